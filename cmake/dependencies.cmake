@@ -1,0 +1,32 @@
+# Every package that the project uses, from the distribution. deploy/install-deps.sh installs them.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+if(HONE_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()
+
+# XGBoost's package has no CMake or pkg-config file.
+find_library(HONE_XGBOOST_LIBRARY xgboost REQUIRED)
+find_path(HONE_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
+add_library(hone_xgboost INTERFACE)
+target_include_directories(hone_xgboost SYSTEM INTERFACE ${HONE_XGBOOST_INCLUDE})
+target_link_libraries(hone_xgboost INTERFACE ${HONE_XGBOOST_LIBRARY})
+
+# LLVM as one shared library; LLD has only static ones, which use it.
+add_library(hone_llvm INTERFACE)
+target_include_directories(hone_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(hone_llvm INTERFACE LLVM)
+find_library(HONE_LLD_ELF lldELF HINTS ${LLVM_LIBRARY_DIRS} REQUIRED)
+find_library(HONE_LLD_COMMON lldCommon HINTS ${LLVM_LIBRARY_DIRS} REQUIRED)
+add_library(hone_lld INTERFACE)
+target_link_libraries(hone_lld INTERFACE ${HONE_LLD_ELF} ${HONE_LLD_COMMON} hone_llvm)

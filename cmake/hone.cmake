@@ -1,0 +1,71 @@
+# Build rules. One idea each; every CMakeLists.txt in the tree is a list of calls to them.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+option(HONE_BUILD_TESTS "Build the tests and benchmarks" ON)
+option(HONE_WERROR "Warnings are errors" OFF)
+set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
+
+find_program(HONE_CCACHE ccache)
+if(HONE_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${HONE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HONE_CCACHE})
+endif()
+# The gRPC and LLVM programs link much faster with mold than with the default linker.
+find_program(HONE_MOLD mold)
+if(HONE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+if(HONE_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(HONE_SANITIZE)
+  add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HONE_SANITIZE})
+endif()
+
+# hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x …): a static library. NAME is folder_file, as in base_hash.
+# Registries are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking.
+function(hone_library NAME)
+  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS" ${ARGN})
+  if(ARG_SRCS)
+    add_library(hone_${NAME} STATIC ${ARG_SRCS} ${ARG_HDRS})
+    target_include_directories(hone_${NAME} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(hone_${NAME} PUBLIC ${ARG_DEPS})
+  else()
+    add_library(hone_${NAME} INTERFACE)
+    target_include_directories(hone_${NAME} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(hone_${NAME} INTERFACE ${ARG_DEPS})
+  endif()
+endfunction()
+
+# hone_program(NAME SRCS … DEPS …): an executable in <build>/bin.
+function(hone_program NAME)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${NAME} ${ARG_SRCS})
+  target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS})
+endfunction()
+
+# hone_test(NAME SRCS … DEPS … LABELS unit …): one GoogleTest program, one ctest entry. It runs in the source root
+# with HONE_BIN_DIR naming the folder of the programs.
+function(hone_test NAME)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${NAME} ${ARG_SRCS})
+  target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${NAME} COMMAND ${NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+                       ENVIRONMENT "HONE_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+endfunction()

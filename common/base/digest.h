@@ -1,0 +1,50 @@
+#ifndef HONE_COMMON_BASE_DIGEST_H_
+#define HONE_COMMON_BASE_DIGEST_H_
+
+#include <cstdint>
+#include <string>
+#include "absl/strings/string_view.h"
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace hone {
+
+// A persistent 128-bit hash: the same for equal content on every machine, for ever (XXH3-128, seed 0, over a canonical
+// little-endian encoding). Keys of workloads, design spaces, programs and artifacts.
+struct Digest {
+  uint64_t high = 0;
+  uint64_t low = 0;
+
+  // 32 lower-case hex digits, high part first.
+  std::string ToHex() const;
+  // InvalidArgument: not 32 hex digits.
+  static absl::StatusOr<Digest> FromHex(absl::string_view hex);
+
+  friend bool operator==(const Digest&, const Digest&) = default;
+  friend auto operator<=>(const Digest&, const Digest&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Digest& d) {
+    return H::combine(std::move(h), d.high, d.low);
+  }
+};
+
+// The digest of raw bytes.
+Digest DigestOf(absl::string_view bytes);
+
+// Collects a canonical encoding, then hashes it. Integers are 8 bytes little-endian; strings carry their length.
+class DigestBuilder {
+ public:
+  DigestBuilder& Add(int64_t value);
+  DigestBuilder& Add(absl::string_view value);
+  DigestBuilder& Add(double value);  // by its bit pattern; -0.0 and 0.0 differ, every NaN is one
+  DigestBuilder& Add(const Digest& value);
+  Digest Finish() const;
+
+ private:
+  std::vector<char> bytes_;
+};
+
+}  // namespace hone
+
+#endif  // HONE_COMMON_BASE_DIGEST_H_

@@ -1,0 +1,83 @@
+#include "common/base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone {
+
+absl::Status ErrnoStatus(int error_number, absl::string_view what) {
+  const std::string message = absl::StrCat(what, ": ", std::strerror(error_number));
+  switch (error_number) {
+    case ENOENT:
+      return absl::NotFoundError(message);
+    case ENOSPC:
+    case EDQUOT:
+    case ENOMEM:
+      return absl::ResourceExhaustedError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  std::string content;
+  char buffer[1 << 16];
+  ssize_t n;
+  while ((n = read(fd, buffer, sizeof buffer)) > 0) content.append(buffer, n);
+  const int error_number = errno;
+  close(fd);
+  if (n < 0) return ErrnoStatus(error_number, absl::StrCat("read ", path));
+  return content;
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
+  const auto fail = [&](absl::string_view step) {
+    const absl::Status status = ErrnoStatus(errno, absl::StrCat(step, " ", path));
+    close(fd);
+    unlink(temporary.c_str());
+    return status;
+  };
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0) return fail("write");
+    content.remove_prefix(n);
+  }
+  if (fchmod(fd, 0644) != 0) return fail("set the mode of");
+  if (fsync(fd) != 0) return fail("sync");
+  if (rename(temporary.c_str(), path.c_str()) != 0) return fail("rename to");
+  close(fd);
+  return absl::OkStatus();
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path made;
+  for (const auto& part : std::filesystem::path(path)) {
+    made /= part;
+    if (std::filesystem::is_directory(made, error)) continue;
+    if (mkdir(made.c_str(), 0700) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, absl::StrCat("create folder ", made.string()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone

@@ -1,0 +1,27 @@
+#ifndef HONE_COMMON_BASE_FILE_H_
+#define HONE_COMMON_BASE_FILE_H_
+
+#include <string>
+#include "absl/strings/string_view.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hone {
+
+// The whole content. NotFound: no such file. PermissionDenied / Internal: it cannot be read; the message names the path.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Replaces the file in one step: a temporary file beside it, fsync, rename. ResourceExhausted: the disk is full.
+// PermissionDenied: read-only. Nothing is left behind on error.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
+
+// Like mkdir -p, mode 0700 for what it makes.
+absl::Status MakeDirectories(const std::string& path);
+
+// The status for errno of a system call: `what` says what was tried, with the path.
+absl::Status ErrnoStatus(int error_number, absl::string_view what);
+
+}  // namespace hone
+
+#endif  // HONE_COMMON_BASE_FILE_H_

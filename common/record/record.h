@@ -1,0 +1,131 @@
+#ifndef HONE_COMMON_RECORD_RECORD_H_
+#define HONE_COMMON_RECORD_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include "absl/strings/string_view.h"
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+// Plain structs of what is measured and kept. They mirror proto/hone/v1/types.proto, where each field is explained;
+// common/record/proto_convert.h turns one into the other. Domain code uses these and never the generated headers.
+namespace hone::record {
+
+enum class Outcome {
+  kOk = 1,
+  kInvalid = 2,
+  kCompileError = 3,
+  kCompileTimeout = 4,
+  kRunTimeout = 5,
+  kCrash = 6,
+  kWrongOutput = 7,
+  kOutOfMemory = 8,
+  kDeviceLost = 9,
+};
+// "ok", "invalid", "compile_error", …
+absl::string_view OutcomeName(Outcome outcome);
+// InvalidArgument: no outcome has that name.
+absl::StatusOr<Outcome> OutcomeFromName(absl::string_view name);
+// Every outcome, in order.
+const std::vector<Outcome>& AllOutcomes();
+
+struct Policy {
+  std::string name = "screen";  // or "confirm"
+  std::string cache = "warm";   // or "flushed"
+  int threads = 0;              // 0: all cores
+  friend bool operator==(const Policy&, const Policy&) = default;
+  // "confirm/warm/2": the form that keys records.
+  std::string Key() const;
+};
+
+// A trace, compactly: a design space and the value of each of its decisions.
+struct Candidate {
+  std::string space_digest;
+  std::vector<int64_t> decisions;
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+struct BuildFacts {
+  double compile_ms = 0;
+  double link_ms = 0;
+  int64_t code_bytes = 0;
+  int64_t spills = 0;
+  double loads_per_fma = 0;
+  int64_t workspace_bytes = 0;
+  std::string program_digest;
+};
+
+struct MeasureResult {
+  Outcome outcome = Outcome::kOk;
+  std::string detail;
+  std::vector<double> samples_ns;
+  double latency_ns = 0;
+  double dispersion = 0;
+  double reference_drift = 0;
+  bool stopped_early = false;
+  BuildFacts facts;
+  std::string artifact_digest;
+  double max_error = 0;
+};
+
+struct Environment {
+  std::string cpu;
+  std::string isa;
+  int cores = 0;
+  std::string os;
+  std::string governor;
+  std::string compiler;
+  int codegen_version = 0;
+  std::string hone_version;
+  friend bool operator==(const Environment&, const Environment&) = default;
+};
+
+struct Record {
+  int64_t id = 0;  // given by the store
+  std::string workload_digest;
+  std::string op;  // the workload's name
+  std::string target;
+  double tolerance = 0;
+  Policy policy;
+  Candidate candidate;
+  MeasureResult result;
+  Environment environment;
+  std::string job_id;
+  int64_t trial = 0;
+  int64_t created_unix_ms = 0;
+  bool is_default = false;
+  bool quarantined = false;
+};
+
+// What the agent asks of a builder and of a runner process (proto/hone/v1/process.proto).
+struct BuildRequest {
+  std::string workload;
+  std::string space;
+  std::vector<int64_t> decisions;
+  std::string target;
+  std::string artifact_dir;
+  bool reference = false;
+};
+struct BuildResponse {
+  Outcome outcome = Outcome::kOk;
+  std::string detail;
+  std::string artifact_digest;
+  BuildFacts facts;
+};
+struct RunRequest {
+  std::string workload;
+  std::string workload_digest;
+  std::string artifact_path;
+  std::string reference_path;
+  std::string reference_data;
+  Policy policy;
+  double tolerance = 0;
+  double best_latency_ns = 0;
+  uint64_t seed = 0;
+  int64_t time_limit_ms = 0;
+};
+
+}  // namespace hone::record
+
+#endif  // HONE_COMMON_RECORD_RECORD_H_

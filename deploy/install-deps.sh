@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs what Hone needs from the distribution's packages (Debian 12). Idempotent and quiet; does nothing, and needs no
+# root, when everything is there. Kernels use GCC's libgomp, which build-essential brings.
+set -euo pipefail
+
+packages=(
+  build-essential cmake ninja-build ccache mold pkg-config git
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
+  llvm-19-dev liblld-19-dev
+  libxgboost-dev libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
+  libhwloc-dev libseccomp-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  if [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
+    missing+=("$package")
+  fi
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "install-deps: this is not a Debian system; install the counterparts of: ${missing[*]}" >&2
+  exit 1
+fi
+run=()
+if [ "$(id -u)" -ne 0 ]; then
+  if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    run=(sudo)
+  else
+    echo "install-deps: these packages are missing, and installing them needs root: ${missing[*]}" >&2
+    echo "install-deps: run as root:  apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${run[@]}" apt-get update -qq &&
+       "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } \
+     >"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  echo "install-deps: apt-get could not install: ${missing[*]}" >&2
+  exit 1
+fi

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything and runs every test. Ends with ctest's summary.
+#   tests/run.sh [ctest arguments]      e.g.  tests/run.sh -L unit
+set -euo pipefail
+cd "$(dirname "$0")/.."
+deploy/install-deps.sh
+preset=${HONE_PRESET:-ci}
+cmake --preset "$preset" >/dev/null
+cmake --build --preset "$preset" -- -k 0
+exec ctest --preset "$preset" --output-on-failure "$@"
