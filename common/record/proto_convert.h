@@ -1,0 +1,56 @@
+#ifndef HONE_COMMON_RECORD_PROTO_CONVERT_H_
+#define HONE_COMMON_RECORD_PROTO_CONVERT_H_
+
+#include "absl/status/statusor.h"
+#include "common/record/record.h"
+#include "hone/v1/process.pb.h"
+#include "hone/v1/types.pb.h"
+
+// The door between the plain structs of record.h and the messages of hone.v1. Both directions are
+// pure functions.
+//
+// ToProto always gives a message that FromProto accepts, as far as text goes: free text (details,
+// environment) is made valid UTF-8 and cut at kMaxDetailBytes, because it may quote what a crashed
+// child wrote. FromProto takes bytes from outside. InvalidArgument, naming the field: an enum value
+// that is unspecified or unknown, a number that is not finite or out of its range, a list or text
+// over its limit, an artifact digest that is none (it becomes a file name).
+namespace hone::record {
+
+inline constexpr int kMaxDetailBytes = 64 << 10;
+inline constexpr int kMaxTextBytes = 16 << 20;  // workloads, design spaces
+inline constexpr int kMaxDecisions = 1 << 16;
+inline constexpr int kMaxSamples = 1 << 16;
+
+v1::Outcome ToProto(Outcome outcome);
+absl::StatusOr<Outcome> FromProto(v1::Outcome outcome);
+
+v1::Policy ToProto(const Policy& policy);
+absl::StatusOr<Policy> FromProto(const v1::Policy& policy);
+
+v1::Candidate ToProto(const Candidate& candidate);
+absl::StatusOr<Candidate> FromProto(const v1::Candidate& candidate);
+
+v1::BuildFacts ToProto(const BuildFacts& facts);
+absl::StatusOr<BuildFacts> FromProto(const v1::BuildFacts& facts);
+
+v1::MeasureResult ToProto(const MeasureResult& result);
+absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& result);
+
+v1::Environment ToProto(const Environment& environment);
+absl::StatusOr<Environment> FromProto(const v1::Environment& environment);
+
+v1::Record ToProto(const Record& record);
+absl::StatusOr<Record> FromProto(const v1::Record& record);
+
+v1::BuildRequest ToProto(const BuildRequest& request);
+absl::StatusOr<BuildRequest> FromProto(const v1::BuildRequest& request);
+
+v1::BuildResponse ToProto(const BuildResponse& response);
+absl::StatusOr<BuildResponse> FromProto(const v1::BuildResponse& response);
+
+v1::RunRequest ToProto(const RunRequest& request);
+absl::StatusOr<RunRequest> FromProto(const v1::RunRequest& request);
+
+}  // namespace hone::record
+
+#endif  // HONE_COMMON_RECORD_PROTO_CONVERT_H_
