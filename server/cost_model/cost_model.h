@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace hone::cost_model {
 
-// Feature rows of several candidates in flat memory. A candidate has one or more rows (one per statement of its program);
-// candidate i owns rows [row_begin[i], row_begin[i + 1]).
+// Feature rows of several candidates in flat memory. A candidate has one or more rows (one per
+// statement of its program); candidate i owns rows [row_begin[i], row_begin[i + 1]).
 struct FeatureMatrix {
   int columns = 0;
   std::vector<float> values;          // rows × columns, row-major
@@ -22,7 +22,8 @@ struct FeatureMatrix {
 
   int candidates() const { return static_cast<int>(row_begin.size()) - 1; }
   int rows() const { return row_begin.back(); }
-  // Adds a candidate with `rows` of `columns` values each. REQUIRES values.size() == rows × columns.
+  // Adds a candidate with `rows` of `columns` values each. REQUIRES values.size() == rows ×
+  // columns.
   void Append(absl::Span<const float> candidate_values, int candidate_rows);
 };
 
@@ -32,37 +33,52 @@ struct Prediction {
   std::vector<double> spread;  // empty where the model has none
 };
 
-// Predicts how good candidates are. One instance per task; Update and Predict are called by one thread at a time, but a
-// trained model may be swapped in from a background thread by its owner (see server/task).
+// Predicts how good candidates are. One instance per task. Update and Load exclude every other
+// call; Predict and Save are pure and may run in several threads at once. To train off the critical
+// path the owner updates a second instance and swaps it in (see server/task).
+//
+// Deterministic: equal options and an equal last Update give equal predictions, on any number of
+// calls.
 class CostModel {
  public:
   virtual ~CostModel() = default;
 
   // The registered name.
   virtual absl::string_view name() const = 0;
-  // The feature set that the rows must be of ("statement"); "" for a model that reads none.
+  // The feature set that the rows must be of ("statement"); "" for a model that reads none (its
+  // matrices may have no columns and no rows).
   virtual absl::string_view feature_set() const = 0;
 
-  // Adds measured candidates and retrains. `throughput[i]`: best latency of the task over the candidate's latency at the
-  // time of the call, in (0, 1]; 0 for a failed one. InvalidArgument: sizes differ, a value is not finite or outside
-  // [0, 1], or the columns differ from earlier calls.
-  virtual absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) = 0;
+  // Trains on exactly these candidates and forgets all earlier ones. The set is replaced and not
+  // added to because labels are relative to the best latency so far: when the best improves, every
+  // label changes. `throughput[i]`: best latency of the task over the candidate's latency, in (0,
+  // 1]; 0 for a failed one. No candidates: the model has seen nothing. InvalidArgument: sizes
+  // differ, or a value is not finite or a label outside [0, 1]; the message names the first one.
+  // After an error the model is as it was.
+  virtual absl::Status Update(const FeatureMatrix& features,
+                              absl::Span<const double> throughput) = 0;
 
-  // Scores. A model that has seen nothing answers zeros.
+  // Scores, one per candidate. A model that has seen nothing answers zeros. InvalidArgument: the
+  // columns are not those of the last Update, a candidate has no rows (where the model reads
+  // features), or a value is not finite.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
 
-  // A versioned binary form, and back. InvalidArgument: not of this model, version or feature set; the message says which.
+  // A versioned binary form, and back. Load replaces everything but the options. InvalidArgument:
+  // not of this model, version or feature set, truncated or damaged; the message says which. After
+  // an error the model is as it was.
   virtual absl::StatusOr<std::string> Save() const = 0;
   virtual absl::Status Load(absl::string_view bytes) = 0;
 };
 
 struct CostModelOptions {
   uint64_t seed = 0;
-  int threads = 1;
+  int threads =
+      1;  // for Update, and for Predict on large batches; results are a function of it, too
 };
 
 // Creates a model by its registered name. NotFound: lists the names.
-absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name, const CostModelOptions& options);
+absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
+                                                           const CostModelOptions& options);
 std::vector<std::string> CostModelNames();
 
 }  // namespace hone::cost_model
