@@ -1,0 +1,266 @@
+#include "tests/architecture/walls.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace hone::architecture {
+namespace {
+
+// A folder and what it may include by name; what those may include comes with them.
+struct Room {
+  std::string folder;
+  std::vector<std::string> may_include;
+};
+
+std::vector<std::string> Join(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// The folder table of the architecture, row by row.
+std::vector<Room> Rooms() {
+  const std::vector<std::string> common = {"common/base",     "common/ir",    "common/operator",
+                                           "common/schedule", "common/lower", "common/target",
+                                           "common/record",   "common/rpc"};
+  const std::vector<std::string> server_domain =
+      Join(common, {"server/space", "server/feature", "server/cost_model", "server/search",
+                    "server/fleet", "server/store"});
+  const std::vector<std::string> all_server = Join(server_domain, {"server/task"});
+  return {
+      {"proto", {}},
+      {"common/base", {}},
+      {"common/ir", {"common/base"}},
+      {"common/operator", {"common/ir"}},
+      {"common/schedule", {"common/ir", "common/target"}},
+      {"common/lower", {"common/ir", "common/target"}},
+      {"common/target", {"common/base"}},
+      {"common/record", {"common/ir", "common/schedule", "common/target", "proto"}},
+      {"common/rpc", {"common/base"}},
+      {"server/space", common},
+      {"server/feature", common},
+      {"server/cost_model", common},
+      {"server/search", Join(common, {"server/space", "server/feature", "server/cost_model"})},
+      {"server/fleet", common},
+      {"server/store", common},
+      {"server/task", server_domain},
+      {"server/service", Join(all_server, {"proto"})},
+      {"server/web", Join(all_server, {"server/service"})},
+      {"worker/agent", Join(common, {"proto"})},
+      {"worker/codegen", common},
+      {"worker/builder", Join(common, {"worker/codegen", "proto"})},
+      {"worker/runner", Join(common, {"proto"})},
+      {"client/lib", Join(common, {"proto"})},
+      {"client/cli", Join(common, {"client/lib"})},
+      {"client/python", Join(common, {"client/lib"})},
+      {"client/onnx", Join(common, {"client/lib"})},
+  };
+}
+
+// A package by the prefix of its headers, and the folders or files that may see it. Tests may see
+// every one.
+struct Package {
+  std::string name;
+  std::vector<std::string> header_prefixes;
+  std::vector<std::string> confined_to;
+};
+
+const std::vector<std::string> kMains = {"server/service/main.cc", "worker/agent/main.cc",
+                                         "worker/builder/main.cc", "worker/runner/main.cc"};
+
+std::vector<Package> Packages() {
+  return {
+      // Domain code uses plain structs. The mains of the builder and the runner read framed
+      // messages.
+      {"a generated protocol header",
+       {"hone/v1/"},
+       {"common/record", "server/service", "worker/agent", "client/lib", "worker/builder/main.cc",
+        "worker/runner/main.cc"}},
+      {"Protobuf",
+       {"google/protobuf/"},
+       {"common/record", "server/service", "worker/agent", "client/lib", "worker/builder/main.cc",
+        "worker/runner/main.cc"}},
+      {"gRPC",
+       {"grpcpp/", "grpc/", "grpc++/"},
+       {"common/rpc", "server/service", "worker/agent", "client/lib"}},
+      {"LLVM", {"llvm/", "llvm-c/"}, {"worker/codegen", "worker/builder"}},
+      {"LLD", {"lld/"}, {"worker/builder"}},
+      {"SQLite", {"sqlite3"}, {"server/store"}},
+      {"libpq", {"libpq", "pqxx/"}, {"server/store"}},
+      {"XGBoost", {"xgboost/"}, {"server/cost_model"}},
+      {"libtorch", {"torch/"}, {"server/cost_model"}},
+      {"Eigen", {"Eigen/"}, {"server/search"}},
+      {"CLI11", {"CLI/"}, Join(kMains, {"client/cli"})},
+      {"xxHash", {"xxhash"}, {"common/base"}},
+      {"libseccomp", {"seccomp.h"}, {"worker/runner"}},
+      {"the CUDA driver", {"cuda.h", "nvml.h"}, {"worker/runner"}},
+      {"NVRTC", {"nvrtc.h"}, {"worker/builder"}},
+      {"OpenCL", {"CL/"}, {"worker/runner", "worker/builder"}},
+      {"ONNX", {"onnx/"}, {"client/onnx"}},
+      {"GoogleTest", {"gtest/", "gmock/"}, {}},
+      {"Google Benchmark", {"benchmark/benchmark.h"}, {}},
+      {"oneDNN", {"dnnl", "oneapi/"}, {}},
+      {"a BLAS", {"cblas", "openblas"}, {}},
+  };
+}
+
+struct Include {
+  std::string target;
+  int line;
+};
+
+std::vector<Include> IncludesOf(const SourceFile& file) {
+  std::vector<Include> includes;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(file.content, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "#")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "include")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (line.empty() || (line[0] != '"' && line[0] != '<')) continue;
+    const char close = line[0] == '"' ? '"' : '>';
+    const size_t end = line.find(close, 1);
+    if (end == absl::string_view::npos) continue;
+    includes.push_back({std::string(line.substr(1, end - 1)), number});
+  }
+  return includes;
+}
+
+bool InFolder(absl::string_view path, absl::string_view folder) {
+  return path == folder || (absl::StartsWith(path, folder) && path.size() > folder.size() &&
+                            path[folder.size()] == '/');
+}
+
+bool IsCxx(absl::string_view path) {
+  return absl::EndsWith(path, ".h") || absl::EndsWith(path, ".cc") || absl::EndsWith(path, ".c");
+}
+
+class Checker {
+ public:
+  explicit Checker(const std::vector<SourceFile>& files) : rooms_(Rooms()), packages_(Packages()) {
+    for (const SourceFile& file : files) files_[file.path] = &file;
+    for (const Room& room : rooms_) allowed_[room.folder] = Closure(room.folder);
+  }
+
+  std::vector<std::string> Run() {
+    for (const auto& [path, file] : files_) {
+      CheckLength(*file);
+      if (IsCxx(path)) CheckIncludes(*file);
+    }
+    std::sort(crossings_.begin(), crossings_.end());
+    return std::move(crossings_);
+  }
+
+ private:
+  std::set<std::string> Closure(const std::string& folder) const {
+    std::set<std::string> closure;
+    std::vector<std::string> open = {folder};
+    while (!open.empty()) {
+      const std::string next = open.back();
+      open.pop_back();
+      if (!closure.insert(next).second) continue;
+      for (const Room& room : rooms_) {
+        if (room.folder == next)
+          open.insert(open.end(), room.may_include.begin(), room.may_include.end());
+      }
+    }
+    return closure;
+  }
+
+  // The folder of the table that a path lies in; "" when there is none.
+  std::string RoomOf(absl::string_view path) const {
+    for (const Room& room : rooms_) {
+      if (InFolder(path, room.folder)) return room.folder;
+    }
+    return "";
+  }
+
+  void CheckLength(const SourceFile& file) {
+    const auto lines = std::count(file.content.begin(), file.content.end(), '\n');
+    if (lines > kMaxLines) {
+      crossings_.push_back(
+          absl::StrCat(file.path, ": ", lines, " lines; a file has ", kMaxLines, " at most"));
+    }
+  }
+
+  void CheckIncludes(const SourceFile& file) {
+    if (InFolder(file.path, "tests")) return;
+    const std::string room = RoomOf(file.path);
+    if (room.empty()) {
+      crossings_.push_back(
+          absl::StrCat(file.path, ": this folder is not in the folder table of the architecture"));
+      return;
+    }
+    for (const Include& include : IncludesOf(file)) {
+      if (InFolder(include.target, "tests")) {
+        crossings_.push_back(
+            absl::StrCat(file.path, ":", include.line, ": includes a test, ", include.target));
+      }
+      const std::string other = RoomOf(include.target);
+      if (!other.empty() && !allowed_.at(room).contains(other)) {
+        crossings_.push_back(absl::StrCat(file.path, ":", include.line, ": ", room,
+                                          " may not include ", other, " (", include.target, ")"));
+      }
+      CheckPackages(file, include);
+    }
+  }
+
+  void CheckPackages(const SourceFile& file, const Include& include) {
+    for (const Package& package : packages_) {
+      const bool allowed =
+          std::any_of(package.confined_to.begin(), package.confined_to.end(),
+                      [&](const std::string& folder) { return InFolder(file.path, folder); });
+      if (allowed) continue;
+      std::set<std::string> seen;
+      std::vector<std::string> way;
+      if (!Reaches(include.target, package, seen, way)) continue;
+      std::string through;
+      if (way.size() > 1)
+        through = absl::StrCat(" through ", absl::StrJoin(way.begin(), way.end() - 1, ", "));
+      crossings_.push_back(absl::StrCat(file.path, ":", include.line, ": sees ", package.name, ", ",
+                                        way.back(), through));
+    }
+  }
+
+  // Whether including `header` shows a header of the package; `way` then lists the headers on the
+  // way to it.
+  bool Reaches(const std::string& header, const Package& package, std::set<std::string>& seen,
+               std::vector<std::string>& way) const {
+    if (!seen.insert(header).second) return false;
+    way.push_back(header);
+    for (const std::string& prefix : package.header_prefixes) {
+      if (absl::StartsWith(header, prefix)) return true;
+    }
+    if (auto it = files_.find(header); it != files_.end()) {
+      for (const Include& include : IncludesOf(*it->second)) {
+        if (Reaches(include.target, package, seen, way)) return true;
+      }
+    }
+    way.pop_back();
+    return false;
+  }
+
+  const std::vector<Room> rooms_;
+  const std::vector<Package> packages_;
+  std::map<std::string, const SourceFile*> files_;
+  std::map<std::string, std::set<std::string>> allowed_;
+  std::vector<std::string> crossings_;
+};
+
+}  // namespace
+
+std::vector<std::string> FindCrossings(const std::vector<SourceFile>& files) {
+  return Checker(files).Run();
+}
+
+}  // namespace hone::architecture
