@@ -62,40 +62,52 @@ struct BestRow {
 // committed in groups; `done` runs on the writer's thread after the commit that holds the write (or with the error that lost
 // it) and must not block. Reads see every write whose `done` has run.
 // Errors: ResourceExhausted the disk is full or the queue is; PermissionDenied the file or disk is read-only; DataLoss the
-// database is corrupt; FailedPrecondition its schema is newer than this program; the messages say where and what to do.
+// database is corrupt; FailedPrecondition its schema is newer than this program; Unavailable another process has the store
+// open; InvalidArgument a malformed row or query; the messages say where and what to do.
 class Store {
  public:
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
   virtual ~Store() = default;
 
-  // Texts by digest (workloads, design spaces): written once, idempotent.
+  // Texts by digest (workloads, design spaces): written once; the first text of a digest stays.
   virtual void PutText(const std::string& digest, const std::string& text, Done done) = 0;
   virtual absl::StatusOr<std::string> GetText(const std::string& digest) = 0;  // NotFound
 
-  // Appends a record. The id is in the Record given to `done`.
+  // Appends a record. The id is in the Record given to `done`; ids only grow.
+  // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or outcome ok without a
+  // positive latency.
   virtual void Append(record::Record record, absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
   virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) = 0;
   // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one transaction, with the
-  // artifact that was measured.
+  // artifact that was measured. The caller has decided that it is better: whatever was published before is replaced.
+  // NotFound: no such record. FailedPrecondition: its policy is not "confirm", its outcome not ok, it is quarantined, or its
+  // workload's or design space's text or its artifact is not in the store yet (put them first: writes keep their order).
   virtual void PublishBest(int64_t record_id, Done done) = 0;
-  virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;  // NotFound
+  // The published best; of those of several policies the fastest. NotFound: none is published.
+  virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
 
   // Winners' artifacts.
   virtual void PutArtifact(const std::string& digest, std::string bytes, Done done) = 0;
   virtual absl::StatusOr<std::string> GetArtifact(const std::string& digest) = 0;  // NotFound
 
-  virtual void PutJob(JobRow job, Done done) = 0;  // inserts or replaces by id
+  // Inserts or replaces by id. AlreadyExists: another job has this request_id ("" is none). InvalidArgument: no id, or an
+  // unknown state.
+  virtual void PutJob(JobRow job, Done done) = 0;
   virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;  // NotFound
   virtual absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) = 0;  // NotFound
-  virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) = 0;  // newest first
+  // Newest first; after_id: the last job of the page before, "" for the first page. NotFound: no such after_id.
+  virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) = 0;
+  // NotFound: no such job. AlreadyExists / FailedPrecondition: the number is taken / leaves a gap.
   virtual void AppendEvent(JobEvent event, Done done) = 0;
-  virtual absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) = 0;
+  virtual absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) = 0;  // in order; none: empty
 
-  // Returns when everything queued before the call is committed, with the first error since the last Flush.
+  // Returns when everything queued before the call is committed and its `done` has run, with the first error since the last
+  // Flush. Not to be called from a `done`.
   virtual absl::Status Flush() = 0;
 };
 
-// Opens (and creates or migrates) a SQLite store at `path`.
+// Opens (and creates or migrates) a SQLite store at `path`; missing folders are made. This process is its only opener until
+// the Store is destroyed, which commits what is queued. Errors as above.
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);
 
 }  // namespace hone::store
