@@ -1,0 +1,76 @@
+#include "common/rpc/address.h"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace hone::rpc {
+namespace {
+
+absl::Status Malformed(absl::string_view text, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("address '", text, "': ", why, "; write unix:/path, host:port or [ipv6]:port"));
+}
+
+}  // namespace
+
+bool Address::IsLocal() const {
+  if (IsUnix() || host == "localhost") return true;
+  in_addr v4;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+std::string Address::ToText() const {
+  if (IsUnix()) return absl::StrCat("unix:", path);
+  if (absl::StrContains(host, ':')) return absl::StrCat("[", host, "]:", port);
+  return absl::StrCat(host, ":", port);
+}
+
+absl::StatusOr<Address> Address::Parse(absl::string_view text) {
+  Address address;
+  absl::string_view rest = text;
+  if (absl::ConsumePrefix(&rest, "unix:")) {
+    if (absl::StartsWith(rest, "//")) rest.remove_prefix(2);  // unix:///path, as URLs write it
+    if (rest.empty()) return Malformed(text, "the path is missing");
+    if (rest.size() >= sizeof(sockaddr_un::sun_path)) {
+      return Malformed(text, absl::StrCat("the path is longer than ",
+                                          sizeof(sockaddr_un::sun_path) - 1, " bytes"));
+    }
+    address.path = std::string(rest);
+    return address;
+  }
+  const size_t colon = rest.rfind(':');
+  if (colon == absl::string_view::npos) return Malformed(text, "the port is missing");
+  absl::string_view host = rest.substr(0, colon);
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  } else if (absl::StrContains(host, ':')) {
+    return Malformed(text, "an IPv6 address needs brackets");
+  }
+  if (host.empty()) return Malformed(text, "the host is missing");
+  if (host.find_first_of(" \t/") != absl::string_view::npos) {
+    return Malformed(text, "the host has a space or a slash");
+  }
+  const absl::string_view port = rest.substr(colon + 1);
+  if (!absl::SimpleAtoi(port, &address.port) || address.port < 0 || address.port > 65535) {
+    return Malformed(text, "the port is not a number from 0 to 65535");
+  }
+  address.host = std::string(host);
+  return address;
+}
+
+absl::Status CheckAllowed(const Address& address, bool insecure) {
+  if (insecure || address.IsLocal()) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      address.ToText(),
+      " is not on this machine, and traffic is not encrypted: give --insecure if ",
+      "the network is trusted, or use a Unix socket or a loopback address (an SSH tunnel)"));
+}
+
+}  // namespace hone::rpc

@@ -1,0 +1,69 @@
+#include "common/rpc/listener.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/channel.h"
+#include "grpcpp/security/server_credentials.h"
+
+namespace hone::rpc {
+namespace {
+
+// gRPC unlinks whatever socket is at the path before it binds, even one that another server listens
+// on: look first.
+absl::Status CheckSocketFree(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? absl::OkStatus()
+                           : ErrnoStatus(errno, absl::StrCat("looking at ", path));
+  }
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not a socket"));
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return ErrnoStatus(errno, "making a Unix socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  memcpy(name.sun_path, path.c_str(), path.size() + 1);  // Address::Parse checked the length
+  const bool answered = connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0;
+  close(fd);
+  if (answered) {
+    return absl::AlreadyExistsError(absl::StrCat("another server already listens on unix:", path));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void ConfigureServer(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTime)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveServerMinimum)));
+  // Two servers on one port would each get half of the connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
+                         int* port) {
+  HONE_RETURN_IF_ERROR(CheckAllowed(address, insecure));
+  if (address.IsUnix()) HONE_RETURN_IF_ERROR(CheckSocketFree(address.path));
+  builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials(),
+                           address.IsUnix() ? nullptr : port);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::rpc

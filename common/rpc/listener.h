@@ -1,0 +1,21 @@
+#ifndef HONE_COMMON_RPC_LISTENER_H_
+#define HONE_COMMON_RPC_LISTENER_H_
+
+#include "absl/status/status.h"
+#include "common/rpc/address.h"
+#include "grpcpp/server_builder.h"
+
+namespace hone::rpc {
+
+// Sets the limits of channel.h and the keepalive rules on a server.
+void ConfigureServer(grpc::ServerBuilder& builder);
+
+// Adds a listening address. After BuildAndStart, *port is the TCP port (0: it could not be bound);
+// it stays untouched for a Unix socket. AlreadyExists: another server answers on that Unix socket,
+// or the path is no socket (a stale socket is replaced). PermissionDenied: see CheckAllowed.
+absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
+                         int* port);
+
+}  // namespace hone::rpc
+
+#endif  // HONE_COMMON_RPC_LISTENER_H_

@@ -1,0 +1,16 @@
+#ifndef HONE_COMMON_RPC_STATUS_H_
+#define HONE_COMMON_RPC_STATUS_H_
+
+#include "absl/status/status.h"
+#include "grpcpp/support/status.h"
+
+namespace hone::rpc {
+
+// The one table between absl's and gRPC's codes, which mean the same. Messages are cut at 4000
+// bytes, because they travel in a header of limited size.
+grpc::Status ToGrpc(const absl::Status& status);
+absl::Status FromGrpc(const grpc::Status& status);
+
+}  // namespace hone::rpc
+
+#endif  // HONE_COMMON_RPC_STATUS_H_

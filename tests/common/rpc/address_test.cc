@@ -1,0 +1,46 @@
+#include "common/rpc/address.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace hone::rpc {
+namespace {
+
+TEST(AddressTest, ReadsEveryFormAndPrintsItBack) {
+  for (const char* text : {"unix:/run/hone.sock", "localhost:7070", "127.0.0.1:0", "[::1]:7070",
+                           "hone.internal:65535"}) {
+    absl::StatusOr<Address> address = Address::Parse(text);
+    ASSERT_TRUE(address.ok()) << text << ": " << address.status();
+    EXPECT_EQ(address->ToText(), text);
+  }
+  EXPECT_EQ(Address::Parse("unix:///run/x")->path, "/run/x");
+}
+
+TEST(AddressTest, RefusesWhatIsMalformedAndShowsIt) {
+  const std::string long_path = "unix:/" + std::string(200, 'a');
+  for (const std::string& text :
+       {std::string(), std::string("unix:"), std::string("localhost"), std::string(":70"),
+        std::string("h:65536"), std::string("h:-1"), std::string("h:port"), std::string("::1:70"),
+        std::string("a b:7"), long_path}) {
+    absl::StatusOr<Address> address = Address::Parse(text);
+    EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_NE(std::string(address.status().message()).find(text), std::string::npos);
+  }
+}
+
+TEST(AddressTest, OnlyLocalAddressesNeedNoInsecure) {
+  for (const char* text : {"unix:/a", "localhost:1", "127.0.0.1:1", "127.3.2.1:1", "[::1]:1"}) {
+    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false).ok()) << text;
+  }
+  for (const char* text : {"0.0.0.0:1", "10.0.0.1:1", "[::]:1", "example.org:1", "128.0.0.1:1",
+                           "localhost.evil.org:1", "127.0.0.1.evil.org:1"}) {
+    EXPECT_EQ(CheckAllowed(*Address::Parse(text), false).code(),
+              absl::StatusCode::kPermissionDenied)
+        << text;
+    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), true).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hone::rpc

@@ -1,0 +1,87 @@
+#include "common/rpc/listener.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "common/rpc/channel.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/server.h"
+#include "gtest/gtest.h"
+
+namespace hone::rpc {
+namespace {
+
+class ListenerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone_listener_XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    socket_.path = folder_ + "/s";
+  }
+  void TearDown() override {
+    unlink(socket_.path.c_str());
+    rmdir(folder_.c_str());
+  }
+  std::string folder_;
+  Address socket_;
+  grpc::CallbackGenericService service_;  // gRPC starts no server without one
+};
+
+TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
+  grpc::ServerBuilder first;
+  ConfigureServer(first);
+  first.RegisterCallbackGenericService(&service_);
+  ASSERT_TRUE(AddListener(first, socket_, false, nullptr).ok());
+  std::unique_ptr<grpc::Server> server = first.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  grpc::ServerBuilder second;
+  const absl::Status refused = AddListener(second, socket_, false, nullptr);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists) << refused;
+  auto channel = CreateChannel(socket_.ToText(), false);
+  ASSERT_TRUE(channel.ok());
+  EXPECT_TRUE(
+      (*channel)->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
+  server->Shutdown();
+}
+
+TEST_F(ListenerTest, AFileThatIsNoSocketIsLeftAlone) {
+  std::ofstream(socket_.path) << "precious";
+  grpc::ServerBuilder builder;
+  EXPECT_EQ(AddListener(builder, socket_, false, nullptr).code(), absl::StatusCode::kAlreadyExists);
+  std::string content;
+  std::ifstream(socket_.path) >> content;
+  EXPECT_EQ(content, "precious");
+}
+
+TEST_F(ListenerTest, AUsedPortIsNotShared) {
+  grpc::ServerBuilder first;
+  ConfigureServer(first);
+  first.RegisterCallbackGenericService(&service_);
+  int port = 0;
+  ASSERT_TRUE(AddListener(first, *Address::Parse("127.0.0.1:0"), false, &port).ok());
+  std::unique_ptr<grpc::Server> server = first.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  ASSERT_GT(port, 0);
+  grpc::CallbackGenericService other_service;
+  grpc::ServerBuilder second;
+  ConfigureServer(second);
+  second.RegisterCallbackGenericService(&other_service);
+  int other = 0;
+  ASSERT_TRUE(AddListener(second, Address{.host = "127.0.0.1", .port = port}, false, &other).ok());
+  EXPECT_EQ(second.BuildAndStart(), nullptr);
+  server->Shutdown();
+}
+
+TEST(ChannelTest, RemoteNeedsInsecure) {
+  EXPECT_EQ(CreateChannel("example.org:70", false).status().code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(CreateChannel("example.org:70", true).ok());
+}
+
+}  // namespace
+}  // namespace hone::rpc
