@@ -22,7 +22,8 @@ class Rng {
 
   // Uniform in [0, bound). REQUIRES bound > 0. Platform-independent, unlike std::uniform_int_distribution.
   uint64_t Below(uint64_t bound) {
-    return static_cast<uint64_t>((static_cast<__extension__ unsigned __int128>((*this)()) * bound) >> 64);
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>((static_cast<Wide>((*this)()) * bound) >> 64);
   }
   // Uniform in [0, 1).
   double Uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
