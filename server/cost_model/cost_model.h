@@ -72,11 +72,12 @@ class CostModel {
 
 struct CostModelOptions {
   uint64_t seed = 0;
-  int threads =
-      1;  // for Update, and for Predict on large batches; results are a function of it, too
+  // Of Update, at least 1; what it learns may depend on their number. Predict runs in the caller's.
+  int threads = 1;
 };
 
-// Creates a model by its registered name. NotFound: lists the names.
+// Creates a model by its registered name. NotFound: no such model; the message lists the names.
+// InvalidArgument: the options.
 absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
                                                            const CostModelOptions& options);
 std::vector<std::string> CostModelNames();

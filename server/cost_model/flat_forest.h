@@ -1,0 +1,67 @@
+#ifndef HONE_SERVER_COST_MODEL_FLAT_FOREST_H_
+#define HONE_SERVER_COST_MODEL_FLAT_FOREST_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/cost_model/byte_io.h"
+
+namespace hone::cost_model {
+
+// A sum of regression trees on flat arrays, made for many rows at once: about 20 times as fast as
+// the library that grew the trees. Immutable; Predict may run in several threads.
+//
+// Every tree is laid out breadth-first with siblings side by side, so a step is `left + !(x <
+// threshold)`, without a branch. A leaf is its own left child with an infinite threshold, so all
+// rows of a block take the same number of steps.
+class FlatForest {
+ public:
+  // A tree as its grower tells it; node 0 is the root.
+  struct Tree {
+    std::vector<int32_t> left;   // -1: a leaf
+    std::vector<int32_t> right;  // ignored at a leaf
+    std::vector<int32_t> feature;
+    std::vector<float> value;  // of a leaf what it adds; else the threshold: x < value goes left
+  };
+
+  // No trees: predicts zeros for rows without columns.
+  FlatForest() = default;
+  // InvalidArgument: arrays of different sizes, a child or feature outside its range, a node with
+  // two parents, a value that is not finite.
+  static absl::StatusOr<FlatForest> Create(absl::Span<const Tree> trees, int columns);
+
+  int columns() const { return columns_; }
+  int trees() const { return static_cast<int>(trees_.size()); }
+
+  // Adds up the trees for out.size() rows, in the order of the trees and in float, as XGBoost does.
+  // REQUIRES rows.size() == out.size() × columns(), every value finite.
+  void Predict(absl::Span<const float> rows, absl::Span<float> out) const;
+
+  // The binary form inside a model file, and back. InvalidArgument as Create, or truncated.
+  void Serialize(ByteWriter& writer) const;
+  static absl::StatusOr<FlatForest> Parse(ByteReader& reader);
+
+ private:
+  struct Node {
+    float threshold;
+    int32_t feature;
+    int32_t left;
+  };
+  struct TreeRange {
+    int32_t root;
+    int32_t depth;  // steps until every row is at a leaf
+  };
+
+  absl::Status Add(const Tree& tree);
+
+  int columns_ = 0;
+  std::vector<TreeRange> trees_;
+  std::vector<Node> nodes_;        // of all trees
+  std::vector<float> leaf_value_;  // per node; 0 at inner ones
+};
+
+}  // namespace hone::cost_model
+
+#endif  // HONE_SERVER_COST_MODEL_FLAT_FOREST_H_

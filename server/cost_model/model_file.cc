@@ -1,0 +1,88 @@
+#include "server/cost_model/model_file.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "server/cost_model/byte_io.h"
+
+namespace hone::cost_model {
+namespace {
+
+constexpr absl::string_view kMagic = "HONEMODL";
+constexpr uint32_t kLayout = 1;
+constexpr size_t kDigestBytes = 16;
+
+absl::Status Refuse(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("not loaded as a cost model: ", why));
+}
+
+absl::StatusOr<ModelFile> Read(ByteReader& reader) {
+  ModelFile file;
+  HONE_ASSIGN_OR_RETURN(const absl::string_view name, reader.String());
+  file.header.name = std::string(name);
+  HONE_ASSIGN_OR_RETURN(file.header.version, reader.U32());
+  HONE_ASSIGN_OR_RETURN(const absl::string_view feature_set, reader.String());
+  file.header.feature_set = std::string(feature_set);
+  HONE_ASSIGN_OR_RETURN(file.header.columns, reader.U32());
+  HONE_ASSIGN_OR_RETURN(const absl::string_view payload, reader.String());
+  file.payload = std::string(payload);
+  return file;
+}
+
+}  // namespace
+
+std::string EncodeModel(const ModelHeader& header, absl::string_view payload) {
+  ByteWriter writer;
+  writer.AddU32(kLayout);
+  writer.AddString(header.name);
+  writer.AddU32(header.version);
+  writer.AddString(header.feature_set);
+  writer.AddU32(header.columns);
+  writer.AddString(payload);
+  std::string bytes = absl::StrCat(kMagic, std::move(writer).Finish());
+  const Digest digest = DigestOf(bytes);
+  ByteWriter trailer;
+  trailer.AddU64(digest.high);
+  trailer.AddU64(digest.low);
+  return absl::StrCat(bytes, std::move(trailer).Finish());
+}
+
+absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader& expected) {
+  if (!absl::StartsWith(bytes, kMagic)) return Refuse("the bytes do not start with a model header");
+  ByteReader reader(bytes.substr(kMagic.size()));
+  const absl::StatusOr<uint32_t> layout = reader.U32();
+  if (!layout.ok()) return Refuse(layout.status().message());
+  if (*layout != kLayout) {
+    return Refuse(absl::StrCat("layout ", *layout, ", this program reads layout ", kLayout));
+  }
+  absl::StatusOr<ModelFile> file = Read(reader);
+  if (!file.ok()) return Refuse(file.status().message());
+  if (reader.remaining() != kDigestBytes) {
+    return Refuse(absl::StrCat("truncated or followed by foreign bytes: ", reader.remaining(),
+                               " bytes where the digest of ", kDigestBytes, " is expected"));
+  }
+  HONE_ASSIGN_OR_RETURN(const uint64_t high, reader.U64());
+  HONE_ASSIGN_OR_RETURN(const uint64_t low, reader.U64());
+  if (DigestOf(bytes.substr(0, bytes.size() - kDigestBytes)) != Digest{high, low}) {
+    return Refuse("damaged: the digest does not match");
+  }
+  const ModelHeader& header = file->header;
+  if (header.name != expected.name) {
+    return Refuse(absl::StrCat("it is of model '", header.name, "', not '", expected.name, "'"));
+  }
+  if (header.version != expected.version) {
+    return Refuse(absl::StrCat("version ", header.version, " of model '", header.name,
+                               "', this program reads version ", expected.version));
+  }
+  if (header.feature_set != expected.feature_set) {
+    return Refuse(absl::StrCat("it was trained on feature set '", header.feature_set, "', not '",
+                               expected.feature_set, "'"));
+  }
+  return file;
+}
+
+}  // namespace hone::cost_model

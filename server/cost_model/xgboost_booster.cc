@@ -1,0 +1,73 @@
+#include "server/cost_model/xgboost_booster.h"
+
+#include <xgboost/c_api.h>
+
+#include <cmath>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cost_model {
+namespace {
+
+absl::Status ToStatus(int code, absl::string_view what) {
+  if (code == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("XGBoost failed to ", what, ": ", XGBGetLastError()));
+}
+
+// Margins of all trees. "training" lets the library keep its cache of scores, which makes this call
+// cheap.
+constexpr char kTrainingScores[] =
+    R"({"type": 1, "training": true, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})";
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<XgboostBooster>> XgboostBooster::Create(
+    absl::Span<const float> rows, int columns, const Parameters& parameters) {
+  std::unique_ptr<XgboostBooster> result(new XgboostBooster);
+  HONE_RETURN_IF_ERROR(ToStatus(XGDMatrixCreateFromMat(rows.data(), rows.size() / columns, columns,
+                                                       std::nanf(""), &result->matrix_),
+                                "take the rows"));
+  HONE_RETURN_IF_ERROR(
+      ToStatus(XGBoosterCreate(&result->matrix_, 1, &result->booster_), "create a booster"));
+  for (const auto& [name, value] : parameters) {
+    HONE_RETURN_IF_ERROR(ToStatus(XGBoosterSetParam(result->booster_, name.c_str(), value.c_str()),
+                                  absl::StrCat("set ", name, " = ", value)));
+  }
+  return result;
+}
+
+XgboostBooster::~XgboostBooster() {
+  if (booster_ != nullptr) XGBoosterFree(booster_);
+  if (matrix_ != nullptr) XGDMatrixFree(matrix_);
+}
+
+absl::StatusOr<absl::Span<const float>> XgboostBooster::TrainingScores() {
+  const bst_ulong* shape = nullptr;
+  bst_ulong dimensions = 0;
+  const float* scores = nullptr;
+  HONE_RETURN_IF_ERROR(ToStatus(
+      XGBoosterPredictFromDMatrix(booster_, matrix_, kTrainingScores, &shape, &dimensions, &scores),
+      "score the training rows"));
+  size_t count = 1;
+  for (bst_ulong i = 0; i < dimensions; ++i) count *= shape[i];
+  return absl::MakeConstSpan(scores, count);
+}
+
+absl::Status XgboostBooster::BoostOneRound(absl::Span<float> gradient, absl::Span<float> hessian) {
+  return ToStatus(
+      XGBoosterBoostOneIter(booster_, matrix_, gradient.data(), hessian.data(), gradient.size()),
+      "grow a tree");
+}
+
+absl::StatusOr<std::string> XgboostBooster::Json() {
+  bst_ulong size = 0;
+  const char* bytes = nullptr;
+  HONE_RETURN_IF_ERROR(
+      ToStatus(XGBoosterSaveModelToBuffer(booster_, R"({"format": "json"})", &size, &bytes),
+               "write the model"));
+  return std::string(bytes, size);
+}
+
+}  // namespace hone::cost_model

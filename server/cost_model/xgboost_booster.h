@@ -1,0 +1,49 @@
+#ifndef HONE_SERVER_COST_MODEL_XGBOOST_BOOSTER_H_
+#define HONE_SERVER_COST_MODEL_XGBOOST_BOOSTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace hone::cost_model {
+
+// One training of XGBoost with an objective of our own: the only place that calls its C API. Every
+// error of the library is Internal, with its message. One thread at a time.
+class XgboostBooster {
+ public:
+  using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+  // Copies the rows (row-major, `columns` each). An unknown value of a parameter comes up here or
+  // in the first round.
+  static absl::StatusOr<std::unique_ptr<XgboostBooster>> Create(absl::Span<const float> rows,
+                                                                int columns,
+                                                                const Parameters& parameters);
+  ~XgboostBooster();
+  XgboostBooster(const XgboostBooster&) = delete;
+  XgboostBooster& operator=(const XgboostBooster&) = delete;
+
+  // The scores of the training rows so far. Valid until the next call.
+  absl::StatusOr<absl::Span<const float>> TrainingScores();
+
+  // Adds one tree that follows the derivatives, one per row.
+  absl::Status BoostOneRound(absl::Span<float> gradient, absl::Span<float> hessian);
+
+  // The whole model as XGBoost writes it.
+  absl::StatusOr<std::string> Json();
+
+ private:
+  XgboostBooster() = default;
+
+  void* matrix_ = nullptr;
+  void* booster_ = nullptr;
+};
+
+}  // namespace hone::cost_model
+
+#endif  // HONE_SERVER_COST_MODEL_XGBOOST_BOOSTER_H_
