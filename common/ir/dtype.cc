@@ -1,0 +1,71 @@
+#include "common/ir/dtype.h"
+
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::ir {
+namespace {
+
+struct DTypeInfo {
+  absl::string_view name;
+  int bytes;
+  bool is_float;
+};
+constexpr DTypeInfo kInfo[] = {
+    {"f16", 2, true}, {"bf16", 2, true}, {"f32", 4, true},  {"f64", 8, true},   {"i8", 1, false},
+    {"u8", 1, false}, {"i32", 4, false}, {"i64", 8, false}, {"bool", 1, false},
+};
+
+// Rounds to a binary format with `digits` of significand (hidden one included) and smallest normal exponent `min_exponent`.
+double RoundSignificand(double value, int digits, int min_exponent, double max_finite) {
+  if (!std::isfinite(value) || value == 0) return value;
+  int exponent;
+  std::frexp(value, &exponent);  // value = f·2^exponent, ½ ≤ |f| < 1
+  const int ulp = std::max(exponent, min_exponent) - digits;
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -ulp)), ulp);
+  return std::abs(rounded) > max_finite ? std::copysign(INFINITY, value) : rounded;
+}
+
+}  // namespace
+
+absl::string_view DTypeName(DType dtype) { return kInfo[static_cast<int>(dtype)].name; }
+int DTypeBytes(DType dtype) { return kInfo[static_cast<int>(dtype)].bytes; }
+bool IsFloat(DType dtype) { return kInfo[static_cast<int>(dtype)].is_float; }
+
+absl::StatusOr<DType> DTypeFromName(absl::string_view name) {
+  std::string known;
+  for (size_t i = 0; i < std::size(kInfo); ++i) {
+    if (kInfo[i].name == name) return static_cast<DType>(i);
+    absl::StrAppend(&known, i ? ", " : "", kInfo[i].name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown dtype '", name, "'; known: ", known));
+}
+
+double RoundTo(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF16:
+      return RoundSignificand(value, 11, -13, 65504.0);
+    case DType::kBF16:
+      return RoundSignificand(value, 8, -125, 0x1.fep127);
+    case DType::kF32:
+      return static_cast<float>(value);
+    case DType::kF64:
+      return value;
+    case DType::kI8:
+      return static_cast<int8_t>(static_cast<int64_t>(value));
+    case DType::kU8:
+      return static_cast<uint8_t>(static_cast<int64_t>(value));
+    case DType::kI32:
+      return static_cast<int32_t>(static_cast<int64_t>(value));
+    case DType::kI64:
+      return static_cast<double>(static_cast<int64_t>(value));
+    case DType::kBool:
+      return value != 0 ? 1 : 0;
+  }
+  return value;
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,204 @@
+#include "common/ir/expr.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hone::ir {
+namespace {
+
+constexpr OpInfo kOps[] = {
+    {"const", 0, false, 0}, {"index", 0, false, 0}, {"load", 0, false, 0},
+    {"+", 2, true, 5},      {"-", 2, true, 5},      {"*", 2, true, 6},      {"/", 2, true, 6},
+    {"min", 2, false, 0},   {"max", 2, false, 0},
+    {"-", 1, false, 0},     {"abs", 1, false, 0},   {"exp", 1, false, 0},   {"log", 1, false, 0},
+    {"sqrt", 1, false, 0},  {"rsqrt", 1, false, 0}, {"tanh", 1, false, 0},  {"erf", 1, false, 0},
+    {"sigmoid", 1, false, 0},
+    {"<", 2, true, 4},      {"<=", 2, true, 4},     {"==", 2, true, 3},     {"and", 2, true, 2},
+    {"or", 2, true, 1},     {"not", 1, false, 0},
+    {"select", 3, false, 0}, {"cast", 1, false, 0},
+};
+
+constexpr std::pair<Reducer, absl::string_view> kReducers[] = {
+    {Reducer::kSum, "sum"},       {Reducer::kProd, "prod"},     {Reducer::kMin, "min"},
+    {Reducer::kMax, "max"},       {Reducer::kArgMax, "argmax"}, {Reducer::kArgMin, "argmin"},
+    {Reducer::kOnlineSoftmax, "online_softmax"},
+};
+
+}  // namespace
+
+const OpInfo& InfoOf(Op op) { return kOps[static_cast<int>(op)]; }
+
+ExprId ExprPool::Add(Expr expr) {
+  exprs_.push_back(expr);
+  return size() - 1;
+}
+
+ExprId ExprPool::Const(DType dtype, double value) {
+  return Add({.op = Op::kConst, .dtype = dtype, .value = RoundTo(dtype, value)});
+}
+
+ExprId ExprPool::OfIndex(Index index) {
+  index_lists_.push_back({std::move(index)});
+  return Add({.op = Op::kIndex, .dtype = DType::kI64, .indices = static_cast<int32_t>(index_lists_.size()) - 1});
+}
+
+ExprId ExprPool::Load(BufferId buffer, DType dtype, IndexList indices) {
+  index_lists_.push_back(std::move(indices));
+  return Add({.op = Op::kLoad, .dtype = dtype, .buffer = buffer, .indices = static_cast<int32_t>(index_lists_.size()) - 1});
+}
+
+ExprId ExprPool::Unary(Op op, ExprId a) {
+  return Add({.op = op, .dtype = op == Op::kNot ? DType::kBool : exprs_[a].dtype, .a = a});
+}
+
+ExprId ExprPool::Binary(Op op, ExprId a, ExprId b) {
+  const bool logical = op >= Op::kLess && op <= Op::kOr;
+  return Add({.op = op, .dtype = logical ? DType::kBool : exprs_[a].dtype, .a = a, .b = b});
+}
+
+ExprId ExprPool::Select(ExprId condition, ExprId then, ExprId otherwise) {
+  return Add({.op = Op::kSelect, .dtype = exprs_[then].dtype, .a = condition, .b = then, .c = otherwise});
+}
+
+ExprId ExprPool::Cast(DType dtype, ExprId a) {
+  return exprs_[a].dtype == dtype ? a : Add({.op = Op::kCast, .dtype = dtype, .a = a});
+}
+
+ExprId ExprPool::WithOperands(ExprId of, ExprId a, ExprId b, ExprId c) {
+  Expr expr = exprs_[of];
+  expr.a = a;
+  expr.b = b;
+  expr.c = c;
+  return Add(expr);
+}
+
+ExprId ExprPool::Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> load,
+                         absl::FunctionRef<Index(const Index&)> index) {
+  const Expr expr = exprs_[root];
+  if (expr.op == Op::kLoad) {
+    if (const ExprId with = load(expr); with != kNoExpr) return with;
+  }
+  if (expr.op == Op::kLoad || expr.op == Op::kIndex) {
+    IndexList mapped;
+    bool changed = false;
+    for (size_t i = 0; i < index_lists_[expr.indices].size(); ++i) {
+      const Index from = index_lists_[expr.indices][i];
+      mapped.push_back(index(from));
+      changed |= mapped.back() != from;
+    }
+    if (!changed) return root;
+    return expr.op == Op::kLoad ? Load(expr.buffer, expr.dtype, std::move(mapped)) : OfIndex(std::move(mapped[0]));
+  }
+  const ExprId a = expr.a == kNoExpr ? kNoExpr : Rewrite(expr.a, load, index);
+  const ExprId b = expr.b == kNoExpr ? kNoExpr : Rewrite(expr.b, load, index);
+  const ExprId c = expr.c == kNoExpr ? kNoExpr : Rewrite(expr.c, load, index);
+  return a == expr.a && b == expr.b && c == expr.c ? root : WithOperands(root, a, b, c);
+}
+
+void ExprPool::Visit(ExprId root, absl::FunctionRef<void(const Expr&)> visit) const {
+  const Expr& expr = exprs_[root];
+  for (const ExprId operand : {expr.a, expr.b, expr.c}) {
+    if (operand != kNoExpr) Visit(operand, visit);
+  }
+  visit(expr);
+}
+
+void ExprPool::VisitLoads(ExprId root, absl::FunctionRef<void(const Expr&)> visit) const {
+  Visit(root, [&](const Expr& expr) {
+    if (expr.op == Op::kLoad) visit(expr);
+  });
+}
+
+absl::string_view ReducerName(Reducer reducer) {
+  for (const auto& [value, name] : kReducers) {
+    if (value == reducer) return name;
+  }
+  return "";
+}
+
+Reducer ReducerFromName(absl::string_view name) {
+  for (const auto& [value, known] : kReducers) {
+    if (known == name) return value;
+  }
+  return Reducer::kNone;
+}
+
+int ReducerArity(Reducer reducer) { return reducer >= Reducer::kArgMax ? 2 : 1; }
+
+double ReducerIdentity(Reducer reducer, int component, DType dtype) {
+  const bool is_float = IsFloat(dtype);
+  const double lowest = is_float                 ? -std::numeric_limits<double>::infinity()
+                        : dtype == DType::kI8    ? -128.0
+                        : dtype == DType::kI32   ? -2147483648.0
+                        : dtype == DType::kI64   ? -0x1p63
+                                                 : 0.0;
+  const double highest = is_float               ? std::numeric_limits<double>::infinity()
+                         : dtype == DType::kI8  ? 127.0
+                         : dtype == DType::kU8  ? 255.0
+                         : dtype == DType::kI32 ? 2147483647.0
+                         : dtype == DType::kI64 ? 0x1p53  // exact in double; larger values do not occur in a reduction
+                                                : 1.0;
+  switch (reducer) {
+    case Reducer::kProd:
+      return 1;
+    case Reducer::kMax:
+      return lowest;
+    case Reducer::kMin:
+      return highest;
+    case Reducer::kArgMax:
+      return component == 0 ? lowest : -1;
+    case Reducer::kArgMin:
+      return component == 0 ? highest : -1;
+    case Reducer::kOnlineSoftmax:
+      return component == 0 ? lowest : 0;
+    case Reducer::kNone:
+    case Reducer::kSum:
+      break;
+  }
+  return 0;
+}
+
+absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Span<const ExprId> left,
+                                       absl::Span<const ExprId> right) {
+  switch (reducer) {
+    case Reducer::kNone:
+      return {right.begin(), right.end()};
+    case Reducer::kSum:
+      return {pool.Binary(Op::kAdd, left[0], right[0])};
+    case Reducer::kProd:
+      return {pool.Binary(Op::kMul, left[0], right[0])};
+    case Reducer::kMin:
+      return {pool.Binary(Op::kMin, left[0], right[0])};
+    case Reducer::kMax:
+      return {pool.Binary(Op::kMax, left[0], right[0])};
+    case Reducer::kArgMax:
+    case Reducer::kArgMin: {
+      // The right tuple wins when it is strictly better, or as good with a lower index; -1 marks the neutral element.
+      const bool max = reducer == Reducer::kArgMax;
+      const ExprId better = max ? pool.Binary(Op::kLess, left[0], right[0]) : pool.Binary(Op::kLess, right[0], left[0]);
+      const ExprId tie = pool.Binary(Op::kEqual, left[0], right[0]);
+      const ExprId zero = pool.Const(pool[left[1]].dtype, 0);
+      const ExprId right_real = pool.Binary(Op::kLessEqual, zero, right[1]);
+      const ExprId earlier = pool.Binary(Op::kOr, pool.Binary(Op::kLess, right[1], left[1]),
+                                         pool.Binary(Op::kLess, left[1], zero));
+      const ExprId wins = pool.Binary(
+          Op::kOr, better, pool.Binary(Op::kAnd, tie, pool.Binary(Op::kAnd, right_real, earlier)));
+      return {pool.Select(wins, right[0], left[0]), pool.Select(wins, right[1], left[1])};
+    }
+    case Reducer::kOnlineSoftmax: {
+      // An empty side has max −∞ and sum 0; its term is dropped, because −∞ − −∞ is not a number.
+      const DType dtype = pool[left[0]].dtype;
+      const ExprId max = pool.Binary(Op::kMax, left[0], right[0]);
+      const ExprId empty = pool.Const(dtype, -std::numeric_limits<double>::infinity());
+      const auto term = [&](ExprId m, ExprId s) {
+        const ExprId scaled = pool.Binary(Op::kMul, s, pool.Unary(Op::kExp, pool.Binary(Op::kSub, m, max)));
+        return pool.Select(pool.Binary(Op::kEqual, m, empty), pool.Const(dtype, 0), scaled);
+      };
+      return {max, pool.Binary(Op::kAdd, term(left[0], left[1]), term(right[0], right[1]))};
+    }
+  }
+  return {};
+}
+
+}  // namespace hone::ir

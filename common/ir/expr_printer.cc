@@ -1,0 +1,66 @@
+#include "common/ir/expr_printer.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::ir {
+namespace {
+
+std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence,
+                  absl::FunctionRef<std::string(BufferId)> buffer_name) {
+  const Expr& expr = pool[root];
+  const OpInfo& info = InfoOf(expr.op);
+  const auto operand = [&](ExprId id, int precedence) { return Print(pool, atoms, id, precedence, buffer_name); };
+  switch (expr.op) {
+    case Op::kConst:
+      return PrintConst(expr.dtype, expr.value);
+    case Op::kIndex:
+      return absl::StrCat("index(", atoms.ToString(pool.IndicesOf(expr)[0]), ")");
+    case Op::kLoad:
+      return absl::StrCat(buffer_name(expr.buffer), PrintIndices(atoms, pool.IndicesOf(expr)));
+    case Op::kCast:
+      return absl::StrCat(absl::string_view(DTypeName(expr.dtype)), "(", operand(expr.a, 0), ")");
+    case Op::kNeg:
+      return absl::StrCat("-", operand(expr.a, 7));
+    default:
+      break;
+  }
+  if (!info.infix) {
+    std::string text = absl::StrCat(info.name, "(", operand(expr.a, 0));
+    if (expr.b != kNoExpr) absl::StrAppend(&text, ", ", operand(expr.b, 0));
+    if (expr.c != kNoExpr) absl::StrAppend(&text, ", ", operand(expr.c, 0));
+    return text + ")";
+  }
+  const std::string text =
+      absl::StrCat(operand(expr.a, info.precedence), " ", info.name, " ", operand(expr.b, info.precedence + 1));
+  return info.precedence < outer_precedence ? absl::StrCat("(", text, ")") : text;
+}
+
+}  // namespace
+
+std::string PrintConst(DType dtype, double value) {
+  if (!IsFloat(dtype)) return absl::StrCat(static_cast<int64_t>(value));
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[64];
+  const auto result = dtype == DType::kF64 ? std::to_chars(buffer, buffer + sizeof buffer, value)
+                                           : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
+  std::string text(buffer, result.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string PrintIndices(const AtomTable& atoms, const IndexList& indices) {
+  std::string text = "[";
+  for (size_t i = 0; i < indices.size(); ++i) absl::StrAppend(&text, i ? ", " : "", atoms.ToString(indices[i]));
+  return text + "]";
+}
+
+std::string PrintExpr(const ExprPool& pool, const AtomTable& atoms, ExprId root,
+                      absl::FunctionRef<std::string(BufferId)> buffer_name) {
+  return Print(pool, atoms, root, 0, buffer_name);
+}
+
+}  // namespace hone::ir

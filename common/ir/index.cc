@@ -1,0 +1,279 @@
+#include "common/ir/index.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::ir {
+
+int64_t FloorDivInt(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivInt(a, b) * b; }
+
+Index Index::Of(AtomId atom, int64_t coeff) {
+  Index index;
+  if (coeff != 0) index.terms_.push_back({atom, coeff});
+  return index;
+}
+
+AtomId Index::SingleAtom() const {
+  return constant_ == 0 && terms_.size() == 1 && terms_[0].coeff == 1 ? terms_[0].atom : kNoAtom;
+}
+
+int64_t Index::CoeffOf(AtomId atom) const {
+  for (const IndexTerm& term : terms_) {
+    if (term.atom == atom) return term.coeff;
+  }
+  return 0;
+}
+
+Index& Index::operator*=(int64_t factor) {
+  if (factor == 0) {
+    terms_.clear();
+    constant_ = 0;
+  }
+  for (IndexTerm& term : terms_) term.coeff *= factor;
+  constant_ *= factor;
+  return *this;
+}
+
+Index& Index::AddScaled(const Index& other, int64_t factor) {
+  if (factor == 0) return *this;
+  constant_ += other.constant_ * factor;
+  if (other.terms_.empty()) return *this;
+  Terms merged;
+  auto a = terms_.begin();
+  auto b = other.terms_.begin();
+  while (a != terms_.end() || b != other.terms_.end()) {
+    if (b == other.terms_.end() || (a != terms_.end() && a->atom < b->atom)) {
+      merged.push_back(*a++);
+    } else if (a == terms_.end() || b->atom < a->atom) {
+      merged.push_back({b->atom, b->coeff * factor});
+      ++b;
+    } else {
+      const int64_t coeff = a->coeff + b->coeff * factor;
+      if (coeff != 0) merged.push_back({a->atom, coeff});
+      ++a;
+      ++b;
+    }
+  }
+  terms_ = std::move(merged);
+  return *this;
+}
+
+AtomId AtomTable::AddVar(std::string name, int64_t extent) {
+  Atom atom;
+  atom.range = {0, extent - 1};
+  atom.name = std::move(name);
+  atoms_.push_back(std::move(atom));
+  return size() - 1;
+}
+
+Index AtomTable::Intern(Atom::Kind kind, const Index& argument, int64_t divisor) {
+  for (AtomId id : composites_) {
+    const Atom& atom = atoms_[id];
+    if (atom.kind == kind && atom.divisor == divisor && atom.argument == argument) return Index::Of(id);
+  }
+  Atom atom;
+  atom.kind = kind;
+  atom.argument = argument;
+  atom.divisor = divisor;
+  atoms_.push_back(std::move(atom));
+  composites_.push_back(size() - 1);
+  return Index::Of(size() - 1);
+}
+
+void AtomTable::Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder) {
+  quotient = Index(FloorDivInt(index.constant(), divisor));
+  remainder = Index(FloorModInt(index.constant(), divisor));
+  for (const IndexTerm& term : index.terms()) {
+    const bool multiple = term.coeff % divisor == 0;
+    (multiple ? quotient : remainder) += Index::Of(term.atom, multiple ? term.coeff / divisor : term.coeff);
+  }
+}
+
+Index AtomTable::FloorDiv(const Index& index, int64_t divisor) {
+  if (divisor == 1) return index;
+  Index quotient, remainder;
+  Divide(index, divisor, quotient, remainder);
+  if (remainder.IsConstant()) return quotient;
+  const Range range = RangeOf(remainder);
+  const int64_t low = FloorDivInt(range.min, divisor);
+  if (low == FloorDivInt(range.max, divisor)) return quotient + low;
+  // (g·x + k) / (g·d) = (x + k/g) / d.
+  int64_t gcd = divisor;
+  for (const IndexTerm& term : remainder.terms()) gcd = std::gcd(gcd, term.coeff);
+  if (gcd > 1) {
+    Index reduced(FloorDivInt(remainder.constant(), gcd));
+    for (const IndexTerm& term : remainder.terms()) reduced += Index::Of(term.atom, term.coeff / gcd);
+    return Simplify(quotient + FloorDiv(reduced, divisor / gcd));
+  }
+  // (x / a) / b = x / (a·b).
+  if (const AtomId inner = remainder.SingleAtom(); inner != kNoAtom && atoms_[inner].kind == Atom::Kind::kFloorDiv) {
+    const Index argument = atoms_[inner].argument;
+    return Simplify(quotient + FloorDiv(argument, atoms_[inner].divisor * divisor));
+  }
+  return Simplify(quotient + Intern(Atom::Kind::kFloorDiv, remainder, divisor));
+}
+
+Index AtomTable::Mod(const Index& index, int64_t divisor) {
+  if (divisor == 1) return Index(0);
+  Index quotient, remainder;
+  Divide(index, divisor, quotient, remainder);
+  if (remainder.IsConstant()) return remainder;
+  const Range range = RangeOf(remainder);
+  const int64_t low = FloorDivInt(range.min, divisor);
+  if (low == FloorDivInt(range.max, divisor)) return Simplify(remainder + (-low * divisor));
+  // (g·x + k) mod (g·d) = g·((x + k/g) mod d) + k mod g.
+  int64_t gcd = divisor;
+  for (const IndexTerm& term : remainder.terms()) gcd = std::gcd(gcd, term.coeff);
+  if (gcd > 1) {
+    Index reduced(FloorDivInt(remainder.constant(), gcd));
+    for (const IndexTerm& term : remainder.terms()) reduced += Index::Of(term.atom, term.coeff / gcd);
+    return Simplify(Mod(reduced, divisor / gcd) * gcd + FloorModInt(remainder.constant(), gcd));
+  }
+  // (x mod (a·d)) mod d = x mod d.
+  if (const AtomId inner = remainder.SingleAtom();
+      inner != kNoAtom && atoms_[inner].kind == Atom::Kind::kMod && atoms_[inner].divisor % divisor == 0) {
+    const Index argument = atoms_[inner].argument;
+    return Mod(argument, divisor);
+  }
+  return Intern(Atom::Kind::kMod, remainder, divisor);
+}
+
+Index AtomTable::Simplify(Index index) const {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const IndexTerm& div : index.terms()) {
+      const Atom& d = atoms_[div.atom];
+      if (d.kind != Atom::Kind::kFloorDiv) continue;
+      for (const IndexTerm& mod : index.terms()) {
+        const Atom& m = atoms_[mod.atom];
+        if (m.kind != Atom::Kind::kMod || m.divisor != d.divisor || m.argument != d.argument) continue;
+        if (div.coeff != mod.coeff * d.divisor) continue;
+        const int64_t coeff = mod.coeff;
+        Index next = index - Index::Of(div.atom, div.coeff) - Index::Of(mod.atom, mod.coeff);
+        next.AddScaled(d.argument, coeff);
+        index = std::move(next);
+        changed = true;
+        break;
+      }
+      if (changed) break;
+    }
+  }
+  return index;
+}
+
+Range AtomTable::RangeOf(const Index& index) const {
+  return RangeOf(index, [this](AtomId var) { return atoms_[var].range; });
+}
+
+Range AtomTable::RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const {
+  Range total{index.constant(), index.constant()};
+  for (const IndexTerm& term : index.terms()) {
+    const Atom& atom = atoms_[term.atom];
+    Range r;
+    if (atom.kind == Atom::Kind::kVar) {
+      r = range(term.atom);
+    } else {
+      const Range argument = RangeOf(atom.argument, range);
+      const Range quotient{FloorDivInt(argument.min, atom.divisor), FloorDivInt(argument.max, atom.divisor)};
+      if (atom.kind == Atom::Kind::kFloorDiv) {
+        r = quotient;
+      } else if (quotient.min == quotient.max) {
+        r = {FloorModInt(argument.min, atom.divisor), FloorModInt(argument.max, atom.divisor)};
+      } else {
+        r = {0, atom.divisor - 1};
+      }
+    }
+    total.min += term.coeff * (term.coeff > 0 ? r.min : r.max);
+    total.max += term.coeff * (term.coeff > 0 ? r.max : r.min);
+  }
+  return total;
+}
+
+Index AtomTable::Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement) {
+  Index result(index.constant());
+  for (const IndexTerm& term : index.terms()) {
+    const Atom::Kind kind = atoms_[term.atom].kind;
+    if (kind == Atom::Kind::kVar) {
+      if (const Index* with = replacement(term.atom)) {
+        result.AddScaled(*with, term.coeff);
+      } else {
+        result += Index::Of(term.atom, term.coeff);
+      }
+      continue;
+    }
+    const Index argument = atoms_[term.atom].argument;  // a copy: interning may move the table
+    const int64_t divisor = atoms_[term.atom].divisor;
+    const Index inner = Substitute(argument, replacement);
+    result.AddScaled(kind == Atom::Kind::kFloorDiv ? FloorDiv(inner, divisor) : Mod(inner, divisor), term.coeff);
+  }
+  return Simplify(std::move(result));
+}
+
+void AtomTable::VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> visit) const {
+  for (const IndexTerm& term : index.terms()) {
+    if (atoms_[term.atom].kind == Atom::Kind::kVar) {
+      visit(term.atom);
+    } else {
+      VisitVars(atoms_[term.atom].argument, visit);
+    }
+  }
+}
+
+bool AtomTable::DependsOn(const Index& index, AtomId var) const {
+  bool found = false;
+  VisitVars(index, [&](AtomId v) { found |= v == var; });
+  return found;
+}
+
+int64_t AtomTable::Evaluate(const Index& index, absl::Span<const int64_t> values) const {
+  int64_t total = index.constant();
+  for (const IndexTerm& term : index.terms()) {
+    const Atom& atom = atoms_[term.atom];
+    int64_t value = 0;
+    switch (atom.kind) {
+      case Atom::Kind::kVar:
+        value = values[term.atom];
+        break;
+      case Atom::Kind::kFloorDiv:
+        value = FloorDivInt(Evaluate(atom.argument, values), atom.divisor);
+        break;
+      case Atom::Kind::kMod:
+        value = FloorModInt(Evaluate(atom.argument, values), atom.divisor);
+        break;
+    }
+    total += term.coeff * value;
+  }
+  return total;
+}
+
+std::string AtomTable::ToString(const Index& index) const {
+  std::string text;
+  for (const IndexTerm& term : index.terms()) {
+    const Atom& atom = atoms_[term.atom];
+    const bool negative = term.coeff < 0;
+    absl::StrAppend(&text, text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + "));
+    const int64_t magnitude = negative ? -term.coeff : term.coeff;
+    if (magnitude != 1) absl::StrAppend(&text, magnitude, "*");
+    if (atom.kind == Atom::Kind::kVar) {
+      absl::StrAppend(&text, atom.name);
+      continue;
+    }
+    const bool simple = atom.argument.SingleAtom() != kNoAtom && atoms_[atom.argument.SingleAtom()].kind == Atom::Kind::kVar;
+    const std::string inner = ToString(atom.argument);
+    const std::string operand = simple ? inner : absl::StrCat("(", inner, ")");
+    absl::StrAppend(&text, magnitude != 1 ? "(" : "", operand, atom.kind == Atom::Kind::kFloorDiv ? " / " : " % ",
+                    atom.divisor, magnitude != 1 ? ")" : "");
+  }
+  if (text.empty()) return absl::StrCat(index.constant());
+  if (index.constant() > 0) absl::StrAppend(&text, " + ", index.constant());
+  if (index.constant() < 0) absl::StrAppend(&text, " - ", -index.constant());
+  return text;
+}
+
+}  // namespace hone::ir

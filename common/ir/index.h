@@ -1,0 +1,130 @@
+#ifndef HONE_COMMON_IR_INDEX_H_
+#define HONE_COMMON_IR_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+
+namespace hone::ir {
+
+// Names an atom of an AtomTable: a variable, or a floordiv or mod of an index.
+using AtomId = int32_t;
+inline constexpr AtomId kNoAtom = -1;
+
+struct IndexTerm {
+  AtomId atom;
+  int64_t coeff;  // never 0
+  friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
+};
+
+// An affine form Σ coeff·atom + constant, terms sorted by atom: equal indices are equal values. A value type that means
+// something only together with the AtomTable that its atoms come from.
+class Index {
+ public:
+  using Terms = absl::InlinedVector<IndexTerm, 4>;
+
+  Index() = default;
+  explicit Index(int64_t constant) : constant_(constant) {}
+  static Index Of(AtomId atom, int64_t coeff = 1);
+
+  const Terms& terms() const { return terms_; }
+  int64_t constant() const { return constant_; }
+  bool IsConstant() const { return terms_.empty(); }
+  // The atom when the index is just 1·atom, else kNoAtom.
+  AtomId SingleAtom() const;
+  // The coefficient of an atom; 0 when it does not occur at the top level.
+  int64_t CoeffOf(AtomId atom) const;
+
+  Index& operator+=(const Index& other) { return AddScaled(other, 1); }
+  Index& operator-=(const Index& other) { return AddScaled(other, -1); }
+  Index& operator+=(int64_t c) {
+    constant_ += c;
+    return *this;
+  }
+  Index& operator*=(int64_t factor);
+  Index& AddScaled(const Index& other, int64_t factor);
+  friend Index operator+(Index a, const Index& b) { return a += b; }
+  friend Index operator-(Index a, const Index& b) { return a -= b; }
+  friend Index operator+(Index a, int64_t c) { return a += c; }
+  friend Index operator*(Index a, int64_t factor) { return a *= factor; }
+  friend bool operator==(const Index&, const Index&) = default;
+
+ private:
+  Terms terms_;
+  int64_t constant_ = 0;
+};
+
+// A closed interval.
+struct Range {
+  int64_t min = 0;
+  int64_t max = 0;
+  int64_t extent() const { return max - min + 1; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+struct Atom {
+  enum class Kind : uint8_t { kVar, kFloorDiv, kMod };
+  Kind kind = Kind::kVar;
+  Range range;         // of a variable: its domain
+  std::string name;    // of a variable
+  Index argument;      // of a floordiv or mod
+  int64_t divisor = 1;
+};
+
+// The variables of a workload or program, and the floordiv and mod terms over them, each kept once. Every Index that these
+// functions return is simplified: (i·c + r) / c = i and (i·c + r) mod c = r for 0 ≤ r < c; c·(x/c) + x mod c = x; nested
+// divisions are merged. Divisions round down; divisors are positive. Copyable; ids stay valid in a copy.
+class AtomTable {
+ public:
+  // A variable with the domain [0, extent).
+  AtomId AddVar(std::string name, int64_t extent);
+  void SetExtent(AtomId var, int64_t extent) { atoms_[var].range = {0, extent - 1}; }
+
+  const Atom& operator[](AtomId id) const { return atoms_[id]; }
+  int size() const { return static_cast<int>(atoms_.size()); }
+
+  // REQUIRES divisor > 0.
+  Index FloorDiv(const Index& index, int64_t divisor);
+  Index Mod(const Index& index, int64_t divisor);
+
+  // Bounds over the domains of the variables; exact for affine forms without shared variables, else an enclosure.
+  Range RangeOf(const Index& index) const;
+  // The same with some variables fixed or restricted: `range` answers for a variable.
+  Range RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const;
+
+  // Replaces variables. `replacement` answers an index for a variable, or nullptr to keep it.
+  Index Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
+  // Applies c·(x/c) + x mod c = x.
+  Index Simplify(Index index) const;
+
+  bool DependsOn(const Index& index, AtomId var) const;
+  // Calls `visit` for each occurrence of a variable, inside floordiv and mod too.
+  void VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> visit) const;
+
+  // The value with values[var] given for every variable that occurs.
+  int64_t Evaluate(const Index& index, absl::Span<const int64_t> values) const;
+
+  // "2*i0 + i1 % 4 - 1".
+  std::string ToString(const Index& index) const;
+
+ private:
+  Index Intern(Atom::Kind kind, const Index& argument, int64_t divisor);
+  // index = divisor·quotient + remainder with the multiples of the divisor in the quotient.
+  static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
+
+  std::vector<Atom> atoms_;
+  std::vector<AtomId> composites_;
+};
+
+int64_t FloorDivInt(int64_t a, int64_t b);
+int64_t FloorModInt(int64_t a, int64_t b);
+inline int64_t CeilDivInt(int64_t a, int64_t b) { return -FloorDivInt(-a, b); }
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_INDEX_H_

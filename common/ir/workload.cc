@@ -1,0 +1,365 @@
+#include "common/ir/workload.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/ir/expr_printer.h"
+
+namespace hone::ir {
+namespace {
+
+absl::Status CheckShape(const Tensor& tensor) {
+  if (tensor.shape.empty() || tensor.shape.size() > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", tensor.name, " has rank ", tensor.shape.size(), "; 1 to ", kMaxRank, " are supported"));
+  }
+  int64_t elements = 1;
+  for (int64_t extent : tensor.shape) {
+    if (extent <= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", tensor.name, " has extent ", extent, "; extents are at least 1"));
+    }
+    if (extent > kMaxElements / elements) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, ": ", TypeText(tensor.dtype, tensor.shape),
+                                                     " has more than ", kMaxElements, " elements"));
+    }
+    elements *= extent;
+  }
+  return absl::OkStatus();
+}
+
+// Whether an index provably stays in [0, extent), by its range or by a guard of the stage.
+bool InBounds(const AtomTable& atoms, const Index& index, int64_t extent, const std::vector<Condition>& guards) {
+  const Range range = atoms.RangeOf(index);
+  if (range.min >= 0 && range.max < extent) return true;
+  for (const Condition& guard : guards) {
+    const Index difference = index - guard.index;
+    if (!difference.IsConstant()) continue;
+    const int64_t low = std::max(range.min, difference.constant());
+    const int64_t high = std::min(range.max, guard.extent - 1 + difference.constant());
+    if (low >= 0 && high < extent) return true;
+  }
+  return false;
+}
+
+int Depth(const ExprPool& pool, ExprId id) {
+  const Expr& expr = pool[id];
+  int depth = 0;
+  for (const ExprId operand : {expr.a, expr.b, expr.c}) {
+    if (operand != kNoExpr) depth = std::max(depth, Depth(pool, operand));
+  }
+  return depth + 1;
+}
+
+// Encodes an index with variables by their position in the stage.
+void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index, const std::vector<AtomId>& vars) {
+  builder.Add(index.constant()).Add(static_cast<int64_t>(index.terms().size()));
+  // Terms are sorted by atom id, which depends on the order of declaration: sort by their own encoding.
+  std::vector<Digest> terms;
+  for (const IndexTerm& term : index.terms()) {
+    const Atom& atom = atoms[term.atom];
+    DigestBuilder t;
+    t.Add(term.coeff).Add(static_cast<int64_t>(atom.kind));
+    if (atom.kind == Atom::Kind::kVar) {
+      t.Add(static_cast<int64_t>(std::find(vars.begin(), vars.end(), term.atom) - vars.begin()));
+    } else {
+      t.Add(atom.divisor);
+      AddIndex(t, atoms, atom.argument, vars);
+    }
+    terms.push_back(t.Finish());
+  }
+  std::sort(terms.begin(), terms.end());
+  for (const Digest& term : terms) builder.Add(term);
+}
+
+void AddExpr(DigestBuilder& builder, const Workload& workload, ExprId id, const std::vector<AtomId>& vars) {
+  const Expr& expr = workload.pool[id];
+  builder.Add(absl::string_view(InfoOf(expr.op).name)).Add(static_cast<int64_t>(expr.dtype));
+  if (expr.op == Op::kConst) builder.Add(expr.value);
+  if (expr.op == Op::kLoad) builder.Add(static_cast<int64_t>(expr.buffer));
+  if (expr.indices >= 0) {
+    for (const Index& index : workload.pool.IndicesOf(expr)) AddIndex(builder, workload.atoms, index, vars);
+  }
+  for (const ExprId operand : {expr.a, expr.b, expr.c}) {
+    if (operand != kNoExpr) AddExpr(builder, workload, operand, vars);
+  }
+}
+
+}  // namespace
+
+int64_t ElementsOf(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::string TypeText(DType dtype, const Shape& shape) {
+  return absl::StrCat(DTypeName(dtype), "[", absl::StrJoin(shape, ", "), "]");
+}
+
+std::vector<BufferId> Workload::Inputs() const {
+  std::vector<BufferId> ids;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].input) ids.push_back(static_cast<BufferId>(i));
+  }
+  return ids;
+}
+
+std::vector<BufferId> Workload::Outputs() const {
+  std::vector<BufferId> ids;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].output) ids.push_back(static_cast<BufferId>(i));
+  }
+  return ids;
+}
+
+absl::Status Workload::Validate() const {
+  if (stages.empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no stage"));
+  if (tensors.size() > kMaxTensors) {
+    return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has more than ", kMaxTensors, " tensors"));
+  }
+  if (Outputs().empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no output"));
+  for (const Tensor& tensor : tensors) HONE_RETURN_IF_ERROR(CheckShape(tensor));
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const Stage& stage = stages[s];
+    const std::string& stage_name = tensors[stage.tensors[0]].name;
+    if (stage.values.size() != stage.tensors.size() ||
+        stage.tensors.size() != static_cast<size_t>(ReducerArity(stage.reducer))) {
+      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " needs ", ReducerArity(stage.reducer),
+                                                     " components, but has ", stage.values.size()));
+    }
+    if ((stage.reducer == Reducer::kNone) != stage.reduce.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reduces over no axis"));
+    }
+    if (stage.reducer == Reducer::kNone && !stage.guards.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
+    }
+    double domain = 1;
+    for (const auto* axes : {&stage.spatial, &stage.reduce}) {
+      for (const Axis& axis : *axes) {
+        if (axis.extent <= 0) {
+          return absl::InvalidArgumentError(absl::StrCat("axis ", atoms[axis.var].name, " of stage ", stage_name,
+                                                         " has extent ", axis.extent, "; extents are at least 1"));
+        }
+        domain *= static_cast<double>(axis.extent);
+      }
+    }
+    if (domain > static_cast<double>(kMaxDomain)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("stage ", stage_name, " has ", domain, " points; at most ", kMaxDomain, " are supported"));
+    }
+    for (size_t c = 0; c < stage.values.size(); ++c) {
+      if (Depth(pool, stage.values[c]) > kMaxExprDepth) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the expression of ", stage_name, " is nested deeper than ", kMaxExprDepth));
+      }
+      if (pool[stage.values[c]].dtype != tensors[stage.tensors[c]].dtype) {
+        return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " computes ",
+                                                       DTypeName(pool[stage.values[c]].dtype), " but its tensor is ",
+                                                       DTypeName(tensors[stage.tensors[c]].dtype)));
+      }
+      absl::Status status = absl::OkStatus();
+      pool.VisitLoads(stage.values[c], [&](const Expr& load) {
+        if (!status.ok()) return;
+        const Tensor& tensor = tensors[load.buffer];
+        const IndexList& indices = pool.IndicesOf(load);
+        if (!tensor.input && tensor.stage >= static_cast<int>(s)) {
+          status = absl::InvalidArgumentError(
+              absl::StrCat("stage ", stage_name, " reads ", tensor.name, ", which is not computed before it"));
+        } else if (indices.size() != tensor.shape.size()) {
+          status = absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ",
+                                                           indices.size(), " indices; its type is ",
+                                                           TypeText(tensor.dtype, tensor.shape)));
+        }
+        for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
+          if (InBounds(atoms, indices[d], tensor.shape[d], stage.guards)) continue;
+          const Range range = atoms.RangeOf(indices[d]);
+          status = absl::InvalidArgumentError(absl::StrCat(
+              "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices), " runs from ",
+              range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
+              "; add a guard to the reduction (… where 0 <= ", atoms.ToString(indices[d]), " < ", tensor.shape[d], ")"));
+        }
+      });
+      HONE_RETURN_IF_ERROR(status);
+    }
+  }
+  return absl::OkStatus();
+}
+
+Digest Workload::StructuralDigest() const {
+  DigestBuilder builder;
+  builder.Add(absl::string_view("hone.workload.1")).Add(static_cast<int64_t>(tensors.size()));
+  for (const Tensor& tensor : tensors) {
+    builder.Add(static_cast<int64_t>(tensor.dtype)).Add(static_cast<int64_t>(tensor.shape.size()));
+    for (int64_t extent : tensor.shape) builder.Add(extent);
+    builder.Add(static_cast<int64_t>(tensor.input << 2 | tensor.constant << 1 | int{tensor.output}));
+  }
+  for (const Stage& stage : stages) {
+    std::vector<AtomId> vars;
+    builder.Add(absl::string_view(ReducerName(stage.reducer)));
+    for (const auto* axes : {&stage.spatial, &stage.reduce}) {
+      builder.Add(static_cast<int64_t>(axes->size()));
+      for (const Axis& axis : *axes) {
+        builder.Add(axis.extent);
+        vars.push_back(axis.var);
+      }
+    }
+    builder.Add(static_cast<int64_t>(stage.guards.size()));
+    for (const Condition& guard : stage.guards) {
+      AddIndex(builder, atoms, guard.index, vars);
+      builder.Add(guard.extent);
+    }
+    for (size_t c = 0; c < stage.values.size(); ++c) {
+      builder.Add(static_cast<int64_t>(stage.tensors[c]));
+      AddExpr(builder, *this, stage.values[c], vars);
+    }
+  }
+  return builder.Finish();
+}
+
+double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
+  // Axes that share a guard form a group, counted by enumeration; the others multiply.
+  std::map<AtomId, int64_t> extents;
+  for (const auto* axes : {&stage.spatial, &stage.reduce}) {
+    for (const Axis& axis : *axes) extents[axis.var] = axis.extent;
+  }
+  std::map<AtomId, AtomId> parent;
+  for (const auto& [var, extent] : extents) parent[var] = var;
+  const auto root = [&](AtomId var) {
+    while (parent[var] != var) var = parent[var];
+    return var;
+  };
+  for (const Condition& guard : stage.guards) {
+    AtomId first = kNoAtom;
+    atoms.VisitVars(guard.index, [&](AtomId var) {
+      if (first == kNoAtom) first = var;
+      parent[root(var)] = root(first);
+    });
+  }
+  double points = 1;
+  for (const auto& [group, unused] : extents) {
+    if (root(group) != group) continue;
+    std::vector<AtomId> vars;
+    double total = 1;
+    for (const auto& [var, extent] : extents) {
+      if (root(var) != group) continue;
+      vars.push_back(var);
+      total *= static_cast<double>(extent);
+    }
+    // A group too large to enumerate is counted as if its guards always held: an upper bound.
+    if (vars.size() > 1 && total <= 4e6) {
+      std::vector<int64_t> values(atoms.size(), 0);
+      int64_t holds = 0;
+      for (int64_t point = 0; point < static_cast<int64_t>(total); ++point) {
+        int64_t rest = point;
+        for (AtomId var : vars) {
+          values[var] = rest % extents[var];
+          rest /= extents[var];
+        }
+        holds += std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Condition& guard) {
+          AtomId any = kNoAtom;
+          atoms.VisitVars(guard.index, [&](AtomId var) { any = var; });
+          if (any == kNoAtom || root(any) != group) return true;
+          const int64_t value = atoms.Evaluate(guard.index, values);
+          return value >= 0 && value < guard.extent;
+        });
+      }
+      total = static_cast<double>(holds);
+    }
+    points *= total;
+  }
+  return points;
+}
+
+double Workload::FlopCount(const Stage& stage) const {
+  double per_point = stage.reducer == Reducer::kNone ? 0 : ReducerArity(stage.reducer);
+  for (ExprId value : stage.values) {
+    pool.Visit(value, [&](const Expr& expr) {
+      per_point += expr.op != Op::kConst && expr.op != Op::kIndex && expr.op != Op::kLoad && expr.op != Op::kCast;
+    });
+  }
+  return per_point * GuardedPoints(atoms, stage);
+}
+
+double Workload::FlopCount() const {
+  double total = 0;
+  for (const ir::Stage& stage : stages) total += FlopCount(stage);
+  return total;
+}
+
+std::string Workload::ToText() const {
+  std::string text = absl::StrCat("workload ", name, "\n");
+  const auto tensor_name = [&](BufferId id) { return tensors[id].name; };
+  const auto axes_text = [&](const std::vector<Axis>& axes) {
+    return absl::StrJoin(axes, ", ", [&](std::string* out, const Axis& axis) {
+      absl::StrAppend(out, atoms[axis.var].name, ": ", axis.extent);
+    });
+  };
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.input) continue;
+    absl::StrAppend(&text, "input ", tensor.name, ": ", TypeText(tensor.dtype, tensor.shape),
+                    tensor.constant ? " constant" : "", "\n");
+  }
+  for (const Stage& stage : stages) {
+    if (tensors[stage.tensors[0]].output) text += "output ";
+    const bool tuple = stage.tensors.size() > 1;
+    const auto list = [&](absl::string_view open, const auto& items, auto&& item_text, absl::string_view close) {
+      std::string joined = tuple ? std::string(open) : "";
+      for (size_t i = 0; i < items.size(); ++i) absl::StrAppend(&joined, i ? ", " : "", item_text(items[i]));
+      return tuple ? joined + std::string(close) : joined;
+    };
+    absl::StrAppend(&text, list("(", stage.tensors, tensor_name, ")"), "[", axes_text(stage.spatial), "] = ");
+    if (stage.reducer != Reducer::kNone) {
+      absl::StrAppend(&text, ReducerName(stage.reducer), "(", axes_text(stage.reduce));
+      for (size_t g = 0; g < stage.guards.size(); ++g) {
+        absl::StrAppend(&text, g ? ", " : " where ", "0 <= ", atoms.ToString(stage.guards[g].index), " < ",
+                        stage.guards[g].extent);
+      }
+      text += ") ";
+    }
+    absl::StrAppend(
+        &text, list("(", stage.values, [&](ExprId value) { return PrintExpr(pool, atoms, value, tensor_name); }, ")"), "\n");
+  }
+  return text;
+}
+
+BufferId WorkloadBuilder::Input(std::string name, DType dtype, Shape shape, bool constant) {
+  workload_.tensors.push_back(
+      {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .input = true, .constant = constant});
+  return static_cast<BufferId>(workload_.tensors.size()) - 1;
+}
+
+Axis WorkloadBuilder::NewAxis(std::string name, int64_t extent) {
+  return {workload_.atoms.AddVar(std::move(name), extent), extent};
+}
+
+ExprId WorkloadBuilder::Load(BufferId tensor, IndexList indices) {
+  return workload_.pool.Load(tensor, workload_.tensors[tensor].dtype, std::move(indices));
+}
+
+BufferId WorkloadBuilder::Stage(std::string name, std::vector<Axis> spatial, Reducer reducer, std::vector<Axis> reduce,
+                                std::vector<Condition> guards, ExprId value) {
+  const auto id = static_cast<BufferId>(workload_.tensors.size());
+  Shape shape;
+  for (const Axis& axis : spatial) shape.push_back(axis.extent);
+  workload_.tensors.push_back({.name = std::move(name),
+                               .dtype = workload_.pool[value].dtype,
+                               .shape = std::move(shape),
+                               .stage = static_cast<int>(workload_.stages.size())});
+  workload_.stages.push_back({.tensors = {id},
+                              .spatial = std::move(spatial),
+                              .reduce = std::move(reduce),
+                              .guards = std::move(guards),
+                              .reducer = reducer,
+                              .values = {value}});
+  return id;
+}
+
+absl::StatusOr<Workload> WorkloadBuilder::Build() && {
+  HONE_RETURN_IF_ERROR(workload_.Validate());
+  return std::move(workload_);
+}
+
+}  // namespace hone::ir

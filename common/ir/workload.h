@@ -1,0 +1,126 @@
+#ifndef HONE_COMMON_IR_WORKLOAD_H_
+#define HONE_COMMON_IR_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/digest.h"
+#include "common/ir/expr.h"
+#include "common/ir/index.h"
+
+namespace hone::ir {
+
+// Limits that every workload keeps; anything larger is refused with the limit in the message.
+inline constexpr int kMaxRank = 8;
+inline constexpr int64_t kMaxElements = int64_t{1} << 33;  // of one tensor
+inline constexpr int64_t kMaxDomain = int64_t{1} << 50;    // points of one stage
+inline constexpr int kMaxTensors = 256;
+inline constexpr int kMaxExprDepth = 64;
+inline constexpr int kMaxTextBytes = 1 << 20;
+
+using Shape = absl::InlinedVector<int64_t, 4>;
+int64_t ElementsOf(const Shape& shape);
+// "f32[512, 64]".
+std::string TypeText(DType dtype, const Shape& shape);
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  bool input = false;
+  bool constant = false;  // an input that may be rewritten ahead of time
+  bool output = false;
+  int stage = -1;         // that computes it; -1 for inputs
+  int64_t bytes() const { return ElementsOf(shape) * DTypeBytes(dtype); }
+};
+
+struct Axis {
+  AtomId var = kNoAtom;
+  int64_t extent = 0;
+};
+
+// 0 ≤ index < extent.
+struct Condition {
+  Index index;
+  int64_t extent = 0;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+// tensors[spatial…] = reducer over reduce (where the guards hold) of values.
+struct Stage {
+  std::vector<BufferId> tensors;  // one per component of the reducer's tuple
+  std::vector<Axis> spatial;
+  std::vector<Axis> reduce;
+  std::vector<Condition> guards;  // belong to the reduction's domain
+  Reducer reducer = Reducer::kNone;
+  std::vector<ExprId> values;     // one per component
+};
+
+// A tensor computation: a DAG of stages over named axes. Text form in workload_parser.h. A value type; immutable once it is
+// validated. BufferIds of its expressions are indices into `tensors`.
+struct Workload {
+  std::string name;
+  std::vector<Tensor> tensors;  // inputs first, then in the order of the stages
+  std::vector<Stage> stages;    // topologically ordered
+  AtomTable atoms;
+  ExprPool pool;
+
+  std::vector<BufferId> Inputs() const;
+  std::vector<BufferId> Outputs() const;
+
+  // InvalidArgument: a limit is exceeded, a rank or dtype does not fit, an index can leave its tensor, or a stage reads a
+  // tensor that is not computed before it. The message names the tensor and prints the index.
+  absl::Status Validate() const;
+
+  // The structural hash: shapes, dtypes and expressions, not names. The same on every platform.
+  Digest StructuralDigest() const;
+
+  // Arithmetic operations of the whole workload by formula: a multiply and an add count one each; points where a guard
+  // fails (padded taps) do not count.
+  double FlopCount() const;
+  // Of one stage.
+  double FlopCount(const Stage& stage) const;
+
+  std::string ToText() const;
+};
+
+// Points of a stage's domain where every guard holds.
+double GuardedPoints(const AtomTable& atoms, const Stage& stage);
+
+// Builds the common forms of a workload in C++. Errors are found by Validate().
+class WorkloadBuilder {
+ public:
+  explicit WorkloadBuilder(std::string name) { workload_.name = std::move(name); }
+
+  BufferId Input(std::string name, DType dtype, Shape shape, bool constant = false);
+  // Axes for the next stages; an axis may be used by one stage only.
+  Axis NewAxis(std::string name, int64_t extent);
+
+  ExprPool& pool() { return workload_.pool; }
+  AtomTable& atoms() { return workload_.atoms; }
+  // A load of a tensor declared before.
+  ExprId Load(BufferId tensor, IndexList indices);
+
+  // A stage with one component. Returns its tensor, of the dtype of the value.
+  BufferId Stage(std::string name, std::vector<Axis> spatial, Reducer reducer, std::vector<Axis> reduce,
+                 std::vector<Condition> guards, ExprId value);
+  BufferId Map(std::string name, std::vector<Axis> spatial, ExprId value) {
+    return Stage(std::move(name), std::move(spatial), Reducer::kNone, {}, {}, value);
+  }
+  void Output(BufferId tensor) { workload_.tensors[tensor].output = true; }
+
+  // Validated.
+  absl::StatusOr<Workload> Build() &&;
+
+ private:
+  Workload workload_;
+};
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_WORKLOAD_H_
