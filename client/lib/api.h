@@ -1,0 +1,94 @@
+#ifndef HONE_CLIENT_LIB_API_H_
+#define HONE_CLIENT_LIB_API_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/record/record.h"
+
+// Plain structs of what a client asks and is told. They mirror proto/hone/v1/tuning.proto, where
+// each field is explained.
+namespace hone::client {
+
+// What a tuning job shall do.
+struct JobSpec {
+  std::string workload;     // text form
+  std::string target;       // key, or "native" for the only target of the server's workers
+  int64_t max_trials = 0;   // 0: no limit; at least one of the two limits is set
+  int64_t max_time_ms = 0;  // 0: no limit
+  uint64_t seed = 0;
+  std::string strategy;    // "" the server's default
+  std::string cost_model;  // "" the server's default
+  double tolerance = 0;    // 0 strict
+};
+
+// The best that is known: the record, and what makes it again.
+struct Best {
+  record::Record record;
+  std::string workload;  // text form
+  std::string trace;     // text form
+  double gflops = 0;
+  double peak_gflops = 0;  // 0 unknown
+};
+
+enum class JobState {
+  kPending = 1,
+  kRunning = 2,
+  kConfirming = 3,
+  kDone = 4,
+  kCancelled = 5,
+  kFailed = 6
+};
+// "pending", "running", …
+absl::string_view JobStateName(JobState state);
+inline bool HasEnded(JobState state) { return state >= JobState::kDone; }
+
+struct Job {
+  std::string id;
+  JobState state = JobState::kPending;
+  std::string error;
+  std::string workload;
+  std::string workload_digest;
+  std::string target;
+  JobSpec spec;
+  int64_t trials = 0;
+  std::map<std::string, int64_t> outcomes;  // outcome name → trials
+  int64_t dropped = 0;
+  int64_t created_unix_ms = 0;
+  int64_t wall_ms = 0;
+  std::optional<Best> best;
+  std::optional<Best> default_schedule;
+  int64_t queued = 0;
+  std::string phase;
+};
+
+struct RecordFilter {
+  std::string workload_digest;  // "" all
+  std::string target;           // "" all
+  std::string op;               // "" all
+  bool best_only = false;
+  int64_t since_unix_ms = 0;
+};
+
+struct Worker {
+  std::string id;
+  std::string host;
+  std::string target;
+  double peak_gflops = 0;
+  double peak_gflops_one_core = 0;
+  bool connected = false;
+  int64_t last_seen_unix_ms = 0;
+  int leases = 0;
+  std::string last_error;
+  bool can_build = false;
+  bool can_run = false;
+  std::string environment;
+};
+
+}  // namespace hone::client
+
+#endif  // HONE_CLIENT_LIB_API_H_

@@ -1,0 +1,128 @@
+#include "client/lib/api_convert.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+
+namespace hone::client {
+namespace {
+
+JobSpec FromProto(const v1::CreateJobRequest& request) {
+  JobSpec spec;
+  spec.workload = request.workload();
+  spec.target = request.target();
+  spec.max_trials = request.max_trials();
+  spec.max_time_ms = request.max_time_ms();
+  spec.seed = request.seed();
+  spec.strategy = request.strategy();
+  spec.cost_model = request.cost_model();
+  spec.tolerance = request.tolerance();
+  return spec;
+}
+
+absl::StatusOr<JobState> FromProto(v1::JobState state) {
+  if (state < v1::JOB_STATE_PENDING || state > v1::JOB_STATE_FAILED) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job.state: ", static_cast<int>(state),
+                     " is unknown; is the server newer than this program?"));
+  }
+  return static_cast<JobState>(state);
+}
+
+}  // namespace
+
+absl::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kPending:
+      return "pending";
+    case JobState::kRunning:
+      return "running";
+    case JobState::kConfirming:
+      return "confirming";
+    case JobState::kDone:
+      return "done";
+    case JobState::kCancelled:
+      return "cancelled";
+    case JobState::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id) {
+  v1::CreateJobRequest request;
+  request.set_request_id(request_id);
+  request.set_workload(spec.workload);
+  request.set_target(spec.target);
+  request.set_max_trials(spec.max_trials);
+  request.set_max_time_ms(spec.max_time_ms);
+  request.set_seed(spec.seed);
+  request.set_strategy(spec.strategy);
+  request.set_cost_model(spec.cost_model);
+  request.set_tolerance(spec.tolerance);
+  return request;
+}
+
+v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
+  v1::ListRecordsRequest request;
+  request.set_workload_digest(filter.workload_digest);
+  request.set_target(filter.target);
+  request.set_operator_(filter.op);
+  request.set_best_only(filter.best_only);
+  request.set_since_unix_ms(filter.since_unix_ms);
+  return request;
+}
+
+absl::StatusOr<Best> FromProto(const v1::Best& message) {
+  Best best;
+  HONE_ASSIGN_OR_RETURN(best.record, record::FromProto(message.record()));
+  best.workload = message.workload();
+  best.trace = message.trace();
+  best.gflops = message.gflops();
+  best.peak_gflops = message.peak_gflops();
+  return best;
+}
+
+absl::StatusOr<Job> FromProto(const v1::Job& message) {
+  Job job;
+  job.id = message.id();
+  HONE_ASSIGN_OR_RETURN(job.state, FromProto(message.state()));
+  job.error = message.error();
+  job.workload = message.workload();
+  job.workload_digest = message.workload_digest();
+  job.target = message.target();
+  job.spec = FromProto(message.request());
+  job.trials = message.trials();
+  for (const auto& [name, count] : message.outcomes()) job.outcomes[name] = count;
+  job.dropped = message.dropped();
+  job.created_unix_ms = message.created_unix_ms();
+  job.wall_ms = message.wall_ms();
+  if (message.has_best()) {
+    HONE_ASSIGN_OR_RETURN(job.best, FromProto(message.best()));
+  }
+  if (message.has_default_schedule()) {
+    HONE_ASSIGN_OR_RETURN(job.default_schedule, FromProto(message.default_schedule()));
+  }
+  job.queued = message.queued();
+  job.phase = message.phase();
+  return job;
+}
+
+Worker FromProto(const v1::WorkerInfo& message) {
+  Worker worker;
+  worker.id = message.id();
+  worker.host = message.host();
+  worker.target = message.target();
+  worker.peak_gflops = message.peak_gflops();
+  worker.peak_gflops_one_core = message.peak_gflops_one_core();
+  worker.connected = message.connected();
+  worker.last_seen_unix_ms = message.last_seen_unix_ms();
+  worker.leases = message.leases();
+  worker.last_error = message.last_error();
+  worker.can_build = message.can_build();
+  worker.can_run = message.can_run();
+  worker.environment = message.environment();
+  return worker;
+}
+
+}  // namespace hone::client

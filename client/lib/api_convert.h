@@ -1,0 +1,21 @@
+#ifndef HONE_CLIENT_LIB_API_CONVERT_H_
+#define HONE_CLIENT_LIB_API_CONVERT_H_
+
+#include "absl/status/statusor.h"
+#include "client/lib/api.h"
+#include "hone/v1/tuning.pb.h"
+
+// The door between the structs of api.h and the messages of hone.v1. From a message:
+// InvalidArgument, naming the field, when the server sent what no server of this version sends.
+namespace hone::client {
+
+v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id);
+v1::ListRecordsRequest ToProto(const RecordFilter& filter);
+
+absl::StatusOr<Best> FromProto(const v1::Best& best);
+absl::StatusOr<Job> FromProto(const v1::Job& job);
+Worker FromProto(const v1::WorkerInfo& worker);
+
+}  // namespace hone::client
+
+#endif  // HONE_CLIENT_LIB_API_CONVERT_H_

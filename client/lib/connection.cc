@@ -1,0 +1,243 @@
+#include "client/lib/connection.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/lib/api_convert.h"
+#include "client/lib/job_watch.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/tuning.grpc.pb.h"
+
+namespace hone::client {
+namespace {
+
+constexpr int kPageSize = 200;
+constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
+constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened anew
+constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
+
+uint64_t RandomSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+class GrpcConnection final : public Connection {
+ public:
+  GrpcConnection(std::string address, std::shared_ptr<grpc::Channel> channel,
+                 const ConnectionOptions& options)
+      : address_(std::move(address)),
+        options_(options),
+        stub_(v1::TuningService::NewStub(channel)) {}
+
+  absl::StatusOr<Job> CreateJob(const JobSpec& spec) override {
+    // One id for all attempts: whichever of them arrives first makes the job.
+    const std::string request_id = absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16));
+    HONE_ASSIGN_OR_RETURN(v1::Job job,
+                          (Call<v1::Job>(&Stub::CreateJob, ToProto(spec, request_id))));
+    return FromProto(job);
+  }
+
+  absl::StatusOr<Job> GetJob(const std::string& id) override {
+    v1::GetJobRequest request;
+    request.set_id(id);
+    HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::GetJob, request)));
+    return FromProto(job);
+  }
+
+  absl::StatusOr<Job> WatchJob(
+      const std::string& id,
+      const std::function<bool(const Job& job, bool changed)>& report) override {
+    HONE_ASSIGN_OR_RETURN(Job job, GetJob(id));
+    Backoff backoff(options_.retry);
+    absl::Time last_heard = absl::Now();
+    while (true) {
+      JobWatch watch(*stub_, id, kWatchTimeout);
+      while (!watch.Ended()) {
+        if (std::optional<v1::Job> message = watch.Next(kTick)) {
+          HONE_ASSIGN_OR_RETURN(job, FromProto(*message));
+          last_heard = absl::Now();
+          backoff = Backoff(options_.retry);
+          if (!report(job, true)) return absl::CancelledError("no longer watched");
+        } else if (!report(job, false)) {
+          return absl::CancelledError("no longer watched");
+        }
+      }
+      if (HasEnded(job.state)) return job;
+      const absl::Status status = watch.status();
+      const bool comes_back =
+          status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+      if (!comes_back || absl::Now() - last_heard > options_.watch_patience) return Explain(status);
+      const absl::Time again = absl::Now() + std::max(backoff.Next(), absl::Milliseconds(20));
+      while (absl::Now() < again) {
+        absl::SleepFor(std::min(kTick, again - absl::Now()));
+        if (!report(job, false)) return absl::CancelledError("no longer watched");
+      }
+    }
+  }
+
+  absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) override {
+    v1::CancelJobRequest request;
+    request.set_id(id);
+    request.set_confirm_finalists(confirm_finalists);
+    HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::CancelJob, request)));
+    return FromProto(job);
+  }
+
+  absl::StatusOr<std::vector<Job>> ListJobs(int limit) override {
+    std::vector<Job> jobs;
+    v1::ListJobsRequest request;
+    do {
+      request.set_page_size(PageSize(limit, jobs.size()));
+      HONE_ASSIGN_OR_RETURN(v1::ListJobsResponse page,
+                            (Call<v1::ListJobsResponse>(&Stub::ListJobs, request)));
+      for (const v1::Job& message : page.jobs()) {
+        HONE_ASSIGN_OR_RETURN(Job job, FromProto(message));
+        jobs.push_back(std::move(job));
+      }
+      request.set_page_token(page.next_page_token());
+    } while (WantsMore(limit, jobs.size(), request.page_token()));
+    return jobs;
+  }
+
+  absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
+                                  double tolerance) override {
+    v1::LookupBestRequest request;
+    request.set_workload(workload);
+    request.set_target(target);
+    request.set_tolerance(tolerance);
+    HONE_ASSIGN_OR_RETURN(v1::Best best, (Call<v1::Best>(&Stub::LookupBest, request)));
+    return FromProto(best);
+  }
+
+  absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
+                                                          int limit) override {
+    std::vector<record::Record> records;
+    v1::ListRecordsRequest request = ToProto(filter);
+    do {
+      request.set_page_size(PageSize(limit, records.size()));
+      HONE_ASSIGN_OR_RETURN(v1::ListRecordsResponse page,
+                            (Call<v1::ListRecordsResponse>(&Stub::ListRecords, request)));
+      for (const v1::Record& message : page.records()) {
+        HONE_ASSIGN_OR_RETURN(record::Record record, record::FromProto(message));
+        records.push_back(std::move(record));
+      }
+      request.set_page_token(page.next_page_token());
+    } while (WantsMore(limit, records.size(), request.page_token()));
+    return records;
+  }
+
+  absl::StatusOr<std::vector<Worker>> ListWorkers() override {
+    std::vector<Worker> workers;
+    v1::ListWorkersRequest request;
+    request.set_page_size(kPageSize);
+    do {
+      HONE_ASSIGN_OR_RETURN(v1::ListWorkersResponse page,
+                            (Call<v1::ListWorkersResponse>(&Stub::ListWorkers, request)));
+      for (const v1::WorkerInfo& message : page.workers()) workers.push_back(FromProto(message));
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    return workers;
+  }
+
+  absl::StatusOr<std::string> Artifact(const std::string& digest) override {
+    std::string bytes;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      bytes.clear();
+      return DownloadArtifact(digest, bytes);
+    }));
+    return bytes;
+  }
+
+ private:
+  using Stub = v1::TuningService::Stub;
+
+  // One unary call, repeated while the server is unavailable.
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request) {
+    Response response;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      response.Clear();
+      grpc::ClientContext context;
+      rpc::SetDeadline(context, options_.call_timeout);
+      return rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
+    }));
+    return response;
+  }
+
+  absl::Status Retry(const std::function<absl::Status()>& attempt) const {
+    RetryOptions retry = options_.retry;
+    retry.seed = RandomSeed();
+    return Explain(RetryUnavailable(
+        retry, attempt, [] { return absl::Now(); }, absl::SleepFor));
+  }
+
+  absl::Status Explain(const absl::Status& status) const {
+    if (absl::IsUnavailable(status)) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot reach the server at ", address_, ": ", status.message()));
+    }
+    if (absl::IsDeadlineExceeded(status)) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the server at ", address_, " does not answer in time"));
+    }
+    return status;
+  }
+
+  absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {
+    v1::GetArtifactRequest request;
+    request.set_digest(digest);
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kArtifactTimeout);
+    auto reader = stub_->GetArtifact(&context, request);
+    v1::ArtifactChunk chunk;
+    while (reader->Read(&chunk)) {
+      bytes.append(chunk.data());
+      if (static_cast<int64_t>(bytes.size()) > kMaxArtifactBytes) {
+        context.TryCancel();
+        reader->Finish();
+        return absl::DataLossError(
+            absl::StrCat("artifact ", digest, " is larger than any artifact"));
+      }
+    }
+    HONE_RETURN_IF_ERROR(rpc::FromGrpc(reader->Finish()));
+    if (DigestOf(bytes).ToHex() != digest) {
+      return absl::DataLossError(absl::StrCat("artifact ", digest,
+                                              " arrived with other bytes than its digest says; the "
+                                              "store may be damaged"));
+    }
+    return absl::OkStatus();
+  }
+
+  static int PageSize(int limit, size_t have) {
+    return limit == 0 ? kPageSize : std::min<int>(kPageSize, limit - static_cast<int>(have));
+  }
+  static bool WantsMore(int limit, size_t have, const std::string& token) {
+    return !token.empty() && (limit == 0 || static_cast<int>(have) < limit);
+  }
+
+  const std::string address_;
+  const ConnectionOptions options_;
+  const std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
+                                                             const ConnectionOptions& options) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                        rpc::CreateChannel(address, options.insecure));
+  return std::make_unique<GrpcConnection>(address, std::move(channel), options);
+}
+
+}  // namespace hone::client

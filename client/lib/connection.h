@@ -1,0 +1,66 @@
+#ifndef HONE_CLIENT_LIB_CONNECTION_H_
+#define HONE_CLIENT_LIB_CONNECTION_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/lib/api.h"
+#include "client/lib/retry.h"
+
+namespace hone::client {
+
+struct ConnectionOptions {
+  absl::Duration call_timeout = absl::Seconds(20);  // of every call but WatchJob and Artifact
+  absl::Duration watch_patience =
+      absl::Seconds(60);  // how long WatchJob tries to find a server again
+  RetryOptions retry;
+  bool insecure = false;  // allow a server beyond this machine without encryption
+};
+
+// How often WatchJob reports at least.
+inline constexpr absl::Duration kTick = absl::Milliseconds(200);
+
+// The calls of a tuning server, with plain structs. Thread-safe. Every call has a deadline; only
+// Unavailable is retried, with backoff and jitter. Errors of every call: Unavailable the server
+// cannot be reached (the message names the address), DeadlineExceeded it does not answer in time;
+// the others as in proto/hone/v1/tuning.proto.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  // Stores a job and starts it. FailedPrecondition: no worker can ever do it.
+  virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
+  virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
+  // Follows a job until it has ended, and returns its last state. `report` gets the state now,
+  // after every change, and at least every kTick without one (then `changed` is false), on the
+  // calling thread. Survives restarts of the server that are shorter than
+  // ConnectionOptions::watch_patience. Cancelled: `report` returned false.
+  virtual absl::StatusOr<Job> WatchJob(
+      const std::string& id, const std::function<bool(const Job& job, bool changed)>& report) = 0;
+  virtual absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) = 0;
+  // Newest first, `limit` at most (0: all).
+  virtual absl::StatusOr<std::vector<Job>> ListJobs(int limit) = 0;
+
+  // NotFound: nothing confirmed is known of the workload on that target.
+  virtual absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
+                                          double tolerance) = 0;
+  virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
+                                                                  int limit) = 0;
+  virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;
+  // The bytes, checked against the digest. NotFound; DataLoss: they are not what the digest says.
+  virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
+
+  // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither.
+  // PermissionDenied: it lies beyond this machine and `insecure` is not set.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,
+                                                          const ConnectionOptions& options);
+};
+
+}  // namespace hone::client
+
+#endif  // HONE_CLIENT_LIB_CONNECTION_H_

@@ -1,0 +1,84 @@
+#include "client/lib/private_paths.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+
+namespace hone::client {
+namespace {
+
+// Says what a person can do about a data folder that does not work.
+absl::Status WithAdvice(const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(
+          status.message(),
+          "; the data folder must be writable: free some space there, or set XDG_DATA_HOME to "
+          "another folder"));
+}
+
+// The folder of the sockets for a data folder whose own path is too long for one.
+absl::StatusOr<std::string> ShortSocketDir(const std::string& data_dir) {
+  const std::string base = absl::StrCat("/tmp/hone-", geteuid());
+  HONE_RETURN_IF_ERROR(MakeDirectories(base));
+  struct stat info;
+  if (lstat(base.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+      (info.st_mode & 077) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        base,
+        " is not a folder that is yours alone; remove it, or set XDG_DATA_HOME to a shorter path"));
+  }
+  const std::string dir = absl::StrCat(base, "/", DigestOf(data_dir).ToHex());
+  HONE_RETURN_IF_ERROR(MakeDirectories(dir));
+  return dir;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DefaultDataDir() {
+  const char* data_home = std::getenv("XDG_DATA_HOME");
+  if (data_home != nullptr && data_home[0] == '/') return absl::StrCat(data_home, "/hone");
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return absl::StrCat(home, "/.local/share/hone");
+  return absl::FailedPreconditionError(
+      "there is no place for the data: set HOME or XDG_DATA_HOME to a full path");
+}
+
+absl::StatusOr<PrivatePaths> MakePrivatePaths(const std::string& data_dir) {
+  HONE_RETURN_IF_ERROR(WithAdvice(MakeDirectories(data_dir)));
+  // One folder has one name, so that two ways to write it meet in one server.
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::canonical(data_dir, error);
+  if (error)
+    return WithAdvice(
+        ErrnoStatus(error.value(), absl::StrCat("cannot open the folder ", data_dir)));
+
+  PrivatePaths paths;
+  paths.data_dir = canonical.string();
+  paths.store = absl::StrCat(paths.data_dir, "/hone.db");
+  paths.lock = absl::StrCat(paths.data_dir, "/private.lock");
+  const std::string run = absl::StrCat(paths.data_dir, "/run");
+  HONE_RETURN_IF_ERROR(WithAdvice(MakeDirectories(run)));
+  paths.ready_file = absl::StrCat(run, "/ready");
+  paths.server_log = absl::StrCat(run, "/server.log");
+  paths.worker_log = absl::StrCat(run, "/worker.log");
+  paths.worker_state = absl::StrCat(paths.data_dir, "/worker");
+  std::string sockets = run;
+  if (sockets.size() + sizeof("/keeper.sock") > sizeof(sockaddr_un::sun_path)) {
+    HONE_ASSIGN_OR_RETURN(sockets, ShortSocketDir(paths.data_dir));
+  }
+  paths.server_socket = absl::StrCat(sockets, "/server.sock");
+  paths.keeper_socket = absl::StrCat(sockets, "/keeper.sock");
+  return paths;
+}
+
+}  // namespace hone::client
