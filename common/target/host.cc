@@ -1,0 +1,55 @@
+#include "common/target/host.h"
+
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+#include "common/target/target.h"
+
+namespace hone::target {
+namespace {
+
+// The value of the first line of /proc/cpuinfo that begins with `key`.
+std::string CpuInfo(absl::string_view key) {
+  const absl::StatusOr<std::string> content = ReadFile("/proc/cpuinfo");
+  if (!content.ok()) return "";
+  for (const absl::string_view line : absl::StrSplit(*content, '\n')) {
+    const size_t colon = line.find(':');
+    if (absl::StartsWith(line, key) && colon != absl::string_view::npos) {
+      return std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+HostFacts DescribeHost() {
+  HostFacts facts;
+  utsname names;
+  if (uname(&names) == 0) {
+    facts.name = names.nodename;
+    facts.os = absl::StrCat(names.sysname, " ", names.release);
+  }
+  facts.cpu = CpuInfo("model name");
+  const Target target = DetectHost();
+  if (facts.cpu.empty()) facts.cpu = target.cpu;
+  facts.isa = absl::StrJoin(target.features, " ");
+  const absl::StatusOr<std::string> governor =
+      ReadFile("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  facts.governor =
+      governor.ok() ? std::string(absl::StripAsciiWhitespace(*governor)) : std::string("unknown");
+  facts.cores = target.cores;
+  struct sysinfo memory;
+  if (sysinfo(&memory) == 0) {
+    facts.memory_bytes = static_cast<int64_t>(memory.totalram) * memory.mem_unit;
+  }
+  return facts;
+}
+
+}  // namespace hone::target

@@ -1,0 +1,142 @@
+#include "common/base/host_lock.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace hone {
+namespace {
+
+using Mode = HostLock::Mode;
+
+// flock belongs to the open file, so two locks of one process exclude each other like those of two
+// processes.
+class HostLockTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone-lock-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    path_ = absl::StrCat(folder_, "/lock");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  absl::StatusOr<HostLock> Now(Mode mode) {
+    return HostLock::Acquire(mode, absl::Now() + absl::Milliseconds(2), path_);
+  }
+  absl::StatusOr<HostLock> Soon(Mode mode) {
+    return HostLock::Acquire(mode, absl::Now() + absl::Seconds(20), path_);
+  }
+
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(HostLockTest, SharedHoldersMeetAndATimerIsAlone) {
+  auto first = Now(Mode::kShared);
+  auto second = Now(Mode::kShared);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(Now(Mode::kExclusive).status().code(), absl::StatusCode::kDeadlineExceeded);
+  first->Release();
+  second->Release();
+  EXPECT_FALSE(first->held());
+  auto timer = Now(Mode::kExclusive);
+  ASSERT_TRUE(timer.ok()) << timer.status();
+  EXPECT_FALSE(Now(Mode::kShared).ok());
+  EXPECT_FALSE(Now(Mode::kExclusive).ok());
+  timer->Release();
+  EXPECT_TRUE(Now(Mode::kShared).ok());
+}
+
+TEST_F(HostLockTest, AFailedWaitLeavesNothingLocked) {
+  auto holder = Now(Mode::kShared);
+  ASSERT_TRUE(holder.ok());
+  EXPECT_FALSE(Now(Mode::kExclusive).ok());
+  EXPECT_TRUE(Now(Mode::kShared).ok());  // the gate is open again
+}
+
+TEST_F(HostLockTest, AWaitingTimerGoesBeforeNewSharedHolders) {
+  auto holder = Now(Mode::kShared);
+  ASSERT_TRUE(holder.ok());
+  std::atomic<bool> timing = false;
+  std::thread timer([&] {
+    auto lock = Soon(Mode::kExclusive);
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    timing = true;
+  });
+  // As soon as the timer waits, no new shared holder gets in.
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (Now(Mode::kShared).ok()) ASSERT_LT(absl::Now(), limit);
+  EXPECT_FALSE(timing);
+  holder->Release();
+  timer.join();
+  EXPECT_TRUE(timing);
+  EXPECT_TRUE(Now(Mode::kShared).ok());
+}
+
+TEST_F(HostLockTest, ASharedHolderYieldsOnlyToAWaitingTimer) {
+  auto holder = Soon(Mode::kShared);
+  ASSERT_TRUE(holder.ok());
+  ASSERT_TRUE(holder->YieldToTimers().ok());
+  EXPECT_TRUE(holder->held());
+  std::atomic<bool> timed = false;
+  std::thread timer([&] {
+    auto lock = Soon(Mode::kExclusive);
+    timed = lock.ok();
+  });
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (!timed) {
+    ASSERT_TRUE(holder->YieldToTimers().ok());
+    ASSERT_TRUE(holder->held());
+    ASSERT_LT(absl::Now(), limit);
+  }
+  timer.join();
+}
+
+TEST_F(HostLockTest, ADeadHolderHoldsNothing) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto lock = Now(Mode::kExclusive);
+    const char held = lock.ok();
+    if (write(ready[1], &held, 1) != 1) _exit(1);
+    pause();
+  }
+  char held = 0;
+  ASSERT_EQ(read(ready[0], &held, 1), 1);
+  ASSERT_EQ(held, 1);
+  EXPECT_FALSE(Now(Mode::kShared).ok());
+  kill(child, SIGKILL);
+  EXPECT_TRUE(Soon(Mode::kShared).ok());
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+}
+
+TEST_F(HostLockTest, MovingHandsTheLockOver) {
+  HostLock owner;
+  EXPECT_FALSE(owner.held());
+  {
+    auto lock = Now(Mode::kExclusive);
+    ASSERT_TRUE(lock.ok());
+    owner = *std::move(lock);
+  }
+  EXPECT_TRUE(owner.held());
+  EXPECT_FALSE(Now(Mode::kShared).ok());
+}
+
+TEST_F(HostLockTest, AFolderThatIsNotThereIsNamed) {
+  const auto lock =
+      HostLock::Acquire(Mode::kShared, absl::InfiniteFuture(), "/no/such/folder/lock");
+  EXPECT_NE(std::string(lock.status().message()).find("/no/such/folder/lock"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,59 @@
+#include "common/record/artifact.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hone::record {
+namespace {
+
+using ::testing::HasSubstr;
+
+Artifact Some() {
+  return {.shared_object = std::string("\x7f"
+                                       "ELF\0so",
+                                       7),
+          .object = std::string("\x7f"
+                                "ELF\0o",
+                                6),
+          .workload = "workload matmul",
+          .trace = "trace",
+          .program = "program",
+          .target = "target"};
+}
+
+std::string Refusal(absl::string_view bytes) {
+  const absl::Status status = DecodeArtifact(bytes).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(ArtifactTest, MakesTheRoundTrip) {
+  const absl::StatusOr<Artifact> back = DecodeArtifact(EncodeArtifact(Some()));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, Some());
+}
+
+TEST(ArtifactTest, EveryCutIsNoticed) {
+  const std::string bytes = EncodeArtifact(Some());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeArtifact(absl::string_view(bytes).substr(0, length)).ok()) << length;
+  }
+  EXPECT_THAT(Refusal(bytes + "x"), HasSubstr("follow its last section"));
+}
+
+TEST(ArtifactTest, SaysWhatIsWrong) {
+  std::string bytes = EncodeArtifact(Some());
+  EXPECT_THAT(Refusal("#!/bin/sh"), HasSubstr("HONEKERN"));
+  std::string other_version = bytes;
+  other_version[8] = 9;
+  EXPECT_THAT(Refusal(other_version), HasSubstr("version is 9"));
+  std::string huge_section = bytes;
+  huge_section[16 + 7] = '\x7f';  // the top byte of the first length
+  EXPECT_THAT(Refusal(huge_section), HasSubstr("section 0"));
+  Artifact no_elf = Some();
+  no_elf.shared_object = "MZ";
+  EXPECT_THAT(Refusal(EncodeArtifact(no_elf)), HasSubstr("no ELF"));
+}
+
+}  // namespace
+}  // namespace hone::record

@@ -1,0 +1,108 @@
+#include "common/record/framing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "absl/time/clock.h"
+
+namespace hone::record {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FramingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    ASSERT_EQ(pipe(ends_), 0);
+  }
+  void TearDown() override {
+    CloseReader();
+    CloseWriter();
+  }
+  void CloseReader() { Close(ends_[0]); }
+  void CloseWriter() { Close(ends_[1]); }
+  int reader() const { return ends_[0]; }
+  int writer() const { return ends_[1]; }
+
+ private:
+  static void Close(int& fd) {
+    if (fd >= 0) close(fd);
+    fd = -1;
+  }
+  int ends_[2] = {-1, -1};
+};
+
+TEST_F(FramingTest, MessagesKeepTheirOrderAndBounds) {
+  const std::string large(1 << 20, 'x');  // more than a pipe holds
+  std::thread sender([&] {
+    EXPECT_TRUE(WriteFrame(writer(), "first").ok());
+    EXPECT_TRUE(WriteFrame(writer(), "").ok());
+    EXPECT_TRUE(WriteFrame(writer(), large).ok());
+    CloseWriter();
+  });
+  EXPECT_EQ(ReadFrame(reader()).value(), "first");
+  EXPECT_EQ(ReadFrame(reader()).value(), "");
+  EXPECT_EQ(ReadFrame(reader()).value(), large);
+  EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kOutOfRange);
+  sender.join();
+}
+
+TEST_F(FramingTest, SaysWhenAMessageIsCutOff) {
+  const char header_and_two[] = {5, 0, 0, 0, 'a', 'b'};
+  ASSERT_EQ(write(writer(), header_and_two, 6), 6);
+  CloseWriter();
+  const absl::Status status = ReadFrame(reader()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2 of 5"));
+}
+
+TEST_F(FramingTest, SaysWhenALengthIsCutOff) {
+  ASSERT_EQ(write(writer(), "\5", 1), 1);
+  CloseWriter();
+  EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(FramingTest, RefusesOversizedMessages) {
+  const unsigned char header[] = {1, 0, 0, 4};  // 64 MiB + 1
+  ASSERT_EQ(write(writer(), header, 4), 4);
+  EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string too_long(kMaxFrameBytes + 1, 'x');
+  EXPECT_EQ(WriteFrame(writer(), too_long).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(HasInput(reader()));  // nothing was written
+}
+
+TEST_F(FramingTest, ReadingKeepsItsDeadline) {
+  EXPECT_EQ(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  ASSERT_EQ(write(writer(), "\5\0", 2), 2);  // a message that never completes
+  EXPECT_EQ(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(FramingTest, WritingToAReaderThatIsStuckKeepsItsDeadline) {
+  const std::string large(1 << 20, 'x');
+  EXPECT_EQ(WriteFrame(writer(), large, absl::Now() + absl::Milliseconds(5)).code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(FramingTest, WritingToAReaderThatIsGoneIsUnavailable) {
+  CloseReader();
+  EXPECT_EQ(WriteFrame(writer(), "x").code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(FramingTest, HasInputTellsOfBytesAndOfTheEnd) {
+  EXPECT_FALSE(HasInput(reader()));
+  ASSERT_TRUE(WriteFrame(writer(), "x").ok());
+  EXPECT_TRUE(HasInput(reader()));
+  ASSERT_TRUE(ReadFrame(reader()).ok());
+  CloseWriter();
+  EXPECT_TRUE(HasInput(reader()));
+}
+
+}  // namespace
+}  // namespace hone::record

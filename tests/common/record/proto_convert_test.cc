@@ -1,0 +1,156 @@
+#include "common/record/proto_convert.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace hone::record {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+MeasureResult SomeResult() {
+  return {.outcome = Outcome::kOk,
+          .detail = "fine",
+          .samples_ns = {10.5, 11, 10},
+          .latency_ns = 10.5,
+          .dispersion = 0.02,
+          .reference_drift = 1.01,
+          .stopped_early = true,
+          .facts = {.compile_ms = 12,
+                    .link_ms = 0.5,
+                    .code_bytes = 4096,
+                    .spills = 1,
+                    .loads_per_fma = 0.25,
+                    .workspace_bytes = 64,
+                    .program_digest = "0123456789abcdef0123456789abcdef"},
+          .artifact_digest = "fedcba9876543210fedcba9876543210",
+          .max_error = 0.5};
+}
+
+TEST(ProtoConvertTest, EveryOutcomeMakesTheRoundTrip) {
+  for (const Outcome outcome : AllOutcomes()) {
+    const absl::StatusOr<Outcome> back = FromProto(ToProto(outcome));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, outcome);
+  }
+  EXPECT_FALSE(FromProto(v1::OUTCOME_UNSPECIFIED).ok());
+  EXPECT_FALSE(FromProto(static_cast<v1::Outcome>(77)).ok());
+}
+
+TEST(ProtoConvertTest, RecordsKeepEveryField) {
+  Record record;
+  record.id = 7;
+  record.workload_digest = "0123456789abcdef0123456789abcdef";
+  record.op = "matmul";
+  record.target = "x86_64-cascadelake-avx512-2c-01234567";
+  record.tolerance = 1e-3;
+  record.policy = {.name = "confirm", .cache = "flushed", .threads = 2};
+  record.candidate = {.space_digest = "00000000000000000000000000000001", .decisions = {4, -1, 9}};
+  record.result = SomeResult();
+  record.environment = {.cpu = "cpu",
+                        .isa = "avx2",
+                        .cores = 2,
+                        .os = "Linux",
+                        .governor = "none",
+                        .compiler = "llvm 19",
+                        .codegen_version = 3,
+                        .hone_version = "0.1"};
+  record.job_id = "job";
+  record.trial = 12;
+  record.created_unix_ms = 1700000000000;
+  record.is_default = true;
+  record.quarantined = true;
+  const v1::Record proto = ToProto(record);
+  const absl::StatusOr<Record> back = FromProto(proto);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToProto(*back).SerializeAsString(), proto.SerializeAsString());
+  EXPECT_EQ(back->policy, record.policy);
+  EXPECT_EQ(back->candidate, record.candidate);
+  EXPECT_EQ(back->environment, record.environment);
+  EXPECT_EQ(back->result.samples_ns, record.result.samples_ns);
+  EXPECT_EQ(back->trial, 12);
+  EXPECT_TRUE(back->quarantined);
+}
+
+TEST(ProtoConvertTest, BuildAndRunRequestsMakeTheRoundTrip) {
+  const BuildRequest build = {.workload = "w",
+                              .space = "s",
+                              .decisions = {1, 2},
+                              .target = "t",
+                              .artifact_dir = "/a",
+                              .reference = true};
+  const auto build_back = FromProto(ToProto(build));
+  ASSERT_TRUE(build_back.ok());
+  EXPECT_EQ(build_back->decisions, build.decisions);
+  EXPECT_EQ(build_back->artifact_dir, "/a");
+  EXPECT_TRUE(build_back->reference);
+
+  const RunRequest run = {.workload = "w",
+                          .workload_digest = "d",
+                          .artifact_path = "/a/1",
+                          .reference_path = "/a/2",
+                          .reference_data = "/a/3",
+                          .policy = {},
+                          .tolerance = 0.5,
+                          .best_latency_ns = 100,
+                          .seed = 9,
+                          .time_limit_ms = 5};
+  const auto run_back = FromProto(ToProto(run));
+  ASSERT_TRUE(run_back.ok());
+  EXPECT_EQ(run_back->reference_data, "/a/3");
+  EXPECT_EQ(run_back->seed, 9u);
+  EXPECT_EQ(run_back->time_limit_ms, 5);
+}
+
+TEST(ProtoConvertTest, RefusesNumbersThatAreNoMeasurements) {
+  for (const double bad :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), -1.0}) {
+    v1::MeasureResult proto = ToProto(SomeResult());
+    proto.set_latency_ns(bad);
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("latency_ns"));
+    proto = ToProto(SomeResult());
+    proto.add_samples_ns(bad);
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("samples_ns"));
+    proto = ToProto(SomeResult());
+    proto.mutable_facts()->set_compile_ms(bad);
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("compile_ms"));
+  }
+}
+
+TEST(ProtoConvertTest, AnArtifactDigestCannotNameAnotherFile) {
+  v1::MeasureResult proto = ToProto(SomeResult());
+  proto.set_artifact_digest("../../etc/passwd");
+  EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("artifact_digest"));
+}
+
+TEST(ProtoConvertTest, RefusesUnknownPoliciesAndOversizedLists) {
+  v1::Policy policy = ToProto(Policy{});
+  policy.set_name("guess");
+  EXPECT_THAT(Message(FromProto(policy).status()), HasSubstr("guess"));
+  v1::Candidate candidate;
+  candidate.mutable_decisions()->Resize(kMaxDecisions + 1, 0);
+  EXPECT_FALSE(FromProto(candidate).ok());
+  v1::MeasureResult result = ToProto(SomeResult());
+  result.mutable_samples_ns()->Resize(kMaxSamples + 1, 1);
+  EXPECT_FALSE(FromProto(result).ok());
+}
+
+TEST(ProtoConvertTest, DetailsFromACrashedChildAreMadeFitToTravel) {
+  MeasureResult result = SomeResult();
+  result.detail = "before \xff\xc0\xed\xa0\x80 after ≤ é 😀";
+  const std::string bytes = ToProto(result).SerializeAsString();
+  v1::MeasureResult parsed;
+  ASSERT_TRUE(parsed.ParseFromString(bytes));
+  EXPECT_EQ(parsed.detail(), "before ????? after ≤ é 😀");
+  result.detail = std::string(kMaxDetailBytes - 1, 'x') + "≤≤≤";
+  const absl::StatusOr<MeasureResult> back = FromProto(ToProto(result));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->detail.size(), kMaxDetailBytes - 1u);  // no half character
+}
+
+}  // namespace
+}  // namespace hone::record

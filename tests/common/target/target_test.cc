@@ -1,0 +1,126 @@
+#include "common/target/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/target/host.h"
+
+namespace hone::target {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string Refusal(absl::string_view text) {
+  const absl::Status status = Target::FromText(text).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(status.message());
+}
+
+TEST(TargetTest, TextMakesTheRoundTripForEveryName) {
+  for (const std::string& name : TargetNames()) {
+    const absl::StatusOr<Target> target = TargetByName(name);
+    ASSERT_TRUE(target.ok()) << target.status();
+    const absl::StatusOr<Target> back = Target::FromText(target->ToText());
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, *target);
+    EXPECT_EQ(back->Key(), target->Key());
+  }
+}
+
+TEST(TargetTest, KeysAreReadableAndStable) {
+  // Records are kept under keys: this one may never change.
+  EXPECT_THAT(TargetByName("x86-avx512")->Key(), StartsWith("x86_64-skylake-avx512-avx512-4c-"));
+  EXPECT_EQ(TargetByName("x86-avx2")->Key(), "x86_64-x86-64-v3-avx2-4c-8a577baa");
+}
+
+TEST(TargetTest, EveryFieldIsPartOfTheKey) {
+  const Target base = *TargetByName("x86-avx2");
+  std::vector<Target> others(11, base);
+  others[0].arch = "aarch64";
+  others[1].triple = "x86_64-unknown-linux-musl";
+  others[2].cpu = "haswell";
+  others[3].features.pop_back();
+  others[4].cores = 8;
+  others[5].vector_bits = 128;
+  others[6].vector_registers = 8;
+  others[7].l1_bytes *= 2;
+  others[8].l2_bytes *= 2;
+  others[9].l3_bytes *= 2;
+  others[10].cache_line_bytes = 128;
+  for (const Target& other : others) EXPECT_NE(other.Key(), base.Key()) << other.ToText();
+}
+
+TEST(TargetTest, MalformedTextSaysWhatIsWrong) {
+  const std::string good = TargetByName("x86-avx2")->ToText();
+  EXPECT_THAT(Refusal(""), HasSubstr("does not begin with 'target'"));
+  EXPECT_THAT(Refusal("workload x"), HasSubstr("does not begin with 'target'"));
+  EXPECT_THAT(Refusal(good + " speed=9"), HasSubstr("unknown word 'speed'"));
+  EXPECT_THAT(Refusal(good + " fast"), HasSubstr("key=value"));
+  EXPECT_THAT(Refusal(good + " cores=2"), HasSubstr("'cores' is given twice"));
+  EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{" cores=4", ""}})), HasSubstr("missing cores"));
+  for (const absl::string_view bad : {"0", "-1", "many", "99999999999999999999", "1.5", ""}) {
+    EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"cores=4", absl::StrCat("cores=", bad)}})),
+                HasSubstr("cores="));
+  }
+  EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"avx,avx2", "avx2,avx"}})), HasSubstr("sorted"));
+  EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"avx,avx2", "avx,avx"}})), HasSubstr("sorted"));
+  EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"arch=x86_64", "arch=$(rm)"}})),
+              HasSubstr("no name"));
+}
+
+TEST(TargetTest, AnUnknownNameListsTheKnownOnes) {
+  const absl::Status status = TargetByName("pdp11").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("x86-avx512"));
+}
+
+TEST(TargetTest, DetectionDescribesThisMachine) {
+  const Target host = DetectHost();
+  EXPECT_EQ(host.cores, UsableCores());
+  EXPECT_GE(host.cores, 1);
+  EXPECT_GE(host.l1_bytes, 8 << 10);
+  EXPECT_GE(host.l2_bytes, host.l1_bytes);
+  EXPECT_EQ(host, DetectHost());
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  EXPECT_EQ(host.HasFeature("avx2"), __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(host.HasFeature("avx512f"), __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(host.vector_bits == 512, host.HasFeature("avx512f") && host.HasFeature("avx512vl"));
+#endif
+}
+
+TEST(TargetTest, TheHostIsDescribedForAPerson) {
+  const HostFacts facts = DescribeHost();
+  EXPECT_FALSE(facts.cpu.empty());
+  EXPECT_FALSE(facts.name.empty());
+  EXPECT_THAT(facts.os, StartsWith("Linux"));
+  EXPECT_GT(facts.memory_bytes, 0);
+}
+
+TEST(X86CpuNameTest, NamesTheServersOfTheLastTenYears) {
+  const auto intel = [](int model, bool vnni, bool bf16) {
+    return std::string(X86CpuName("GenuineIntel", 6, model, vnni, bf16));
+  };
+  EXPECT_EQ(intel(0x3f, false, false), "haswell");
+  EXPECT_EQ(intel(0x55, false, false), "skylake-avx512");
+  EXPECT_EQ(intel(0x55, true, false), "cascadelake");
+  EXPECT_EQ(intel(0x55, true, true), "cooperlake");
+  EXPECT_EQ(intel(0x6a, true, false), "icelake-server");
+  EXPECT_EQ(intel(0x8f, true, true), "sapphirerapids");
+  const auto amd = [](int family, int model) {
+    return std::string(X86CpuName("AuthenticAMD", family, model, false, false));
+  };
+  EXPECT_EQ(amd(0x17, 0x31), "znver2");
+  EXPECT_EQ(amd(0x19, 0x01), "znver3");
+  EXPECT_EQ(amd(0x19, 0x11), "znver4");
+  EXPECT_EQ(amd(0x19, 0x21), "znver3");
+  EXPECT_EQ(amd(0x1a, 0x02), "znver5");
+  EXPECT_EQ(amd(0x18, 0), "");
+  EXPECT_EQ(X86CpuName("SomebodyElse", 6, 0x55, true, true), "");
+}
+
+}  // namespace
+}  // namespace hone::target
