@@ -1,0 +1,107 @@
+#include "worker/builder/link.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/target/kernel_abi.h"
+#include "worker/builder/stub_library.h"
+
+namespace hone::builder {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Link(const std::string& object_path) {
+  absl::StatusOr<std::string> bytes = LinkSharedObject(ReadFile(object_path).value(), {});
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return bytes.ok() ? *bytes : "";
+}
+
+// Loads bytes as the runner does.
+void* Load(const std::string& bytes) {
+  const int fd = memfd_create("kernel", 0);
+  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  void* const handle = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(handle, nullptr) << dlerror();
+  close(fd);
+  return handle;
+}
+
+TEST(LinkTest, AParallelKernelLinksLoadsAndRuns) {
+  void* const handle = Load(Link(GOOD_OBJECT));
+  ASSERT_NE(handle, nullptr);
+  const auto run = reinterpret_cast<target::RunFunction>(dlsym(handle, target::kRunSymbol));
+  ASSERT_NE(run, nullptr);
+  std::vector<float> a(64 * 32, 2), b(32 * 48, 3), c(64 * 48, 0);
+  void* const buffers[] = {a.data(), b.data(), c.data()};
+  EXPECT_EQ(run(buffers, nullptr, nullptr), target::kKernelOk);
+  for (const float value : c) ASSERT_EQ(value, 2 * 3 * 32);
+}
+
+TEST(LinkTest, EqualInputGivesEqualBytes) { EXPECT_EQ(Link(GOOD_OBJECT), Link(GOOD_OBJECT)); }
+
+TEST(LinkTest, LibrariesBecomeDependenciesOnlyWhenUsed) {
+  EXPECT_THAT(Link(GOOD_OBJECT), HasSubstr("libgomp.so.1"));
+  EXPECT_THAT(Link(GOOD_OBJECT), Not(HasSubstr("libm.so.6")));
+  EXPECT_THAT(Link(SERIAL_OBJECT), Not(HasSubstr("libgomp.so.1")));
+}
+
+TEST(LinkTest, OnlyTheInterfaceIsVisible) {
+  const std::string bytes = Link(GOOD_OBJECT);
+  auto object = llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(bytes), "kernel"));
+  ASSERT_TRUE(static_cast<bool>(object));
+  const auto* const elf = llvm::cast<llvm::object::ELFObjectFileBase>(object->get());
+  int interface = 0;
+  for (const auto& symbol : elf->getDynamicSymbolIterators()) {
+    if (*symbol.getFlags() & llvm::object::SymbolRef::SF_Undefined) continue;
+    const std::string name = symbol.getName()->str();
+    EXPECT_THAT(name, ::testing::StartsWith("hone_kernel_"));
+    ++interface;
+  }
+  EXPECT_EQ(interface, 7);
+}
+
+TEST(LinkTest, AnUndefinedSymbolIsAnErrorThatNamesIt) {
+  const absl::Status status = LinkSharedObject(ReadFile(UNDEFINED_OBJECT).value(), {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("function_of_no_library"));
+  EXPECT_FALSE(Link(GOOD_OBJECT).empty());  // and the linker is usable again
+}
+
+TEST(LinkTest, BytesThatAreNoObjectAreRefused) {
+  for (const absl::string_view bytes : {"", "not an object",
+                                        "\x7f"
+                                        "ELF"}) {
+    EXPECT_EQ(LinkSharedObject(bytes, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(LinkTest, AFolderThatCannotBeWrittenIsNamed) {
+  const absl::Status status =
+      LinkSharedObject(ReadFile(GOOD_OBJECT).value(), {.scratch_dir = "/no/such/folder"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/folder"));
+}
+
+TEST(LinkTest, KernelsForOtherMachinesLinkHere) {
+  const std::string triple = "aarch64-unknown-linux-gnu";
+  const StubLibrary kernel = {.soname = "", .functions = {"hone_kernel_run", "hone_kernel_abi"}};
+  const absl::StatusOr<std::string> object = CompileStub(kernel, triple);
+  ASSERT_TRUE(object.ok()) << object.status();
+  const absl::StatusOr<std::string> linked = LinkSharedObject(*object, {.triple = triple});
+  ASSERT_TRUE(linked.ok()) << linked.status();
+  EXPECT_EQ(static_cast<unsigned char>((*linked)[18]), 183);  // EM_AARCH64
+}
+
+}  // namespace
+}  // namespace hone::builder

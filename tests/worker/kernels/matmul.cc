@@ -1,0 +1,101 @@
+// C[64, 48] = A[64, 32] · B[32, 48] in f32, by hand. One KERNEL_… macro says what is wrong with it.
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "common/target/kernel_abi.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+constexpr int kM = 64, kN = 48, kK = 32;
+
+// Only for the object that must not link.
+#if defined(KERNEL_UNDEFINED)
+extern "C" void function_of_no_library();
+#endif
+
+void Rows(void* const* buffers, int64_t begin, int64_t end) {
+  const float* const a = static_cast<const float*>(buffers[0]);
+  const float* const b = static_cast<const float*>(buffers[1]);
+#if defined(KERNEL_REFERENCE)
+  double* const c = static_cast<double*>(buffers[2]);
+  double* const magnitude = static_cast<double*>(buffers[3]);
+#else
+  float* const c = static_cast<float*>(buffers[2]);
+#endif
+  for (int64_t i = begin; i < end; ++i) {
+    for (int j = 0; j < kN; ++j) {
+#if defined(KERNEL_REFERENCE)
+      double sum = 0, absolute = 0;
+      for (int k = 0; k < kK; ++k) {
+        const double product = static_cast<double>(a[i * kK + k]) * b[k * kN + j];
+        sum += product;
+        absolute += product < 0 ? -product : product;
+      }
+      magnitude[i * kN + j] = absolute;
+#else
+      float sum = 0;
+      for (int k = 0; k < kK; ++k) sum += a[i * kK + k] * b[k * kN + j];
+#endif
+      c[i * kN + j] = sum;
+    }
+  }
+}
+}  // namespace
+
+EXPORT int32_t hone_kernel_abi() {
+#if defined(KERNEL_OTHER_ABI)
+  return hone::target::kKernelAbiVersion + 1;
+#else
+  return hone::target::kKernelAbiVersion;
+#endif
+}
+
+EXPORT int64_t hone_kernel_workspace_bytes() {
+#if defined(KERNEL_HUGE_WORKSPACE)
+  return int64_t{1} << 50;
+#else
+  return 0;
+#endif
+}
+EXPORT int64_t hone_kernel_packed_bytes() { return 0; }
+EXPORT int64_t hone_kernel_range_extent() { return kM; }
+EXPORT int32_t hone_kernel_prepack(void* const*, void*) { return 0; }
+
+EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64_t begin,
+                                 int64_t end) {
+  Rows(buffers, begin, end);
+  return 0;
+}
+
+EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
+#if defined(KERNEL_OTHER_CPU)
+  return hone::target::kKernelUnsupportedCpu;
+#elif defined(KERNEL_CRASH)
+  *static_cast<volatile int*>(nullptr) = 1;
+#elif defined(KERNEL_HANG)
+  for (;;) pause();
+#elif defined(KERNEL_UNDEFINED)
+  function_of_no_library();
+#endif
+#if defined(KERNEL_SLOW)
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    Rows(buffers, 0, kM);
+    asm volatile("" ::: "memory");
+  }
+#else
+#if defined(_OPENMP)
+#pragma omp parallel for
+#endif
+  for (int64_t i = 0; i < kM; ++i) Rows(buffers, i, i + 1);
+#endif
+#if defined(KERNEL_WRONG)
+  static_cast<float*>(buffers[2])[17 * kN + 5] += 0.01f;
+#elif defined(KERNEL_UNWRITTEN)
+  static_cast<float*>(buffers[2])[kM * kN - 1] = __builtin_nanf("");
+#elif defined(KERNEL_OUT_OF_BOUNDS)
+  static_cast<float*>(buffers[2])[kM * kN] = 0;
+#endif
+  return 0;
+}
