@@ -1,0 +1,61 @@
+#ifndef HONE_SERVER_FLEET_WORK_H_
+#define HONE_SERVER_FLEET_WORK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "common/record/record.h"
+
+namespace hone::fleet {
+
+// One candidate that a job wants built and measured.
+struct WorkItem {
+  std::string job_id;
+  int priority = 0;  // larger first; jobs of equal priority share the workers evenly
+
+  std::string workload;  // text form
+  std::string workload_digest;
+  std::string space;  // the design space's text
+  std::string space_digest;
+  std::vector<int64_t> decisions;
+  std::string target;      // text form, for the builder
+  std::string target_key;  // only workers whose device has this key may run it
+  record::Policy policy;
+  double tolerance = 0;
+  // The best latency of the task, read when a lease is granted; null or 0: none yet.
+  std::shared_ptr<const std::atomic<double>> best_latency_ns;
+
+  // When set, the candidate is not built again: these very bytes are run.
+  std::string artifact_digest;
+  // When set, this worker alone runs it while it is connected, so that times can be compared
+  // pairwise.
+  std::string worker_id;
+};
+
+// What came back.
+struct WorkResult {
+  record::MeasureResult result;
+  std::string worker_id;
+  record::Environment environment;  // of the worker that ran it
+  double peak_gflops = 0;           // of its device; 0 unknown
+};
+
+// To be called once the result is committed: the worker may then forget it. Callable from any
+// thread, also after the job was cancelled; destroying it uncalled leaves the result at the worker
+// until the job is cancelled.
+using Acknowledge = absl::AnyInvocable<void() &&>;
+
+// Called once per item, without a lock held, from whichever thread brought the news; must not
+// block. Errors are the system's: FailedPrecondition no registered worker can do it, NotFound the
+// artifact named in the item is gone, Cancelled the job was cancelled. Not called for items that
+// are left when the fleet shuts down.
+using WorkDone = absl::AnyInvocable<void(absl::StatusOr<WorkResult>, Acknowledge) &&>;
+
+}  // namespace hone::fleet
+
+#endif  // HONE_SERVER_FLEET_WORK_H_

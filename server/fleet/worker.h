@@ -1,0 +1,99 @@
+#ifndef HONE_SERVER_FLEET_WORKER_H_
+#define HONE_SERVER_FLEET_WORKER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "common/record/record.h"
+
+// The worker protocol in plain structs; proto/hone/v1/worker.proto explains the fields.
+namespace hone::fleet {
+
+struct Capabilities {
+  std::string host;
+  std::string target;  // text form
+  std::string target_key;
+  bool can_build = false;
+  bool can_run = false;
+  int build_slots = 0;
+  double peak_gflops = 0;
+  double peak_gflops_one_core = 0;
+  record::Environment environment;
+};
+
+enum class LeasePhase { kQueued = 1, kBuilding = 2, kRunning = 3 };
+
+struct HeldLease {
+  std::string lease_id;
+  LeasePhase phase = LeasePhase::kQueued;
+};
+
+struct FinishedLease {
+  std::string lease_id;
+  record::MeasureResult result;
+};
+
+// What a worker says is.
+struct WorkerReport {
+  std::string worker_id;
+  std::string epoch;
+  Capabilities capabilities;
+  std::vector<HeldLease> held;
+  std::vector<FinishedLease> finished;
+  int free_build_slots = 0;  // leases that begin with a build
+  int free_run_slots = 0;    // leases that only run
+  absl::Duration max_wait = absl::ZeroDuration();
+  bool draining = false;
+};
+
+// A granted lease, as the worker gets it.
+struct LeaseGrant {
+  std::string lease_id;
+  bool build = false;
+  bool run = false;
+  absl::Duration limit;  // from the receipt
+  std::string workload;
+  std::string workload_digest;
+  std::string space_digest;
+  std::string space;
+  std::vector<int64_t> decisions;
+  std::string target;
+  std::string artifact_digest;
+  record::Policy policy;
+  double tolerance = 0;
+  double best_latency_ns = 0;
+  std::string job_id;
+  int priority = 0;
+};
+
+// What the server says should be.
+struct SynchronizeReply {
+  std::vector<LeaseGrant> start;
+  std::vector<std::string> cancel;
+  std::vector<std::string> durable;
+  absl::Duration next_call = absl::ZeroDuration();
+  std::vector<std::string> keep_artifacts;
+
+  bool IsEmpty() const {
+    return start.empty() && cancel.empty() && durable.empty() && keep_artifacts.empty();
+  }
+};
+using SynchronizeDone = absl::AnyInvocable<void(SynchronizeReply) &&>;
+
+// A registered worker, for lists and look-ups.
+struct WorkerInfo {
+  std::string id;
+  Capabilities capabilities;
+  bool connected = false;
+  bool draining = false;
+  absl::Time last_seen;
+  int leases = 0;
+  std::string last_error;
+};
+
+}  // namespace hone::fleet
+
+#endif  // HONE_SERVER_FLEET_WORKER_H_

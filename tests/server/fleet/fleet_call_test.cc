@@ -1,0 +1,228 @@
+// Calls, queue order, cancelling, unsatisfiable work, targets and artifacts to keep.
+
+#include "common/base/digest.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/fleet/fleet_harness.h"
+
+namespace hone::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class CallTest : public ::testing::Test, protected Harness {};
+
+TEST_F(CallTest, AnIdleCallIsHeldUntilWorkArrives) {
+  FakeWorker worker = FakeWorker::Both("w", 4);
+  worker.Call(fleet, absl::Seconds(30));
+  EXPECT_FALSE(worker.reply.has_value());
+  Submit(Item("job", 1));
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_THAT(worker.started, SizeIs(1));
+}
+
+TEST_F(CallTest, AnIdleCallIsAnsweredWhenItsTimeIsUp) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet, absl::Hours(1));
+  Pass(FleetOptions().max_wait * 0.7);
+  EXPECT_FALSE(worker.reply.has_value());
+  Pass(FleetOptions().max_wait * 0.3);
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_TRUE(worker.reply->IsEmpty());
+}
+
+TEST_F(CallTest, ASecondCallAnswersTheFirst) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  bool first_answered = false;
+  WorkerReport report = worker.report;
+  report.max_wait = absl::Seconds(30);
+  fleet.Synchronize(report, [&](SynchronizeReply reply) {
+    first_answered = true;
+    EXPECT_TRUE(reply.IsEmpty());
+  });
+  EXPECT_FALSE(first_answered);
+  worker.Call(fleet, absl::Seconds(30));
+  EXPECT_TRUE(first_answered);
+  EXPECT_FALSE(worker.reply.has_value());
+}
+
+TEST_F(CallTest, WhatWasLostWithAReplyIsSaidAgainUnderTheSameId) {
+  Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  const WorkerReport before = worker.report;
+  worker.Call(fleet);
+  const std::string lease = worker.started.at(0).lease_id;
+  worker.report = before;  // as if the reply had not come
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(2));
+  EXPECT_EQ(worker.started[1].lease_id, lease);
+}
+
+TEST_F(CallTest, AnAbandonedCallIsNotAnswered) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  const uint64_t token = worker.Call(fleet, absl::Seconds(30));
+  fleet.Abandon(token);
+  Submit(Item("job", 1));
+  EXPECT_FALSE(worker.reply.has_value());
+  worker.Call(fleet);
+  EXPECT_THAT(worker.started, SizeIs(1));
+}
+
+TEST_F(CallTest, UnknownLeasesAreCancelled) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.report.held.push_back({"of-an-earlier-server", LeasePhase::kRunning});
+  worker.report.finished.push_back({"also-earlier", Measured(1)});
+  worker.Call(fleet);
+  EXPECT_THAT(worker.cancelled, ElementsAre("of-an-earlier-server"));
+  EXPECT_THAT(worker.durable, ElementsAre("also-earlier"));
+}
+
+TEST_F(CallTest, JobsShareTheWorkersAndPriorityGoesFirst) {
+  for (int i = 0; i < 3; ++i) Submit(Item("a", i));
+  for (int i = 0; i < 3; ++i) Submit(Item("b", i));
+  WorkItem urgent = Item("urgent", 0);
+  urgent.priority = 1;
+  Submit(urgent);
+  FakeWorker worker = FakeWorker::Both("w", 5);
+  worker.Call(fleet);
+  std::vector<std::string> jobs;
+  for (const LeaseGrant& lease : worker.started) jobs.push_back(lease.job_id);
+  EXPECT_THAT(jobs, ElementsAre("urgent", "a", "b", "a", "b"));
+}
+
+TEST_F(CallTest, CancelEndsWaitingAndLeasedItems) {
+  auto leased = Submit(Item("job", 1));
+  auto waiting = Submit(Item("job", 2));
+  auto other = Submit(Item("other", 3));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  fleet.CancelJob("job");
+  EXPECT_EQ(leased->result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(waiting->result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(other->called);
+  worker.Call(fleet);
+  EXPECT_THAT(worker.cancelled, SizeIs(1));
+}
+
+TEST_F(CallTest, CancelWaitingLeavesWhatIsUnderWay) {
+  auto running = Submit(Item("job", 1));
+  auto queued = Submit(Item("job", 2));
+  auto waiting = Submit(Item("job", 3));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet);
+  worker.SetPhase(worker.started.at(0).lease_id, LeasePhase::kBuilding);
+  worker.Call(fleet);
+  fleet.CancelWaiting("job");
+  EXPECT_FALSE(running->called);
+  EXPECT_TRUE(queued->called);
+  EXPECT_TRUE(waiting->called);
+}
+
+TEST_F(CallTest, WorkThatNoDeviceCanDoFailsWithTheReason) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet, absl::Hours(1));
+  WorkItem item = Item("job", 1);
+  item.target_key = "arm-board";
+  auto answer = Submit(item);
+  fleet.Tick();
+  Pass(FleetOptions().unsatisfied_limit / 2);
+  EXPECT_FALSE(answer->called);
+  Pass(FleetOptions().unsatisfied_limit / 2);
+  ASSERT_TRUE(answer->called);
+  EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(answer->result.status().message()),
+              ::testing::AllOf(HasSubstr("arm-board"), HasSubstr("registered: t")));
+}
+
+TEST_F(CallTest, WorkWaitsForALostWorkerToComeBackButNotForEver) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  auto answer = Submit(Item("job", 1));
+  Pass(FleetOptions().unsatisfied_limit + FleetOptions().silence_limit);
+  Pass(FleetOptions().unsatisfied_limit);
+  EXPECT_FALSE(answer->called);
+  EXPECT_FALSE(fleet.Workers().at(0).connected);
+  Pass(FleetOptions().forget_after);
+  EXPECT_THAT(fleet.Workers(), IsEmpty());
+  Pass(FleetOptions().unsatisfied_limit);
+  EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(CallTest, WorkersAreListedWithWhatWentWrong) {
+  Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  EXPECT_EQ(fleet.Workers().at(0).leases, 1);
+  EXPECT_TRUE(fleet.Workers().at(0).connected);
+  Pass(FleetOptions().silence_limit);
+  EXPECT_FALSE(fleet.Workers().at(0).connected);
+  EXPECT_THAT(fleet.Workers().at(0).last_error, HasSubstr("lost"));
+  EXPECT_EQ(fleet.Workers().at(0).leases, 0);
+}
+
+TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet, absl::Seconds(30));
+  const std::string digest = DigestOf("winner").ToHex();
+  fleet.KeepArtifact(digest, "w");
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_THAT(worker.reply->keep_artifacts, ElementsAre(digest));
+  worker.Call(fleet);
+  EXPECT_THAT(worker.reply->keep_artifacts, IsEmpty()) << "not twice at once";
+  Pass(FleetOptions().keep_retry);
+  worker.Call(fleet);
+  EXPECT_THAT(worker.reply->keep_artifacts, ElementsAre(digest));
+  ASSERT_TRUE(artifacts.Put(digest, "winner").ok());
+  fleet.ArtifactArrived(digest);
+  Pass(FleetOptions().keep_retry);
+  worker.Call(fleet);
+  EXPECT_THAT(worker.reply->keep_artifacts, IsEmpty());
+}
+
+TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
+  absl::StatusOr<Fleet::TargetChoice> choice = absl::UnknownError("");
+  auto keep = [&](absl::StatusOr<Fleet::TargetChoice> c) { choice = std::move(c); };
+  fleet.FindTarget("", clock.Now() + absl::Seconds(10), keep);
+  EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown) << "waits";
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet, absl::Hours(1));
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->key, "t");
+  EXPECT_EQ(choice->text, "target text");
+
+  FakeWorker other = FakeWorker::Both("other", 1);
+  other.report.capabilities.target_key = "u";
+  other.Call(fleet, absl::Hours(1));
+  fleet.FindTarget("", clock.Now() + absl::Seconds(10), keep);
+  EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(choice.status().message()), HasSubstr("t, u"));
+  fleet.FindTarget("u", clock.Now(), keep);
+  EXPECT_EQ(choice->key, "u");
+}
+
+TEST_F(CallTest, ATargetThatDoesNotComeIsRefusedWithWhatToDo) {
+  absl::StatusOr<Fleet::TargetChoice> choice = absl::UnknownError("");
+  fleet.FindTarget("v", clock.Now() + absl::Seconds(10),
+                   [&](absl::StatusOr<Fleet::TargetChoice> c) { choice = std::move(c); });
+  Pass(absl::Seconds(9));
+  EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(choice.status().message()), HasSubstr("start hone-worker"));
+}
+
+TEST_F(CallTest, ShutdownAnswersHeldCalls) {
+  FakeWorker worker = FakeWorker::Both("w", 0);
+  auto answer = Submit(Item("job", 1));
+  worker.Call(fleet, absl::Hours(1));
+  fleet.Shutdown();
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_GT(worker.reply->next_call, absl::ZeroDuration());
+  EXPECT_FALSE(answer->called);
+}
+
+}  // namespace
+}  // namespace hone::fleet

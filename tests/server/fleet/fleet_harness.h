@@ -1,0 +1,62 @@
+#ifndef HONE_TESTS_SERVER_FLEET_FLEET_HARNESS_H_
+#define HONE_TESTS_SERVER_FLEET_FLEET_HARNESS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/fleet/fleet.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace hone::fleet {
+
+// A worker as the fleet sees it: what it would say in its next call, and what the last answers told
+// it.
+struct FakeWorker {
+  WorkerReport report;
+  std::optional<SynchronizeReply> reply;  // of the last call, once it is answered
+  std::vector<LeaseGrant> started;
+  std::vector<std::string> cancelled;
+  std::vector<std::string> durable;
+
+  static FakeWorker Both(const std::string& id, int slots);
+
+  // Calls; takes over what the reply says, whenever it comes.
+  uint64_t Call(Fleet& fleet, absl::Duration max_wait = absl::ZeroDuration());
+  void SetPhase(const std::string& lease_id, LeasePhase phase);
+  // The lease is finished with this result in the next call.
+  void Finish(const std::string& lease_id, record::MeasureResult result);
+  // The process is started again: it holds nothing.
+  void Restart(const std::string& epoch);
+};
+
+record::MeasureResult Measured(double latency_ns, const std::string& artifact = "");
+
+// What became of a submitted item.
+struct Answer {
+  bool called = false;
+  absl::StatusOr<WorkResult> result = absl::UnknownError("not called");
+  Acknowledge acknowledge;
+};
+
+class Harness {
+ public:
+  explicit Harness(FleetOptions options = {}) : fleet(&clock, &artifacts, std::move(options)) {}
+
+  WorkItem Item(const std::string& job, int64_t candidate);
+  std::shared_ptr<Answer> Submit(WorkItem item);
+  void Pass(absl::Duration time) {
+    clock.Advance(time);
+    fleet.Tick();
+  }
+
+  FakeClock clock;
+  ArtifactCache artifacts;
+  Fleet fleet;
+};
+
+}  // namespace hone::fleet
+
+#endif  // HONE_TESTS_SERVER_FLEET_FLEET_HARNESS_H_
