@@ -1,0 +1,217 @@
+#include "common/ir/program.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::ir {
+
+absl::string_view LoopKindName(LoopKind kind) {
+  constexpr absl::string_view kNames[] = {"for", "parallel", "vectorized", "unrolled", "bound"};
+  return kNames[static_cast<int>(kind)];
+}
+
+absl::string_view ThreadAxisName(ThreadAxis axis) {
+  constexpr absl::string_view kNames[] = {"",            "blockIdx.x",  "blockIdx.y",  "blockIdx.z",
+                                          "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread"};
+  return kNames[static_cast<int>(axis)];
+}
+
+absl::string_view ScopeName(Scope scope) {
+  constexpr absl::string_view kNames[] = {"global", "shared", "local", "fragment"};
+  return kNames[static_cast<int>(scope)];
+}
+
+Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
+  Program program;
+  program.workload_ = std::move(workload);
+  const Workload& w = program.workload();
+  program.atoms = w.atoms;
+  program.pool = w.pool;
+  for (size_t t = 0; t < w.tensors.size(); ++t) {
+    const Tensor& tensor = w.tensors[t];
+    program.buffers.push_back({.name = tensor.name,
+                               .dtype = tensor.dtype,
+                               .shape = tensor.shape,
+                               .tensor = tensor.input || tensor.output ? static_cast<BufferId>(t) : -1,
+                               .input = tensor.input,
+                               .output = tensor.output,
+                               .constant = tensor.constant});
+  }
+  program.nodes.push_back({.kind = Node::Kind::kKernel, .name = "main"});
+  program.kernels.push_back(0);
+  for (const Stage& stage : w.stages) {
+    Block block{.name = w.tensors[stage.tensors[0]].name,
+                .reducer = stage.reducer,
+                .has_init = stage.reducer != Reducer::kNone,
+                .outputs = stage.tensors,
+                .values = stage.values,
+                .guards = stage.guards};
+    NodeId parent = 0;
+    for (const auto* axes : {&stage.spatial, &stage.reduce}) {
+      for (const Axis& axis : *axes) {
+        const NodeId loop = program.NewLoop(w.atoms[axis.var].name, ExtentTable::Constant(axis.extent));
+        block.iters.push_back({axis.var, axis.extent, axes == &stage.reduce, Index::Of(program.node(loop).var)});
+        if (axes == &stage.spatial) block.indices.push_back(Index::Of(axis.var));
+        program.Append(parent, loop);
+        parent = loop;
+      }
+    }
+    program.Append(parent, program.NewBlock(std::move(block)));
+  }
+  return program;
+}
+
+NodeId Program::NewLoop(std::string var_name, Extent extent) {
+  Node loop;
+  loop.kind = Node::Kind::kLoop;
+  loop.extent = extent;
+  loop.var = atoms.AddVar(std::move(var_name), extent.value);
+  nodes.push_back(std::move(loop));
+  return static_cast<NodeId>(nodes.size()) - 1;
+}
+
+NodeId Program::NewBlock(Block block) {
+  Node node;
+  node.kind = Node::Kind::kBlock;
+  node.block = static_cast<int32_t>(blocks.size());
+  blocks.push_back(std::move(block));
+  nodes.push_back(std::move(node));
+  return static_cast<NodeId>(nodes.size()) - 1;
+}
+
+void Program::Insert(NodeId parent, size_t position, NodeId child) {
+  auto& children = nodes[parent].children;
+  children.insert(children.begin() + position, child);
+  nodes[child].parent = parent;
+}
+
+size_t Program::PositionInParent(NodeId child) const {
+  const auto& children = nodes[nodes[child].parent].children;
+  return std::find(children.begin(), children.end(), child) - children.begin();
+}
+
+void Program::Detach(NodeId id) {
+  NodeId child = id;
+  while (true) {
+    const NodeId parent = nodes[child].parent;
+    nodes[parent].children.erase(nodes[parent].children.begin() + PositionInParent(child));
+    nodes[child].parent = kNoNode;
+    if (child != id) Remove(child);
+    if (nodes[parent].kind != Node::Kind::kLoop || !nodes[parent].children.empty()) return;
+    child = parent;
+  }
+}
+
+std::vector<NodeId> Program::LoopsAbove(NodeId id) const {
+  std::vector<NodeId> loops;
+  for (NodeId at = nodes[id].parent; at != kNoNode; at = nodes[at].parent) {
+    if (nodes[at].kind == Node::Kind::kLoop) loops.push_back(at);
+  }
+  std::reverse(loops.begin(), loops.end());
+  return loops;
+}
+
+bool Program::IsUnder(NodeId id, NodeId ancestor) const {
+  for (NodeId at = id; at != kNoNode; at = nodes[at].parent) {
+    if (at == ancestor) return true;
+  }
+  return false;
+}
+
+std::vector<NodeId> Program::BlocksUnder(NodeId id) const {
+  std::vector<NodeId> found;
+  const auto visit = [&](auto&& self, NodeId at) -> void {
+    if (nodes[at].kind == Node::Kind::kBlock) found.push_back(at);
+    for (NodeId child : nodes[at].children) self(self, child);
+  };
+  visit(visit, id);
+  return found;
+}
+
+std::vector<NodeId> Program::AllBlocks() const {
+  std::vector<NodeId> found;
+  for (NodeId kernel : kernels) {
+    const std::vector<NodeId> under = BlocksUnder(kernel);
+    found.insert(found.end(), under.begin(), under.end());
+  }
+  return found;
+}
+
+NodeId Program::FindBlock(absl::string_view name) const {
+  for (NodeId id : AllBlocks()) {
+    if (BlockOf(id).name == name) return id;
+  }
+  return kNoNode;
+}
+
+NodeId Program::KernelOf(NodeId id) const {
+  while (id != kNoNode && nodes[id].kind != Node::Kind::kKernel) id = nodes[id].parent;
+  return id;
+}
+
+bool Program::Reads(const Block& block, BufferId buffer) const {
+  bool reads = false;
+  for (ExprId value : block.values) {
+    pool.VisitLoads(value, [&](const Expr& load) { reads |= load.buffer == buffer; });
+  }
+  return reads;
+}
+
+std::vector<NodeId> Program::WritersOf(BufferId buffer) const {
+  std::vector<NodeId> found;
+  for (NodeId id : AllBlocks()) {
+    const auto& outputs = BlockOf(id).outputs;
+    if (std::find(outputs.begin(), outputs.end(), buffer) != outputs.end()) found.push_back(id);
+  }
+  return found;
+}
+
+std::vector<NodeId> Program::ReadersOf(BufferId buffer) const {
+  std::vector<NodeId> found;
+  for (NodeId id : AllBlocks()) {
+    if (Reads(BlockOf(id), buffer)) found.push_back(id);
+  }
+  return found;
+}
+
+Index Program::OverLoops(const Block& block, const Index& index) {
+  return atoms.Substitute(index, [&](AtomId var) -> const Index* {
+    for (const BlockIter& iter : block.iters) {
+      if (iter.var == var) return &iter.binding;
+    }
+    return nullptr;
+  });
+}
+
+bool Program::IsReductionLoop(NodeId loop, const Block& block) const {
+  for (const BlockIter& iter : block.iters) {
+    if (iter.reduce && atoms.DependsOn(iter.binding, nodes[loop].var)) return true;
+  }
+  return false;
+}
+
+void Program::SubstituteUnder(NodeId id, AtomId var, const Index& with) {
+  const auto replacement = [&](AtomId v) { return v == var ? &with : nullptr; };
+  for (NodeId node : BlocksUnder(id)) {
+    Block& block = BlockOf(node);
+    for (BlockIter& iter : block.iters) iter.binding = atoms.Substitute(iter.binding, replacement);
+    for (Condition& predicate : block.predicates) predicate.index = atoms.Substitute(predicate.index, replacement);
+  }
+}
+
+std::string Program::FreshBufferName(absl::string_view base) const {
+  for (int suffix = 0;; ++suffix) {
+    std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
+    if (std::none_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == name; })) return name;
+  }
+}
+
+std::string Program::FreshBlockName(absl::string_view base) const {
+  for (int suffix = 0;; ++suffix) {
+    std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
+    if (std::none_of(blocks.begin(), blocks.end(), [&](const Block& b) { return b.name == name; })) return name;
+  }
+}
+
+}  // namespace hone::ir

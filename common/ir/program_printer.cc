@@ -1,0 +1,176 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/ir/expr_printer.h"
+#include "common/ir/program.h"
+
+namespace hone::ir {
+namespace {
+
+class Printer {
+ public:
+  Printer(const Program& program, NodeId mark) : program_(program), mark_(mark) {}
+
+  std::string Print() {
+    for (const Buffer& buffer : program_.buffers) {
+      const absl::string_view role = buffer.input ? "input" : buffer.output ? "output" : "buffer";
+      absl::StrAppend(&text_, role, " ", buffer.name, ": ", TypeText(buffer.dtype, buffer.shape), " ",
+                      ScopeName(buffer.scope), buffer.constant ? " constant" : "", "\n");
+    }
+    for (NodeId kernel : program_.kernels) Print(kernel, 0);
+    return std::move(text_);
+  }
+
+ private:
+  void Line(NodeId id, int depth, absl::string_view content) {
+    absl::StrAppend(&text_, id == mark_ ? ">" : "", std::string(id == mark_ ? std::max(0, 2 * depth - 1) : 2 * depth, ' '),
+                    content, "\n");
+  }
+
+  std::string Conditions(absl::string_view word, const std::vector<Condition>& conditions) {
+    return absl::StrJoin(conditions, "", [&](std::string* out, const Condition& c) {
+      absl::StrAppend(out, " ", word, " 0 <= ", program_.atoms.ToString(c.index), " < ", c.extent);
+    });
+  }
+
+  void Print(NodeId id, int depth) {
+    const Node& node = program_.node(id);
+    switch (node.kind) {
+      case Node::Kind::kKernel:
+        Line(id, depth, absl::StrCat("kernel ", node.name));
+        break;
+      case Node::Kind::kLoop:
+        Line(id, depth,
+             absl::StrCat(LoopKindName(node.loop), node.axis == ThreadAxis::kNone ? "" : " ", ThreadAxisName(node.axis), " ",
+                          program_.atoms[node.var].name, " in ", node.extent.value));
+        break;
+      case Node::Kind::kBarrier:
+        Line(id, depth, "barrier");
+        break;
+      case Node::Kind::kBlock:
+        PrintBlock(id, depth);
+        break;
+      case Node::Kind::kRemoved:
+        break;
+    }
+    for (NodeId child : node.children) Print(child, depth + 1);
+  }
+
+  void PrintBlock(NodeId id, int depth) {
+    const Block& block = program_.BlockOf(id);
+    const auto name = [&](BufferId buffer) { return program_.buffers[buffer].name; };
+    std::string head = absl::StrCat("block ", block.name, ":");
+    for (size_t i = 0; i < block.iters.size(); ++i) {
+      const BlockIter& iter = block.iters[i];
+      absl::StrAppend(&head, i ? ", " : " ", program_.atoms[iter.var].name, " in ", iter.extent, " = ",
+                      program_.atoms.ToString(iter.binding), iter.reduce ? " (reduce)" : "");
+    }
+    Line(id, depth, head + Conditions("if", block.predicates));
+    std::string body;
+    const bool tuple = block.outputs.size() > 1;
+    const std::string indices = PrintIndices(program_.atoms, block.indices);
+    const auto output = [&](std::string* out, BufferId buffer) { absl::StrAppend(out, name(buffer), indices); };
+    const auto value = [&](std::string* out, ExprId v) { *out += PrintExpr(program_.pool, program_.atoms, v, name); };
+    absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.outputs, ", ", output), tuple ? ")" : "", " = ");
+    if (block.reducer != Reducer::kNone) absl::StrAppend(&body, ReducerName(block.reducer), " ");
+    absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.values, ", ", value), tuple ? ")" : "",
+                    Conditions("where", block.guards), block.has_init ? " init" : "");
+    Line(kNoNode - 1, depth + 1, body);
+  }
+
+  const Program& program_;
+  NodeId mark_;
+  std::string text_;
+};
+
+// Encodes the state with variables by the order in which the walk meets them.
+class Encoder {
+ public:
+  explicit Encoder(const Program& program) : program_(program), order_(program.atoms.size(), -1) {}
+
+  Digest Run() {
+    builder_.Add(absl::string_view("hone.program.1")).Add(program_.workload().StructuralDigest());
+    for (const Buffer& buffer : program_.buffers) {
+      builder_.Add(static_cast<int64_t>(buffer.dtype)).Add(static_cast<int64_t>(buffer.scope));
+      builder_.Add(static_cast<int64_t>(buffer.input << 2 | buffer.output << 1 | int{buffer.constant}));
+      builder_.Add(static_cast<int64_t>(buffer.shape.size()));
+      for (int64_t extent : buffer.shape) builder_.Add(extent);
+    }
+    for (NodeId kernel : program_.kernels) Walk(kernel);
+    return builder_.Finish();
+  }
+
+ private:
+  void Add(const Index& index) {
+    builder_.Add(index.constant()).Add(static_cast<int64_t>(index.terms().size()));
+    for (const IndexTerm& term : index.terms()) {
+      const Atom& atom = program_.atoms[term.atom];
+      builder_.Add(term.coeff).Add(static_cast<int64_t>(atom.kind));
+      if (atom.kind == Atom::Kind::kVar) {
+        if (order_[term.atom] < 0) order_[term.atom] = next_++;
+        builder_.Add(order_[term.atom]);
+      } else {
+        builder_.Add(atom.divisor);
+        Add(atom.argument);
+      }
+    }
+  }
+  void Add(const std::vector<Condition>& conditions) {
+    builder_.Add(static_cast<int64_t>(conditions.size()));
+    for (const Condition& condition : conditions) {
+      Add(condition.index);
+      builder_.Add(condition.extent);
+    }
+  }
+  void Add(ExprId id) {
+    const Expr& expr = program_.pool[id];
+    builder_.Add(static_cast<int64_t>(expr.op)).Add(static_cast<int64_t>(expr.dtype));
+    if (expr.op == Op::kConst) builder_.Add(expr.value);
+    if (expr.op == Op::kLoad) builder_.Add(static_cast<int64_t>(expr.buffer));
+    if (expr.indices >= 0) {
+      for (const Index& index : program_.pool.IndicesOf(expr)) Add(index);
+    }
+    for (const ExprId operand : {expr.a, expr.b, expr.c}) {
+      if (operand != kNoExpr) Add(operand);
+    }
+  }
+  void Walk(NodeId id) {
+    const Node& node = program_.node(id);
+    builder_.Add(static_cast<int64_t>(node.kind)).Add(static_cast<int64_t>(node.children.size()));
+    if (node.kind == Node::Kind::kKernel) builder_.Add(absl::string_view(node.name));
+    if (node.kind == Node::Kind::kLoop) {
+      order_[node.var] = next_++;
+      builder_.Add(static_cast<int64_t>(node.loop)).Add(static_cast<int64_t>(node.axis)).Add(node.extent.value);
+    }
+    if (node.kind == Node::Kind::kBlock) {
+      const Block& block = program_.BlockOf(id);
+      for (const BlockIter& iter : block.iters) {
+        Add(iter.binding);
+        builder_.Add(iter.extent).Add(int64_t{iter.reduce});
+      }
+      for (const BlockIter& iter : block.iters) order_[iter.var] = next_++;
+      builder_.Add(static_cast<int64_t>(block.reducer)).Add(int64_t{block.has_init});
+      for (BufferId output : block.outputs) builder_.Add(static_cast<int64_t>(output));
+      for (const Index& index : block.indices) Add(index);
+      for (ExprId value : block.values) Add(value);
+      Add(block.guards);
+      Add(block.predicates);
+    }
+    for (NodeId child : node.children) Walk(child);
+  }
+
+  const Program& program_;
+  DigestBuilder builder_;
+  std::vector<int64_t> order_;
+  int64_t next_ = 0;
+};
+
+}  // namespace
+
+std::string Program::ToText(NodeId mark) const { return Printer(*this, mark).Print(); }
+
+Digest Program::StructuralDigest() const { return Encoder(*this).Run(); }
+
+}  // namespace hone::ir
