@@ -73,6 +73,8 @@ class CostModel {
 struct CostModelOptions {
   uint64_t seed = 0;
   // Of Update, at least 1; what it learns may depend on their number. Predict runs in the caller's.
+  // More than 1 only on cores that nothing else uses: XGBoost's threads spin at barriers, and
+  // beside any other load two of them take 5 to 100 times as long as one.
   int threads = 1;
 };
 

@@ -1,0 +1,226 @@
+// What every registered cost model keeps, by name.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "server/cost_model/cost_model.h"
+#include "tests/server/cost_model/synthetic.h"
+
+namespace hone::cost_model {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+class CostModelConformanceTest : public testing::TestWithParam<std::string> {
+ protected:
+  static std::unique_ptr<CostModel> Make() {
+    auto model = CreateCostModel(GetParam(), {.seed = 7});
+    EXPECT_TRUE(model.ok()) << model.status();
+    return *std::move(model);
+  }
+
+  static std::vector<double> Scores(const CostModel& model, const FeatureMatrix& features) {
+    const absl::StatusOr<Prediction> prediction = model.Predict(features);
+    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    return prediction.ok() ? prediction->mean : std::vector<double>();
+  }
+
+  std::unique_ptr<CostModel> Trained() const {
+    std::unique_ptr<CostModel> model = Make();
+    EXPECT_TRUE(model->Update(train_.features, train_.throughput).ok());
+    return model;
+  }
+
+  // That the call is refused as InvalidArgument with this text, and that the model stays as it was.
+  void ExpectRefused(CostModel& model, const absl::Status& status, absl::string_view text) const {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(text)));
+    EXPECT_EQ(Scores(model, held_out_.features), Scores(*Trained(), held_out_.features));
+  }
+
+  const SyntheticTask train_ = MakeSyntheticTask(/*seed=*/1, /*candidates=*/60, /*columns=*/20);
+  const SyntheticTask held_out_ = MakeSyntheticTask(/*seed=*/2, /*candidates=*/30, /*columns=*/20);
+};
+
+TEST_P(CostModelConformanceTest, IsRegisteredUnderItsOwnName) {
+  EXPECT_EQ(Make()->name(), GetParam());
+}
+
+TEST_P(CostModelConformanceTest, AnswersZerosBeforeItHasSeenAnything) {
+  const auto model = Make();
+  const std::vector<double> scores = Scores(*model, held_out_.features);
+  EXPECT_THAT(scores, SizeIs(held_out_.features.candidates()));
+  EXPECT_THAT(scores, Each(0.0));
+  EXPECT_THAT(Scores(*model, FeatureMatrix()), SizeIs(0));
+}
+
+TEST_P(CostModelConformanceTest, AnswersOneFiniteScorePerCandidate) {
+  const auto model = Trained();
+  const absl::StatusOr<Prediction> prediction = model->Predict(held_out_.features);
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  ASSERT_THAT(prediction->mean, SizeIs(held_out_.features.candidates()));
+  for (const double score : prediction->mean) EXPECT_TRUE(std::isfinite(score));
+  if (!prediction->spread.empty()) {
+    EXPECT_THAT(prediction->spread, SizeIs(held_out_.features.candidates()));
+    EXPECT_THAT(prediction->spread, Each(testing::Ge(0.0)));
+  }
+  EXPECT_THAT(Scores(*model, FeatureMatrix{.columns = 20}), SizeIs(0));
+}
+
+TEST_P(CostModelConformanceTest, RepeatsItselfForEqualOptionsAndData) {
+  const auto model = Trained();
+  const std::vector<double> scores = Scores(*model, held_out_.features);
+  EXPECT_EQ(Scores(*model, held_out_.features), scores);
+  EXPECT_EQ(Scores(*Trained(), held_out_.features), scores);
+}
+
+TEST_P(CostModelConformanceTest, UpdateForgetsEarlierCandidates) {
+  const auto model = Make();
+  const SyntheticTask other = MakeSyntheticTask(/*seed=*/3, /*candidates=*/40, /*columns=*/14);
+  ASSERT_TRUE(model->Update(other.features, other.throughput).ok());
+  ASSERT_TRUE(model->Update(train_.features, train_.throughput).ok());
+  EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Trained(), held_out_.features));
+
+  ASSERT_TRUE(model->Update(FeatureMatrix(), {}).ok());
+  EXPECT_THAT(Scores(*model, held_out_.features), Each(0.0));
+}
+
+TEST_P(CostModelConformanceTest, TakesLabelsAtBothEndsAndEqualOnes) {
+  const auto model = Make();
+  for (const double label : {0.0, 1.0}) {
+    const std::vector<double> labels(train_.throughput.size(), label);
+    ASSERT_TRUE(model->Update(train_.features, labels).ok());
+    for (const double score : Scores(*model, held_out_.features)) {
+      EXPECT_TRUE(std::isfinite(score));
+    }
+  }
+  const SyntheticTask one = MakeSyntheticTask(/*seed=*/4, /*candidates=*/1, /*columns=*/20);
+  EXPECT_TRUE(model->Update(one.features, one.throughput).ok());
+}
+
+TEST_P(CostModelConformanceTest, PredictsInSeveralThreadsAtOnce) {
+  const auto model = Trained();
+  const std::vector<double> scores = Scores(*model, held_out_.features);
+  std::vector<std::vector<double>> answers(4);
+  std::vector<std::thread> threads;
+  for (std::vector<double>& answer : answers) {
+    threads.emplace_back([&] { answer = Scores(*model, held_out_.features); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(answers, Each(scores));
+}
+
+TEST_P(CostModelConformanceTest, RefusesLabelsThatAreNoThroughput) {
+  const auto model = Trained();
+  for (const double label : {-0.01, 1.01, double{kNan}, double{kInfinity}}) {
+    std::vector<double> labels = train_.throughput;
+    labels[3] = label;
+    ExpectRefused(*model, model->Update(train_.features, labels), "candidate 3");
+  }
+  std::vector<double> labels = train_.throughput;
+  labels.pop_back();
+  ExpectRefused(*model, model->Update(train_.features, labels), "60 candidates, but 59");
+}
+
+TEST_P(CostModelConformanceTest, RefusesFeaturesThatAreNotFinite) {
+  const auto model = Trained();
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    FeatureMatrix features = train_.features;
+    features.values[features.row_begin[5] * 20 + 20 + 4] = value;
+    ExpectRefused(*model, model->Update(features, train_.throughput),
+                  "feature 4 of candidate 5, row 1,");
+    ExpectRefused(*model, model->Predict(features).status(), "feature 4 of candidate 5, row 1,");
+  }
+}
+
+TEST_P(CostModelConformanceTest, RefusesAMatrixThatContradictsItself) {
+  const auto model = Trained();
+  FeatureMatrix features = train_.features;
+  features.values.pop_back();
+  ExpectRefused(*model, model->Update(features, train_.throughput), "values");
+  ExpectRefused(*model, model->Predict(features).status(), "values");
+  features = train_.features;
+  features.row_begin[2] = features.row_begin[3] + 1;
+  ExpectRefused(*model, model->Update(features, train_.throughput), "decreases at candidate 2");
+  features.row_begin.clear();
+  ExpectRefused(*model, model->Predict(features).status(), "row_begin");
+}
+
+TEST_P(CostModelConformanceTest, RefusesRowsThatItDoesNotKnow) {
+  const auto model = Trained();
+  if (model->feature_set().empty()) GTEST_SKIP() << "reads no features";
+  const SyntheticTask narrow = MakeSyntheticTask(/*seed=*/2, /*candidates=*/3, /*columns=*/12);
+  ExpectRefused(*model, model->Predict(narrow.features).status(), "trained on 20");
+  FeatureMatrix features = train_.features;
+  features.Append({}, 0);
+  ExpectRefused(*model, model->Predict(features).status(), "candidate 60 has no feature rows");
+}
+
+TEST_P(CostModelConformanceTest, TakesCandidatesWithoutRowsWhenItReadsNone) {
+  const auto model = Make();
+  if (!model->feature_set().empty()) GTEST_SKIP() << "reads " << model->feature_set();
+  FeatureMatrix features;
+  for (int i = 0; i < 5; ++i) features.Append({}, 0);
+  ASSERT_TRUE(model->Update(features, {0, 0.25, 0.5, 0.75, 1}).ok());
+  EXPECT_THAT(Scores(*model, features), SizeIs(5));
+}
+
+TEST_P(CostModelConformanceTest, SavesAndLoads) {
+  const auto model = Trained();
+  const absl::StatusOr<std::string> bytes = model->Save();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const auto loaded = Make();
+  ASSERT_TRUE(loaded->Load(*bytes).ok());
+  EXPECT_EQ(Scores(*loaded, held_out_.features), Scores(*model, held_out_.features));
+  EXPECT_EQ(*loaded->Save(), *bytes);
+}
+
+TEST_P(CostModelConformanceTest, SavesAndLoadsAModelThatHasSeenNothing) {
+  const absl::StatusOr<std::string> bytes = Make()->Save();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const auto model = Trained();
+  ASSERT_TRUE(model->Load(*bytes).ok());
+  EXPECT_THAT(Scores(*model, held_out_.features), Each(0.0));
+}
+
+TEST_P(CostModelConformanceTest, RefusesTruncatedAndDamagedBytes) {
+  const auto model = Trained();
+  const std::string bytes = *model->Save();
+  for (size_t size = 0; size < bytes.size(); size += size < 200 ? 1 : 997) {
+    EXPECT_EQ(model->Load(bytes.substr(0, size)).code(), absl::StatusCode::kInvalidArgument)
+        << "the first " << size << " bytes";
+  }
+  for (size_t at = 0; at < bytes.size(); at += at < 200 ? 1 : 997) {
+    std::string damaged = bytes;
+    damaged[at] ^= 0x10;
+    EXPECT_EQ(model->Load(damaged).code(), absl::StatusCode::kInvalidArgument) << "byte " << at;
+  }
+  EXPECT_EQ(model->Load(bytes + "x").code(), absl::StatusCode::kInvalidArgument);
+  ExpectRefused(*model, model->Load("no model at all"), "header");
+}
+
+TEST_P(CostModelConformanceTest, RefusesTheBytesOfOtherModels) {
+  const auto model = Trained();
+  for (const std::string& other : CostModelNames()) {
+    if (other == GetParam()) continue;
+    const std::string bytes = *(*CreateCostModel(other, {}))->Save();
+    ExpectRefused(*model, model->Load(bytes), "it is of model '" + other + "'");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CostModelConformanceTest, testing::ValuesIn(CostModelNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace hone::cost_model

@@ -1,0 +1,131 @@
+#include "server/cost_model/flat_forest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace hone::cost_model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// x1 < 2 ? 10 : (x0 < -1 ? 20 : 30), its children in no special order.
+FlatForest::Tree SmallTree() {
+  return {.left = {3, 4, -1, -1, -1},
+          .right = {1, 2, 0, 0, 0},
+          .feature = {1, 0, 0, 0, 0},
+          .value = {2, -1, 30, 10, 20}};
+}
+
+std::vector<float> Predict(const FlatForest& forest, const std::vector<float>& rows, int count) {
+  std::vector<float> out(count, 99);
+  forest.Predict(rows, absl::MakeSpan(out));
+  return out;
+}
+
+void ExpectRefused(FlatForest::Tree tree, absl::string_view text) {
+  const absl::Status status = FlatForest::Create({SmallTree(), tree}, 2).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tree 1: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(text)));
+}
+
+TEST(FlatForestTest, WithoutTreesEveryRowScoresZero) {
+  EXPECT_THAT(Predict(FlatForest(), {}, 2), ElementsAre(0, 0));
+}
+
+TEST(FlatForestTest, WalksATree) {
+  const auto forest = FlatForest::Create({SmallTree()}, 2);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  // The threshold itself goes right.
+  EXPECT_THAT(Predict(*forest, {0, 1.5, -5, 2, -1, 2, 3e38f, 3e38f}, 4),
+              ElementsAre(10, 20, 30, 30));
+}
+
+TEST(FlatForestTest, AddsUpTreesOfDifferentDepth) {
+  const FlatForest::Tree leaf = {.left = {-1}, .right = {-1}, .feature = {0}, .value = {0.5}};
+  const auto forest = FlatForest::Create({leaf, SmallTree(), SmallTree(), leaf}, 2);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->trees(), 4);
+  EXPECT_THAT(Predict(*forest, {0, 0, 0, 5}, 2), ElementsAre(21, 61));
+}
+
+TEST(FlatForestTest, ARowScoresTheSameAtEveryPositionOfABatch) {
+  const auto forest = FlatForest::Create({SmallTree()}, 2);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  for (int count = 0; count < 100; ++count) {
+    std::vector<float> rows;
+    std::vector<float> expected;
+    for (int i = 0; i < count; ++i) {
+      rows.push_back(i % 3 == 0 ? -2 : 2);
+      rows.push_back(i % 2 == 0 ? 1 : 3);
+      expected.push_back(i % 2 == 0 ? 10 : i % 3 == 0 ? 20 : 30);
+    }
+    EXPECT_EQ(Predict(*forest, rows, count), expected);
+  }
+}
+
+TEST(FlatForestTest, RefusesTreesThatAreNone) {
+  FlatForest::Tree tree = SmallTree();
+  tree.left[1] = 5;
+  ExpectRefused(tree, "child 5 of 5 nodes");
+  tree = SmallTree();
+  tree.right[1] = -2;
+  ExpectRefused(tree, "child -2");
+  tree = SmallTree();
+  tree.right[1] = 0;
+  ExpectRefused(tree, "met before");
+  tree = SmallTree();
+  tree.feature[1] = 2;
+  ExpectRefused(tree, "feature 2 of 2");
+  tree = SmallTree();
+  tree.value[4] = std::numeric_limits<float>::quiet_NaN();
+  ExpectRefused(tree, "node 4 is not finite");
+  tree = SmallTree();
+  tree.value.pop_back();
+  ExpectRefused(tree, "sizes");
+  ExpectRefused({}, "empty");
+  EXPECT_FALSE(FlatForest::Create({}, -1).ok());
+}
+
+TEST(FlatForestTest, ComesBackFromItsBytes) {
+  const auto forest = FlatForest::Create({SmallTree(), SmallTree()}, 2);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  ByteWriter writer;
+  forest->Serialize(writer);
+  const std::string bytes = std::move(writer).Finish();
+  ByteReader reader(bytes);
+  const auto parsed = FlatForest::Parse(reader);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->columns(), 2);
+  EXPECT_EQ(Predict(*parsed, {0, 0, 0, 5}, 2), Predict(*forest, {0, 0, 0, 5}, 2));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ByteReader truncated(absl::string_view(bytes).substr(0, size));
+    EXPECT_EQ(FlatForest::Parse(truncated).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+// Any damage must be refused or give some forest, but never reach outside (seen by the sanitizer
+// preset).
+TEST(FlatForestTest, SurvivesDamagedBytes) {
+  ByteWriter writer;
+  FlatForest::Create({SmallTree(), SmallTree()}, 2)->Serialize(writer);
+  const std::string bytes = std::move(writer).Finish();
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[at] ^= static_cast<char>(1 << bit);
+      ByteReader reader(damaged);
+      const auto parsed = FlatForest::Parse(reader);
+      if (parsed.ok() && parsed->columns() < 100) {
+        Predict(*parsed, std::vector<float>(parsed->columns() * 3, 1), 3);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::cost_model
