@@ -185,7 +185,8 @@ class GrpcConnection final : public Connection {
   absl::Status Explain(const absl::Status& status) const {
     if (absl::IsUnavailable(status)) {
       return absl::UnavailableError(
-          absl::StrCat("cannot reach the server at ", address_, ": ", status.message()));
+          absl::StrCat("cannot reach the server at ", address_, ": ", status.message(),
+                                                 "; is hone-server running there?"));
     }
     if (absl::IsDeadlineExceeded(status)) {
       return absl::DeadlineExceededError(

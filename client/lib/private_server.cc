@@ -30,7 +30,7 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(5);
 
 absl::Status CheckProgram(const std::string& path) {
   if (access(path.c_str(), X_OK) == 0) return absl::OkStatus();
-  return absl::NotFoundError(
+  return absl::FailedPreconditionError(
       absl::StrCat(path,
                    " is missing: hone looks for it beside itself (the build puts all of Hone's "
                    "programs into one folder); or name a running server with --server"));

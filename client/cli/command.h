@@ -1,0 +1,38 @@
+#ifndef HONE_CLIENT_CLI_COMMAND_H_
+#define HONE_CLIENT_CLI_COMMAND_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "client/cli/globals.h"
+
+namespace hone::cli {
+
+// What the command line chose; called once it has been read in full. Prints its results on standard
+// output; an error is returned, and printed by main.
+using Action = std::function<absl::Status()>;
+
+// Each adds its command to the application: a name, options, a help text with examples, and a
+// callback that sets `action`. `globals` and `action` outlive the application. One file per
+// command.
+void AddTune(CLI::App& app, Globals& globals, Action& action);
+void AddBest(CLI::App& app, Globals& globals, Action& action);
+void AddExport(CLI::App& app, Globals& globals, Action& action);
+void AddShow(CLI::App& app, Globals& globals, Action& action);
+void AddRecords(CLI::App& app, Globals& globals, Action& action);
+void AddWorkers(CLI::App& app, Globals& globals, Action& action);
+void AddJobs(CLI::App& app, Globals& globals, Action& action);
+void AddDoctor(CLI::App& app, Globals& globals, Action& action);
+
+// The words "OP key=value… | FILE.hone" of a command.
+void AddWorkloadWords(CLI::App& command, std::vector<std::string>& words, bool required);
+
+// The hint of every command that found no stored best.
+std::string TuneFirstHint(const std::string& title);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_COMMAND_H_

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/health_check.h"
+#include "client/cli/json_output.h"
+#include "client/cli/table.h"
+#include "client/lib/private_server.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr int kServerPort = 7070;  // that hone-server's help suggests
+
+absl::Status Doctor(const Globals& globals) {
+  std::vector<HealthCheck> checks;
+  const auto add = [&](std::vector<HealthCheck> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(checks));
+  };
+  // Programs are started before the server's connection brings threads.
+  add(CheckMachine());
+  add(CheckPrograms(client::ProgramDir()));
+  if (globals.server.empty()) add(CheckDataFolder());
+  add(CheckServer(globals));
+  if (globals.server.empty()) add(CheckPort(kServerPort));
+
+  const auto problems = std::count_if(checks.begin(), checks.end(), [](const HealthCheck& check) {
+    return check.state == HealthCheck::State::kProblem;
+  });
+  if (globals.json) {
+    Json list = Json::array();
+    for (const HealthCheck& check : checks) {
+      list.push_back({{"name", check.name},
+                      {"state", HealthStateName(check.state)},
+                      {"finding", check.finding},
+                      {"advice", check.advice}});
+    }
+    PrintJson({{"ok", problems == 0}, {"checks", std::move(list)}});
+  } else {
+    for (const HealthCheck& check : checks) {
+      std::printf("%-8s %-16s %s\n", HealthStateName(check.state), check.name.c_str(),
+                  check.finding.c_str());
+      if (!check.advice.empty()) std::printf("%-25s -> %s\n", "", check.advice.c_str());
+    }
+    std::fflush(stdout);
+  }
+  if (problems > 0)
+    return absl::AbortedError(absl::StrCat(problems, problems == 1 ? " problem" : " problems"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Check this machine, the programs, the store and the server");
+  AddGlobals(*command, globals);
+  command->footer(
+      "Ends with exit code 1 when something does not work; each finding says what to do.\n\n"
+      "Examples:\n"
+      "  hone doctor\n"
+      "  hone doctor --server hone.internal:7070 --json");
+  command->callback([&globals, &action] { action = [&globals] { return Doctor(globals); }; });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,115 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/session.h"
+#include "client/cli/workload_argument.h"
+#include "client/lib/kernel_header.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
+#include "common/target/target.h"
+
+namespace hone::cli {
+namespace {
+
+struct ExportOptions {
+  std::vector<std::string> words;
+  std::string folder;
+  std::string name;
+  double tolerance = 0;
+};
+
+absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::string& name,
+                                   const record::Artifact& artifact, const client::Best& best) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+  client::KernelFacts facts;
+  facts.name = name;
+  facts.target_key = target.Key();
+  facts.cpu_features = absl::StrJoin(target.features, " ");
+  facts.workspace_bytes = best.record.result.facts.workspace_bytes;
+  facts.latency_ns = best.record.result.latency_ns;
+  facts.gflops = best.gflops;
+  return client::KernelHeader(workload, facts);
+}
+
+absl::Status Export(const Globals& globals, const ExportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+  const absl::StatusOr<client::Best> best =
+      session->connection().LookupBest(argument.text, target, options.tolerance);
+  if (absl::IsNotFound(best.status())) {
+    return absl::NotFoundError(absl::StrCat("no best is known of ", argument.title, " on ", target,
+                                            TuneFirstHint(argument.title)));
+  }
+  HONE_RETURN_IF_ERROR(best.status());
+  HONE_ASSIGN_OR_RETURN(const std::string bytes,
+                        session->connection().Artifact(best->record.result.artifact_digest));
+  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+
+  const std::string name =
+      client::CIdentifier(options.name.empty() ? argument.workload.name : options.name);
+  HONE_ASSIGN_OR_RETURN(const std::string header, Header(argument.workload, name, artifact, *best));
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error)
+    return ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder));
+  const std::vector<std::pair<std::string, absl::string_view>> files = {
+      {".so", artifact.shared_object}, {".o", artifact.object},    {".h", header},
+      {".hone", artifact.workload},    {".trace", artifact.trace}, {".program", artifact.program}};
+  Json written = Json::array();
+  for (const auto& [suffix, content] : files) {
+    const std::string path = (std::filesystem::path(options.folder) / (name + suffix)).string();
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(path, content));
+    written.push_back(path);
+    if (!globals.json)
+      std::printf("%s  %s\n", path.c_str(),
+                  FormatBytes(static_cast<int64_t>(content.size())).c_str());
+  }
+  if (globals.json) {
+    Json json = BestJson(*best);
+    json["files"] = std::move(written);
+    PrintJson(json);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "export", "Write the best kernel to files: the very bytes that were measured");
+  auto options = std::make_shared<ExportOptions>();
+  AddWorkloadWords(*command, options->words, /*required=*/true);
+  command->add_option("-o,--output", options->folder, "DIR for the files; made when it is missing")
+      ->required();
+  command->add_option("--name", options->name,
+                      "Name of the files, and prefix in the header (default: the workload's name)");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Tolerance that it was tuned with; 0 (default) is strict")
+      ->check(CLI::Range(0.0, 0.5));
+  AddGlobals(*command, globals);
+  command->footer(
+      "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
+      "NAME.program (workload, "
+      "trace and program as text).\n\n"
+      "Examples:\n"
+      "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
+      "  gcc main.c kernel/matmul.o -Ikernel -lgomp");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return Export(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,76 @@
+#include "client/cli/format.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+namespace hone::cli {
+namespace {
+
+// Four significant digits, the whole part uncut.
+std::string FourDigits(double value) {
+  const int whole = value < 1 ? 1 : static_cast<int>(std::floor(std::log10(value))) + 1;
+  return absl::StrFormat("%.*f", std::max(0, 4 - whole), value);
+}
+
+}  // namespace
+
+std::string FormatLatency(double nanoseconds) {
+  if (!(nanoseconds > 0)) return "-";
+  if (nanoseconds < 1e3) return absl::StrCat(FourDigits(nanoseconds), " ns");
+  if (nanoseconds < 1e6) return absl::StrCat(FourDigits(nanoseconds / 1e3), " us");
+  if (nanoseconds < 1e9) return absl::StrCat(FourDigits(nanoseconds / 1e6), " ms");
+  return absl::StrCat(FourDigits(nanoseconds / 1e9), " s");
+}
+
+std::string FormatGflops(double gflops) {
+  return gflops > 0 ? absl::StrFormat("%.1f", gflops) : "-";
+}
+
+std::string FormatShare(double part, double whole) {
+  return whole > 0 ? absl::StrFormat("%.1f %%", 100 * part / whole) : "-";
+}
+
+std::string FormatClock(absl::Duration duration) {
+  const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(duration));
+  if (seconds >= 3600)
+    return absl::StrFormat("%d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  return absl::StrFormat("%d:%02d", seconds / 60, seconds % 60);
+}
+
+std::string FormatTime(int64_t unix_ms) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixMillis(unix_ms),
+                          absl::LocalTimeZone());
+}
+
+std::string FormatBytes(int64_t bytes) {
+  const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  return absl::StrFormat(value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
+  absl::Duration duration;
+  double number = 0;
+  absl::string_view days = text;
+  const bool known = absl::SimpleAtod(text, &number) ? (duration = absl::Seconds(number), true)
+                     : absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number)
+                         ? (duration = absl::Hours(24 * number), true)
+                         : absl::ParseDuration(text, &duration);
+  if (!known || !(duration > absl::ZeroDuration()) || duration > absl::Hours(24 * 365 * 100)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is no duration; write 60s, 2m, 1h30m or 30d"));
+  }
+  return duration;
+}
+
+}  // namespace hone::cli

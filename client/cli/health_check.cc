@@ -1,0 +1,235 @@
+#include "client/cli/health_check.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/format.h"
+#include "client/cli/session.h"
+#include "client/lib/private_paths.h"
+#include "common/base/file.h"
+#include "common/target/host.h"
+#include "common/target/target.h"
+
+namespace hone::cli {
+namespace {
+
+using State = HealthCheck::State;
+
+constexpr int64_t kLittleSpace = int64_t{1} << 30;
+constexpr double kBusyLoad = 0.5;  // runnable processes in the last minute
+
+// Runs a program without a shell and gives what it prints; its first line is enough here.
+absl::StatusOr<std::string> OutputOf(const std::string& program, const std::string& argument) {
+  int pipe_fds[2];
+  if (pipe(pipe_fds) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  const pid_t pid = fork();
+  if (pid < 0) return ErrnoStatus(errno, absl::StrCat("cannot start ", program));
+  if (pid == 0) {
+    dup2(pipe_fds[1], STDOUT_FILENO);
+    dup2(pipe_fds[1], STDERR_FILENO);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    execl(program.c_str(), program.c_str(), argument.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  close(pipe_fds[1]);
+  std::string output;
+  std::array<char, 4096> buffer;
+  for (ssize_t size; (size = read(pipe_fds[0], buffer.data(), buffer.size())) > 0;)
+    output.append(buffer.data(), size);
+  close(pipe_fds[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  output = output.substr(0, output.find('\n'));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return absl::InternalError(output);
+  return output;
+}
+
+}  // namespace
+
+const char* HealthStateName(State state) {
+  switch (state) {
+    case State::kOk:
+      return "ok";
+    case State::kWarning:
+      return "warning";
+    case State::kProblem:
+      return "problem";
+  }
+  return "";
+}
+
+std::vector<HealthCheck> CheckMachine() {
+  const target::HostFacts host = target::DescribeHost();
+  const target::Target target = target::DetectHost();
+  std::vector<HealthCheck> checks;
+
+  HealthCheck isa{
+      "instruction set", State::kOk,
+      absl::StrCat(host.cpu, ": ", host.isa.empty() ? "no vector extensions" : host.isa)};
+  if (target.vector_bits < 256) {
+    isa.state = State::kWarning;
+    isa.advice =
+        "kernels use 128-bit vectors only; in a virtual machine, pass the host's CPU through (cpu "
+        "mode host)";
+  }
+  checks.push_back(isa);
+  checks.push_back({"target", State::kOk, target.Key()});
+
+  double load = 0;
+  std::ifstream("/proc/loadavg") >> load;
+  HealthCheck cores{"cores", State::kOk, absl::StrFormat("%d usable, load %.2f", host.cores, load)};
+  if (load > kBusyLoad) {
+    cores.state = State::kWarning;
+    cores.advice =
+        "something else keeps this machine busy, which disturbs measurements; stop it while tuning";
+  }
+  checks.push_back(cores);
+
+  HealthCheck governor{"governor", State::kOk, host.governor};
+  if (host.governor == "unknown" || host.governor.empty()) {
+    governor.finding = "hidden by the (virtual) machine";
+  } else if (host.governor != "performance") {
+    governor.state = State::kWarning;
+    governor.advice =
+        "clocks change under measurement; as root: cpupower frequency-set -g performance";
+  }
+  checks.push_back(governor);
+  return checks;
+}
+
+std::vector<HealthCheck> CheckPrograms(const std::string& program_dir) {
+  std::vector<HealthCheck> checks;
+  std::string missing;
+  for (const char* name : {"hone-server", "hone-worker", "hone-builder", "hone-runner"}) {
+    if (access(absl::StrCat(program_dir, "/", name).c_str(), X_OK) != 0)
+      absl::StrAppend(&missing, " ", name);
+  }
+  HealthCheck programs{"programs", State::kOk, absl::StrCat("all in ", program_dir)};
+  if (!missing.empty()) {
+    programs.state = State::kProblem;
+    programs.finding = absl::StrCat("missing in ", program_dir, ":", missing);
+    programs.advice =
+        "build everything (cmake --build --preset release) and keep the programs in one folder";
+  }
+  checks.push_back(programs);
+
+  const std::string builder = absl::StrCat(program_dir, "/hone-builder");
+  if (access(builder.c_str(), X_OK) == 0) {
+    const absl::StatusOr<std::string> version = OutputOf(builder, "--version");
+    HealthCheck llvm{"LLVM", State::kOk,
+                     version.ok() ? *version : std::string(version.status().message())};
+    if (!version.ok()) {
+      llvm.state = State::kProblem;
+      llvm.advice =
+          "hone-builder does not start; install LLVM 19 (deploy/install-deps.sh, on a target: "
+          "libllvm19)";
+    }
+    checks.push_back(llvm);
+  }
+  return checks;
+}
+
+std::vector<HealthCheck> CheckDataFolder() {
+  HealthCheck check{"data folder"};
+  const absl::StatusOr<std::string> dir = client::DefaultDataDir();
+  absl::StatusOr<client::PrivatePaths> paths =
+      dir.ok() ? client::MakePrivatePaths(*dir) : dir.status();
+  struct statvfs space = {};
+  if (!paths.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string(paths.status().message());
+    check.advice = "make the folder writable, or set XDG_DATA_HOME to one that is";
+  } else if (access(paths->data_dir.c_str(), W_OK) != 0) {
+    check.state = State::kProblem;
+    check.finding = absl::StrCat(paths->data_dir, ": ", strerror(errno));
+    check.advice = "make the folder writable, or set XDG_DATA_HOME to one that is";
+  } else if (statvfs(paths->data_dir.c_str(), &space) == 0) {
+    const int64_t free_bytes =
+        static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+    check.finding = absl::StrCat(paths->data_dir, ", ", FormatBytes(free_bytes), " free");
+    if (free_bytes < kLittleSpace) {
+      check.state = State::kWarning;
+      check.advice =
+          "little space is left for records and artifacts; free some, or set XDG_DATA_HOME to "
+          "another disk";
+    }
+  }
+  return {check};
+}
+
+std::vector<HealthCheck> CheckServer(const Globals& globals) {
+  HealthCheck check{globals.server.empty() ? "store" : "server"};
+  const absl::StatusOr<std::unique_ptr<Session>> session =
+      Session::Open(globals, /*with_worker=*/false);
+  if (!session.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string(session.status().message());
+    check.advice =
+        globals.server.empty()
+            ? "the private server cannot start; its log is run/server.log in the data folder"
+            : "see the address";
+    return {check};
+  }
+  const absl::StatusOr<std::vector<client::Worker>> workers =
+      (*session)->connection().ListWorkers();
+  const absl::StatusOr<std::vector<client::Job>> jobs = (*session)->connection().ListJobs(1);
+  if (!workers.ok() || !jobs.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string((workers.ok() ? jobs.status() : workers.status()).message());
+    check.advice = globals.server.empty() ? "look into run/server.log in the data folder"
+                                          : "is hone-server running there, and is the port open?";
+    return {check};
+  }
+  if (globals.server.empty()) {
+    check.finding = absl::StrCat((*session)->private_server()->paths().store, " opens");
+    return {check};
+  }
+  const auto connected = std::count_if(workers->begin(), workers->end(),
+                                       [](const client::Worker& w) { return w.connected; });
+  check.finding = absl::StrCat(globals.server, " answers; ", connected, " of ", workers->size(),
+                               " workers connected");
+  if (connected == 0) {
+    check.state = State::kWarning;
+    check.advice = absl::StrCat(
+        "nothing can be measured; start a worker with: hone-worker --server ", globals.server);
+  }
+  return {check};
+}
+
+std::vector<HealthCheck> CheckPort(int port) {
+  HealthCheck check{"port", State::kOk,
+                    absl::StrCat("127.0.0.1:", port, " is free for a server started by hand")};
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    check.state = State::kWarning;
+    check.finding = absl::StrCat("127.0.0.1:", port, ": ", strerror(errno));
+    check.advice = absl::StrCat("if that is your hone-server, use --server localhost:", port,
+                                "; else start it with another --listen");
+  }
+  if (fd >= 0) close(fd);
+  return {check};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,123 @@
+#include "client/cli/json_output.h"
+
+#include <cstdio>
+#include <string>
+
+namespace hone::cli {
+
+Json ToJson(const record::Record& record) {
+  const record::MeasureResult& result = record.result;
+  return {
+      {"id", record.id},
+      {"operator", record.op},
+      {"workload_digest", record.workload_digest},
+      {"target", record.target},
+      {"tolerance", record.tolerance},
+      {"policy", record.policy.Key()},
+      {"outcome", std::string(record::OutcomeName(result.outcome))},
+      {"detail", result.detail},
+      {"latency_ns", result.latency_ns},
+      {"dispersion", result.dispersion},
+      {"samples_ns", result.samples_ns},
+      {"max_error", result.max_error},
+      {"compile_ms", result.facts.compile_ms},
+      {"space_digest", record.candidate.space_digest},
+      {"decisions", record.candidate.decisions},
+      {"artifact_digest", result.artifact_digest},
+      {"job", record.job_id},
+      {"trial", record.trial},
+      {"created_unix_ms", record.created_unix_ms},
+      {"is_default", record.is_default},
+      {"quarantined", record.quarantined},
+      {"environment",
+       {{"cpu", record.environment.cpu},
+        {"isa", record.environment.isa},
+        {"cores", record.environment.cores},
+        {"os", record.environment.os},
+        {"governor", record.environment.governor},
+        {"compiler", record.environment.compiler},
+        {"codegen_version", record.environment.codegen_version},
+        {"hone_version", record.environment.hone_version}}},
+  };
+}
+
+Json ToJson(const client::Worker& worker) {
+  return {
+      {"id", worker.id},
+      {"host", worker.host},
+      {"target", worker.target},
+      {"connected", worker.connected},
+      {"can_build", worker.can_build},
+      {"can_run", worker.can_run},
+      {"leases", worker.leases},
+      {"peak_gflops", worker.peak_gflops},
+      {"peak_gflops_one_core", worker.peak_gflops_one_core},
+      {"last_seen_unix_ms", worker.last_seen_unix_ms},
+      {"last_error", worker.last_error},
+      {"environment", worker.environment},
+  };
+}
+
+Json LatencyJson(const std::optional<client::Best>& best) {
+  if (!best.has_value() || best->record.result.latency_ns <= 0) return nullptr;
+  return {{"latency_ns", best->record.result.latency_ns}, {"gflops", best->gflops}};
+}
+
+Json ToJson(const client::Job& job) {
+  return {
+      {"job", job.id},
+      {"state", std::string(client::JobStateName(job.state))},
+      {"error", job.error},
+      {"workload", job.workload},
+      {"workload_digest", job.workload_digest},
+      {"target", job.target},
+      {"trials", job.trials},
+      {"max_trials", job.spec.max_trials},
+      {"max_time_ms", job.spec.max_time_ms},
+      {"outcomes", job.outcomes},
+      {"dropped", job.dropped},
+      {"queued", job.queued},
+      {"phase", job.phase},
+      {"created_unix_ms", job.created_unix_ms},
+      {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+      {"best", LatencyJson(job.best)},
+      {"default", LatencyJson(job.default_schedule)},
+  };
+}
+
+Json TuneJson(const client::Job& job, double peak_gflops) {
+  Json best = LatencyJson(job.best);
+  if (!best.is_null()) best["trace"] = job.best->trace;
+  const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
+  return {
+      {"workload", job.workload},
+      {"target", job.target},
+      {"trials", job.trials},
+      {"outcomes", job.outcomes},
+      {"wall_s", wall_s},
+      {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
+      {"best", std::move(best)},
+      {"default", LatencyJson(job.default_schedule)},
+      {"peak_gflops", peak_gflops},
+      {"job", job.id},
+  };
+}
+
+Json BestJson(const client::Best& best) {
+  Json json = LatencyJson(best);
+  json["trace"] = best.trace;
+  json["peak_gflops"] = best.peak_gflops;
+  json["policy"] = best.record.policy.Key();
+  json["record"] = best.record.id;
+  json["artifact_digest"] = best.record.result.artifact_digest;
+  json["measured_unix_ms"] = best.record.created_unix_ms;
+  return {{"workload", best.workload}, {"target", best.record.target}, {"best", std::move(json)}};
+}
+
+void PrintJson(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,30 @@
+#ifndef HONE_CLIENT_CLI_JSON_OUTPUT_H_
+#define HONE_CLIENT_CLI_JSON_OUTPUT_H_
+
+#include "client/lib/api.h"
+#include "nlohmann/json.hpp"
+
+// The shapes of what --json prints. Keys are part of the interface: they are added, never renamed.
+namespace hone::cli {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const record::Record& record);
+Json ToJson(const client::Worker& worker);
+// A line of `hone jobs list`.
+Json ToJson(const client::Job& job);
+// latency_ns and gflops; null where there is none.
+Json LatencyJson(const std::optional<client::Best>& best);
+
+// What `hone tune --json` ends with: workload, target, trials, outcomes, wall_s, trials_per_min,
+// best, default, peak_gflops, job.
+Json TuneJson(const client::Job& job, double peak_gflops);
+// What `hone best --json` prints.
+Json BestJson(const client::Best& best);
+
+// One object on one line on standard output. Text that is not UTF-8 is replaced.
+void PrintJson(const Json& json);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_JSON_OUTPUT_H_

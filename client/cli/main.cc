@@ -1,0 +1,75 @@
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/globals.h"
+#include "client/cli/suggest.h"
+#include "common/operator/operator.h"
+
+namespace hone::cli {
+namespace {
+
+std::string Footer() {
+  std::string text =
+      "Operators (key=value; those in brackets have a default, dtype=f32 unless said):\n";
+  for (const op::OperatorInfo& info : op::Operators()) {
+    absl::StrAppend(&text, "  ", info.name);
+    for (const op::KeyInfo& key : info.keys) {
+      absl::StrAppend(&text, " ",
+                      key.default_value < 0
+                          ? key.name
+                          : absl::StrCat("[", key.name, "=", key.default_value, "]"));
+    }
+    absl::StrAppend(&text, "\n      ", info.meaning, "\n");
+  }
+  absl::StrAppend(
+      &text,
+      "\nExamples:\n"
+      "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
+      "  hone best matmul m=1024 n=1024 k=1024\n"
+      "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
+      "  hone doctor\n\n"
+      "Exit codes: 0 ok, 1 failed, 2 wrong usage or input, 3 nothing known, 4 server unreachable.");
+  return text;
+}
+
+int Main(int argc, char** argv) {
+  Globals globals;
+  Action action;
+  CLI::App app(
+      "Hone finds fast kernels for tensor operators by measuring them, and keeps the best.",
+      "hone");
+  app.require_subcommand(1);
+  app.footer(Footer());
+  app.set_version_flag("--version", "hone " HONE_VERSION);
+  AddGlobals(app, globals);
+  AddTune(app, globals, action);
+  AddBest(app, globals, action);
+  AddExport(app, globals, action);
+  AddShow(app, globals, action);
+  AddRecords(app, globals, action);
+  AddWorkers(app, globals, action);
+  AddJobs(app, globals, action);
+  AddDoctor(app, globals, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::fprintf(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, error.what()).c_str());
+    return kExitUsage;
+  }
+  const absl::Status status = action();
+  if (!status.ok()) std::fprintf(stderr, "hone: %s\n", std::string(status.message()).c_str());
+  return ExitCodeFor(status);
+}
+
+}  // namespace
+}  // namespace hone::cli
+
+int main(int argc, char** argv) { return hone::cli::Main(argc, argv); }

@@ -1,0 +1,105 @@
+#include "client/cli/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/cli/format.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr absl::Duration kPlainInterval = absl::Seconds(5);
+// Below this the speed says more about the start than about what is left.
+constexpr int64_t kMinTrialsForEstimate = 8;
+
+int TerminalColumns() {
+  winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// Until the nearer of the two limits; negative when nothing is known yet.
+absl::Duration TimeLeft(const client::Job& job) {
+  absl::Duration left = absl::InfiniteDuration();
+  const absl::Duration spent = absl::Milliseconds(job.wall_ms);
+  if (job.spec.max_time_ms > 0) left = absl::Milliseconds(job.spec.max_time_ms) - spent;
+  if (job.spec.max_trials > 0 && job.trials >= kMinTrialsForEstimate) {
+    const int64_t more = std::max<int64_t>(0, job.spec.max_trials - job.trials);
+    left = std::min(left, spent / job.trials * more);
+  }
+  return left;
+}
+
+}  // namespace
+
+std::string ProgressText(const client::Job& job) {
+  std::string text = job.state == client::JobState::kRunning
+                         ? "tuning"
+                         : std::string(client::JobStateName(job.state));
+  if (job.spec.max_trials > 0) {
+    absl::StrAppend(&text, "  ", job.trials, "/", job.spec.max_trials, " trials");
+  } else {
+    absl::StrAppend(&text, "  ", job.trials, " trials");
+  }
+  if (job.best.has_value() && job.best->gflops > 0) {
+    absl::StrAppend(&text, "  best ", FormatGflops(job.best->gflops), " GFLOP/s");
+    if (job.best->peak_gflops > 0) {
+      absl::StrAppend(&text, " (", FormatShare(job.best->gflops, job.best->peak_gflops),
+                      " of peak)");
+    }
+  }
+  int64_t outcomes = 0;
+  int64_t ok = 0;
+  for (const auto& [name, count] : job.outcomes) {
+    outcomes += count;
+    if (name == "ok") ok += count;
+  }
+  if (outcomes > 0) {
+    absl::StrAppend(&text, "  invalid ",
+                    FormatShare(static_cast<double>(outcomes - ok), static_cast<double>(outcomes)));
+  }
+  if (job.wall_ms > 0 && job.trials > 0) {
+    absl::StrAppendFormat(&text, "  %.1f trials/s",
+                          1e3 * static_cast<double>(job.trials) / static_cast<double>(job.wall_ms));
+  }
+  const absl::Duration left = TimeLeft(job);
+  if (job.state == client::JobState::kRunning && left < absl::InfiniteDuration()) {
+    absl::StrAppend(&text, "  ", FormatClock(left), " left");
+  }
+  if (!job.phase.empty()) absl::StrAppend(&text, "  (", job.phase, ")");
+  return text;
+}
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() { Clear(); }
+
+void ProgressLine::Show(const std::string& text, bool important) {
+  if (text == shown_) return;
+  const absl::Time now = absl::Now();
+  if (terminal_) {
+    const std::string line = text.substr(0, std::max(0, TerminalColumns() - 1));
+    absl::FPrintF(stderr, "\r%s\033[K", line);
+  } else {
+    if (!important && now - shown_at_ < kPlainInterval) return;
+    absl::FPrintF(stderr, "%s\n", text);
+  }
+  std::fflush(stderr);
+  shown_ = text;
+  shown_at_ = now;
+}
+
+void ProgressLine::Clear() {
+  if (terminal_ && !shown_.empty()) {
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+  shown_.clear();
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,82 @@
+#include "client/cli/session.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+#include "common/target/target.h"
+
+namespace hone::cli {
+namespace {
+
+// A worker measures this machine's peak before it registers.
+constexpr absl::Duration kWorkerTimeout = absl::Seconds(60);
+constexpr absl::Duration kWorkerPoll = absl::Milliseconds(20);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, bool with_worker) {
+  auto session = std::unique_ptr<Session>(new Session(globals));
+  client::ConnectionOptions options;
+  options.insecure = globals.insecure;
+  std::string address = globals.server;
+  if (address.empty()) {
+    HONE_ASSIGN_OR_RETURN(session->private_server_,
+                          client::PrivateServer::StartOrJoin({.with_worker = with_worker}));
+    address = session->private_server_->address();
+  }
+  session->host_key_ = target::DetectHost().Key();  // while the server starts
+  if (session->private_server_ != nullptr)
+    HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
+  HONE_ASSIGN_OR_RETURN(session->connection_, client::Connection::Open(address, options));
+  return session;
+}
+
+absl::StatusOr<std::string> Session::TargetKey() const {
+  if (globals_.target == "native") return host_key_;
+  const absl::StatusOr<target::Target> preset = target::TargetByName(globals_.target);
+  if (preset.ok()) return preset->Key();
+  // A key ends in eight hex digits; its parts are joined by hyphens.
+  const size_t hyphen = globals_.target.rfind('-');
+  const absl::string_view tail =
+      absl::string_view(globals_.target).substr(hyphen == std::string::npos ? 0 : hyphen + 1);
+  if (hyphen != std::string::npos && tail.size() == 8 &&
+      std::all_of(tail.begin(), tail.end(), absl::ascii_isxdigit)) {
+    return globals_.target;
+  }
+  const std::vector<std::string> names = target::TargetNames();
+  const std::string nearest = op::Nearest(globals_.target, names);
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown target ", globals_.target,
+                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+                   " The names are ", absl::StrJoin(names, ", "), "; or give a key"));
+}
+
+absl::StatusOr<std::string> Session::TargetForTuning() const {
+  if (globals_.target == "native" && private_server_ == nullptr) return std::string("native");
+  return TargetKey();
+}
+
+absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
+  if (private_server_ == nullptr) return absl::OkStatus();
+  const absl::Time deadline = absl::Now() + kWorkerTimeout;
+  while (absl::Now() < deadline) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
+    const bool there = std::any_of(workers.begin(), workers.end(),
+                                   [](const client::Worker& w) { return w.connected; });
+    if (there) return absl::OkStatus();
+    HONE_RETURN_IF_ERROR(private_server_->CheckWorker());
+    if (!waiting()) return absl::CancelledError("interrupted");
+    absl::SleepFor(kWorkerPoll);
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the local hone-worker has not registered in ", absl::FormatDuration(kWorkerTimeout),
+      "; its log is ", private_server_->paths().worker_log));
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,50 @@
+#ifndef HONE_CLIENT_CLI_SESSION_H_
+#define HONE_CLIENT_CLI_SESSION_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/cli/globals.h"
+#include "client/lib/connection.h"
+#include "client/lib/private_server.h"
+
+namespace hone::cli {
+
+// A command's connection: to the server that was named, or to a private one for as long as the
+// session lives.
+class Session {
+ public:
+  // `with_worker`: the command measures, so that a private server needs a worker of this machine.
+  // Errors as in PrivateServer::StartOrJoin and WaitUntilReady, and Connection::Open. REQUIRES: no
+  // threads yet.
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals, bool with_worker);
+
+  client::Connection& connection() { return *connection_; }
+  // Null with a server that was named.
+  client::PrivateServer* private_server() { return private_server_.get(); }
+
+  // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
+  // has that name.
+  absl::StatusOr<std::string> TargetKey() const;
+  // The same, but "native" stays a question to a server that was named: its workers' only target.
+  absl::StatusOr<std::string> TargetForTuning() const;
+
+  // Private server: returns once the local worker has registered; `waiting` is called meanwhile and
+  // ends the wait by returning false (Cancelled). FailedPrecondition: it does not stay up. Else
+  // returns at once.
+  absl::Status WaitForWorker(const std::function<bool()>& waiting);
+
+ private:
+  explicit Session(const Globals& globals) : globals_(globals) {}
+
+  const Globals globals_;
+  std::string host_key_;  // of this machine
+  std::unique_ptr<client::PrivateServer> private_server_;
+  std::unique_ptr<client::Connection> connection_;
+};
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_SESSION_H_

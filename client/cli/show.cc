@@ -1,0 +1,108 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/json_output.h"
+#include "client/cli/session.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
+
+namespace hone::cli {
+namespace {
+
+struct ShowOptions {
+  std::vector<std::string> words;
+  bool workload = false;
+  bool program = false;
+  bool trace = false;
+  double tolerance = 0;
+};
+
+// The three texts that there are to show.
+struct Shown {
+  std::string workload;
+  std::string program;
+  std::string trace;
+};
+
+void Print(const Globals& globals, const ShowOptions& options, const Shown& shown) {
+  const bool all = !options.workload && !options.program && !options.trace;
+  const struct {
+    const char* name;
+    bool wanted;
+    const std::string& text;
+  } parts[] = {{"workload", all || options.workload, shown.workload},
+               {"program", all || options.program, shown.program},
+               {"trace", all || options.trace, shown.trace}};
+  Json json = Json::object();
+  int wanted = 0;
+  for (const auto& part : parts) wanted += part.wanted ? 1 : 0;
+  for (const auto& part : parts) {
+    if (!part.wanted) continue;
+    json[part.name] = part.text;
+    if (globals.json) continue;
+    if (wanted > 1) std::printf("# %s\n", part.name);
+    std::fputs(part.text.c_str(), stdout);
+    if (!part.text.empty() && part.text.back() != '\n') std::printf("\n");
+    if (wanted > 1) std::printf("\n");
+  }
+  if (globals.json) PrintJson(json);
+}
+
+absl::Status Show(const Globals& globals, const ShowOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+  Shown shown;
+  shown.workload = argument.text;
+  const bool needs_best = options.program || options.trace || !options.workload;
+  if (needs_best) {
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                          Session::Open(globals, /*with_worker=*/false));
+    HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+    const absl::StatusOr<client::Best> best =
+        session->connection().LookupBest(argument.text, target, options.tolerance);
+    if (absl::IsNotFound(best.status())) {
+      return absl::NotFoundError(absl::StrCat(
+          "no best is known of ", argument.title, " on ", target,
+          "; hone show --workload shows the workload alone", TuneFirstHint(argument.title)));
+    }
+    HONE_RETURN_IF_ERROR(best.status());
+    shown.trace = best->trace;
+    HONE_ASSIGN_OR_RETURN(const std::string bytes,
+                          session->connection().Artifact(best->record.result.artifact_digest));
+    HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+    shown.program = artifact.program;
+  }
+  Print(globals, options, shown);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddShow(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("show", "Show a workload, and the program and trace of its best schedule");
+  auto options = std::make_shared<ShowOptions>();
+  AddWorkloadWords(*command, options->words, /*required=*/true);
+  command->add_flag("--workload", options->workload, "The workload as text");
+  command->add_flag("--program", options->program, "The loop nest that the best schedule gives");
+  command->add_flag("--trace", options->trace, "The best schedule: its primitives and decisions");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Tolerance that it was tuned with; 0 (default) is strict")
+      ->check(CLI::Range(0.0, 0.5));
+  AddGlobals(*command, globals);
+  command->footer(
+      "Shows all three unless some are chosen.\n\n"
+      "Examples:\n"
+      "  hone show matmul m=1024 n=1024 k=1024 --program\n"
+      "  hone show conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1 --workload > conv.hone");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return Show(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,202 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/json_output.h"
+#include "client/cli/progress.h"
+#include "client/cli/session.h"
+#include "client/cli/table.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr int64_t kDefaultTrials = 256;
+
+struct TuneOptions {
+  std::vector<std::string> words;
+  int64_t trials = 0;
+  std::string time;
+  uint64_t seed = 0;
+  std::string strategy;
+  std::string cost_model;
+  double tolerance = 0;
+};
+
+// Of the device that measured, from whatever says it.
+double PeakOf(const client::Job& job, client::Connection& connection) {
+  for (const auto& best : {job.best, job.default_schedule}) {
+    if (best.has_value() && best->peak_gflops > 0) return best->peak_gflops;
+  }
+  const auto workers = connection.ListWorkers();
+  if (!workers.ok()) return 0;
+  for (const client::Worker& worker : *workers) {
+    if (worker.target == job.target && worker.peak_gflops > 0) return worker.peak_gflops;
+  }
+  return 0;
+}
+
+void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak) {
+  std::printf("%s on %s: %lld trials in %s\n\n", argument.title.c_str(), job.target.c_str(),
+              static_cast<long long>(job.trials),
+              FormatClock(absl::Milliseconds(job.wall_ms)).c_str());
+  Table table(
+      {{"", Table::Align::kLeft}, {"latency"}, {"GFLOP/s"}, {"share of peak"}, {"speed-up"}});
+  const double base =
+      job.default_schedule.has_value() ? job.default_schedule->record.result.latency_ns : 0;
+  const auto add = [&](const char* name, const std::optional<client::Best>& best) {
+    if (!best.has_value()) return;
+    const double latency = best->record.result.latency_ns;
+    table.AddRow({name, FormatLatency(latency), FormatGflops(best->gflops),
+                  FormatShare(best->gflops, peak),
+                  base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
+  };
+  add("default", job.default_schedule);
+  add("best", job.best);
+  std::fputs(table.ToText().c_str(), stdout);
+  if (job.best.has_value()) {
+    if (peak > 0)
+      std::printf("\npeak: %s GFLOP/s, measured with fused multiply-adds\n",
+                  FormatGflops(peak).c_str());
+    std::printf("\nbest schedule:\n%s", job.best->trace.c_str());
+    if (!job.best->trace.empty() && job.best->trace.back() != '\n') std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+std::string OutcomesText(const client::Job& job) {
+  return absl::StrJoin(job.outcomes, ", ", [](std::string* out, const auto& outcome) {
+    absl::StrAppend(out, outcome.second, " ", outcome.first);
+  });
+}
+
+absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
+                                       const WorkloadArgument& argument) {
+  client::JobSpec spec;
+  spec.workload = argument.text;
+  spec.max_trials = options.trials;
+  if (!options.time.empty()) {
+    HONE_ASSIGN_OR_RETURN(const absl::Duration time, ParseDuration(options.time));
+    spec.max_time_ms = std::max<int64_t>(1, absl::ToInt64Milliseconds(time));
+  }
+  if (spec.max_trials == 0 && spec.max_time_ms == 0) spec.max_trials = kDefaultTrials;
+  spec.seed = options.seed;
+  spec.strategy = options.strategy;
+  spec.cost_model = options.cost_model;
+  spec.tolerance = options.tolerance;
+  return spec;
+}
+
+// Follows the job to its end. The first Ctrl-C lets it confirm the finalists and end, the second
+// one ends it at once.
+absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
+                                   InterruptCounter& interrupts, ProgressLine& progress) {
+  int heard = 0;
+  double best_gflops = 0;
+  client::JobState state = created.state;
+  absl::Status problem;
+  absl::StatusOr<client::Job> job =
+      session.connection().WatchJob(created.id, [&](const client::Job& now, bool changed) {
+        const double gflops = now.best.has_value() ? now.best->gflops : 0;
+        const bool important =
+            HasEnded(now.state) || now.state != state || gflops > best_gflops * 1.02;
+        if (changed) progress.Show(ProgressText(now), important);
+        if (important) best_gflops = gflops;
+        state = now.state;
+        if (const int count = interrupts.count(); count > heard) {
+          heard = count;
+          progress.Clear();
+          std::fputs(count == 1 ? "stopping: the finalists are confirmed; Ctrl-C again skips that\n"
+                                : "stopping now\n",
+                     stderr);
+          problem = session.connection().CancelJob(created.id, count == 1).status();
+          if (!problem.ok()) return false;
+        }
+        if (session.private_server() != nullptr && !HasEnded(now.state)) {
+          problem = session.private_server()->CheckWorker();
+          if (!problem.ok()) return false;
+        }
+        return true;
+      });
+  progress.Clear();
+  HONE_RETURN_IF_ERROR(problem);
+  return job;
+}
+
+absl::Status Tune(const Globals& globals, const TuneOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+  HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/true));
+  HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
+
+  InterruptCounter interrupts;
+  ProgressLine progress;
+  HONE_RETURN_IF_ERROR(session->WaitForWorker([&] {
+    progress.Show("waiting for the worker, which measures this machine's peak", true);
+    return interrupts.count() == 0;
+  }));
+  HONE_ASSIGN_OR_RETURN(const client::Job created, session->connection().CreateJob(spec));
+  HONE_ASSIGN_OR_RETURN(const client::Job job, Follow(*session, created, interrupts, progress));
+
+  const double peak = PeakOf(job, session->connection());
+  if (globals.json) {
+    PrintJson(TuneJson(job, peak));
+  } else {
+    PrintReport(job, argument, peak);
+  }
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
+  }
+  if (!job.best.has_value()) {
+    return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a schedule that works (",
+                                           job.trials == 0 ? "no trial" : OutcomesText(job),
+                                           "); \"hone records query --job ", job.id,
+                                           "\" says why candidates failed"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddTune(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("tune", "Search for the fastest schedule of an operator on a target");
+  auto options = std::make_shared<TuneOptions>();
+  AddWorkloadWords(*command, options->words, /*required=*/true);
+  command
+      ->add_option("--trials", options->trials,
+                   "Measure at most this many candidates (default 256 without --time)")
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
+  command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m");
+  command->add_option("--seed", options->seed, "Seed of the search");
+  command->add_option("--strategy", options->strategy,
+                      "Search strategy by name; the server lists them for an unknown one");
+  command->add_option("--cost-model", options->cost_model,
+                      "Cost model by name; the server lists them for an unknown one");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Allowed relative error of the output; 0 (default) is strict")
+      ->check(CLI::Range(0.0, 0.5));
+  AddGlobals(*command, globals);
+  command->footer(
+      "Ctrl-C once confirms the finalists and ends; twice ends at once. What was measured is kept "
+      "either way.\n\n"
+      "Examples:\n"
+      "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
+      "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
+      "  hone tune mine.hone --json --seed 7 | jq .best.gflops");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return Tune(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,171 @@
+#include "client/lib/kernel_header.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/target/kernel_abi.h"
+
+namespace hone::client {
+namespace {
+
+std::string CType(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kF16:
+      return "uint16_t /* IEEE half */";
+    case ir::DType::kBF16:
+      return "uint16_t /* bfloat16 */";
+    case ir::DType::kF32:
+      return "float";
+    case ir::DType::kF64:
+      return "double";
+    case ir::DType::kI8:
+      return "int8_t";
+    case ir::DType::kU8:
+    case ir::DType::kBool:
+      return "uint8_t";
+    case ir::DType::kI32:
+      return "int32_t";
+    case ir::DType::kI64:
+      return "int64_t";
+  }
+  return "void";
+}
+
+// Dense, row-major, in elements.
+std::vector<int64_t> Strides(const ir::Shape& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+// A block comment's text must not end the comment.
+std::string Comment(absl::string_view text) {
+  std::string safe;
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty()))
+    absl::StrAppend(&safe, " *   ", line, "\n");
+  for (size_t at; (at = safe.find("*/")) != std::string::npos;) safe.replace(at, 2, "* /");
+  return safe;
+}
+
+std::string BufferText(const std::string& prefix, const ir::Tensor& tensor, int index) {
+  const std::string name =
+      absl::StrCat(prefix, "_", absl::AsciiStrToUpper(CIdentifier(tensor.name)));
+  std::string text = absl::StrFormat(
+      "/* buffers[%d]: %s %s, %s%s */\n", index, tensor.output ? "output" : "input", tensor.name,
+      ir::TypeText(tensor.dtype, tensor.shape),
+      tensor.constant ? "; constant: read by hone_kernel_prepack, and by no call of run "
+                        "when something is packed"
+                      : "");
+  absl::StrAppendFormat(&text, "#define %s_INDEX %d\n", name, index);
+  absl::StrAppendFormat(&text, "#define %s_TYPE %s\n", name, CType(tensor.dtype));
+  absl::StrAppendFormat(&text, "#define %s_RANK %d\n", name, tensor.shape.size());
+  absl::StrAppendFormat(&text, "#define %s_SHAPE {%s}\n", name, absl::StrJoin(tensor.shape, ", "));
+  absl::StrAppendFormat(&text, "#define %s_STRIDES {%s} /* in elements */\n", name,
+                        absl::StrJoin(Strides(tensor.shape), ", "));
+  absl::StrAppendFormat(&text, "#define %s_ELEMENTS INT64_C(%d)\n", name,
+                        ir::ElementsOf(tensor.shape));
+  absl::StrAppendFormat(&text, "#define %s_BYTES INT64_C(%d)\n\n", name, tensor.bytes());
+  return text;
+}
+
+constexpr char kFunctions[] = R"(#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface. */
+int32_t hone_kernel_abi(void);
+/* Bytes of scratch that one call of run needs; 0: workspace may be null. */
+int64_t hone_kernel_workspace_bytes(void);
+/* Bytes of the packed constants; 0: there is nothing to prepack, and packed may be null. */
+int64_t hone_kernel_packed_bytes(void);
+/* Packs the constant inputs, once. */
+int32_t hone_kernel_prepack(void* const* buffers, void* packed);
+/* Computes the outputs. Returns HONE_KERNEL_OK or one of the codes below; it keeps no state, so calls with different buffers
+ * and workspaces may run at the same time. */
+int32_t hone_kernel_run(void* const* buffers, const void* packed, void* workspace);
+/* Iterations of the outermost parallel loop (0: none), and a part of them on the calling thread alone. */
+int64_t hone_kernel_range_extent(void);
+int32_t hone_kernel_range(void* const* buffers, const void* packed, void* workspace, int64_t begin, int64_t end);
+
+#ifdef __cplusplus
+}
+#endif
+)";
+
+}  // namespace
+
+std::string CIdentifier(absl::string_view text) {
+  std::string identifier;
+  for (const char c : text) identifier += absl::ascii_isalnum(c) ? c : '_';
+  if (identifier.empty() || absl::ascii_isdigit(identifier[0])) identifier.insert(0, "_");
+  return identifier;
+}
+
+std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts) {
+  const std::string prefix = absl::AsciiStrToUpper(CIdentifier(facts.name));
+  std::vector<ir::BufferId> buffers = workload.Inputs();
+  for (const ir::BufferId id : workload.Outputs()) buffers.push_back(id);
+
+  std::string text =
+      absl::StrCat("/* A kernel made by Hone ", HONE_VERSION, " for ", facts.target_key,
+                   ". It computes\n *\n", Comment(workload.ToText()), " *\n");
+  if (!facts.cpu_features.empty()) {
+    absl::StrAppend(&text, " * It needs a CPU with ", facts.cpu_features,
+                    ", and says so when it runs on another.\n");
+  }
+  if (facts.latency_ns > 0) {
+    absl::StrAppendFormat(&text, " * Measured there: %.1f us, %.1f GFLOP/s.\n",
+                          facts.latency_ns / 1e3, facts.gflops);
+  }
+  absl::StrAppend(
+      &text,
+      " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. The "
+      "functions of every kernel have the\n",
+      " * same names: to use several in one program, load them with dlopen.\n *\n",
+      " * Example:\n"
+      " *   void* buffers[] = {",
+      absl::StrJoin(buffers, ", ",
+                    [&](std::string* out, ir::BufferId id) {
+                      absl::StrAppend(out, CIdentifier(workload.tensors[id].name));
+                    }),
+      "};  (each aligned to ", target::kBufferAlignment,
+      " bytes */\n"
+      " *   void* packed = hone_kernel_packed_bytes() ? aligned_alloc(",
+      target::kBufferAlignment,
+      ", hone_kernel_packed_bytes()) : NULL;\n"
+      " *   void* workspace = hone_kernel_workspace_bytes() ? aligned_alloc(",
+      target::kBufferAlignment,
+      ", hone_kernel_workspace_bytes()) : NULL;\n"
+      " *   if (packed && hone_kernel_prepack(buffers, packed) != HONE_KERNEL_OK) abort();\n"
+      " *   if (hone_kernel_run(buffers, packed, workspace) != HONE_KERNEL_OK) abort();\n */\n");
+  absl::StrAppend(&text, "#ifndef HONE_KERNEL_", prefix, "_H\n#define HONE_KERNEL_", prefix,
+                  "_H\n\n#include <stdint.h>\n\n");
+  absl::StrAppend(&text, kFunctions, "\n");
+  absl::StrAppend(&text, "#ifndef HONE_KERNEL_OK\n#define HONE_KERNEL_OK ",
+                  static_cast<int>(target::kKernelOk), "\n#define HONE_KERNEL_UNSUPPORTED_CPU ",
+                  static_cast<int>(target::kKernelUnsupportedCpu),
+                  "    /* the CPU lacks a feature that the code uses */\n#define "
+                  "HONE_KERNEL_MISALIGNED_BUFFER ",
+                  static_cast<int>(target::kKernelMisalignedBuffer),
+                  "  /* a pointer is null or not aligned */\n#endif\n\n");
+  absl::StrAppend(
+      &text,
+      "/* Alignment in bytes of every buffer, the packed constants and the workspace. */\n#define ",
+      prefix, "_ALIGNMENT ", target::kBufferAlignment, "\n");
+  absl::StrAppend(&text, "/* What hone_kernel_workspace_bytes() returns. */\n#define ", prefix,
+                  "_WORKSPACE_BYTES INT64_C(", facts.workspace_bytes, ")\n");
+  absl::StrAppend(&text,
+                  "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
+                  prefix, "_BUFFERS ", buffers.size(), "\n\n");
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    absl::StrAppend(&text, BufferText(prefix, workload.tensors[buffers[i]], static_cast<int>(i)));
+  }
+  absl::StrAppend(&text, "#endif\n");
+  return text;
+}
+
+}  // namespace hone::client

@@ -1,0 +1,71 @@
+#include "client/lib/kernel_header.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "common/operator/operator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+ir::Workload Build(const std::string& op, const std::vector<std::string>& words) {
+  auto workload = op::BuildWorkload(op, words);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *std::move(workload);
+}
+
+KernelFacts Facts(const std::string& name) {
+  return {.name = name,
+          .target_key = "x86_64-test-2c-00000000",
+          .cpu_features = "avx2 fma",
+          .workspace_bytes = 4096,
+          .latency_ns = 12345,
+          .gflops = 6.5};
+}
+
+TEST(KernelHeaderTest, SaysEverythingThatACallNeeds) {
+  const std::string header =
+      KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
+  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));
+  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_WORKSPACE_BYTES INT64_C(4096)"));
+  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_BUFFERS 3"));
+  EXPECT_THAT(header, HasSubstr("_SHAPE {8, 6}"));
+  EXPECT_THAT(header, HasSubstr("_STRIDES {6, 1}"));
+  EXPECT_THAT(header, HasSubstr("constant"));
+  EXPECT_THAT(header, HasSubstr("hone_kernel_prepack(buffers, packed)"));
+  EXPECT_THAT(header, HasSubstr("avx2 fma"));
+}
+
+// The header is for compilers: each of them, with every warning.
+TEST(KernelHeaderTest, CompilesAsCAndAsCxx) {
+  char folder[] = "/tmp/hone_header_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder;
+  std::ofstream(root + "/conv.h") << KernelHeader(
+      Build("conv2d", {"n=1", "h=14", "w=14", "ci=8", "co=16", "k=3", "p=1"}), Facts("conv"));
+  std::ofstream(root + "/use.c")
+      << "#include \"conv.h\"\n#include \"conv.h\"\n"
+         "static const int64_t shape[CONV_Y_RANK] = CONV_Y_SHAPE;\n"
+         "static const int64_t strides[CONV_X_RANK] = CONV_X_STRIDES;\n"
+         "int64_t use(void) { CONV_Y_TYPE one = 1; return shape[0] + strides[0] + (int64_t)one +\n"
+         "  hone_kernel_packed_bytes() + CONV_W_BYTES + CONV_X_ELEMENTS + HONE_KERNEL_OK; }\n";
+  const std::string flags =
+      " -Wall -Wextra -Wpedantic -Werror -c -o /dev/null " + root + "/use.c 2>&1";
+  EXPECT_EQ(std::system(("cc -std=c11" + flags).c_str()), 0);
+  EXPECT_EQ(std::system(("c++ -x c++ -std=c++11" + flags).c_str()), 0);
+  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+TEST(CIdentifierTest, IsOne) {
+  EXPECT_EQ(CIdentifier("conv2d"), "conv2d");
+  EXPECT_EQ(CIdentifier("2d-conv"), "_2d_conv");
+  EXPECT_EQ(CIdentifier(""), "_");
+}
+
+}  // namespace
+}  // namespace hone::client

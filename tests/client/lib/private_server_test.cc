@@ -1,0 +1,273 @@
+#include "client/lib/private_server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+// The life of the private server, with shell scripts in the place of hone-server and hone-worker:
+// they only live and die. The same with the real programs is in tests/integration.
+namespace hone::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool Eventually(const std::function<bool()>& condition) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(20);
+  while (absl::Now() < deadline) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return condition();
+}
+
+class PrivateServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/hone_private_XXXXXX";
+    root_ = mkdtemp(name);
+    std::filesystem::create_directories(root_ + "/bin");
+    WriteServer("touch \"$ready\"\nwhile :; do sleep 0.05; done\n");
+    WriteProgram("hone-worker", "echo $$ >> " + root_ + "/workers\nexec sleep 1000\n");
+  }
+  void TearDown() override {
+    EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); })) << "the keeper outlives its clients";
+    std::filesystem::remove_all(root_);
+  }
+
+  // A server script: `body` with $ready set to the ready file; it notes its process id and ends on
+  // SIGTERM.
+  void WriteServer(const std::string& body) {
+    WriteProgram(
+        "hone-server",
+        absl::StrCat("echo $$ >> ", root_, "/servers\n",
+                     "while [ $# -gt 0 ]; do [ \"$1\" = --ready-file ] && ready=$2; shift; done\n",
+                     body));
+  }
+  void WriteProgram(const std::string& name, const std::string& body) {
+    const std::string path = absl::StrCat(root_, "/bin/", name);
+    std::ofstream(path) << "#!/bin/sh\n" << body;
+    chmod(path.c_str(), 0755);
+  }
+
+  PrivateServer::Options Options(bool with_worker = false) const {
+    return {.data_dir = root_ + "/data",
+            .program_dir = root_ + "/bin",
+            .with_worker = with_worker,
+            .timeout = absl::Seconds(20)};
+  }
+
+  // The process ids that a script noted, oldest first.
+  std::vector<pid_t> Pids(const std::string& file) const {
+    std::vector<pid_t> pids;
+    const auto text = ReadFile(absl::StrCat(root_, "/", file));
+    if (!text.ok()) return pids;
+    for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+      int pid = 0;
+      if (absl::SimpleAtoi(line, &pid)) pids.push_back(pid);
+    }
+    return pids;
+  }
+  static bool Lives(pid_t pid) { return kill(pid, 0) == 0; }
+  bool KeeperRuns() const {
+    const int fd = open((root_ + "/data/private.lock").c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return !free;
+  }
+
+  // A client in a process of its own that attaches, says so, and lives until it is killed.
+  pid_t StartClient(bool with_worker) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      auto server = PrivateServer::StartOrJoin(Options(with_worker));
+      const char answer = server.ok() && (*server)->WaitUntilReady().ok() ? 'y' : 'n';
+      if (write(ready[1], &answer, 1) != 1) _exit(1);
+      while (true) pause();
+    }
+    char answer = 0;
+    EXPECT_EQ(read(ready[0], &answer, 1), 1);
+    EXPECT_EQ(answer, 'y');
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+  }
+  static void KillClient(pid_t pid) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+
+  std::string root_;
+};
+
+TEST_F(PrivateServerTest, StartsAndEndsWithItsOnlyClient) {
+  auto server = PrivateServer::StartOrJoin(Options());
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->WaitUntilReady().ok());
+  EXPECT_THAT((*server)->address(), HasSubstr("unix:"));
+  const auto lock = ReadFile((*server)->paths().lock);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_THAT(*lock, HasSubstr((*server)->address()));
+  ASSERT_EQ(Pids("servers").size(), 1u);
+  const pid_t pid = Pids("servers")[0];
+  EXPECT_TRUE(Lives(pid));
+  EXPECT_TRUE(Pids("workers").empty()) << "a look-up starts no worker";
+  server->reset();
+  EXPECT_TRUE(Eventually([&] { return !Lives(pid); }));
+}
+
+TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClientEvenWhenThatIsKilled) {
+  const pid_t first = StartClient(false);
+  const pid_t second = StartClient(false);
+  ASSERT_EQ(Pids("servers").size(), 1u);
+  const pid_t server = Pids("servers")[0];
+  KillClient(first);
+  EXPECT_TRUE(Lives(server));
+  EXPECT_TRUE(KeeperRuns());
+  KillClient(second);
+  EXPECT_TRUE(Eventually([&] { return !Lives(server) && !KeeperRuns(); }));
+}
+
+TEST_F(PrivateServerTest, AWorkerComesWithTheFirstClientThatMeasuresAndIsStartedAgain) {
+  const pid_t looks_up = StartClient(false);
+  EXPECT_TRUE(Pids("workers").empty());
+  const pid_t measures = StartClient(true);
+  ASSERT_TRUE(Eventually([&] { return Pids("workers").size() == 1; }));
+  const pid_t worker = Pids("workers")[0];
+  kill(worker, SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return Pids("workers").size() == 2; }))
+      << "it was not started again";
+  KillClient(measures);
+  KillClient(looks_up);
+  EXPECT_TRUE(Eventually([&] { return !Lives(Pids("workers")[1]) && !Lives(Pids("servers")[0]); }));
+}
+
+TEST_F(PrivateServerTest, AWorkerThatDoesNotStayUpIsReported) {
+  WriteProgram("hone-worker", "echo 'no cores left' >&2\nexit 3\n");
+  auto server = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->WaitUntilReady().ok());
+  absl::Status status;
+  EXPECT_TRUE(Eventually([&] { return !(status = (*server)->CheckWorker()).ok(); }));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("exit code 3: no cores left"));
+}
+
+TEST_F(PrivateServerTest, AServerThatCannotStartSaysWhy) {
+  WriteServer("echo 'the store is corrupt' >&2\nexit 1\n");
+  auto server = PrivateServer::StartOrJoin(Options());
+  ASSERT_TRUE(server.ok()) << server.status();
+  const absl::Status ready = (*server)->WaitUntilReady();
+  EXPECT_EQ(ready.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(ready.message()), HasSubstr("the store is corrupt"));
+}
+
+TEST_F(PrivateServerTest, ManyClientsAtOnceMeetInOneServer) {
+  constexpr int kClients = 8;
+  std::vector<pid_t> clients;
+  int results[2];
+  ASSERT_EQ(pipe(results), 0);
+  for (int i = 0; i < kClients; ++i) {
+    clients.push_back(fork());
+    if (clients.back() == 0) {
+      auto server = PrivateServer::StartOrJoin(Options());
+      const char answer = server.ok() && (*server)->WaitUntilReady().ok() ? 'y' : 'n';
+      if (write(results[1], &answer, 1) != 1) _exit(1);
+      while (true) pause();
+    }
+  }
+  for (int i = 0; i < kClients; ++i) {
+    char answer = 0;
+    ASSERT_EQ(read(results[0], &answer, 1), 1);
+    EXPECT_EQ(answer, 'y');
+  }
+  EXPECT_EQ(Pids("servers").size(), 1u);
+  for (const pid_t client : clients) KillClient(client);
+  EXPECT_TRUE(Eventually([&] { return !Lives(Pids("servers")[0]); }));
+}
+
+TEST_F(PrivateServerTest, ClientsOneAfterAnotherEachGetAServer) {
+  for (int i = 0; i < 5; ++i) {
+    auto server = PrivateServer::StartOrJoin(Options());
+    ASSERT_TRUE(server.ok()) << server.status();
+    EXPECT_TRUE((*server)->WaitUntilReady().ok());
+    EXPECT_TRUE(Lives(Pids("servers").back()));
+  }
+}
+
+TEST_F(PrivateServerTest, HoldsNobodysPipeOpen) {
+  int output[2];
+  ASSERT_EQ(pipe(output), 0);
+  auto server = PrivateServer::StartOrJoin(Options());
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->WaitUntilReady().ok());
+  close(output[1]);
+  char byte;
+  EXPECT_EQ(read(output[0], &byte, 1), 0)
+      << "a reader of the client's output would wait for the server's end";
+  close(output[0]);
+}
+
+TEST_F(PrivateServerTest, ALongPathWorks) {
+  PrivateServer::Options options = Options();
+  options.data_dir = absl::StrCat(root_, "/", std::string(90, 'a'), "/", std::string(90, 'b'));
+  auto server = PrivateServer::StartOrJoin(options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_TRUE((*server)->WaitUntilReady().ok());
+  const std::string lock = (*server)->paths().lock;
+  server->reset();
+  EXPECT_TRUE(Eventually([&] { return !Lives(Pids("servers")[0]); }));
+}
+
+TEST_F(PrivateServerTest, MissingProgramsAndFoldersThatCannotBeWrittenAreExplained) {
+  PrivateServer::Options options = Options();
+  options.program_dir = root_;
+  auto server = PrivateServer::StartOrJoin(options);
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr("hone-server is missing"));
+
+  options = Options();
+  options.data_dir = "/proc/hone";  // where nobody can make a folder, root neither
+  server = PrivateServer::StartOrJoin(options);
+  EXPECT_FALSE(server.ok());
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr("XDG_DATA_HOME"));
+}
+
+TEST(DefaultDataDirTest, FollowsTheEnvironment) {
+  const char* home = getenv("HOME");
+  const std::string saved_home = home == nullptr ? "" : home;
+  const char* data = getenv("XDG_DATA_HOME");
+  const std::optional<std::string> saved_data =
+      data == nullptr ? std::nullopt : std::optional<std::string>(data);
+  setenv("HOME", "/home/somebody", 1);
+  setenv("XDG_DATA_HOME", "/data", 1);
+  EXPECT_EQ(*DefaultDataDir(), "/data/hone");
+  unsetenv("XDG_DATA_HOME");
+  EXPECT_EQ(*DefaultDataDir(), "/home/somebody/.local/share/hone");
+  unsetenv("HOME");
+  EXPECT_EQ(DefaultDataDir().status().code(), absl::StatusCode::kFailedPrecondition);
+  if (!saved_home.empty()) setenv("HOME", saved_home.c_str(), 1);
+  if (saved_data.has_value()) setenv("XDG_DATA_HOME", saved_data->c_str(), 1);
+}
+
+}  // namespace
+}  // namespace hone::client
