@@ -15,14 +15,15 @@
 
 namespace hone::store {
 
-// A job as it is kept: what was asked (an opaque request), where it stands, and its numbered events.
+// A job as it is kept: what was asked (an opaque request), where it stands, and its numbered
+// events.
 struct JobRow {
   std::string id;
   std::string request_id;
-  std::string request;   // serialized CreateJobRequest, opaque here
-  std::string state;     // "pending", "running", "confirming", "done", "cancelled", "failed"
+  std::string request;  // serialized CreateJobRequest, opaque here
+  std::string state;    // "pending", "running", "confirming", "done", "cancelled", "failed"
   std::string error;
-  std::string summary;   // serialized Job of the last report, opaque here
+  std::string summary;  // serialized Job of the last report, opaque here
   int64_t created_unix_ms = 0;
   int64_t updated_unix_ms = 0;
 };
@@ -30,16 +31,16 @@ struct JobRow {
 // One numbered step of a job's search, so that a replay of the events reproduces every candidate.
 struct JobEvent {
   std::string job_id;
-  int64_t number = 0;    // 0, 1, … without gaps in a job
-  std::string kind;      // "propose" or "tell"
-  std::string payload;   // opaque here
+  int64_t number = 0;   // 0, 1, … without gaps in a job
+  std::string kind;     // "propose" or "tell"
+  std::string payload;  // opaque here
 };
 
 struct BestQuery {
   std::string workload_digest;
   std::string target;
   double tolerance = 0;
-  std::string policy;    // Policy::Key(); "" for the confirmed best of any policy
+  std::string policy;  // Policy::Key(); "" for the confirmed best of any policy
 };
 
 struct RecordQuery {
@@ -48,22 +49,23 @@ struct RecordQuery {
   std::string op;               // "" all
   bool best_only = false;
   int64_t since_unix_ms = 0;
-  int page_size = 100;          // 1 to 1000
-  int64_t after_id = 0;         // the page token: records with a larger id
+  int page_size = 100;   // 1 to 1000
+  int64_t after_id = 0;  // the page token: records with a larger id
 };
 
 struct BestRow {
   record::Record record;
-  std::string workload;         // text form
-  std::string space;            // the design space's text
+  std::string workload;  // text form
+  std::string space;     // the design space's text
 };
 
-// The durable store of records, jobs, texts by digest and artifacts. Thread-safe. Writes are queued to one writer and
-// committed in groups; `done` runs on the writer's thread after the commit that holds the write (or with the error that lost
-// it) and must not block. Reads see every write whose `done` has run.
-// Errors: ResourceExhausted the disk is full or the queue is; PermissionDenied the file or disk is read-only; DataLoss the
-// database is corrupt; FailedPrecondition its schema is newer than this program; Unavailable another process has the store
-// open; InvalidArgument a malformed row or query; the messages say where and what to do.
+// The durable store of records, jobs, texts by digest and artifacts. Thread-safe. Writes are queued
+// to one writer and committed in groups; `done` runs on the writer's thread after the commit that
+// holds the write (or with the error that lost it) and must not block. Reads see every write whose
+// `done` has run. Errors: ResourceExhausted the disk is full or the queue is; PermissionDenied the
+// file or disk is read-only; DataLoss the database is corrupt; FailedPrecondition its schema is
+// newer than this program; Unavailable another process has the store open; InvalidArgument a
+// malformed row or query; the messages say where and what to do.
 class Store {
  public:
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
@@ -74,14 +76,16 @@ class Store {
   virtual absl::StatusOr<std::string> GetText(const std::string& digest) = 0;  // NotFound
 
   // Appends a record. The id is in the Record given to `done`; ids only grow.
-  // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or outcome ok without a
-  // positive latency.
-  virtual void Append(record::Record record, absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
+  // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or
+  // outcome ok without a positive latency.
+  virtual void Append(record::Record record,
+                      absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
   virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) = 0;
-  // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one transaction, with the
-  // artifact that was measured. The caller has decided that it is better: whatever was published before is replaced.
-  // NotFound: no such record. FailedPrecondition: its policy is not "confirm", its outcome not ok, it is quarantined, or its
-  // workload's or design space's text or its artifact is not in the store yet (put them first: writes keep their order).
+  // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one
+  // transaction, with the artifact that was measured. The caller has decided that it is better:
+  // whatever was published before is replaced. NotFound: no such record. FailedPrecondition: its
+  // policy is not "confirm", its outcome not ok, it is quarantined, or its workload's or design
+  // space's text or its artifact is not in the store yet (put them first: writes keep their order).
   virtual void PublishBest(int64_t record_id, Done done) = 0;
   // The published best; of those of several policies the fastest. NotFound: none is published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
@@ -90,24 +94,27 @@ class Store {
   virtual void PutArtifact(const std::string& digest, std::string bytes, Done done) = 0;
   virtual absl::StatusOr<std::string> GetArtifact(const std::string& digest) = 0;  // NotFound
 
-  // Inserts or replaces by id. AlreadyExists: another job has this request_id ("" is none). InvalidArgument: no id, or an
-  // unknown state.
+  // Inserts or replaces by id. AlreadyExists: another job has this request_id ("" is none).
+  // InvalidArgument: no id, or an unknown state.
   virtual void PutJob(JobRow job, Done done) = 0;
-  virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;  // NotFound
+  virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;                   // NotFound
   virtual absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) = 0;  // NotFound
-  // Newest first; after_id: the last job of the page before, "" for the first page. NotFound: no such after_id.
-  virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) = 0;
+  // Newest first; after_id: the last job of the page before, "" for the first page. NotFound: no
+  // such after_id.
+  virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size,
+                                                       const std::string& after_id) = 0;
   // NotFound: no such job. AlreadyExists / FailedPrecondition: the number is taken / leaves a gap.
   virtual void AppendEvent(JobEvent event, Done done) = 0;
-  virtual absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) = 0;  // in order; none: empty
+  virtual absl::StatusOr<std::vector<JobEvent>> Events(
+      const std::string& job_id) = 0;  // in order; none: empty
 
-  // Returns when everything queued before the call is committed and its `done` has run, with the first error since the last
-  // Flush. Not to be called from a `done`.
+  // Returns when everything queued before the call is committed and its `done` has run, with the
+  // first error since the last Flush. Not to be called from a `done`.
   virtual absl::Status Flush() = 0;
 };
 
-// Opens (and creates or migrates) a SQLite store at `path`; missing folders are made. This process is its only opener until
-// the Store is destroyed, which commits what is queued. Errors as above.
+// Opens (and creates or migrates) a SQLite store at `path`; missing folders are made. This process
+// is its only opener until the Store is destroyed, which commits what is queued. Errors as above.
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);
 
 }  // namespace hone::store

@@ -1,0 +1,110 @@
+#include "server/store/best_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/record_table.h"
+
+namespace hone::store {
+namespace {
+
+absl::Status CheckExists(SqliteConnection& connection, absl::string_view sql,
+                         const std::string& digest, absl::string_view what) {
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
+  statement.Bind(digest);
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (found) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " '", digest, "' is not in the store: put it before publishing"));
+}
+
+absl::StatusOr<record::Record> SelectRecord(SqliteConnection& connection, int64_t id) {
+  HONE_ASSIGN_OR_RETURN(
+      Statement statement,
+      connection.Prepare(absl::StrCat("SELECT ", kRecordColumns,
+                                      " FROM record r JOIN environment e ON e.id = r.environment"
+                                      " WHERE r.id = ?")));
+  statement.Bind(id);
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return absl::NotFoundError(absl::StrCat("there is no record ", id));
+  return ReadRecord(statement);
+}
+
+absl::Status CheckPublishable(SqliteConnection& connection, const record::Record& record) {
+  const auto refuse = [&](absl::string_view why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("record ", record.id, " cannot be published as best: ", why));
+  };
+  if (record.policy.name != "confirm") {
+    return refuse(absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
+  }
+  if (record.result.outcome != record::Outcome::kOk) {
+    return refuse(absl::StrCat("its outcome is ", record::OutcomeName(record.result.outcome)));
+  }
+  if (record.quarantined) return refuse("it is quarantined");
+  HONE_RETURN_IF_ERROR(CheckExists(connection, "SELECT 1 FROM text WHERE digest = ?",
+                                   record.workload_digest, "the text of workload"));
+  HONE_RETURN_IF_ERROR(CheckExists(connection, "SELECT 1 FROM text WHERE digest = ?",
+                                   record.candidate.space_digest, "the text of design space"));
+  return CheckExists(connection, "SELECT 1 FROM artifact WHERE digest = ?",
+                     record.result.artifact_digest, "artifact");
+}
+
+}  // namespace
+
+absl::Status InsertBest(SqliteConnection& connection, int64_t record_id, int64_t now_unix_ms) {
+  HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
+  HONE_RETURN_IF_ERROR(CheckPublishable(connection, record));
+  const std::string policy = record.policy.Key();
+  HONE_ASSIGN_OR_RETURN(
+      Statement replace,
+      connection.Prepare("UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
+                         " AND tolerance = ? AND policy = ? AND replaced_unix_ms IS NULL"
+                         " AND record <> ?"));
+  replace.Bind(now_unix_ms).Bind(record.workload_digest).Bind(record.target);
+  replace.Bind(record.tolerance).Bind(policy).Bind(record_id);
+  HONE_RETURN_IF_ERROR(replace.Run());
+  // What is still there is this very record: publishing it again changes nothing.
+  HONE_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection.Prepare("INSERT INTO best (workload, target, tolerance, policy, record,"
+                         " latency_ns, published_unix_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                         " ON CONFLICT DO NOTHING"));
+  insert.Bind(record.workload_digest).Bind(record.target).Bind(record.tolerance).Bind(policy);
+  insert.Bind(record_id).Bind(record.result.latency_ns).Bind(now_unix_ms);
+  return insert.Run();
+}
+
+std::string LookupBestSql(bool any_policy) {
+  return absl::StrCat("SELECT ", kRecordColumns,
+                      ", w.text, s.text"
+                      " FROM best b"
+                      " CROSS JOIN record r ON r.id = b.record"
+                      " CROSS JOIN environment e ON e.id = r.environment"
+                      " CROSS JOIN text w ON w.digest = r.workload"
+                      " CROSS JOIN text s ON s.digest = r.space"
+                      " WHERE b.workload = ? AND b.target = ? AND b.tolerance = ?"
+                      " AND b.replaced_unix_ms IS NULL",
+                      any_policy ? " ORDER BY b.latency_ns LIMIT 1" : " AND b.policy = ?");
+}
+
+absl::StatusOr<BestRow> SelectBest(SqliteConnection& connection, const BestQuery& query) {
+  static const auto* const any = new std::string(LookupBestSql(true));
+  static const auto* const one = new std::string(LookupBestSql(false));
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        connection.Prepare(query.policy.empty() ? *any : *one));
+  statement.Bind(query.workload_digest).Bind(query.target).Bind(query.tolerance);
+  if (!query.policy.empty()) statement.Bind(query.policy);
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) {
+    return absl::NotFoundError(absl::StrCat("no best record of workload ", query.workload_digest,
+                                            " on ", query.target, " with tolerance ",
+                                            query.tolerance));
+  }
+  HONE_ASSIGN_OR_RETURN(record::Record record, ReadRecord(statement));
+  BestRow best{std::move(record)};
+  best.workload = statement.Text();
+  best.space = statement.Text();
+  return best;
+}
+
+}  // namespace hone::store

@@ -1,0 +1,28 @@
+#ifndef HONE_SERVER_STORE_JOB_TABLE_H_
+#define HONE_SERVER_STORE_JOB_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/store/sqlite_connection.h"
+#include "server/store/store.h"
+
+// The tables job and job_event. Errors are those of the Store's functions of the same purpose.
+namespace hone::store {
+
+absl::Status UpsertJob(SqliteConnection& connection, const JobRow& job);
+absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event);
+
+absl::StatusOr<JobRow> SelectJob(SqliteConnection& connection, const std::string& id);
+absl::StatusOr<JobRow> SelectJobByRequest(SqliteConnection& connection,
+                                          const std::string& request_id);
+absl::StatusOr<std::vector<JobRow>> SelectJobs(SqliteConnection& connection, int page_size,
+                                               const std::string& after_id);
+absl::StatusOr<std::vector<JobEvent>> SelectEvents(SqliteConnection& connection,
+                                                   const std::string& job_id);
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_JOB_TABLE_H_

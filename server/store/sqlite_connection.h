@@ -1,0 +1,77 @@
+#ifndef HONE_SERVER_STORE_SQLITE_CONNECTION_H_
+#define HONE_SERVER_STORE_SQLITE_CONNECTION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/store/sqlite_statement.h"
+
+struct sqlite3;
+
+namespace hone::store {
+
+// One connection to a SQLite database with the settings that the store needs. Used by one thread at
+// a time; StopEarly alone may be called from another.
+class SqliteConnection {
+ public:
+  // For writing; makes the file if there is none and changes nothing in one that is there.
+  // PermissionDenied, ResourceExhausted, DataLoss, Unavailable, Internal: as SqliteError says.
+  static absl::StatusOr<std::unique_ptr<SqliteConnection>> OpenForWriting(const std::string& path);
+  // For reading a database that another connection of this process has open for writing.
+  static absl::StatusOr<std::unique_ptr<SqliteConnection>> OpenForReading(const std::string& path);
+  // An empty database in memory.
+  static absl::StatusOr<std::unique_ptr<SqliteConnection>> OpenInMemory();
+
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+  ~SqliteConnection();
+
+  const std::string& path() const { return path_; }
+
+  // Sets and verifies what a writer needs: write-ahead logging, synchronous=FULL, foreign keys, and
+  // no checkpoint but by Checkpoint. FailedPrecondition: the file system cannot do write-ahead
+  // logging (a network disk). Else as SqliteError says.
+  absl::Status SetUpForWriting();
+
+  // Runs statements without parameters and results.
+  absl::Status Execute(const std::string& sql);
+  // Compiled once per connection and SQL text. REQUIRES: the use of the same text before has ended.
+  absl::StatusOr<Statement> Prepare(absl::string_view sql);
+  // The first column of the first row, an integer. NotFound: no row.
+  absl::StatusOr<int64_t> QueryInt64(absl::string_view sql);
+
+  // The rowid of the last insert, and the rows that the last insert, update or delete changed.
+  int64_t LastInsertId() const;
+  int64_t ChangedRows() const;
+  // False also after SQLite has rolled a transaction back by itself, as it does when the disk is
+  // full.
+  bool InTransaction() const;
+
+  // Copies committed pages from the log to the database file as far as readers allow it.
+  absl::Status Checkpoint();
+  // Pages in the log after the last commit of this connection.
+  int LogPages() const { return log_pages_; }
+
+  // Makes what runs on this connection, now or later, fail soon. Any thread.
+  void StopEarly() { stop_early_ = true; }
+
+ private:
+  SqliteConnection(std::string path, sqlite3* database);
+  static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path, int flags);
+
+  const std::string path_;
+  sqlite3* const database_;
+  int log_pages_ = 0;
+  std::atomic<bool> stop_early_ = false;
+  absl::flat_hash_map<std::string, sqlite3_stmt*> statements_;
+};
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_SQLITE_CONNECTION_H_

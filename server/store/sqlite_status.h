@@ -1,0 +1,30 @@
+#ifndef HONE_SERVER_STORE_SQLITE_STATUS_H_
+#define HONE_SERVER_STORE_SQLITE_STATUS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+struct sqlite3;
+
+namespace hone::store {
+
+// The status of the last failed call on `database`; `what` says what was tried. The message names
+// the path and says what to do about it.
+//   ResourceExhausted  the disk or the database is full
+//   PermissionDenied   the file, its folder or the disk is read-only, or this user may not open it
+//   DataLoss           not a database, or a damaged one
+//   Unavailable        another program holds the lock for longer than the busy timeout
+//   AlreadyExists      a uniqueness constraint
+//   FailedPrecondition another constraint
+//   InvalidArgument    a text or blob over SQLite's limit
+//   Internal           anything else: an I/O error, a wrong statement
+absl::Status SqliteError(sqlite3* database, const std::string& path, absl::string_view what);
+
+// What every message about a damaged store ends with.
+std::string DamagedAdvice(const std::string& path);
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_SQLITE_STATUS_H_

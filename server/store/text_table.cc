@@ -1,0 +1,52 @@
+#include "server/store/text_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::store {
+namespace {
+
+absl::Status CheckDigest(const std::string& digest) {
+  return digest.empty() ? absl::InvalidArgumentError("the digest is empty") : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Select(SqliteConnection& connection, absl::string_view sql,
+                                   const std::string& digest, absl::string_view what) {
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
+  statement.Bind(digest);
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return absl::NotFoundError(absl::StrCat("the store has no ", what, " ", digest));
+  return statement.Blob();
+}
+
+}  // namespace
+
+absl::Status InsertText(SqliteConnection& connection, const std::string& digest,
+                        absl::string_view text) {
+  HONE_RETURN_IF_ERROR(CheckDigest(digest));
+  HONE_ASSIGN_OR_RETURN(
+      Statement statement,
+      connection.Prepare("INSERT INTO text (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING"));
+  return statement.Bind(digest).Bind(text).Run();
+}
+
+absl::Status InsertArtifact(SqliteConnection& connection, const std::string& digest,
+                            absl::string_view bytes) {
+  HONE_RETURN_IF_ERROR(CheckDigest(digest));
+  HONE_ASSIGN_OR_RETURN(
+      Statement statement,
+      connection.Prepare(
+          "INSERT INTO artifact (digest, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING"));
+  return statement.Bind(digest).BindBlob(bytes).Run();
+}
+
+absl::StatusOr<std::string> SelectText(SqliteConnection& connection, const std::string& digest) {
+  return Select(connection, "SELECT text FROM text WHERE digest = ?", digest, "text");
+}
+
+absl::StatusOr<std::string> SelectArtifact(SqliteConnection& connection,
+                                           const std::string& digest) {
+  return Select(connection, "SELECT bytes FROM artifact WHERE digest = ?", digest, "artifact");
+}
+
+}  // namespace hone::store

@@ -1,0 +1,143 @@
+// What Store promises about the published best.
+#include <atomic>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+class BestConformanceTest : public StoreConformanceTest {
+ protected:
+  void SetUp() override {
+    StoreConformanceTest::SetUp();
+    PutTextsAndArtifact(*store_);
+  }
+  int64_t AppendId(const record::Record& record) {
+    const absl::StatusOr<record::Record> appended = Append(*store_, record);
+    EXPECT_TRUE(appended.ok()) << appended.status();
+    return appended.ok() ? appended->id : -1;
+  }
+  int64_t Publish(const record::Record& record) {
+    const int64_t id = AppendId(record);
+    const absl::Status status = PublishBest(*store_, id);
+    EXPECT_TRUE(status.ok()) << status;
+    return id;
+  }
+  const BestQuery query_ = {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
+};
+INSTANTIATE_TEST_SUITE_P(Stores, BestConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+TEST_P(BestConformanceTest, NothingIsBestUntilItIsPublished) {
+  AppendId(ConfirmedRecord());
+  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  EXPECT_THAT(store_->Query({.best_only = true}).value(), testing::IsEmpty());
+}
+
+TEST_P(BestConformanceTest, ThePublishedRecordComesWithItsTexts) {
+  record::Record record = ConfirmedRecord();
+  record.id = Publish(record);
+  Reopen();
+  const absl::StatusOr<BestRow> best = store_->LookupBest(query_);
+  ASSERT_TRUE(best.ok()) << best.status();
+  ExpectEqual(best->record, record);
+  EXPECT_EQ(best->workload, "the workload");
+  EXPECT_EQ(best->space, "the space");
+}
+
+TEST_P(BestConformanceTest, TheKeyIsWorkloadTargetToleranceAndPolicy) {
+  Publish(ConfirmedRecord());
+  for (const auto& [change, found] : std::vector<std::pair<BestQuery, bool>>{
+           {{kWorkload, kTarget, 1e-5, ""}, true},
+           {{kWorkload, kTarget, 1e-5, "confirm/flushed/2"}, true},
+           {{kWorkload, kTarget, 1e-5, "confirm/warm/2"}, false},
+           {{kWorkload, kTarget, 0, ""}, false},
+           {{kWorkload, "another", 1e-5, ""}, false},
+           {{"another", kTarget, 1e-5, ""}, false}}) {
+    const absl::Status status = store_->LookupBest(change).status();
+    EXPECT_EQ(status.ok(), found) << status;
+    EXPECT_TRUE(found || absl::IsNotFound(status)) << status;
+  }
+}
+
+TEST_P(BestConformanceTest, ALaterPublicationReplacesWhateverWasThere) {
+  Publish(ConfirmedRecord(100));
+  const int64_t slower = Publish(ConfirmedRecord(200));
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
+  const auto best = store_->Query({.workload_digest = kWorkload, .best_only = true});
+  ASSERT_TRUE(best.ok()) << best.status();
+  ASSERT_EQ(best->size(), 1u);
+  EXPECT_EQ(best->front().id, slower);
+}
+
+TEST_P(BestConformanceTest, AFormerBestCanComeBackAndPublishingTwiceIsOnce) {
+  const int64_t first = Publish(ConfirmedRecord(100));
+  Publish(ConfirmedRecord(200));
+  ASSERT_TRUE(PublishBest(*store_, first).ok());
+  ASSERT_TRUE(PublishBest(*store_, first).ok());
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, first);
+  EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 1u);
+}
+
+TEST_P(BestConformanceTest, WithoutAPolicyTheFastestOfThePoliciesIsBest) {
+  record::Record warm = ConfirmedRecord(50);
+  warm.policy.cache = "warm";
+  const int64_t warm_id = Publish(warm);
+  const int64_t flushed_id = Publish(ConfirmedRecord(100));
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, warm_id);
+  BestQuery flushed = query_;
+  flushed.policy = "confirm/flushed/2";
+  EXPECT_EQ(store_->LookupBest(flushed).value().record.id, flushed_id);
+  EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 2u);
+}
+
+TEST_P(BestConformanceTest, WhatWasNotConfirmedIsNotPublished) {
+  const int64_t best = Publish(ConfirmedRecord(100));
+  record::Record screened = ConfirmedRecord(10);
+  screened.policy.name = "screen";
+  record::Record wrong = ConfirmedRecord(10);
+  wrong.result.outcome = record::Outcome::kWrongOutput;
+  record::Record quarantined = ConfirmedRecord(10);
+  quarantined.quarantined = true;
+  record::Record no_space = ConfirmedRecord(10);
+  no_space.candidate.space_digest = "nowhere";
+  record::Record no_artifact = ConfirmedRecord(10);
+  no_artifact.result.artifact_digest = "nowhere";
+  record::Record no_workload = ConfirmedRecord(10);
+  no_workload.workload_digest = "nowhere";
+  for (const auto& record : {screened, wrong, quarantined, no_space, no_artifact, no_workload}) {
+    const absl::Status status = PublishBest(*store_, AppendId(record));
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  }
+  EXPECT_TRUE(absl::IsNotFound(PublishBest(*store_, 1 << 20)));
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
+}
+
+// A reader never sees a moment without a best while it is replaced.
+TEST_P(BestConformanceTest, ReadersAlwaysSeeOneBest) {
+  const int64_t a = Publish(ConfirmedRecord(100));
+  const int64_t b = AppendId(ConfirmedRecord(200));
+  std::atomic<bool> stop = false;
+  std::atomic<int> reads = 0;
+  std::thread reader([&] {
+    while (!stop) {
+      const absl::StatusOr<BestRow> best = store_->LookupBest(query_);
+      EXPECT_TRUE(best.ok()) << best.status();
+      if (best.ok()) {
+        EXPECT_THAT(best->record.id, testing::AnyOf(a, b));
+      }
+      ++reads;
+    }
+  });
+  for (int i = 0; i < 50 || reads < 50; ++i) {
+    ASSERT_TRUE(PublishBest(*store_, i % 2 == 0 ? b : a).ok());
+  }
+  stop = true;
+  reader.join();
+}
+
+}  // namespace
+}  // namespace hone::store

@@ -1,0 +1,126 @@
+// A full disk: writes fail with ResourceExhausted, what was acknowledged stays, and the store works
+// again with space.
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/server/store/child_process.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+constexpr int kSkipped = 77;
+
+// Fills the store until it is full, makes space, and goes on. Returns 0, or the number of the step
+// that went wrong.
+int FillAndGoOn(const std::string& path, const std::function<bool()>& make_space) {
+  const auto failed = [](int step, const absl::Status& status) {
+    std::fprintf(stderr, "step %d: %s\n", step, status.ToString().c_str());
+    return step;
+  };
+  absl::StatusOr<std::unique_ptr<Store>> opened = OpenSqliteStore(path);
+  if (!opened.ok()) return failed(1, opened.status());
+  std::unique_ptr<Store> store = *std::move(opened);
+  std::vector<std::string> kept;
+  absl::Status full;
+  for (int i = 0; full.ok(); ++i) {
+    if (i == 10000) return failed(2, full);  // the disk never got full
+    const std::string digest = absl::StrCat("text ", i);
+    full = PutText(*store, digest, std::string(10000, 'x'));
+    if (full.ok()) kept.push_back(digest);
+  }
+  if (!absl::IsResourceExhausted(full)) return failed(3, full);
+  if (!absl::StrContains(full.message(), "free space")) return failed(4, full);
+  // Reads work on a full disk, and so does a second try, which fails as clearly as the first.
+  if (!store->GetText(kept.front()).ok()) return failed(5, store->GetText(kept.front()).status());
+  if (const absl::Status again = PutText(*store, "again", std::string(100000, 'x'));
+      !absl::IsResourceExhausted(again)) {
+    return failed(6, again);
+  }
+  if (!make_space()) return failed(7, absl::OkStatus());
+  if (const absl::Status status = PutText(*store, "after", std::string(10000, 'y')); !status.ok()) {
+    return failed(8, status);
+  }
+  kept.push_back("after");
+  store.reset();
+  opened = OpenSqliteStore(path);
+  if (!opened.ok()) return failed(9, opened.status());
+  for (const std::string& digest : kept) {
+    if (!(*opened)->GetText(digest).ok()) return failed(10, (*opened)->GetText(digest).status());
+  }
+  if (!absl::IsNotFound((*opened)->GetText("again").status())) return failed(11, full);
+  return 0;
+}
+
+TEST(DiskFull, AFileSizeLimitIsAFullDisk) {
+  TemporaryFolder folder;
+  ChildProcess child([&](int) {
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 1 << 20;
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return kSkipped;
+    return FillAndGoOn(folder.File("hone.db"), [&] {
+      limit.rlim_cur = before;
+      return setrlimit(RLIMIT_FSIZE, &limit) == 0;
+    });
+  });
+  const int result = child.Wait();
+  if (result == kSkipped) GTEST_SKIP() << "cannot limit the size of files";
+  EXPECT_EQ(result, 0) << "the step that failed";
+}
+
+// The real thing: a small file system of the child's own, with a file that takes space and is then
+// deleted.
+TEST(DiskFull, AFullFileSystem) {
+  TemporaryFolder folder;
+  ChildProcess child([&](int) {
+    const int own_user = geteuid() == 0 ? 0 : CLONE_NEWUSER;
+    if (unshare(CLONE_NEWNS | own_user) != 0) return kSkipped;
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kSkipped;
+    if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=3m") != 0) return kSkipped;
+    const std::string ballast = folder.File("ballast");
+    std::ofstream(ballast) << std::string(1 << 20, 'b') << std::flush;
+    return FillAndGoOn(folder.File("hone.db"), [&] { return std::filesystem::remove(ballast); });
+  });
+  const int result = child.Wait();
+  if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system of its own";
+  EXPECT_EQ(result, 0) << "the step that failed";
+}
+
+TEST(DiskFull, OpeningANewStoreOnAFullDiskSaysSo) {
+  TemporaryFolder folder;
+  ChildProcess child([&](int pipe) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return kSkipped;
+    const absl::Status status = OpenSqliteStore(folder.File("hone.db")).status();
+    WriteLine(pipe, status.ToString());
+    return absl::IsResourceExhausted(status) ? 0 : 1;
+  });
+  const std::string message = child.ReadLine();
+  const int result = child.Wait();
+  if (result == kSkipped) GTEST_SKIP() << "cannot limit the size of files";
+  EXPECT_EQ(result, 0) << message;
+  // With space it opens: nothing half-made stays in the way.
+  const absl::Status later = OpenSqliteStore(folder.File("hone.db")).status();
+  EXPECT_TRUE(later.ok()) << later;
+}
+
+}  // namespace
+}  // namespace hone::store

@@ -1,0 +1,59 @@
+#ifndef HONE_TESTS_SERVER_STORE_DONE_H_
+#define HONE_TESTS_SERVER_STORE_DONE_H_
+
+#include <functional>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "server/store/store.h"
+
+namespace hone::store {
+
+// Starts a write with a done callback and waits for what it is told.
+inline absl::Status Wait(const std::function<void(Store::Done)>& start) {
+  absl::Notification ready;
+  absl::Status result;
+  start([&](absl::Status status) {
+    result = std::move(status);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
+inline absl::Status PutText(Store& store, const std::string& digest, const std::string& text) {
+  return Wait([&](Store::Done done) { store.PutText(digest, text, std::move(done)); });
+}
+
+inline absl::Status PutArtifact(Store& store, const std::string& digest, const std::string& bytes) {
+  return Wait([&](Store::Done done) { store.PutArtifact(digest, bytes, std::move(done)); });
+}
+
+inline absl::Status PublishBest(Store& store, int64_t id) {
+  return Wait([&](Store::Done done) { store.PublishBest(id, std::move(done)); });
+}
+
+inline absl::Status PutJob(Store& store, const JobRow& job) {
+  return Wait([&](Store::Done done) { store.PutJob(job, std::move(done)); });
+}
+
+inline absl::Status AppendEvent(Store& store, const JobEvent& event) {
+  return Wait([&](Store::Done done) { store.AppendEvent(event, std::move(done)); });
+}
+
+inline absl::StatusOr<record::Record> Append(Store& store, const record::Record& record) {
+  absl::Notification ready;
+  absl::StatusOr<record::Record> result;
+  store.Append(record, [&](absl::StatusOr<record::Record> appended) {
+    result = std::move(appended);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
+}  // namespace hone::store
+
+#endif  // HONE_TESTS_SERVER_STORE_DONE_H_

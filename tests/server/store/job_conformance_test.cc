@@ -1,0 +1,120 @@
+// What Store promises about jobs and their events.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+class JobConformanceTest : public StoreConformanceTest {};
+INSTANTIATE_TEST_SUITE_P(Stores, JobConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+void ExpectEqual(const JobRow& a, const JobRow& b) {
+  EXPECT_EQ(a.id, b.id);
+  EXPECT_EQ(a.request_id, b.request_id);
+  EXPECT_EQ(a.request, b.request);
+  EXPECT_EQ(a.state, b.state);
+  EXPECT_EQ(a.error, b.error);
+  EXPECT_EQ(a.summary, b.summary);
+  EXPECT_EQ(a.created_unix_ms, b.created_unix_ms);
+  EXPECT_EQ(a.updated_unix_ms, b.updated_unix_ms);
+}
+
+TEST_P(JobConformanceTest, AJobIsReplacedByIdAndKeepsItsEvents) {
+  JobRow job = PendingJob("a");
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "payload"}).ok());
+  job.state = "failed";
+  job.error = "the worker caught fire";
+  job.summary = "";
+  job.updated_unix_ms = 99;
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  Reopen();
+  ExpectEqual(store_->GetJob("a").value(), job);
+  ExpectEqual(store_->GetJobByRequest("request of a").value(), job);
+  EXPECT_EQ(store_->Events("a").value().size(), 1u);
+}
+
+TEST_P(JobConformanceTest, UnknownJobsAreNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("a").status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJobByRequest("a").status()));
+  JobRow anonymous = PendingJob("a");
+  anonymous.request_id = "";
+  ASSERT_TRUE(PutJob(*store_, anonymous).ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJobByRequest("").status()));
+  anonymous.id = "b";
+  EXPECT_TRUE(PutJob(*store_, anonymous).ok()) << "two jobs without a request id";
+}
+
+TEST_P(JobConformanceTest, MalformedJobsAreRefused) {
+  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  JobRow same_request = PendingJob("b");
+  same_request.request_id = "request of a";
+  EXPECT_TRUE(absl::IsAlreadyExists(PutJob(*store_, same_request)));
+  EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, PendingJob(""))));
+  JobRow strange = PendingJob("c");
+  strange.state = "asleep";
+  EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, strange)));
+  EXPECT_EQ(store_->ListJobs(10, "").value().size(), 1u);
+}
+
+TEST_P(JobConformanceTest, EveryStateOfTheContractIsKept) {
+  for (const char* const state :
+       {"pending", "running", "confirming", "done", "cancelled", "failed"}) {
+    JobRow job = PendingJob("a");
+    job.state = state;
+    ASSERT_TRUE(PutJob(*store_, job).ok());
+    EXPECT_EQ(store_->GetJob("a").value().state, state);
+  }
+}
+
+TEST_P(JobConformanceTest, JobsAreListedNewestFirstInPages) {
+  // Two of each age, so that a page may end between equals.
+  std::vector<std::string> expected;
+  for (int i = 0; i < 10; ++i) {
+    const std::string id = absl::StrCat("job ", i);
+    ASSERT_TRUE(PutJob(*store_, PendingJob(id, 100 + i / 2)).ok());
+    expected.insert(expected.begin(), id);
+  }
+  std::vector<std::string> seen;
+  for (std::string after;;) {
+    const absl::StatusOr<std::vector<JobRow>> page = store_->ListJobs(3, after);
+    ASSERT_TRUE(page.ok()) << page.status();
+    if (page->empty()) break;
+    EXPECT_LE(page->size(), 3u);
+    for (const JobRow& job : *page) seen.push_back(job.id);
+    after = seen.back();
+  }
+  EXPECT_EQ(seen, expected);
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(0, "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(1001, "").status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->ListJobs(3, "nobody").status()));
+}
+
+TEST_P(JobConformanceTest, EventsAreNumberedWithoutGaps) {
+  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  ASSERT_TRUE(PutJob(*store_, PendingJob("b")).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(AppendEvent(*store_, {"a", 1, "tell", "x"})));
+  EXPECT_TRUE(AppendEvent(*store_, {"a", 0, "propose", std::string("\0x", 2)}).ok());
+  EXPECT_TRUE(AppendEvent(*store_, {"b", 0, "propose", "of b"}).ok());
+  EXPECT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y"}).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(AppendEvent(*store_, {"a", 1, "tell", "z"})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(AppendEvent(*store_, {"a", 3, "tell", "z"})));
+  EXPECT_TRUE(absl::IsNotFound(AppendEvent(*store_, {"nobody", 0, "tell", "z"})));
+  Reopen();
+  const absl::StatusOr<std::vector<JobEvent>> events = store_->Events("a");
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), 2u);
+  EXPECT_EQ((*events)[0].job_id, "a");
+  EXPECT_EQ((*events)[0].number, 0);
+  EXPECT_EQ((*events)[0].kind, "propose");
+  EXPECT_EQ((*events)[0].payload, std::string("\0x", 2));
+  EXPECT_EQ((*events)[1].number, 1);
+  EXPECT_EQ((*events)[1].kind, "tell");
+  EXPECT_THAT(store_->Events("nobody").value(), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone::store

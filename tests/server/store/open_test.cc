@@ -1,0 +1,212 @@
+// Opening a SQLite store: what is damaged, foreign, newer, read-only or taken is refused with a
+// message that helps.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "server/store/schema.h"
+#include "server/store/sqlite_connection.h"
+#include "server/store/sqlite_store.h"
+#include "tests/server/store/child_process.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+class OpenTest : public testing::Test {
+ protected:
+  // A store with some hundred records and a few large texts.
+  void Fill() {
+    auto store = OpenSqliteStore(path_).value();
+    PutTextsAndArtifact(*store);
+    for (int i = 0; i < 500; ++i) store->Append(ConfirmedRecord(100 + i), [](auto) {});
+    for (int i = 0; i < 20; ++i) {
+      store->PutText(absl::StrCat("text ", i), std::string(20000, 'x'), [](absl::Status) {});
+    }
+    ASSERT_TRUE(store->Flush().ok());
+  }
+  void ExpectRefused(absl::StatusCode code, const std::string& hint) {
+    const absl::Status status = OpenSqliteStore(path_).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), path_)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), hint)) << status;
+  }
+  void WriteBytes(const std::string& bytes) { std::ofstream(path_) << bytes; }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.File("hone.db");
+};
+
+TEST_F(OpenTest, MissingFoldersAreMade) {
+  const std::string path = folder_.File("a/b/hone.db");
+  EXPECT_TRUE(OpenSqliteStore(path).ok());
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing empties the log";
+}
+
+TEST_F(OpenTest, AFolderOrNothingIsNoStore) {
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore("").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(":memory:").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(folder_.path()).status()));
+}
+
+TEST_F(OpenTest, AFileThatIsNoDatabaseIsRefusedAndKept) {
+  const std::string text(5000, 'n');
+  WriteBytes(text);
+  ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
+  EXPECT_EQ(ReadFile(path_).value(), text);
+}
+
+TEST_F(OpenTest, ATruncatedFileIsRefused) {
+  Fill();
+  const auto size = std::filesystem::file_size(path_);
+  for (const auto part : {size / 2, size - 4096, uintmax_t{5000}, uintmax_t{50}}) {
+    std::filesystem::resize_file(path_, part);
+    ExpectRefused(absl::StatusCode::kDataLoss, ".recover");
+  }
+}
+
+TEST_F(OpenTest, ADamagedHeaderOrSchemaIsRefused) {
+  Fill();
+  const std::string good = ReadFile(path_).value();
+  std::string bad = good;
+  bad.replace(0, 16, 16, '\0');
+  WriteBytes(bad);
+  ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
+  bad = good;
+  bad.replace(100, 3000, 3000, '\xaa');  // the table of tables
+  WriteBytes(bad);
+  ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
+}
+
+TEST_F(OpenTest, AMissingTableIsDataLoss) {
+  Fill();
+  ASSERT_TRUE(SqliteConnection::OpenForWriting(path_).value()->Execute("DROP TABLE best").ok());
+  ExpectRefused(absl::StatusCode::kDataLoss, "best");
+}
+
+// Damage deep in the file does not keep the server from starting, but it is found and stops all
+// writing.
+TEST_F(OpenTest, DamageInTheMiddleIsFoundInTheBackground) {
+  Fill();
+  std::string bytes = ReadFile(path_).value();
+  for (size_t page = 30; page < 60; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
+  WriteBytes(bytes);
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  absl::Status status;
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (status.ok() && absl::Now() < deadline) status = PutText(**store, "new", "text");
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "restore a backup")) << status;
+}
+
+TEST_F(OpenTest, ReadingADamagedPageIsDataLoss) {
+  Fill();
+  std::string bytes = ReadFile(path_).value();
+  for (size_t page = 12; page * 4096 < bytes.size(); ++page) {
+    bytes.replace(page * 4096, 2000, 2000, '\x55');
+  }
+  WriteBytes(bytes);
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_, {.check_integrity = false});
+  ASSERT_TRUE(store.ok()) << store.status();
+  const absl::Status status = (*store)->Query({.page_size = 1000}).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+}
+
+TEST_F(OpenTest, ANewerSchemaIsRefusedAndKept) {
+  Fill();
+  const int newer = Migrations().back().version + 1;
+  ASSERT_TRUE(SqliteConnection::OpenForWriting(path_)
+                  .value()
+                  ->Execute(absl::StrCat("PRAGMA user_version = ", newer))
+                  .ok());
+  const std::string before = ReadFile(path_).value();
+  ExpectRefused(absl::StatusCode::kFailedPrecondition, "newer Hone");
+  EXPECT_EQ(ReadFile(path_).value(), before);
+}
+
+TEST_F(OpenTest, ADatabaseOfAnotherProgramIsRefusedAndKept) {
+  ASSERT_TRUE(SqliteConnection::OpenForWriting(path_)
+                  .value()
+                  ->Execute("CREATE TABLE cookies (name TEXT)")
+                  .ok());
+  const std::string before = ReadFile(path_).value();
+  ExpectRefused(absl::StatusCode::kFailedPrecondition, "another program");
+  EXPECT_EQ(ReadFile(path_).value(), before);
+}
+
+TEST_F(OpenTest, AnEmptyFileBecomesAStore) {
+  WriteBytes("");
+  EXPECT_TRUE(OpenSqliteStore(path_).ok());
+}
+
+TEST_F(OpenTest, AReadOnlyFileIsPermissionDenied) {
+  Fill();
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
+  ASSERT_EQ(chmod((path_ + ".lock").c_str(), 0666), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0444), 0);
+  ChildProcess child([&](int pipe) {
+    if (!BecomeOrdinaryUser()) return 1;
+    WriteLine(pipe, OpenSqliteStore(path_).status().ToString());
+    return 0;
+  });
+  const std::string status = child.ReadLine();
+  EXPECT_TRUE(absl::StartsWith(status, "PERMISSION_DENIED")) << status;
+  EXPECT_TRUE(absl::StrContains(status, "writable")) << status;
+}
+
+TEST_F(OpenTest, AReadOnlyFolderIsPermissionDenied) {
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
+  ChildProcess child([&](int pipe) {
+    if (!BecomeOrdinaryUser()) return 1;
+    WriteLine(pipe, OpenSqliteStore(path_).status().ToString());
+    WriteLine(pipe, OpenSqliteStore(folder_.File("sub/hone.db")).status().ToString());
+    return 0;
+  });
+  for (int i = 0; i < 2; ++i) {
+    const std::string status = child.ReadLine();
+    EXPECT_TRUE(absl::StartsWith(status, "PERMISSION_DENIED")) << status;
+    EXPECT_TRUE(absl::StrContains(status, folder_.path())) << status;
+  }
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+}
+
+TEST_F(OpenTest, ASecondProcessIsToldWhoHasTheStore) {
+  std::string pid;
+  ChildProcess owner([&](int pipe) {
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
+    WriteLine(pipe, store.ok() ? absl::StrCat(getpid()) : store.status().ToString());
+    pause();
+    return 0;
+  });
+  pid = owner.ReadLine();
+  ExpectRefused(absl::StatusCode::kUnavailable, absl::StrCat("open in process ", pid));
+  // By another name it is the same store.
+  std::filesystem::create_symlink(path_, folder_.File("alias.db"));
+  EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(folder_.File("alias.db")).status()));
+  owner.Kill();
+  owner.Wait();
+  const absl::Status free = OpenSqliteStore(path_).status();
+  EXPECT_TRUE(free.ok()) << "the lock goes with its process: " << free;
+}
+
+TEST_F(OpenTest, TheSameProcessCannotOpenItTwice) {
+  auto store = OpenSqliteStore(path_).value();
+  EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(path_).status()));
+  store.reset();
+  EXPECT_TRUE(OpenSqliteStore(path_).ok());
+}
+
+}  // namespace
+}  // namespace hone::store

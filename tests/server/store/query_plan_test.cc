@@ -1,0 +1,81 @@
+// The plans that SQLite chooses, so that a change of schema or statement cannot turn a look-up into
+// a scan unseen.
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/store/best_table.h"
+#include "server/store/record_table.h"
+#include "server/store/schema.h"
+
+namespace hone::store {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// The steps of the plan, one a line.
+std::string Plan(const std::string& sql) {
+  auto connection = SqliteConnection::OpenInMemory().value();
+  EXPECT_TRUE(Migrate(*connection, Migrations()).ok());
+  absl::StatusOr<Statement> statement =
+      connection->Prepare(absl::StrCat("EXPLAIN QUERY PLAN ", sql));
+  EXPECT_TRUE(statement.ok()) << statement.status();
+  std::string plan;
+  if (!statement.ok()) return plan;
+  while (statement->Step().value()) {
+    for (int i = 0; i < 3; ++i) statement->Int64();
+    absl::StrAppend(&plan, statement->Text(), "\n");
+  }
+  return plan;
+}
+
+TEST(QueryPlan, TheBestOfAnyPolicyIsTheFirstOfACoveringIndex) {
+  EXPECT_THAT(Plan(LookupBestSql(true)),
+              AllOf(HasSubstr("SEARCH b USING COVERING INDEX best_lookup"
+                              " (workload=? AND target=? AND tolerance=?)\n"),
+                    HasSubstr("SEARCH r USING INTEGER PRIMARY KEY"),
+                    HasSubstr("SEARCH e USING INTEGER PRIMARY KEY"),
+                    HasSubstr("SEARCH w USING INDEX"), HasSubstr("SEARCH s USING INDEX"),
+                    Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
+}
+
+TEST(QueryPlan, TheBestOfOnePolicyIsOneRow) {
+  EXPECT_THAT(Plan(LookupBestSql(false)),
+              AllOf(HasSubstr("SEARCH b USING INDEX best_is_one"
+                              " (workload=? AND target=? AND tolerance=? AND policy=?)\n"),
+                    Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
+}
+
+TEST(QueryPlan, EachFilterHasItsIndexAndNoPageIsSorted) {
+  EXPECT_THAT(Plan(QuerySql({})), HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.workload_digest = "w"})),
+              HasSubstr("SEARCH r USING INDEX record_by_workload (workload=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.op = "o"})),
+              HasSubstr("SEARCH r USING INDEX record_by_op (op=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.target = "t"})),
+              HasSubstr("SEARCH r USING INDEX record_by_target (target=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.workload_digest = "w", .target = "t", .op = "o"})),
+              HasSubstr("SEARCH r USING INDEX record_by_workload (workload=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.best_only = true})),
+              HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"));
+  for (const char* const workload : {"", "w"}) {
+    for (const char* const op : {"", "o"}) {
+      for (const char* const target : {"", "t"}) {
+        for (const bool best : {false, true}) {
+          const std::string plan = Plan(QuerySql(
+              {.workload_digest = workload, .target = target, .op = op, .best_only = best}));
+          EXPECT_THAT(plan, Not(HasSubstr("TEMP B-TREE"))) << workload << op << target << best;
+          EXPECT_THAT(plan, Not(HasSubstr("SCAN r"))) << workload << op << target << best;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::store

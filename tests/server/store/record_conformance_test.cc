@@ -1,0 +1,155 @@
+// What Store promises about records, texts and artifacts.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+class RecordConformanceTest : public StoreConformanceTest {
+ protected:
+  std::vector<int64_t> Ids(const RecordQuery& query) {
+    std::vector<int64_t> ids;
+    const absl::StatusOr<std::vector<record::Record>> records = store_->Query(query);
+    EXPECT_TRUE(records.ok()) << records.status();
+    if (!records.ok()) return ids;
+    for (const record::Record& record : *records) ids.push_back(record.id);
+    return ids;
+  }
+  int64_t AppendId(const record::Record& record) {
+    const absl::StatusOr<record::Record> appended = Append(*store_, record);
+    EXPECT_TRUE(appended.ok()) << appended.status();
+    return appended.ok() ? appended->id : -1;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, RecordConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+TEST_P(RecordConformanceTest, EveryFieldOfARecordComesBackAfterReopening) {
+  record::Record record = ConfirmedRecord();
+  const absl::StatusOr<record::Record> appended = Append(*store_, record);
+  ASSERT_TRUE(appended.ok()) << appended.status();
+  EXPECT_GT(appended->id, 0);
+  record.id = appended->id;
+  ExpectEqual(*appended, record);
+  Reopen();
+  const auto records = store_->Query({});
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_EQ(records->size(), 1u);
+  ExpectEqual(records->front(), record);
+}
+
+TEST_P(RecordConformanceTest, FailuresAndStrangeNumbersComeBack) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const record::Outcome outcome : record::AllOutcomes()) {
+    record::Record record = ScreenedRecord();
+    record.result.outcome = outcome;
+    if (outcome != record::Outcome::kOk) record.result.latency_ns = 0;
+    record.result.samples_ns = {nan, std::numeric_limits<double>::infinity()};
+    record.result.max_error = nan;
+    record.result.dispersion = std::numeric_limits<double>::infinity();
+    record.result.facts.loads_per_fma = nan;
+    record.result.detail = std::string("bytes \0 \xff\xfe and 'quotes'", 24);
+    record.candidate.decisions.clear();
+    record.quarantined = true;
+    record.id = AppendId(record);
+    const auto records = store_->Query({.after_id = record.id - 1});
+    ASSERT_TRUE(records.ok()) << records.status();
+    ASSERT_EQ(records->size(), 1u);
+    ExpectEqual(records->front(), record);
+  }
+}
+
+TEST_P(RecordConformanceTest, MalformedRecordsAreRefusedAndLeaveNothing) {
+  record::Record no_workload = ConfirmedRecord();
+  no_workload.workload_digest.clear();
+  record::Record no_target = ConfirmedRecord();
+  no_target.target.clear();
+  record::Record no_tolerance = ConfirmedRecord();
+  no_tolerance.tolerance = std::numeric_limits<double>::quiet_NaN();
+  record::Record negative_tolerance = ConfirmedRecord();
+  negative_tolerance.tolerance = -1;
+  record::Record no_latency = ConfirmedRecord();
+  no_latency.result.latency_ns = 0;
+  for (const auto& record :
+       {no_workload, no_target, no_tolerance, negative_tolerance, no_latency}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Append(*store_, record).status()));
+  }
+  EXPECT_THAT(Ids({}), testing::IsEmpty());
+}
+
+TEST_P(RecordConformanceTest, EachFilterAndTheirCombination) {
+  record::Record a = ScreenedRecord();
+  record::Record b = a;
+  b.workload_digest = "another workload";
+  record::Record c = a;
+  c.target = "another target";
+  record::Record d = a;
+  d.op = "conv2d";
+  record::Record e = a;
+  e.created_unix_ms += 1000;
+  const int64_t ia = AppendId(a), ib = AppendId(b), ic = AppendId(c), id = AppendId(d),
+                ie = AppendId(e);
+  EXPECT_THAT(Ids({}), testing::ElementsAre(ia, ib, ic, id, ie));
+  EXPECT_THAT(Ids({.workload_digest = kWorkload}), testing::ElementsAre(ia, ic, id, ie));
+  EXPECT_THAT(Ids({.target = kTarget}), testing::ElementsAre(ia, ib, id, ie));
+  EXPECT_THAT(Ids({.op = "matmul"}), testing::ElementsAre(ia, ib, ic, ie));
+  EXPECT_THAT(Ids({.since_unix_ms = e.created_unix_ms}), testing::ElementsAre(ie));
+  EXPECT_THAT(Ids({.workload_digest = kWorkload, .target = kTarget, .op = "matmul"}),
+              testing::ElementsAre(ia, ie));
+  EXPECT_THAT(Ids({.workload_digest = kWorkload,
+                   .target = kTarget,
+                   .op = "conv2d",
+                   .since_unix_ms = e.created_unix_ms}),
+              testing::IsEmpty());
+  EXPECT_THAT(Ids({.op = "softmax"}), testing::IsEmpty());
+}
+
+TEST_P(RecordConformanceTest, PagesCoverEverythingOnce) {
+  std::vector<int64_t> all;
+  for (int i = 0; i < 25; ++i) all.push_back(AppendId(ScreenedRecord(100 + i)));
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+  std::vector<int64_t> seen;
+  for (int64_t after = 0;;) {
+    const std::vector<int64_t> page = Ids({.target = kTarget, .page_size = 10, .after_id = after});
+    if (page.empty()) break;
+    EXPECT_LE(page.size(), 10u);
+    seen.insert(seen.end(), page.begin(), page.end());
+    after = page.back();
+  }
+  EXPECT_EQ(seen, all);
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.page_size = 0}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.page_size = 1001}).status()));
+}
+
+TEST_P(RecordConformanceTest, TextsAndArtifactsByDigest) {
+  const std::string bytes("\0\xff binary \0", 11);
+  EXPECT_TRUE(PutText(*store_, "t", "first\nline").ok());
+  EXPECT_TRUE(PutText(*store_, "t", "another spelling").ok());
+  EXPECT_TRUE(PutText(*store_, "empty", "").ok());
+  EXPECT_TRUE(PutArtifact(*store_, "a", bytes).ok());
+  EXPECT_TRUE(PutArtifact(*store_, "a", bytes).ok());
+  Reopen();
+  EXPECT_EQ(store_->GetText("t").value(), "first\nline");
+  EXPECT_EQ(store_->GetText("empty").value(), "");
+  EXPECT_EQ(store_->GetArtifact("a").value(), bytes);
+  EXPECT_TRUE(absl::IsNotFound(store_->GetText("a").status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->GetArtifact("t").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(PutText(*store_, "", "x")));
+  EXPECT_TRUE(absl::IsInvalidArgument(PutArtifact(*store_, "", "x")));
+}
+
+TEST_P(RecordConformanceTest, ALargeArtifactComesBack) {
+  std::string bytes(20 << 20, '\0');
+  for (size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<char>(i >> 12);
+  ASSERT_TRUE(PutArtifact(*store_, "large", bytes).ok());
+  Reopen();
+  EXPECT_TRUE(store_->GetArtifact("large").value() == bytes);
+}
+
+}  // namespace
+}  // namespace hone::store

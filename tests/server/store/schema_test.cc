@@ -1,0 +1,112 @@
+#include "server/store/schema.h"
+
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/store/store.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+#include "tests/server/store/temporary_folder.h"
+
+namespace hone::store {
+namespace {
+
+std::unique_ptr<SqliteConnection> Open(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> connection =
+      SqliteConnection::OpenForWriting(path);
+  EXPECT_TRUE(connection.ok()) << connection.status();
+  return *std::move(connection);
+}
+
+std::vector<Migration> Two() {
+  return {
+      {1, "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (7)"},
+      {2, "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 3; CREATE TABLE b (z TEXT) STRICT"}};
+}
+
+class SchemaTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.File("hone.db");
+};
+
+TEST_F(SchemaTest, VersionsAreNumberedFromOne) {
+  for (size_t i = 0; i < Migrations().size(); ++i) {
+    EXPECT_EQ(Migrations()[i].version, static_cast<int>(i) + 1);
+  }
+}
+
+TEST_F(SchemaTest, EveryTableIsStrict) {
+  auto connection = Open(path_);
+  ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
+  EXPECT_EQ(connection
+                ->QueryInt64("SELECT COUNT(*) FROM pragma_table_list WHERE schema = 'main' AND"
+                             " type = 'table' AND name NOT LIKE 'sqlite%' AND NOT strict")
+                .value(),
+            0);
+}
+
+TEST_F(SchemaTest, AnOlderStoreIsBroughtUpToDateWithItsRows) {
+  std::vector<Migration> migrations = Two();
+  const Migration second = migrations.back();
+  migrations.pop_back();
+  ASSERT_TRUE(Migrate(*Open(path_), migrations).ok());
+  migrations.push_back(second);
+  auto connection = Open(path_);
+  ASSERT_TRUE(CheckVersion(*connection, migrations).ok());
+  ASSERT_TRUE(Migrate(*connection, migrations).ok());
+  EXPECT_EQ(connection->QueryInt64("PRAGMA user_version").value(), 2);
+  EXPECT_EQ(connection->QueryInt64("PRAGMA application_id").value(), kApplicationId);
+  EXPECT_EQ(connection->QueryInt64("SELECT x * 10 + y FROM a").value(), 73);
+  EXPECT_TRUE(CheckSchema(*connection, migrations).ok());
+}
+
+TEST_F(SchemaTest, AFailedMigrationLeavesTheVersionBeforeIt) {
+  std::vector<Migration> migrations = Two();
+  migrations[1].sql = "CREATE TABLE b (z TEXT) STRICT; INSERT INTO nowhere VALUES (1)";
+  auto connection = Open(path_);
+  const absl::Status status = Migrate(*connection, migrations);
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(absl::StrContains(status.message(), "migration to schema 2")) << status;
+  EXPECT_EQ(connection->QueryInt64("PRAGMA user_version").value(), 1);
+  EXPECT_EQ(connection->QueryInt64("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'b'").value(),
+            0);
+  EXPECT_TRUE(Migrate(*connection, Two()).ok());
+}
+
+TEST_F(SchemaTest, ADifferentSchemaIsNoticed) {
+  auto connection = Open(path_);
+  ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
+  ASSERT_TRUE(CheckSchema(*connection, Migrations()).ok());
+  ASSERT_TRUE(connection->Execute("DROP INDEX best_lookup").ok());
+  const absl::Status missing = CheckSchema(*connection, Migrations());
+  EXPECT_TRUE(absl::IsDataLoss(missing)) << missing;
+  EXPECT_TRUE(absl::StrContains(missing.message(), "best_lookup")) << missing;
+}
+
+// One file per released schema stays openable for ever.
+TEST_F(SchemaTest, AStoreOfSchemaOneOpensAndReads) {
+  const std::string dump = "tests/server/store/testdata/schema_1.sql";
+  {
+    absl::StatusOr<std::string> sql = ReadFile(dump);
+    ASSERT_TRUE(sql.ok()) << sql.status();
+    ASSERT_TRUE(Open(path_)->Execute(*sql).ok());
+  }
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const absl::StatusOr<BestRow> best = (*store)->LookupBest(
+      {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5, .policy = ""});
+  ASSERT_TRUE(best.ok()) << best.status();
+  record::Record expected = ConfirmedRecord();
+  expected.id = 1;
+  ExpectEqual(best->record, expected);
+  EXPECT_EQ((*store)->GetArtifact(kArtifact).value(), "the artifact");
+  EXPECT_EQ((*store)->GetJob("job-1").value().request, PendingJob("job-1").request);
+  EXPECT_EQ((*store)->Events("job-1").value().size(), 2u);
+}
+
+}  // namespace
+}  // namespace hone::store

@@ -1,0 +1,127 @@
+// What Store promises about writes: their order, their callbacks, and that one's failure is its
+// own.
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+class WriteConformanceTest : public StoreConformanceTest {};
+INSTANTIATE_TEST_SUITE_P(Stores, WriteConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+TEST_P(WriteConformanceTest, AReadInDoneSeesTheWrite) {
+  absl::Notification ready;
+  std::string text;
+  store_->PutText("t", "text", [&](absl::Status status) {
+    EXPECT_TRUE(status.ok()) << status;
+    text = store_->GetText("t").value_or("not there");
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  EXPECT_EQ(text, "text");
+}
+
+TEST_P(WriteConformanceTest, AWriteInDoneIsTaken) {
+  absl::Notification ready;
+  store_->PutText("t", "text", [&](absl::Status) {
+    store_->PutText("u", "more", [&](absl::Status status) {
+      EXPECT_TRUE(status.ok()) << status;
+      ready.Notify();
+    });
+  });
+  ready.WaitForNotification();
+  EXPECT_EQ(store_->GetText("u").value(), "more");
+}
+
+TEST_P(WriteConformanceTest, ABadWriteDoesNotLoseItsNeighbours) {
+  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  std::vector<bool> ok(300);
+  for (int i = 0; i < 300; ++i) {
+    record::Record record = ScreenedRecord(100 + i);
+    if (i % 7 == 3) record.target.clear();
+    store_->Append(record, [&ok, i](absl::StatusOr<record::Record> r) { ok[i] = r.ok(); });
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Flush()));
+  for (int i = 0; i < 300; ++i) EXPECT_EQ(ok[i], i % 7 != 3) << i;
+  EXPECT_EQ(store_->Query({.page_size = 1000}).value().size(), 257u);
+}
+
+TEST_P(WriteConformanceTest, FlushTellsTheFirstErrorOnce) {
+  EXPECT_TRUE(store_->Flush().ok());
+  store_->PutText("", "x", [](absl::Status) {});
+  store_->AppendEvent({"nobody", 0, "tell", ""}, [](absl::Status) {});
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Flush()));
+  EXPECT_TRUE(store_->Flush().ok());
+}
+
+TEST_P(WriteConformanceTest, FlushReturnsAfterTheCallbacks) {
+  for (int round = 0; round < 20; ++round) {
+    int done = 0;  // written by the writer's thread alone until Flush returns
+    for (int i = 0; i < 10; ++i) store_->PutText("t", "x", [&](absl::Status) { ++done; });
+    ASSERT_TRUE(store_->Flush().ok());
+    EXPECT_EQ(done, 10);
+  }
+}
+
+TEST_P(WriteConformanceTest, WritesOfOneThreadKeepTheirOrder) {
+  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  for (int i = 0; i < 1000; ++i) {
+    store_->AppendEvent({"a", i, i % 2 == 0 ? "propose" : "tell", absl::StrCat(i)},
+                        [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+  }
+  ASSERT_TRUE(store_->Flush().ok());
+  const absl::StatusOr<std::vector<JobEvent>> events = store_->Events("a");
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), 1000u);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ((*events)[i].payload, absl::StrCat(i));
+}
+
+TEST_P(WriteConformanceTest, DestructionCommitsWhatIsQueued) {
+  std::atomic<int> done = 0;
+  for (int i = 0; i < 1000; ++i) {
+    store_->Append(ScreenedRecord(), [&](absl::StatusOr<record::Record> r) { done += r.ok(); });
+  }
+  Reopen();
+  EXPECT_EQ(done, 1000);
+  EXPECT_EQ(store_->Query({.page_size = 1000}).value().size(), 1000u);
+}
+
+TEST_P(WriteConformanceTest, ManyThreadsWriteAndReadTheirOwn) {
+  constexpr int kThreads = 8;
+  constexpr int kWrites = 100;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t] {
+      absl::BlockingCounter left(kWrites);
+      for (int i = 0; i < kWrites; ++i) {
+        const std::string digest = absl::StrCat(t, "/", i);
+        store_->PutText(digest, digest, [&left](absl::Status status) {
+          EXPECT_TRUE(status.ok()) << status;
+          left.DecrementCount();
+        });
+        if (i % 10 == 0) {
+          EXPECT_TRUE(store_->Query({}).ok());
+        }
+      }
+      left.Wait();
+      for (int i = 0; i < kWrites; ++i) {
+        const std::string digest = absl::StrCat(t, "/", i);
+        EXPECT_EQ(store_->GetText(digest).value_or("lost"), digest);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace hone::store

@@ -1,0 +1,217 @@
+// Group commit, back-pressure and retries, seen from the database.
+#include "server/store/writer.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/store/temporary_folder.h"
+
+namespace hone::store {
+namespace {
+
+class WriterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto connection = SqliteConnection::OpenForWriting(path_).value();
+    ASSERT_TRUE(connection->SetUpForWriting().ok());
+    ASSERT_TRUE(connection->Execute("CREATE TABLE t (x INTEGER UNIQUE, bytes BLOB) STRICT").ok());
+    connection_ = connection.get();
+    writing_ = std::move(connection);
+  }
+  void Start(const WriterOptions& options) {
+    writer_ = std::make_unique<Writer>(std::move(writing_), options);
+  }
+  static Writer::Apply Insert(int64_t x, size_t bytes = 0) {
+    return [x, bytes](SqliteConnection& connection) -> absl::Status {
+      absl::StatusOr<Statement> insert = connection.Prepare("INSERT INTO t VALUES (?, ?)");
+      if (!insert.ok()) return insert.status();
+      return insert->Bind(x).BindBlob(std::string(bytes, 'b')).Run();
+    };
+  }
+  // Occupies the writer's thread until the notification.
+  void Block(absl::Notification& release) {
+    absl::Notification blocked;
+    writer_->Enqueue([](SqliteConnection&) { return absl::OkStatus(); },
+                     [&](absl::Status) {
+                       blocked.Notify();
+                       release.WaitForNotification();
+                     },
+                     0);
+    blocked.WaitForNotification();
+  }
+  int64_t Count() {
+    return SqliteConnection::OpenForReading(path_)
+        .value()
+        ->QueryInt64("SELECT COUNT(*) FROM t")
+        .value();
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.File("t.db");
+  std::unique_ptr<SqliteConnection> writing_;
+  SqliteConnection* connection_ = nullptr;  // the writer's
+  std::unique_ptr<Writer> writer_;
+};
+
+TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
+  Start({.max_group_writes = 256});
+  absl::Notification release;
+  Block(release);
+  // Every callback finds how many rows are committed: the whole group of 256, then the rest.
+  std::vector<int64_t> committed;
+  for (int i = 0; i < 300; ++i) {
+    writer_->Enqueue(
+        Insert(i),
+        [&](absl::Status status) {
+          EXPECT_TRUE(status.ok()) << status;
+          committed.push_back(Count());
+        },
+        1);
+  }
+  release.Notify();
+  ASSERT_TRUE(writer_->Flush().ok());
+  ASSERT_EQ(committed.size(), 300u);
+  for (int i = 0; i < 300; ++i) EXPECT_EQ(committed[i], i < 256 ? 256 : 300) << i;
+}
+
+TEST_F(WriterTest, AQueueThatIsFullRefusesThroughDone) {
+  Start({.max_queued_writes = 3});
+  absl::Notification release;
+  Block(release);
+  std::vector<absl::StatusCode> results;
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < 5; ++i) {
+    writer_->Enqueue(
+        Insert(i),
+        [&](absl::Status status) {
+          EXPECT_NE(std::this_thread::get_id(), caller);
+          results.push_back(status.code());
+        },
+        1);
+  }
+  release.Notify();
+  EXPECT_TRUE(absl::IsResourceExhausted(writer_->Flush()));
+  EXPECT_THAT(results,
+              testing::ElementsAre(absl::StatusCode::kOk, absl::StatusCode::kOk,
+                                   absl::StatusCode::kOk, absl::StatusCode::kResourceExhausted,
+                                   absl::StatusCode::kResourceExhausted));
+  writer_->Enqueue(
+      Insert(9), [](absl::Status) {}, 1);
+  EXPECT_TRUE(writer_->Flush().ok()) << "there is room again";
+  EXPECT_EQ(Count(), 4);
+}
+
+TEST_F(WriterTest, BytesInTheQueueAreBoundedButOneLargeWritePasses) {
+  Start({.max_queued_bytes = 1000});
+  absl::Notification release;
+  Block(release);
+  std::vector<bool> ok;
+  for (const size_t bytes : {5000, 1, 900}) {
+    writer_->Enqueue(
+        Insert(static_cast<int64_t>(bytes)),
+        [&](absl::Status status) { ok.push_back(status.ok()); }, bytes);
+  }
+  release.Notify();
+  EXPECT_TRUE(absl::IsResourceExhausted(writer_->Flush()));
+  EXPECT_THAT(ok, testing::ElementsAre(true, false, false));
+}
+
+TEST_F(WriterTest, AFailedWriteUndoesOnlyItsOwnStatements) {
+  Start({});
+  absl::Notification release;
+  Block(release);
+  std::vector<absl::StatusCode> results;
+  const auto keep = [&](absl::Status status) { results.push_back(status.code()); };
+  writer_->Enqueue(Insert(1), keep, 1);
+  writer_->Enqueue(
+      [](SqliteConnection& connection) -> absl::Status {
+        EXPECT_TRUE(Insert(2)(connection).ok());
+        return Insert(1)(connection);  // taken: the 2 goes as well
+      },
+      keep, 1);
+  writer_->Enqueue(Insert(3), keep, 1);
+  release.Notify();
+  EXPECT_TRUE(absl::IsAlreadyExists(writer_->Flush()));
+  EXPECT_THAT(results, testing::ElementsAre(absl::StatusCode::kOk, absl::StatusCode::kAlreadyExists,
+                                            absl::StatusCode::kOk));
+  EXPECT_EQ(Count(), 2);
+}
+
+// SQLite rolls the whole transaction back when the database is full; the small writes of the group
+// must survive.
+TEST_F(WriterTest, AFullDatabaseFailsOnlyWhatDoesNotFit) {
+  ASSERT_TRUE(connection_->Execute("PRAGMA max_page_count = 40").ok());
+  Start({});
+  absl::Notification release;
+  Block(release);
+  std::vector<absl::Status> results;
+  const auto keep = [&](absl::Status status) { results.push_back(std::move(status)); };
+  writer_->Enqueue(Insert(1), keep, 1);
+  writer_->Enqueue(Insert(2, 1 << 20), keep, 1);
+  writer_->Enqueue(Insert(3), keep, 1);
+  release.Notify();
+  EXPECT_TRUE(absl::IsResourceExhausted(writer_->Flush()));
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_TRUE(results[0].ok()) << results[0];
+  EXPECT_TRUE(absl::IsResourceExhausted(results[1])) << results[1];
+  EXPECT_TRUE(absl::StrContains(results[1].message(), path_)) << results[1];
+  EXPECT_TRUE(results[2].ok()) << results[2];
+  EXPECT_EQ(Count(), 2);
+}
+
+TEST_F(WriterTest, FlushFromACallbackIsRefusedNotADeadlock) {
+  Start({});
+  absl::Status inner;
+  writer_->Enqueue(
+      Insert(1), [&](absl::Status) { inner = writer_->Flush(); }, 1);
+  EXPECT_TRUE(writer_->Flush().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(inner)) << inner;
+}
+
+TEST_F(WriterTest, AfterRefuseNothingIsWritten) {
+  Start({});
+  writer_->Refuse(absl::DataLossError("damaged"));
+  writer_->Refuse(absl::InternalError("later"));
+  writer_->Enqueue(
+      Insert(1), [](absl::Status status) { EXPECT_TRUE(absl::IsDataLoss(status)); }, 1);
+  EXPECT_TRUE(absl::IsDataLoss(writer_->Flush()));
+  EXPECT_EQ(Count(), 0);
+}
+
+TEST_F(WriterTest, TheLogIsCopiedIntoTheDatabaseAndStaysSmall) {
+  Start({.checkpoint_pages = 50});
+  for (int i = 0; i < 200; ++i) {
+    writer_->Enqueue(
+        Insert(i, 8192), [](absl::Status) {}, 1);
+    ASSERT_TRUE(writer_->Flush().ok());
+  }
+  EXPECT_LT(std::filesystem::file_size(path_ + "-wal"), 100u * 4096);
+  EXPECT_GT(std::filesystem::file_size(path_), 200u * 8192 / 2);
+}
+
+// Another program that holds the write lock for a while only delays a write.
+TEST_F(WriterTest, AShortForeignLockIsWaitedFor) {
+  Start({});
+  auto other = SqliteConnection::OpenForWriting(path_).value();
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  std::atomic<bool> unlocked = false;
+  writer_->Enqueue(
+      Insert(1),
+      [&](absl::Status status) {
+        EXPECT_TRUE(status.ok()) << status;
+        EXPECT_TRUE(unlocked);
+      },
+      1);
+  unlocked = true;
+  ASSERT_TRUE(other->Execute("COMMIT").ok());
+  EXPECT_TRUE(writer_->Flush().ok());
+}
+
+}  // namespace
+}  // namespace hone::store
