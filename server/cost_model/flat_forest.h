@@ -10,7 +10,7 @@
 
 namespace hone::cost_model {
 
-// A sum of regression trees on flat arrays, made for many rows at once: about 20 times as fast as
+// A sum of regression trees on flat arrays, made for many rows at once: about five times as fast as
 // the library that grew the trees. Immutable; Predict may run in several threads.
 //
 // Every tree is laid out breadth-first with siblings side by side, so a step is `left + !(x <

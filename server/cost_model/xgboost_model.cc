@@ -107,7 +107,13 @@ class XgboostModel final : public CostModel {
   absl::Status Load(absl::string_view bytes) override {
     HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header(0)));
     ByteReader reader(file.payload);
-    HONE_ASSIGN_OR_RETURN(forest_, FlatForest::Parse(reader));
+    HONE_ASSIGN_OR_RETURN(FlatForest forest, FlatForest::Parse(reader));
+    if (reader.remaining() != 0 || file.header.columns != static_cast<uint32_t>(forest.columns())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "not loaded as a cost model: trees of ", forest.columns(), " columns and ",
+          reader.remaining(), " more bytes under a header of ", file.header.columns, " columns"));
+    }
+    forest_ = std::move(forest);
     return absl::OkStatus();
   }
 

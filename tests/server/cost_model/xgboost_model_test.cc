@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "server/cost_model/byte_io.h"
+#include "server/cost_model/flat_forest.h"
+#include "server/cost_model/model_file.h"
 #include "tests/server/cost_model/synthetic.h"
 
 namespace hone::cost_model {
@@ -43,6 +46,20 @@ TEST(XgboostModelTest, ScoresAreSumsOverStatements) {
   const std::vector<double> scores = model->Predict(apart)->mean;
   EXPECT_NEAR(model->Predict(joined)->mean[0], std::accumulate(scores.begin(), scores.end(), 0.0),
               1e-6);
+}
+
+TEST(XgboostModelTest, RefusesTreesThatContradictTheirHeader) {
+  ByteWriter writer;
+  FlatForest().Serialize(writer);
+  const std::string trees = std::move(writer).Finish();
+  ModelHeader header = {.name = "xgboost", .version = 1, .feature_set = "statement"};
+  const auto model = MakeXgboostModel({});
+  EXPECT_TRUE(model->Load(EncodeModel(header, trees)).ok());
+  for (const std::string& payload : {trees + "x", trees.substr(1), std::string()}) {
+    EXPECT_EQ(model->Load(EncodeModel(header, payload)).code(), absl::StatusCode::kInvalidArgument);
+  }
+  header.columns = 5;
+  EXPECT_EQ(model->Load(EncodeModel(header, trees)).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(XgboostModelTest, PullsFailedCandidatesDown) {
