@@ -1,0 +1,32 @@
+#ifndef HONE_COMMON_IR_REGION_H_
+#define HONE_COMMON_IR_REGION_H_
+
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "common/ir/program.h"
+
+namespace hone::ir {
+
+// One dimension of the memory that an access touches while the inner loops run: [min, min + extent), min over the outer
+// loops' variables.
+struct Interval {
+  Index min;
+  Extent extent;
+};
+
+// The interval of an index over loop variables. `inner` says which loops run; an index whose floordiv or mod mixes inner and
+// outer variables is enclosed by constants.
+Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner);
+
+// The smallest interval that holds both; falls back to constants when their minima differ by more than a constant.
+Interval Union(Program& program, const Interval& a, const Interval& b);
+
+// The region of `buffer` that the blocks under `scope` read (or write), per dimension, over the loops around `scope` (the
+// loop itself counts as outer). Empty when there is no such access.
+std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope);
+std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId scope);
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_REGION_H_

@@ -1,0 +1,34 @@
+#ifndef HONE_COMMON_SCHEDULE_PRIMITIVE_APPLY_H_
+#define HONE_COMMON_SCHEDULE_PRIMITIVE_APPLY_H_
+
+#include "absl/status/status.h"
+
+// How traces call the primitives: each reads its operands from the call. The registry lists them.
+namespace hone::schedule {
+
+class Call;
+
+absl::Status ApplyBlock(Call& call);
+absl::Status ApplyCacheRead(Call& call);
+absl::Status ApplyCacheWrite(Call& call);
+absl::Status ApplyComputeAt(Call& call);
+absl::Status ApplyComputeInline(Call& call);
+absl::Status ApplyDecomposeReduction(Call& call);
+absl::Status ApplyFuse(Call& call);
+absl::Status ApplyLoops(Call& call);
+absl::Status ApplyParallel(Call& call);
+absl::Status ApplyRegisterTile(Call& call);
+absl::Status ApplyReorder(Call& call);
+absl::Status ApplyReverseComputeAt(Call& call);
+absl::Status ApplySampleCategorical(Call& call);
+absl::Status ApplySamplePerfectTile(Call& call);
+absl::Status ApplySampleRegisterTile(Call& call);
+absl::Status ApplySampleTile(Call& call);
+absl::Status ApplySplit(Call& call);
+absl::Status ApplyTransformLayout(Call& call);
+absl::Status ApplyUnroll(Call& call);
+absl::Status ApplyVectorize(Call& call);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMMON_SCHEDULE_PRIMITIVE_APPLY_H_

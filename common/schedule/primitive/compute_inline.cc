@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/placement.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::Index;
+using ir::NodeId;
+
+absl::Status ComputeInline(ir::Program& program, NodeId block) {
+  const ir::Block content = program.BlockOf(block);
+  if (content.reducer != ir::Reducer::kNone) return Illegal(program, block, "compute_inline: the block reduces");
+  const ir::BufferId buffer = content.outputs[0];
+  if (program.buffers[buffer].output) {
+    return Illegal(program, block, absl::StrCat("compute_inline: ", program.buffers[buffer].name, " is an output of the workload"));
+  }
+  if (program.WritersOf(buffer).size() != 1) return Illegal(program, block, "compute_inline: another block writes the same buffer");
+  for (const Index& index : content.indices) {
+    const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
+    if (!own) return Illegal(program, block, "compute_inline: the block does not write at its own iteration variables");
+  }
+  const std::vector<NodeId> readers = program.ReadersOf(buffer);
+  if (readers.empty()) return Illegal(program, block, "compute_inline: no block reads the result");
+  program.Detach(block);
+  program.Remove(block);
+  const auto keep = [](const Index& index) { return index; };
+  for (NodeId reader : readers) {
+    ir::Block& reading = program.BlockOf(reader);
+    for (ir::ExprId& value : reading.values) {
+      value = program.pool.Rewrite(
+          value,
+          [&](const ir::Expr& load) -> ir::ExprId {
+            if (load.buffer != buffer) return ir::kNoExpr;
+            const ir::IndexList indices = program.pool.IndicesOf(load);
+            const auto substitute = [&](const Index& index) {
+              return program.atoms.Substitute(index, [&](ir::AtomId var) -> const Index* {
+                for (size_t d = 0; d < content.indices.size(); ++d) {
+                  if (content.indices[d].SingleAtom() == var) return &indices[d];
+                }
+                return nullptr;
+              });
+            };
+            return program.pool.Rewrite(content.values[0], [](const ir::Expr&) { return ir::kNoExpr; }, substitute);
+          },
+          keep);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyComputeInline(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  return ComputeInline(call.program(), block);
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,32 @@
+#ifndef HONE_COMMON_SCHEDULE_PRIMITIVE_DATA_H_
+#define HONE_COMMON_SCHEDULE_PRIMITIVE_DATA_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/ir/program.h"
+
+// Where data lies. Errors: FailedPrecondition, with the program printed and the node marked; the program is unchanged.
+namespace hone::schedule {
+
+// Lets the block read a copy of a buffer. Returns the block that copies, in a nest of its own before the reader's; for a
+// constant input that is in the kernel "prepack", which runs ahead of time.
+// Legal for a buffer that the block reads and that is complete before the block's nest begins.
+absl::StatusOr<ir::NodeId> CacheRead(ir::Program& program, ir::NodeId block, absl::string_view buffer, ir::Scope scope);
+
+// Lets the block write to a buffer of its own, which a new block copies to the former one in a nest after the block's.
+// Returns the block that copies. Legal for a block that is the only writer of its only output, before anything was moved
+// under its loops.
+absl::StatusOr<ir::NodeId> CacheWrite(ir::Program& program, ir::NodeId block, ir::Scope scope);
+
+// Stores a buffer in another order: `map` is text like "i, k -> i / $0, k, i % $0", where $n is a number of `numbers`.
+// Every access is rewritten; a dimension that does not divide is padded. The block names the buffer: the one it writes.
+// Legal for buffers that are neither input nor output, and for maps that send every element to a place of its own: each
+// variable appears whole or cut into pieces by / and %.
+absl::Status TransformLayout(ir::Program& program, ir::NodeId block, absl::string_view map, absl::Span<const int64_t> numbers);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMMON_SCHEDULE_PRIMITIVE_DATA_H_

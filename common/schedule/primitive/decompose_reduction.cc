@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/placement.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::Index;
+using ir::NodeId;
+
+absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, NodeId loop) {
+  const ir::Block content = program.BlockOf(block);
+  if (!content.has_init) return Illegal(program, block, "decompose_reduction: the block has no init");
+  if (!program.IsUnder(block, loop)) return Illegal(program, loop, "decompose_reduction: the loop is not above the block");
+  for (NodeId above : program.LoopsAbove(loop)) {
+    if (program.IsReductionLoop(above, content)) {
+      return Illegal(program, above, "decompose_reduction: a loop above the given one reduces");
+    }
+  }
+  std::vector<NodeId> inner;  // loops from the given one down that the block's place depends on
+  for (NodeId at : program.LoopsAbove(block)) {
+    if (!program.IsUnder(at, loop) || program.IsReductionLoop(at, content)) continue;
+    const bool spatial = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+      return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
+    });
+    if (spatial) inner.push_back(at);
+  }
+  // A loop that carries spatial and reduction iterations at once (after a fuse) cannot be copied without the latter.
+  for (const ir::BlockIter& iter : content.iters) {
+    for (NodeId at : program.LoopsAbove(block)) {
+      if (!iter.reduce && program.IsUnder(at, loop) && program.atoms.DependsOn(iter.binding, program.node(at).var) &&
+          program.IsReductionLoop(at, content)) {
+        return Illegal(program, at, "decompose_reduction: the loop carries spatial and reduction iterations");
+      }
+    }
+  }
+  ir::Block init{.name = program.FreshBlockName(absl::StrCat(content.name, "_init")), .outputs = content.outputs};
+  std::vector<NodeId> copies;
+  std::vector<Index> copy_index;
+  for (NodeId at : inner) {
+    copies.push_back(program.NewLoop(absl::StrCat(program.atoms[program.node(at).var].name, "_init"), program.node(at).extent));
+    copy_index.push_back(Index::Of(program.node(copies.back()).var));
+  }
+  const auto to_copy = [&](ir::AtomId var) -> const Index* {
+    for (size_t i = 0; i < inner.size(); ++i) {
+      if (program.node(inner[i]).var == var) return &copy_index[i];
+    }
+    return nullptr;
+  };
+  std::vector<Index> fresh;
+  for (const ir::BlockIter& iter : content.iters) {
+    if (iter.reduce) continue;
+    const ir::AtomId var = program.atoms.AddVar(program.atoms[iter.var].name, iter.extent);
+    fresh.push_back(Index::Of(var));
+    init.iters.push_back({var, iter.extent, false, program.atoms.Substitute(iter.binding, to_copy)});
+  }
+  const auto to_fresh = [&](ir::AtomId var) -> const Index* {
+    size_t spatial = 0;
+    for (const ir::BlockIter& iter : content.iters) {
+      if (iter.var == var && !iter.reduce) return &fresh[spatial];
+      spatial += !iter.reduce;
+    }
+    return nullptr;
+  };
+  for (const Index& index : content.indices) init.indices.push_back(program.atoms.Substitute(index, to_fresh));
+  for (size_t c = 0; c < content.outputs.size(); ++c) {
+    const ir::DType dtype = program.buffers[content.outputs[c]].dtype;
+    init.values.push_back(program.pool.Const(dtype, ir::ReducerIdentity(content.reducer, static_cast<int>(c), dtype)));
+  }
+  for (const ir::Condition& predicate : content.predicates) {
+    // Predicates over reduction loops alone do not concern the init.
+    const Index index = program.atoms.Substitute(predicate.index, to_copy);
+    bool reduces = false;
+    program.atoms.VisitVars(predicate.index, [&](ir::AtomId var) {
+      for (NodeId at : program.LoopsAbove(block)) reduces |= program.node(at).var == var && program.IsReductionLoop(at, content);
+    });
+    if (!reduces) init.predicates.push_back({index, predicate.extent});
+  }
+  const NodeId parent = program.node(loop).parent;
+  const size_t position = program.PositionInParent(loop);
+  const NodeId node = program.NewBlock(std::move(init));
+  NodeId at = parent;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    program.Insert(at, i == 0 ? position : 0, copies[i]);
+    at = copies[i];
+  }
+  program.Insert(at, copies.empty() ? position : 0, node);
+  program.BlockOf(block).has_init = false;
+  return node;
+}
+
+absl::Status ApplyDecomposeReduction(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
+  HONE_ASSIGN_OR_RETURN(const NodeId init, DecomposeReduction(call.program(), block, loop));
+  return call.Return({init});
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cctype>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/data.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+namespace {
+
+using ir::Index;
+using ir::NodeId;
+
+// A stored dimension: (variable / divisor) % modulus; modulus 0: none.
+struct Piece {
+  int variable = 0;
+  int64_t divisor = 1;
+  int64_t modulus = 0;
+};
+
+absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map, absl::Span<const int64_t> numbers, size_t rank) {
+  const auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("layout map \"", map.substr(0, 200), "\": ", what));
+  };
+  const std::vector<absl::string_view> sides = absl::StrSplit(map, "->");
+  if (sides.size() != 2) return error("expected \"variables -> dimensions\"");
+  std::vector<std::string> names;
+  for (absl::string_view name : absl::StrSplit(sides[0], ',')) names.emplace_back(absl::StripAsciiWhitespace(name));
+  if (names.size() != rank) return error(absl::StrCat("names ", names.size(), " variables for a buffer of rank ", rank));
+  std::vector<Piece> pieces;
+  for (absl::string_view dimension : absl::StrSplit(sides[1], ',')) {
+    const std::vector<std::string> words = absl::StrSplit(dimension, ' ', absl::SkipWhitespace());
+    if (words.empty()) return error("an empty dimension");
+    Piece piece;
+    const auto name = std::find(names.begin(), names.end(), words[0]);
+    if (name == names.end()) return error(absl::StrCat("unknown variable '", words[0], "'"));
+    piece.variable = static_cast<int>(name - names.begin());
+    for (size_t w = 1; w < words.size(); w += 2) {
+      if (w + 1 >= words.size()) return error("a dimension ends with an operator");
+      int64_t value = 0;
+      if (words[w + 1][0] == '$') {
+        uint32_t position = 0;
+        if (!absl::SimpleAtoi(words[w + 1].substr(1), &position) || position >= numbers.size()) {
+          return error(absl::StrCat("'", words[w + 1], "' names no number"));
+        }
+        value = numbers[position];
+      } else if (!absl::SimpleAtoi(words[w + 1], &value)) {
+        return error(absl::StrCat("'", words[w + 1], "' is not a number"));
+      }
+      if (value < 1 || value > ir::kMaxElements / piece.divisor) return error("a divisor is out of range");
+      if (words[w] == "/" && piece.modulus == 0) {
+        piece.divisor *= value;
+      } else if (words[w] == "%" && piece.modulus == 0) {
+        piece.modulus = value;
+      } else {
+        return error("a dimension is a variable, then '/ number', then '% number'");
+      }
+    }
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+}  // namespace
+
+absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_view map, absl::Span<const int64_t> numbers) {
+  if (program.BlockOf(block).outputs.size() != 1) return Illegal(program, block, "transform_layout: the block writes several buffers");
+  const ir::BufferId buffer = program.BlockOf(block).outputs[0];
+  const ir::Buffer old = program.buffers[buffer];
+  if (old.input || old.output) return Illegal(program, block, absl::StrCat("transform_layout: ", old.name, " is an input or output"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, ParseMap(map, numbers, old.shape.size()));
+  if (pieces.size() > ir::kMaxRank) return Illegal(program, block, "transform_layout: too many dimensions");
+  // The pieces of each variable, lowest first, must join without gap or overlap up to the whole variable.
+  for (size_t v = 0; v < old.shape.size(); ++v) {
+    std::vector<Piece> own;
+    for (const Piece& piece : pieces) {
+      if (piece.variable == static_cast<int>(v)) own.push_back(piece);
+    }
+    std::sort(own.begin(), own.end(), [](const Piece& a, const Piece& b) {
+      return std::pair(a.divisor, a.modulus != 1) < std::pair(b.divisor, b.modulus != 1);
+    });
+    int64_t covered = 1;
+    for (const Piece& piece : own) {
+      if (piece.divisor != covered) return Illegal(program, block, "transform_layout: the map does not send every element to a place of its own");
+      covered = piece.modulus == 0 ? ir::kMaxDomain : covered * piece.modulus;
+    }
+    if (covered < old.shape[v]) return Illegal(program, block, "transform_layout: the map does not send every element to a place of its own");
+  }
+  ir::Shape shape;
+  for (const Piece& piece : pieces) {
+    const int64_t high = (old.shape[piece.variable] - 1) / piece.divisor;
+    shape.push_back(piece.modulus == 0 ? high + 1 : std::min(high + 1, piece.modulus));
+  }
+  const auto stored = [&](const ir::IndexList& indices) {
+    ir::IndexList result;
+    for (const Piece& piece : pieces) {
+      Index index = program.atoms.FloorDiv(indices[piece.variable], piece.divisor);
+      if (piece.modulus > 0) index = program.atoms.Mod(index, piece.modulus);
+      result.push_back(std::move(index));
+    }
+    return result;
+  };
+  for (ir::Block& user : program.blocks) {
+    if (std::find(user.outputs.begin(), user.outputs.end(), buffer) != user.outputs.end()) user.indices = stored(user.indices);
+    for (ir::ExprId& value : user.values) {
+      value = program.pool.Rewrite(
+          value,
+          [&](const ir::Expr& load) {
+            if (load.buffer != buffer) return ir::kNoExpr;
+            const ir::IndexList indices = program.pool.IndicesOf(load);
+            return program.pool.Load(buffer, load.dtype, stored(indices));
+          },
+          [](const Index& index) { return index; });
+    }
+  }
+  program.buffers[buffer].shape = std::move(shape);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTransformLayout(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  HONE_ASSIGN_OR_RETURN(const std::string map, call.Text(1));
+  std::vector<int64_t> numbers;
+  for (int i = 2; i < call.operands(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const ir::Extent number, call.Int(i));
+    numbers.push_back(number.value);
+  }
+  return TransformLayout(call.program(), block, map, numbers);
+}
+
+}  // namespace hone::schedule

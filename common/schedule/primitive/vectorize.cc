@@ -1,0 +1,36 @@
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/loops.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::NodeId;
+
+absl::Status Vectorize(ir::Program& program, NodeId loop) {
+  constexpr int64_t kMaxLanes = 64;
+  const ir::Node& node = program.node(loop);
+  if (node.loop != ir::LoopKind::kSerial) return Illegal(program, loop, "vectorize: the loop is not serial");
+  if (node.extent.value > kMaxLanes) {
+    return Illegal(program, loop, absl::StrCat("vectorize: ", node.extent.value, " lanes; at most ", kMaxLanes));
+  }
+  for (NodeId child : node.children) {
+    if (!program.IsBlock(child)) return Illegal(program, loop, "vectorize: the loop contains other loops");
+  }
+  for (NodeId child : node.children) {
+    if (program.IsReductionLoop(loop, program.BlockOf(child))) {
+      return Illegal(program, loop, absl::StrCat("vectorize: block ", program.BlockOf(child).name, " reduces over the loop"));
+    }
+  }
+  program.node(loop).loop = ir::LoopKind::kVectorized;
+  return absl::OkStatus();
+}
+
+absl::Status ApplyVectorize(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
+  return Vectorize(call.program(), loop);
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,192 @@
+#include "common/schedule/replay.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+
+namespace hone::schedule {
+namespace {
+
+// The decisions of a finished candidate.
+class GivenDecider final : public Decider {
+ public:
+  explicit GivenDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
+  absl::Status Decide(const Site& site, absl::Span<int64_t> values) override {
+    std::copy_n(decisions_.begin() + site.begin, site.count, values.begin());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Span<const int64_t> decisions_;
+};
+
+std::vector<int64_t> Divisors(int64_t n) {
+  std::vector<int64_t> low, high;
+  for (int64_t d = 1; d * d <= n; ++d) {
+    if (n % d != 0) continue;
+    low.push_back(d);
+    if (d != n / d) high.push_back(n / d);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+}  // namespace
+
+bool Site::IsLegal(absl::Span<const int64_t> values) const {
+  if (static_cast<int>(values.size()) != count) return false;
+  if (kind == Kind::kChoice) {
+    for (size_t row = 0; row + count <= rows.size(); row += count) {
+      if (std::equal(values.begin(), values.end(), rows.begin() + row)) return true;
+    }
+    return false;
+  }
+  int64_t inner = 1;
+  for (int i = count - 1; i >= 0; --i) {
+    if (values[i] < 1 || values[i] > extent || (i > 0 && inner > extent / values[i])) return false;
+    if (i > 0) inner *= values[i];
+  }
+  if (max_inner > 0 && count > 1 && values[count - 1] > max_inner) return false;
+  if (kind == Kind::kPerfectTile) return extent % inner == 0 && values[0] == extent / inner;
+  return values[0] == ir::CeilDivInt(extent, inner);
+}
+
+void Site::Sample(Rng& rng, absl::Span<int64_t> values) const {
+  if (kind == Kind::kChoice) {
+    const size_t row = rng.Below(rows.size() / count);
+    std::copy_n(rows.begin() + row * count, count, values.begin());
+    return;
+  }
+  int64_t rest = extent;
+  int64_t inner = 1;
+  for (int i = count - 1; i > 0; --i) {
+    int64_t limit = kind == Kind::kPerfectTile ? rest : extent / inner;
+    if (i == count - 1 && max_inner > 0) limit = std::min(limit, max_inner);
+    if (kind == Kind::kPerfectTile) {
+      std::vector<int64_t> divisors = Divisors(rest);
+      while (divisors.back() > limit) divisors.pop_back();
+      values[i] = divisors[rng.Below(divisors.size())];
+      rest /= values[i];
+    } else {
+      // Log-uniform over the sizes, half of the time rounded to a size that leaves no remainder tile.
+      int bits = 0;
+      while ((int64_t{2} << bits) <= limit) ++bits;
+      const int64_t low = int64_t{1} << rng.Below(bits + 1);
+      const int64_t high = std::min(limit, 2 * low - 1);
+      values[i] = low + static_cast<int64_t>(rng.Below(high - low + 1));
+      if (rng.Below(2) == 0) {
+        const int64_t total = ir::CeilDivInt(extent, inner);
+        values[i] = std::min(limit, ir::CeilDivInt(total, ir::CeilDivInt(total, values[i])));
+      }
+      inner *= values[i];
+    }
+  }
+  values[0] = kind == Kind::kPerfectTile ? rest : ir::CeilDivInt(extent, inner);
+}
+
+absl::StatusOr<ir::NodeId> Call::Block(int operand) const {
+  if (operand >= operands() || instruction_->operands[operand].kind != Operand::Kind::kBlock) {
+    return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a block"));
+  }
+  const ir::NodeId node = blocks_[instruction_->operands[operand].reg];
+  if (!program_->IsBlock(node)) return absl::FailedPreconditionError(absl::StrCat("block b", instruction_->operands[operand].reg, " no longer exists"));
+  return node;
+}
+
+absl::StatusOr<ir::NodeId> Call::Loop(int operand) const {
+  if (operand >= operands() || instruction_->operands[operand].kind != Operand::Kind::kLoop) {
+    return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a loop"));
+  }
+  const ir::NodeId node = loops_[instruction_->operands[operand].reg];
+  if (!program_->IsLoop(node)) return absl::FailedPreconditionError(absl::StrCat("loop l", instruction_->operands[operand].reg, " no longer exists"));
+  return node;
+}
+
+absl::StatusOr<ir::Extent> Call::Int(int operand) const {
+  if (operand < operands()) {
+    const Operand& value = instruction_->operands[operand];
+    if (value.kind == Operand::Kind::kNumber) return ir::ExtentTable::Constant(value.number);
+    if (value.kind == Operand::Kind::kInt) return ints_[value.reg];
+  }
+  return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a number"));
+}
+
+absl::StatusOr<std::string> Call::Text(int operand) const {
+  if (operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kString) {
+    return instruction_->operands[operand].text;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a string"));
+}
+
+std::vector<int64_t> Call::Numbers(absl::string_view attribute, std::vector<int64_t> fallback) const {
+  for (const Attribute& a : instruction_->attributes) {
+    if (a.name == attribute) return a.numbers;
+  }
+  return fallback;
+}
+
+int64_t Call::Number(absl::string_view attribute, int64_t fallback) const {
+  const std::vector<int64_t> numbers = Numbers(attribute, {fallback});
+  return numbers.size() == 1 ? numbers[0] : fallback;
+}
+
+absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
+  if (nodes.size() != instruction_->results.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("gives ", nodes.size(), " results here, but ", instruction_->results.size(), " are named"));
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Operand& result = instruction_->results[i];
+    (result.kind == Operand::Kind::kBlock ? blocks_ : loops_)[result.reg] = nodes[i];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Call::ReturnDecision(Site site) {
+  site.begin = instruction_->decision_begin;
+  site.count = instruction_->decision_count;
+  absl::Span<int64_t> values = absl::MakeSpan(replayed_->decisions).subspan(site.begin, site.count);
+  HONE_RETURN_IF_ERROR(decider_->Decide(site, values));
+  if (!site.IsLegal(values)) {
+    return absl::InvalidArgumentError(absl::StrCat("decision [", absl::StrJoin(values, ", "), "] is not legal here (extent ",
+                                                   site.extent, ", max_inner ", site.max_inner, ")"));
+  }
+  for (int i = 0; i < site.count; ++i) {
+    ints_[instruction_->results[i].reg] = program_->extents.Factor(values[i], site.begin + i);
+  }
+  replayed_->sites.push_back(std::move(site));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload, const Trace& trace, Decider& decider) {
+  Replayed replayed{.program = ir::Program::FromWorkload(std::move(workload))};
+  replayed.decisions.resize(trace.decisions, 0);
+  Call call;
+  call.program_ = &replayed.program;
+  call.decider_ = &decider;
+  call.replayed_ = &replayed;
+  call.blocks_.assign(trace.blocks, ir::kNoNode);
+  call.loops_.assign(trace.loops, ir::kNoNode);
+  call.ints_.assign(trace.ints, ir::Extent{});
+  for (size_t i = 0; i < trace.instructions.size(); ++i) {
+    call.instruction_ = &trace.instructions[i];
+    const absl::Status status = call.instruction_->primitive->apply(call);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("instruction ", i + 1, " (", call.instruction_->primitive->name, "): ", status.message()));
+    }
+  }
+  return replayed;
+}
+
+absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
+                                   absl::Span<const int64_t> decisions) {
+  if (static_cast<int>(decisions.size()) != trace.decisions) {
+    return absl::InvalidArgumentError(absl::StrCat("the trace takes ", trace.decisions, " decisions, not ", decisions.size()));
+  }
+  GivenDecider decider(decisions);
+  HONE_ASSIGN_OR_RETURN(Replayed replayed, ReplayWith(std::move(workload), trace, decider));
+  return std::move(replayed.program);
+}
+
+}  // namespace hone::schedule

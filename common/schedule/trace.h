@@ -1,0 +1,99 @@
+#ifndef HONE_COMMON_SCHEDULE_TRACE_H_
+#define HONE_COMMON_SCHEDULE_TRACE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/digest.h"
+#include "common/ir/workload.h"
+#include "common/schedule/primitive.h"
+
+namespace hone::schedule {
+
+// An operand of an instruction: a register (block, loop or number), a literal number, or a string.
+struct Operand {
+  enum class Kind : uint8_t { kBlock, kLoop, kInt, kNumber, kString };
+  Kind kind = Kind::kNumber;
+  int32_t reg = -1;
+  int64_t number = 0;
+  std::string text;
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+struct Attribute {
+  std::string name;
+  std::vector<int64_t> numbers;
+  friend bool operator==(const Attribute&, const Attribute&) = default;
+};
+
+struct Instruction {
+  const Primitive* primitive = nullptr;
+  std::vector<Operand> operands;
+  std::vector<Attribute> attributes;
+  std::vector<Operand> results;      // registers
+  int decision_begin = -1;           // of a sampling: its place in the decision vector
+  int decision_count = 0;
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+// The persistent form of a schedule: instructions over registers. With its decisions open it is a design space; together
+// with a decision vector it is a schedule. Text form, one instruction a line:
+//
+//   b0 = block("C")
+//   l0, l1, l2 = loops(b0)
+//   x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64)            open
+//   x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64) = [16, 64]  decided
+//   l3, l4 = split(l0, x0, x1)
+//   parallel(l3)
+struct Trace {
+  std::vector<Instruction> instructions;
+  int blocks = 0, loops = 0, ints = 0;   // numbers of registers
+  int decisions = 0;                     // length of the decision vector
+
+  // `decided` empty: open. REQUIRES decided.size() is 0 or `decisions`.
+  std::string ToText(absl::Span<const int64_t> decided = {}) const;
+};
+
+struct ParsedTrace {
+  Trace trace;
+  std::vector<int64_t> decisions;        // empty when open
+};
+
+// Reads the instructions. `first_line`: the number of the text's first line, for messages. InvalidArgument: "line:column:
+// what", also when some decisions are given and others are open, or a register is used before it is set.
+absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
+
+// A trace file or design-space text: the workload, a line "trace 1", the instructions.
+struct TraceFile {
+  ir::Workload workload;
+  ParsedTrace parsed;
+};
+absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text);
+std::string TraceFileText(const ir::Workload& workload, const Trace& trace, absl::Span<const int64_t> decided = {});
+
+// Builds a trace in C++ (the rules of server/space do). Names follow the registry; errors are bugs and are caught by CHECKs.
+class TraceBuilder {
+ public:
+  // An instruction with any operands; results come back as registers of the primitive's kinds.
+  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
+                           std::vector<Attribute> attributes = {}, int results = -1);
+  Trace Build() && { return std::move(trace_); }
+
+ private:
+  Trace trace_;
+};
+
+inline Operand Number(int64_t number) { return {.kind = Operand::Kind::kNumber, .number = number}; }
+inline Operand Text(std::string text) { return {.kind = Operand::Kind::kString, .text = std::move(text)}; }
+
+// How many decisions a sampling instruction draws; 0 for others. InvalidArgument: its attributes are wrong.
+absl::StatusOr<int> DecisionCount(const Instruction& instruction);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMMON_SCHEDULE_TRACE_H_
