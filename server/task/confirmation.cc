@@ -1,0 +1,149 @@
+#include "server/task/confirmation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+
+namespace hone::task {
+namespace {
+
+constexpr int kReplicates = 400;
+constexpr uint64_t kShuffle = 1;
+constexpr uint64_t kBootstrap = 2;
+
+double Median(std::vector<double> values) {
+  const size_t half = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + half, values.end());
+  const double upper = values[half];
+  if (values.size() % 2 == 1) return upper;
+  return (upper + *std::max_element(values.begin(), values.begin() + half)) / 2;
+}
+
+// The latency of one process with its samples drawn again.
+double Resample(const record::MeasureResult& result, Rng& rng) {
+  if (result.samples_ns.empty()) return result.latency_ns;
+  std::vector<double> drawn;
+  for (size_t i = 0; i < result.samples_ns.size(); ++i) {
+    drawn.push_back(result.samples_ns[rng.Below(result.samples_ns.size())]);
+  }
+  return Median(std::move(drawn));
+}
+
+}  // namespace
+
+Confirmation::Confirmation(int finalists, int incumbent, uint64_t seed, ConfirmationOptions options)
+    : seed_(seed), options_(options), incumbent_(incumbent), entries_(finalists) {}
+
+std::vector<int> Confirmation::Left() const {
+  std::vector<int> left;
+  for (int i = 0; i < static_cast<int>(entries_.size()); ++i) {
+    if (!entries_[i].out) left.push_back(i);
+  }
+  return left;
+}
+
+std::vector<int> Confirmation::NextRound() {
+  if (round_ > 0) {
+    const std::vector<int> ranking = Ranking();
+    for (size_t i = 1; i < ranking.size() && round_ >= 2; ++i) {
+      const Interval ratio = Compare(ranking[i], ranking[0]);
+      if (ratio.median > options_.drop_above && ratio.low > 0) entries_[ranking[i]].out = true;
+    }
+    if (Decided()) return {};
+  }
+  std::vector<int> order = Left();
+  Rng rng(seed_, kShuffle, round_);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Below(i)]);
+  ++round_;
+  pending_ = static_cast<int>(order.size());
+  return order;
+}
+
+void Confirmation::Report(int finalist, const record::MeasureResult& result) {
+  --pending_;
+  Entry& entry = entries_[finalist];
+  if (result.outcome == record::Outcome::kOk && result.latency_ns > 0) {
+    entry.rounds.push_back(result);
+  } else {
+    entry.out = true;
+  }
+}
+
+Confirmation::Interval Confirmation::Compare(int a, int b) const {
+  // Whoever is left has run every round, so that the k-th results of two are of the same round.
+  const auto& left = entries_[a].rounds;
+  const auto& right = entries_[b].rounds;
+  const size_t rounds = std::min(left.size(), right.size());
+  std::vector<double> ratios;
+  for (size_t r = 0; r < rounds; ++r) {
+    ratios.push_back(std::log(left[r].latency_ns / right[r].latency_ns));
+  }
+  Interval interval{.median = Median(ratios)};
+  Rng rng(seed_, kBootstrap, a, b);
+  std::vector<double> medians;
+  for (int replicate = 0; replicate < kReplicates; ++replicate) {
+    for (size_t i = 0; i < rounds; ++i) {
+      const size_t r = rng.Below(rounds);
+      ratios[i] = std::log(Resample(left[r], rng) / Resample(right[r], rng));
+    }
+    medians.push_back(Median(ratios));
+  }
+  std::sort(medians.begin(), medians.end());
+  interval.low = medians[kReplicates / 40];
+  interval.high = medians[kReplicates - 1 - kReplicates / 40];
+  return interval;
+}
+
+std::vector<int> Confirmation::Ranking() const {
+  std::vector<int> left = Left();
+  if (left.empty() || round_ == 0) return left;
+  const int pivot = left[0];
+  std::vector<std::pair<double, int>> order;
+  for (int finalist : left) order.push_back({Compare(finalist, pivot).median, finalist});
+  std::sort(order.begin(), order.end());
+  std::vector<int> ranking;
+  for (const auto& [ratio, finalist] : order) ranking.push_back(finalist);
+  auto incumbent = std::find(ranking.begin(), ranking.end(), incumbent_);
+  if (incumbent != ranking.end() && incumbent != ranking.begin() &&
+      Compare(ranking[0], incumbent_).high >= 0) {
+    std::rotate(ranking.begin(), incumbent, incumbent + 1);
+  }
+  return ranking;
+}
+
+bool Confirmation::Decided() const {
+  const std::vector<int> ranking = Ranking();
+  if (ranking.empty() || round_ >= options_.max_rounds) return true;
+  if (round_ < options_.min_rounds) return false;
+  return ranking.size() == 1 || Compare(ranking[1], ranking[0]).low > 0;
+}
+
+record::MeasureResult Confirmation::Combined(int finalist) const {
+  const auto& rounds = entries_[finalist].rounds;
+  record::MeasureResult combined = rounds.back();
+  combined.samples_ns.clear();
+  std::vector<double> latencies;
+  std::vector<double> drifts;
+  for (const record::MeasureResult& round : rounds) {
+    combined.samples_ns.insert(combined.samples_ns.end(), round.samples_ns.begin(),
+                               round.samples_ns.end());
+    latencies.push_back(round.latency_ns);
+    drifts.push_back(round.reference_drift);
+    combined.max_error = std::max(combined.max_error, round.max_error);
+  }
+  combined.latency_ns = Median(latencies);
+  combined.reference_drift = Median(drifts);
+  if (combined.samples_ns.size() >= 4) {
+    std::vector<double> sorted = combined.samples_ns;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t n = sorted.size();
+    combined.dispersion = (sorted[3 * n / 4] - sorted[n / 4]) / Median(sorted);
+  }
+  combined.detail = absl::StrCat("median of ", rounds.size(), " processes");
+  return combined;
+}
+
+}  // namespace hone::task

@@ -1,0 +1,70 @@
+#include "server/task/executor.h"
+
+#include <utility>
+
+namespace hone::task {
+
+ThreadPool::ThreadPool(int threads) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::Schedule(absl::AnyInvocable<void() &&> work) {
+  absl::MutexLock lock(&mutex_);
+  queue_.push_back(std::move(work));
+}
+
+void ThreadPool::Work() {
+  while (true) {
+    absl::AnyInvocable<void() &&> work;
+    {
+      absl::MutexLock lock(&mutex_);
+      auto ready = [this]()
+                       ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ending_ || !queue_.empty(); };
+      mutex_.Await(absl::Condition(&ready));
+      if (queue_.empty()) return;
+      work = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    std::move(work)();
+  }
+}
+
+void Strand::Post(absl::AnyInvocable<void() &&> message) {
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->queue.push_back(std::move(message));
+    if (state_->running) return;
+    state_->running = true;
+  }
+  executor_->Schedule([executor = executor_, state = state_] { RunOne(executor, state); });
+}
+
+// One message at a time, so that the strands of many jobs share the threads fairly.
+void Strand::RunOne(Executor* executor, const std::shared_ptr<State>& state) {
+  absl::AnyInvocable<void() &&> message;
+  {
+    absl::MutexLock lock(&state->mutex);
+    message = std::move(state->queue.front());
+    state->queue.pop_front();
+  }
+  std::move(message)();
+  message = nullptr;
+  {
+    absl::MutexLock lock(&state->mutex);
+    if (state->queue.empty()) {
+      state->running = false;
+      return;
+    }
+  }
+  executor->Schedule([executor, state] { RunOne(executor, state); });
+}
+
+}  // namespace hone::task

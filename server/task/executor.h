@@ -1,0 +1,60 @@
+#ifndef HONE_SERVER_TASK_EXECUTOR_H_
+#define HONE_SERVER_TASK_EXECUTOR_H_
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+
+namespace hone::task {
+
+// Runs functions some time later, in any thread. Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void Schedule(absl::AnyInvocable<void() &&> work) = 0;
+};
+
+// A fixed number of threads. Destroying it runs what is queued, and then ends.
+class ThreadPool final : public Executor {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool() override;
+  void Schedule(absl::AnyInvocable<void() &&> work) override;
+
+ private:
+  void Work();
+
+  absl::Mutex mutex_;
+  std::deque<absl::AnyInvocable<void() &&>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+// Runs its messages one at a time and in order on an executor: the state of an actor needs no lock.
+// Thread-safe. Messages keep what they use alive themselves; the strand may be destroyed with
+// messages under way.
+class Strand {
+ public:
+  explicit Strand(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}
+  void Post(absl::AnyInvocable<void() &&> message);
+
+ private:
+  struct State {
+    absl::Mutex mutex;
+    std::deque<absl::AnyInvocable<void() &&>> queue ABSL_GUARDED_BY(mutex);
+    bool running ABSL_GUARDED_BY(mutex) = false;
+  };
+  static void RunOne(Executor* executor, const std::shared_ptr<State>& state);
+
+  Executor* const executor_;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_EXECUTOR_H_

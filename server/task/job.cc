@@ -1,0 +1,304 @@
+// Start, restart and end of a job; the search phase is in job_search.cc, the confirmation in
+// job_confirm.cc.
+
+#include "server/task/job.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/task/job_codec.h"
+#include "server/task/job_messages.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+
+Job::Job(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
+    : services_(services),
+      options_(options),
+      id_(snapshot.id),
+      spec_(snapshot.spec),
+      strand_(services.executor),
+      state_(std::move(snapshot)),
+      resumed_(services.clock->Now()),
+      earlier_wall_(state_.wall) {
+  shown_ = std::make_shared<const JobSnapshot>(state_);
+}
+
+void Job::Start() { Post(&Job::Initialize); }
+
+void Job::Cancel(bool confirm) {
+  PostCall([confirm](Job& job) { job.OnCancel(confirm); });
+}
+
+void Job::Tick() {
+  if (tick_posted_.exchange(true)) return;  // the strand is busy: one tick is enough
+  Post(&Job::OnTick);
+}
+
+std::shared_ptr<const JobSnapshot> Job::snapshot() const {
+  absl::MutexLock lock(&mutex_);
+  return shown_;
+}
+
+void Job::Post(void (Job::*method)()) {
+  PostCall([method](Job& job) { (job.*method)(); });
+}
+
+absl::Duration Job::Wall() const { return earlier_wall_ + (Now() - resumed_); }
+
+void Job::ShowState() {
+  ++state_.version;
+  auto shown = std::make_shared<const JobSnapshot>(state_);
+  absl::MutexLock lock(&mutex_);
+  shown_ = std::move(shown);
+}
+
+void Job::Save() {
+  saved_ = Now();
+  store::JobRow row{.id = id_,
+                    .request_id = spec_.request_id,
+                    .request = EncodeSpec(spec_),
+                    .state = std::string(JobStateName(state_.state)),
+                    .error = state_.error,
+                    .summary = EncodeSnapshot(state_),
+                    .created_unix_ms = state_.created_unix_ms,
+                    .updated_unix_ms = absl::ToUnixMillis(Now())};
+  const bool last = HasEnded(state_.state);
+  services_.store->PutJob(std::move(row), [self = shared_from_this(), last](absl::Status status) {
+    if (!status.ok()) {
+      spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
+    }
+    if (last) self->over_ = true;
+  });
+}
+
+void Job::Initialize() {
+  state_.state = JobState::kRunning;
+  SetPhase("making the design spaces");
+  ShowState();
+  Save();
+  if (absl::Status status = OpenTask(); !status.ok()) return End(JobState::kFailed, status);
+  if (absl::Status status = RestoreSearch(); !status.ok()) return End(JobState::kFailed, status);
+  // The default schedule first: what tuning is compared with.
+  trials_.emplace(0, Trial{.candidate = spaces_->default_schedule()});
+  for (const auto& [trial, entry] : trials_) {
+    if (!entry.told) SubmitTrial(trial);
+  }
+  first_model_pending_ = search_->TrainingIsDue();
+  MaybeTrain();
+  Pump();
+}
+
+absl::Status Job::OpenTask() {
+  HONE_ASSIGN_OR_RETURN(workload_, services_.environment->Describe(spec_.workload));
+  HONE_ASSIGN_OR_RETURN(spaces_, services_.environment->Open(spec_.workload, spec_.target));
+  state_.workload_digest = workload_.digest;
+  auto keep = [this](const std::string& digest, const std::string& text) {
+    services_.store->PutText(digest, text, [self = shared_from_this()](absl::Status status) {
+      if (status.ok()) return;
+      self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
+    });
+  };
+  keep(workload_.digest, workload_.text);
+  for (const SpaceInfo& space : spaces_->spaces()) {
+    space_texts_[space.digest] = space.text;
+    keep(space.digest, space.text);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Job::RestoreSearch() {
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::JobEvent> events, services_.store->Events(id_));
+  TaskSearchOptions options{.strategy = spec_.strategy,
+                            .cost_model = spec_.cost_model,
+                            .seed = spec_.seed,
+                            .prior_record = -1};
+  for (const store::JobEvent& event : events) {
+    if (event.kind != kProposeKind) continue;
+    HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
+    if (options.prior_record < 0) options.prior_record = propose.prior_record;
+    for (const Proposal& proposal : propose.proposals) {
+      if (proposal.trial < 0) continue;
+      trials_[proposal.trial] = {.candidate = proposal.candidate};
+      options.first_trial = std::max(options.first_trial, proposal.trial + 1);
+    }
+  }
+
+  // Everything that the store knows of this task: earlier jobs' results, and those of this job.
+  std::vector<search::Measured> prior;
+  std::map<int64_t, record::Record> own;
+  std::set<Digest> seen;
+  int64_t last_record = 0;
+  store::RecordQuery query{
+      .workload_digest = workload_.digest, .target = spec_.target_key, .page_size = 1000};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, services_.store->Query(query));
+    for (const record::Record& record : page) {
+      query.after_id = record.id;
+      if (record.policy.name != "screen" || record.tolerance != spec_.tolerance) continue;
+      if (record.job_id == id_) {
+        own.emplace(record.trial, record);
+        continue;
+      }
+      if (options.prior_record >= 0 && record.id > options.prior_record) continue;
+      if (record.quarantined || !spaces_->IsSearched(record.candidate)) continue;
+      last_record = std::max(last_record, record.id);
+      if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
+      prior.push_back({record.candidate, record.result.outcome, record.result.latency_ns});
+    }
+    if (static_cast<int>(page.size()) < query.page_size) break;
+  }
+  if (options.prior_record < 0) options.prior_record = last_record;
+  for (const search::Measured& measured : prior) {
+    if (measured.outcome != record::Outcome::kOk) continue;
+    const double best = best_latency_->load();
+    if (best == 0 || measured.latency_ns < best) best_latency_->store(measured.latency_ns);
+  }
+
+  const TaskSearchOptions fresh{options.strategy, options.cost_model, options.seed,
+                                options.prior_record};
+  HONE_ASSIGN_OR_RETURN(search_,
+                        TaskSearch::Create(services_.environment, spaces_.get(), fresh, prior));
+  trials_[0] = {.candidate = spaces_->default_schedule()};
+  if (absl::Status replayed = search_->Replay(events, spaces_->default_schedule());
+      absl::IsAborted(replayed)) {
+    // A newer program searches differently: it goes on from what was measured.
+    spdlog::warn("job {}: its search is begun anew with what was measured: {}", id_,
+                 replayed.ToString());
+    for (const auto& [trial, record] : own) {
+      prior.push_back({record.candidate, record.result.outcome, record.result.latency_ns});
+    }
+    options.first_event = static_cast<int64_t>(events.size());
+    HONE_ASSIGN_OR_RETURN(search_, TaskSearch::Create(services_.environment, spaces_.get(), options,
+                                                      std::move(prior)));
+    for (auto& [trial, entry] : trials_) entry.told = own.contains(trial);
+  } else {
+    HONE_RETURN_IF_ERROR(replayed);
+    for (const store::JobEvent& event : events) {
+      if (event.kind != kTellKind) continue;
+      HONE_ASSIGN_OR_RETURN(const TellEvent tell, DecodeTell(event));
+      trials_[tell.trial].told = true;
+    }
+  }
+
+  // Counts are made again from the records; one that was committed but not told yet is told now.
+  state_.trials = 0;
+  state_.outcomes.clear();
+  state_.best.reset();
+  state_.default_schedule.reset();
+  for (const auto& [trial, record] : own) {
+    auto entry = trials_.find(trial);
+    if (entry == trials_.end()) continue;
+    if (entry->second.told) {
+      CountRecord(record, "");
+    } else {
+      TellRecord(record, "");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string Job::SpaceText(const std::string& digest) const {
+  auto found = space_texts_.find(digest);
+  return found == space_texts_.end() ? "" : found->second;
+}
+
+Best Job::MakeBest(const record::Record& record) const {
+  Best best{.record = record, .workload = workload_.text, .peak_gflops = peak_gflops_};
+  best.record.result.samples_ns.clear();  // clients that want them list the records
+  if (record.result.latency_ns > 0) best.gflops = workload_.flops / record.result.latency_ns;
+  std::string space = SpaceText(record.candidate.space_digest);
+  if (space.empty()) {
+    absl::StatusOr<std::string> stored = services_.store->GetText(record.candidate.space_digest);
+    if (stored.ok()) space = *std::move(stored);
+  }
+  absl::StatusOr<std::string> trace =
+      services_.environment->TraceText(workload_.text, space, record.candidate.decisions);
+  if (trace.ok()) best.trace = *std::move(trace);
+  return best;
+}
+
+fleet::WorkItem Job::MakeItem(const record::Candidate& candidate, const std::string& space) const {
+  return {.job_id = id_,
+          .workload = workload_.text,
+          .workload_digest = workload_.digest,
+          .space = space,
+          .space_digest = candidate.space_digest,
+          .decisions = candidate.decisions,
+          .target = spec_.target,
+          .target_key = spec_.target_key,
+          .tolerance = spec_.tolerance,
+          .best_latency_ns = best_latency_};
+}
+
+record::Record Job::MakeRecord(const record::Candidate& candidate, int64_t trial) const {
+  return {.workload_digest = workload_.digest,
+          .op = workload_.op,
+          .target = spec_.target_key,
+          .tolerance = spec_.tolerance,
+          .candidate = candidate,
+          .job_id = id_,
+          .trial = trial,
+          .is_default = trial == 0};
+}
+
+void Job::OnCancel(bool confirm) {
+  if (HasEnded(state_.state)) return;
+  cancelled_ = true;
+  if (!confirm) {
+    services_.fleet->CancelJob(id_);
+    return End(JobState::kCancelled);
+  }
+  if (state_.state != JobState::kRunning || stopping_) return;
+  stopping_ = true;
+  drain_deadline_ = Now() + options_.drain_limit;
+  services_.fleet->CancelWaiting(id_);
+  Pump();
+}
+
+void Job::OnTick() {
+  tick_posted_ = false;
+  if (HasEnded(state_.state)) return;
+  state_.wall = Wall();
+  if (state_.state == JobState::kRunning && !stopping_ && spec_.max_time > absl::ZeroDuration() &&
+      state_.wall >= spec_.max_time) {
+    stopping_ = true;
+    drain_deadline_ = Now() + options_.drain_limit;
+    services_.fleet->CancelWaiting(id_);
+  }
+  if (stopping_ && Now() >= drain_deadline_) {
+    drain_deadline_ = absl::InfiniteFuture();
+    services_.fleet->CancelJob(id_);
+  }
+  if (state_.state == JobState::kConfirming) {
+    if (!ranking_.empty()) Publish();
+  } else {
+    Pump();
+  }
+  if (!HasEnded(state_.state) && Now() >= saved_ + options_.save_interval) Save();
+  ShowState();
+}
+
+void Job::End(JobState state, absl::Status why) {
+  if (HasEnded(state_.state)) return;
+  state_.state = state;
+  state_.wall = Wall();
+  state_.queued = 0;
+  state_.phase.clear();
+  if (!why.ok()) {
+    state_.error = std::string(why.message());
+    spdlog::warn("job {}: failed: {}", id_, why.ToString());
+    services_.fleet->CancelJob(id_);
+  }
+  spdlog::info("job {}: {} after {} trials", id_, std::string(JobStateName(state)), state_.trials);
+  Save();
+  ShowState();
+  search_.reset();
+  screened_.clear();
+  confirmation_.reset();
+}
+
+}  // namespace hone::task

@@ -1,0 +1,195 @@
+#ifndef HONE_SERVER_TASK_JOB_H_
+#define HONE_SERVER_TASK_JOB_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/store/store.h"
+#include "server/task/confirmation.h"
+#include "server/task/executor.h"
+#include "server/task/job_types.h"
+#include "server/task/task_environment.h"
+#include "server/task/task_search.h"
+
+namespace hone::task {
+
+// What jobs work with. All outlive them.
+struct JobServices {
+  const Clock* clock = nullptr;
+  store::Store* store = nullptr;
+  fleet::Fleet* fleet = nullptr;
+  fleet::ArtifactCache* artifacts = nullptr;
+  const TaskEnvironment* environment = nullptr;
+  Executor* executor = nullptr;
+};
+
+struct JobOptions {
+  // Candidates per Propose: an eighth of the trial limit within these bounds.
+  int min_batch = 4;
+  int max_batch = 32;
+  // More are proposed when fewer than this many times the batch are out, so that builders and the
+  // runner never wait.
+  double low_water = 1.0;
+  ConfirmationOptions confirmation;
+  // After the time limit or a cancel, what is being built or run may finish for so long.
+  absl::Duration drain_limit = absl::Seconds(30);
+  // How long the winner's artifact may take to arrive.
+  absl::Duration artifact_limit = absl::Seconds(30);
+  // How often a running job's summary is stored.
+  absl::Duration save_interval = absl::Seconds(2);
+  // Proposing and training hold the host's timing lock shared (common/base/host_lock.h), so that
+  // they disturb no timing on this machine.
+  bool respect_timing_lock = true;
+};
+
+// One job: an actor that tunes one workload on one target. It proposes candidates, keeps the fleet
+// busy with them, commits each result before it is acknowledged, tells the search, trains the model
+// in the background, and at the end confirms the finalists and publishes the best. Its state
+// belongs to its strand; every public method may be called from any thread, returns at once, and
+// takes effect by a message.
+//
+// A job survives the server: everything it needs to go on is in the store, and a Job made from a
+// stored one replays its events first.
+class Job : public std::enable_shared_from_this<Job> {
+ public:
+  // `snapshot`: of a new job only id, spec and created_unix_ms; of a stored one its last summary.
+  Job(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
+
+  // Begins, or goes on after a restart.
+  void Start();
+  // Stops proposing. With confirm, what is under way finishes and the finalists are confirmed; else
+  // everything stops now.
+  void Cancel(bool confirm);
+  // Time has passed. Called a few times a second.
+  void Tick();
+  // Ignores all further messages and leaves the stored state as it is, for the next server to go
+  // on.
+  void Suspend() { suspended_ = true; }
+
+  std::shared_ptr<const JobSnapshot> snapshot() const;
+  // Ended, and its last state is in the store (or could not be stored).
+  bool IsOver() const { return over_; }
+
+ private:
+  struct Trial {
+    record::Candidate candidate;
+    bool told = false;
+  };
+  // A measured candidate that may become a finalist.
+  struct Screened {
+    record::Record record;
+    std::string worker_id;  // that has the artifact; "" unknown
+  };
+  struct Finalist {
+    record::Candidate candidate;
+    std::string space;
+    int64_t trial = 0;
+    bool is_default = false;
+    std::string artifact_digest;  // "": it is built again
+    std::string worker_id;
+    bool rebuilt = false;
+    record::Record last;  // of the last round
+  };
+
+  void Post(void (Job::*method)());
+  template <typename Function>
+  void PostCall(Function function);
+
+  // Messages and their parts; all run on the strand.
+  void Initialize();
+  absl::Status OpenTask();
+  absl::Status RestoreSearch();
+  void Pump();
+  void ProposeBatch();
+  void MaybeTrain();
+  void SubmitTrial(int64_t trial);
+  void OnTrialRecord(const record::Record& record, const std::string& worker_id);
+  void TellRecord(const record::Record& record, const std::string& worker_id);
+  void OnTrialError(int64_t trial, const absl::Status& status);
+  void CountRecord(const record::Record& record, const std::string& worker_id);
+  void OnTick();
+  void OnCancel(bool confirm);
+  void StartConfirming();
+  void AddIncumbent();
+  void NextRound();
+  void SubmitFinalist(int index);
+  void OnRound(int index, const record::Record& record, const std::string& worker_id);
+  void OnRoundError(int index, const absl::Status& status);
+  void Publish();
+  void PublishFinalist(int index);
+  void OnPublished(const absl::StatusOr<record::Record>& record);
+  void End(JobState state, absl::Status why = absl::OkStatus());
+
+  // The common part of what is submitted, and of its record.
+  fleet::WorkItem MakeItem(const record::Candidate& candidate, const std::string& space) const;
+  record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
+  // Commits the record of a result and acknowledges it; then `then` runs on the strand.
+  template <typename Then>
+  void Commit(record::Record record, fleet::WorkResult result, fleet::Acknowledge acknowledge,
+              Then then);
+  Best MakeBest(const record::Record& record) const;
+  std::string SpaceText(const std::string& digest) const;
+  void SetPhase(const std::string& phase) { state_.phase = phase; }
+  void Save();
+  // Makes the state visible to readers.
+  void ShowState();
+  absl::Duration Wall() const;
+  absl::Time Now() const { return services_.clock->Now(); }
+
+  const JobServices services_;
+  const JobOptions options_;
+  const std::string id_;
+  const JobSpec spec_;
+  Strand strand_;
+  std::atomic<bool> suspended_{false};
+  std::atomic<bool> over_{false};
+  std::atomic<bool> tick_posted_{false};
+
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
+
+  // What follows belongs to the strand.
+  JobSnapshot state_;
+  absl::Time resumed_;           // when this server began to work on it
+  absl::Duration earlier_wall_;  // under earlier servers
+  absl::Time saved_ = absl::InfinitePast();
+  WorkloadInfo workload_;
+  std::shared_ptr<TaskSpaces> spaces_;
+  std::map<std::string, std::string> space_texts_;
+  std::unique_ptr<TaskSearch> search_;
+  std::map<int64_t, Trial> trials_;   // 0 is the default schedule
+  int outstanding_ = 0;               // trials at the fleet
+  int fruitless_ = 0;                 // proposals in a row that were all dropped
+  bool first_model_pending_ = false;  // earlier records are being learnt
+  bool exhausted_ = false;
+  bool stopping_ = false;
+  bool cancelled_ = false;
+  absl::Time drain_deadline_ = absl::InfiniteFuture();
+  double peak_gflops_ = 0;
+  std::vector<Screened> screened_;  // ok results
+  std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
+
+  std::vector<Finalist> finalists_;
+  std::optional<Confirmation> confirmation_;
+  int incumbent_ = -1;
+  std::optional<record::Record> incumbent_record_;  // as published
+  std::vector<int> ranking_;                        // who may be published, best first
+  absl::Time artifact_deadline_ = absl::InfiniteFuture();
+  bool publishing_ = false;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_JOB_H_

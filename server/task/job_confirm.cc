@@ -1,0 +1,239 @@
+// The confirmation phase of a job: rounds of the finalists, the decision, and the publication of
+// the best.
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/task/job.h"
+#include "server/task/job_messages.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+constexpr char kConfirmPolicy[] = "confirm";
+
+// Why nothing can be confirmed, from what happened instead.
+absl::Status NothingRan(const JobSnapshot& state) {
+  if (state.trials == 0) {
+    return absl::FailedPreconditionError(
+        "nothing was measured before the job had to stop: no worker of its target was free in "
+        "time");
+  }
+  std::string outcomes;
+  for (const auto& [outcome, count] : state.outcomes) {
+    absl::StrAppend(&outcomes, outcomes.empty() ? "" : ", ", record::OutcomeName(outcome), " ",
+                    count);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("no candidate ran to its end: ", outcomes,
+                   "; the records of the job say why each of them failed"));
+}
+
+}  // namespace
+
+void Job::StartConfirming() {
+  if (screened_.empty()) {
+    if (cancelled_) return End(JobState::kCancelled);
+    return End(JobState::kFailed, NothingRan(state_));
+  }
+  state_.state = JobState::kConfirming;
+  SetPhase("confirming the finalists");
+  Save();
+  ShowState();
+
+  std::sort(screened_.begin(), screened_.end(), [](const Screened& a, const Screened& b) {
+    return a.record.result.latency_ns < b.record.result.latency_ns;
+  });
+  const ConfirmationOptions& options = options_.confirmation;
+  const double limit = screened_[0].record.result.latency_ns * options.within;
+  std::set<std::string> programs;  // equal programs are one finalist
+  for (const Screened& screened : screened_) {
+    const record::Record& record = screened.record;
+    if (static_cast<int>(finalists_.size()) >= options.finalists) break;
+    if (record.result.latency_ns > limit) break;
+    const std::string& program = record.result.facts.program_digest;
+    if (!program.empty() && !programs.insert(program).second) continue;
+    finalists_.push_back({.candidate = record.candidate,
+                          .space = SpaceText(record.candidate.space_digest),
+                          .trial = record.trial,
+                          .artifact_digest = record.result.artifact_digest,
+                          .worker_id = screened.worker_id});
+  }
+  AddIncumbent();
+  for (const Finalist& finalist : finalists_) {
+    if (!finalist.artifact_digest.empty() && !finalist.worker_id.empty()) {
+      services_.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
+    }
+  }
+  confirmation_.emplace(static_cast<int>(finalists_.size()), incumbent_, spec_.seed, options);
+  NextRound();
+}
+
+void Job::AddIncumbent() {
+  absl::StatusOr<store::BestRow> row =
+      services_.store->LookupBest({.workload_digest = workload_.digest,
+                                   .target = spec_.target_key,
+                                   .tolerance = spec_.tolerance});
+  if (!row.ok()) {
+    if (!absl::IsNotFound(row.status())) {
+      spdlog::warn("job {}: the published best cannot be read: {}", id_, row.status().ToString());
+    }
+    return;
+  }
+  incumbent_record_ = row->record;
+  for (size_t i = 0; i < finalists_.size(); ++i) {
+    if (finalists_[i].candidate == row->record.candidate) incumbent_ = static_cast<int>(i);
+  }
+  if (incumbent_ >= 0) return;
+  incumbent_ = static_cast<int>(finalists_.size());
+  Finalist finalist{.candidate = row->record.candidate,
+                    .space = row->space,
+                    .trial = row->record.trial,
+                    .artifact_digest = row->record.result.artifact_digest};
+  // The published bytes themselves are measured, wherever they were built.
+  absl::StatusOr<std::string> bytes = services_.store->GetArtifact(finalist.artifact_digest);
+  if (!bytes.ok() || !services_.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {
+    finalist.artifact_digest.clear();
+  }
+  finalists_.push_back(std::move(finalist));
+}
+
+void Job::NextRound() {
+  const std::vector<int> order = confirmation_->NextRound();
+  if (order.empty()) {
+    ranking_ = confirmation_->Ranking();
+    if (ranking_.empty()) {
+      return End(cancelled_ ? JobState::kCancelled : JobState::kFailed,
+                 absl::FailedPreconditionError(
+                     "no finalist could be confirmed: each failed when it was measured again"));
+    }
+    artifact_deadline_ = Now() + options_.artifact_limit;
+    return Publish();
+  }
+  SetPhase(
+      absl::StrCat("confirming ", order.size(), " finalists, round ", confirmation_->rounds()));
+  ShowState();
+  for (int index : order) SubmitFinalist(index);
+}
+
+void Job::SubmitFinalist(int index) {
+  const Finalist& finalist = finalists_[index];
+  fleet::WorkItem item = MakeItem(finalist.candidate, finalist.space);
+  item.policy.name = kConfirmPolicy;
+  item.best_latency_ns = nullptr;  // nothing stops early
+  item.artifact_digest = finalist.artifact_digest;
+  // All on one device, or the rounds would compare devices; the one that has most of the artifacts.
+  item.worker_id = finalist.worker_id.empty() ? finalists_[0].worker_id : finalist.worker_id;
+  record::Record record = MakeRecord(finalist.candidate, finalist.trial);
+  record.policy = item.policy;
+  services_.fleet->Submit(
+      std::move(item),
+      [self = shared_from_this(), index, record = std::move(record)](
+          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
+        if (!result.ok()) {
+          self->PostCall(
+              [index, status = result.status()](Job& job) { job.OnRoundError(index, status); });
+          return;
+        }
+        self->Commit(std::move(record), *std::move(result), std::move(acknowledge),
+                     [index](Job& job, const record::Record& stored, const std::string& worker) {
+                       job.OnRound(index, stored, worker);
+                     });
+      });
+}
+
+void Job::OnRound(int index, const record::Record& record, const std::string& worker_id) {
+  if (state_.state != JobState::kConfirming) return;
+  Finalist& finalist = finalists_[index];
+  const bool ok = record.result.outcome == record::Outcome::kOk;
+  if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
+      confirmation_->rounds() == 1) {
+    // Perhaps the bytes did not reach the device: one more try from the trace.
+    finalist.artifact_digest.clear();
+    finalist.rebuilt = true;
+    return SubmitFinalist(index);
+  }
+  if (ok) {
+    // Later rounds run the bytes of this one.
+    finalist.artifact_digest = record.result.artifact_digest;
+    if (finalist.worker_id != worker_id && !services_.artifacts->Has(finalist.artifact_digest)) {
+      services_.fleet->KeepArtifact(finalist.artifact_digest, worker_id);
+    }
+    finalist.worker_id = worker_id;
+    finalist.last = record;
+  }
+  confirmation_->Report(index, record.result);
+  if (confirmation_->RoundIsComplete()) NextRound();
+}
+
+void Job::OnRoundError(int index, const absl::Status& status) {
+  if (state_.state != JobState::kConfirming) return;
+  if (absl::IsNotFound(status) && !finalists_[index].rebuilt) {
+    finalists_[index].artifact_digest.clear();
+    finalists_[index].rebuilt = true;
+    return SubmitFinalist(index);
+  }
+  End(cancelled_ ? JobState::kCancelled : JobState::kFailed, status);
+}
+
+void Job::Publish() {
+  if (publishing_) return;
+  // The first in order whose bytes are here; the winner's are waited for.
+  for (int index : ranking_) {
+    if (index == incumbent_ && index == ranking_[0]) {
+      state_.best = MakeBest(*incumbent_record_);
+      return End(cancelled_ ? JobState::kCancelled : JobState::kDone);
+    }
+    if (services_.artifacts->Has(finalists_[index].artifact_digest)) return PublishFinalist(index);
+    if (Now() < artifact_deadline_) {
+      SetPhase("waiting for the winner's artifact");
+      return;
+    }
+    spdlog::warn("job {}: the artifact of trial {} did not arrive; the next finalist is published",
+                 id_, finalists_[index].trial);
+  }
+  End(JobState::kFailed,
+      absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));
+}
+
+void Job::PublishFinalist(int index) {
+  publishing_ = true;
+  const Finalist& finalist = finalists_[index];
+  record::Record record = finalist.last;
+  record.id = 0;
+  record.result = confirmation_->Combined(index);
+  record.created_unix_ms = absl::ToUnixMillis(Now());
+  std::shared_ptr<const std::string> bytes = services_.artifacts->Get(finalist.artifact_digest);
+  if (bytes == nullptr) {
+    publishing_ = false;
+    return;  // dropped between two calls; the next tick looks again
+  }
+  auto published = [self = shared_from_this()](absl::StatusOr<record::Record> stored) {
+    self->PostCall([stored = std::move(stored)](Job& job) { job.OnPublished(stored); });
+  };
+  store::Store* store = services_.store;
+  store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
+  store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
+  // Publishing needs the texts and the artifact: their errors come back as its own.
+  store->Append(std::move(record), [store,
+                                    published](absl::StatusOr<record::Record> stored) mutable {
+    if (!stored.ok()) return published(std::move(stored));
+    const int64_t id = stored->id;
+    store->PublishBest(id, [published, stored = std::move(stored)](absl::Status status) mutable {
+      if (!status.ok()) return published(std::move(status));
+      published(std::move(stored));
+    });
+  });
+}
+
+void Job::OnPublished(const absl::StatusOr<record::Record>& record) {
+  if (state_.state != JobState::kConfirming) return;
+  if (!record.ok()) return End(JobState::kFailed, record.status());
+  state_.best = MakeBest(*record);
+  End(cancelled_ ? JobState::kCancelled : JobState::kDone);
+}
+
+}  // namespace hone::task

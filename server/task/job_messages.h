@@ -1,0 +1,46 @@
+#ifndef HONE_SERVER_TASK_JOB_MESSAGES_H_
+#define HONE_SERVER_TASK_JOB_MESSAGES_H_
+
+// The templates of Job, for its own sources.
+
+#include <utility>
+
+#include "server/task/job.h"
+
+namespace hone::task {
+
+template <typename Function>
+void Job::PostCall(Function function) {
+  strand_.Post([self = shared_from_this(), function = std::move(function)]() mutable {
+    if (!self->suspended_) function(*self);
+  });
+}
+
+template <typename Then>
+void Job::Commit(record::Record record, fleet::WorkResult result, fleet::Acknowledge acknowledge,
+                 Then then) {
+  record.result = std::move(result.result);
+  record.environment = std::move(result.environment);
+  record.created_unix_ms = absl::ToUnixMillis(Now());
+  if (record.result.outcome == record::Outcome::kOk && !(record.result.latency_ns > 0)) {
+    record.result.outcome = record::Outcome::kCrash;
+    record.result.detail = "the worker reported no latency";
+  }
+  services_.store->Append(
+      std::move(record),
+      [self = shared_from_this(), acknowledge = std::move(acknowledge), then = std::move(then),
+       worker = std::move(result.worker_id),
+       peak = result.peak_gflops](absl::StatusOr<record::Record> stored) mutable {
+        if (stored.ok()) std::move(acknowledge)();
+        self->PostCall([stored = std::move(stored), then = std::move(then),
+                        worker = std::move(worker), peak](Job& job) mutable {
+          if (!stored.ok()) return job.End(JobState::kFailed, stored.status());
+          if (peak > 0) job.peak_gflops_ = peak;
+          then(job, *std::move(stored), worker);
+        });
+      });
+}
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_JOB_MESSAGES_H_

@@ -1,0 +1,171 @@
+// The search phase of a job: propose, submit, commit, tell, train.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/host_lock.h"
+#include "server/task/job.h"
+#include "server/task/job_messages.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// Proposals in a row that are all known: the strategy has nothing new.
+constexpr int kMaxFruitless = 5;
+// The lock protects timings, not our progress: we do not wait for it for ever.
+constexpr absl::Duration kLockPatience = absl::Seconds(5);
+
+HostLock ShareHost(bool respect) {
+  if (!respect) return HostLock();
+  absl::StatusOr<HostLock> lock =
+      HostLock::Acquire(HostLock::Mode::kShared, absl::Now() + kLockPatience);
+  return lock.ok() ? *std::move(lock) : HostLock();
+}
+
+}  // namespace
+
+void Job::Pump() {
+  if (state_.state != JobState::kRunning || first_model_pending_) return;
+  const int64_t assigned = static_cast<int64_t>(trials_.size());
+  const int64_t left = spec_.max_trials > 0 ? spec_.max_trials - assigned : options_.max_batch;
+  const bool may_propose = !stopping_ && !exhausted_ && left > 0;
+  state_.queued = outstanding_;
+  if (!may_propose && outstanding_ == 0) return StartConfirming();
+  SetPhase(stopping_ ? "finishing what is under way"
+                     : (state_.trials == 0 ? "waiting for the first result" : ""));
+  ShowState();
+  if (!may_propose) return;
+  const int64_t eighth = spec_.max_trials > 0 ? spec_.max_trials / 8 : options_.max_batch;
+  const int batch =
+      static_cast<int>(std::clamp<int64_t>(eighth, options_.min_batch, options_.max_batch));
+  if (outstanding_ > batch * options_.low_water) return;
+  ProposeBatch();
+}
+
+void Job::ProposeBatch() {
+  const int64_t eighth = spec_.max_trials > 0 ? spec_.max_trials / 8 : options_.max_batch;
+  int64_t count = std::clamp<int64_t>(eighth, options_.min_batch, options_.max_batch);
+  if (spec_.max_trials > 0) {
+    count = std::min(count, spec_.max_trials - static_cast<int64_t>(trials_.size()));
+  }
+  absl::StatusOr<ProposeEvent> event;
+  {
+    const HostLock shared = ShareHost(options_.respect_timing_lock);
+    event = search_->Propose(static_cast<int>(count));
+  }
+  if (!event.ok()) return End(JobState::kFailed, event.status());
+  // Logged before any of its results can be: the store keeps the order of writes.
+  services_.store->AppendEvent(
+      Encode(id_, *event), [self = shared_from_this()](absl::Status status) {
+        if (status.ok()) return;
+        self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
+      });
+  int accepted = 0;
+  for (const Proposal& proposal : event->proposals) {
+    if (proposal.trial < 0) {
+      ++state_.dropped;
+      continue;
+    }
+    ++accepted;
+    trials_[proposal.trial] = {.candidate = proposal.candidate};
+    SubmitTrial(proposal.trial);
+  }
+  fruitless_ = accepted > 0 ? 0 : fruitless_ + 1;
+  if (event->proposals.empty() || fruitless_ >= kMaxFruitless) exhausted_ = true;
+  Post(&Job::Pump);  // results that came meanwhile go first
+}
+
+void Job::SubmitTrial(int64_t trial) {
+  const record::Candidate& candidate = trials_.at(trial).candidate;
+  ++outstanding_;
+  services_.fleet->Submit(
+      MakeItem(candidate, SpaceText(candidate.space_digest)),
+      [self = shared_from_this(), trial, record = MakeRecord(candidate, trial)](
+          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
+        if (!result.ok()) {
+          self->PostCall(
+              [trial, status = result.status()](Job& job) { job.OnTrialError(trial, status); });
+          return;
+        }
+        self->Commit(std::move(record), *std::move(result), std::move(acknowledge),
+                     [](Job& job, const record::Record& stored, const std::string& worker) {
+                       job.OnTrialRecord(stored, worker);
+                     });
+      });
+}
+
+void Job::OnTrialRecord(const record::Record& record, const std::string& worker_id) {
+  if (HasEnded(state_.state)) return;
+  --outstanding_;
+  TellRecord(record, worker_id);
+  MaybeTrain();
+  Pump();
+}
+
+void Job::TellRecord(const record::Record& record, const std::string& worker_id) {
+  Trial& trial = trials_.at(record.trial);
+  if (trial.told) return;
+  trial.told = true;
+  const TellEvent event = search_->Tell(
+      record.trial, {record.candidate, record.result.outcome, record.result.latency_ns});
+  services_.store->AppendEvent(
+      Encode(id_, event), [self = shared_from_this()](absl::Status status) {
+        if (status.ok()) return;
+        self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
+      });
+  CountRecord(record, worker_id);
+}
+
+void Job::OnTrialError(int64_t trial, const absl::Status& status) {
+  if (HasEnded(state_.state)) return;
+  --outstanding_;
+  if (!absl::IsCancelled(status)) return End(JobState::kFailed, status);
+  // It was stopped before it was measured: as if it had not been proposed.
+  ++state_.dropped;
+  trials_.at(trial).told = true;
+  Pump();
+}
+
+void Job::CountRecord(const record::Record& record, const std::string& worker_id) {
+  ++state_.trials;
+  ++state_.outcomes[record.result.outcome];
+  if (record.is_default) state_.default_schedule = MakeBest(record);
+  if (record.result.outcome != record::Outcome::kOk) return;
+  screened_.push_back({record, worker_id});
+  const double latency = record.result.latency_ns;
+  if (const double best = best_latency_->load(); best == 0 || latency < best) {
+    best_latency_->store(latency);
+  }
+  if (!state_.best || latency < state_.best->record.result.latency_ns) {
+    state_.best = MakeBest(record);
+  }
+}
+
+void Job::MaybeTrain() {
+  if (state_.state != JobState::kRunning || stopping_ || !search_->TrainingIsDue()) return;
+  // What the background needs lives as long as it runs; the model comes back by a message.
+  services_.executor->Schedule([self = shared_from_this(), trainer = search_->trainer(),
+                                spaces = spaces_, fresh = search_->TakeForTraining()] {
+    absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model;
+    {
+      const HostLock shared = ShareHost(self->options_.respect_timing_lock);
+      model = trainer->Train(fresh);
+    }
+    self->PostCall([model = std::move(model)](Job& job) mutable {
+      if (job.search_ == nullptr) return;
+      if (model.ok()) {
+        job.search_->AdoptModel(*std::move(model));
+      } else {
+        spdlog::warn("job {}: training failed: {}", job.id_, model.status().ToString());
+        job.search_->AbandonTraining();
+      }
+      job.first_model_pending_ = false;
+      job.MaybeTrain();
+      job.Pump();
+    });
+  });
+}
+
+}  // namespace hone::task

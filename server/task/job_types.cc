@@ -1,0 +1,36 @@
+#include "server/task/job_types.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::task {
+namespace {
+
+constexpr std::pair<JobState, const char*> kNames[] = {
+    {JobState::kPending, "pending"},       {JobState::kRunning, "running"},
+    {JobState::kConfirming, "confirming"}, {JobState::kDone, "done"},
+    {JobState::kCancelled, "cancelled"},   {JobState::kFailed, "failed"},
+};
+
+}  // namespace
+
+absl::string_view JobStateName(JobState state) {
+  for (const auto& [value, name] : kNames) {
+    if (value == state) return name;
+  }
+  return "";
+}
+
+absl::StatusOr<JobState> JobStateFromName(absl::string_view name) {
+  for (const auto& [value, text] : kNames) {
+    if (text == name) return value;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no job state is called '", name, "'"));
+}
+
+bool HasEnded(JobState state) {
+  return state == JobState::kDone || state == JobState::kCancelled || state == JobState::kFailed;
+}
+
+}  // namespace hone::task

@@ -1,0 +1,73 @@
+#ifndef HONE_SERVER_TASK_JOB_TYPES_H_
+#define HONE_SERVER_TASK_JOB_TYPES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/record/record.h"
+
+namespace hone::task {
+
+// What a client asked for, validated and resolved. proto/hone/v1/tuning.proto explains the fields.
+struct JobSpec {
+  std::string request_id;
+  std::string workload;          // text form
+  std::string requested_target;  // as the client wrote it
+  std::string target_key;
+  std::string target;  // text form
+  int64_t max_trials = 0;
+  absl::Duration max_time = absl::ZeroDuration();  // zero: no limit
+  uint64_t seed = 0;
+  std::string strategy;    // never ""
+  std::string cost_model;  // never ""
+  double tolerance = 0;
+
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+enum class JobState { kPending, kRunning, kConfirming, kDone, kCancelled, kFailed };
+
+// "pending", "running", …: the states of store::JobRow.
+absl::string_view JobStateName(JobState state);
+// InvalidArgument: no state has that name.
+absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
+// Done, cancelled or failed.
+bool HasEnded(JobState state);
+
+// A measured candidate with what a client needs to show it.
+struct Best {
+  record::Record record;
+  std::string workload;    // text form
+  std::string trace;       // text form with decisions
+  double gflops = 0;       // by the workload's formula
+  double peak_gflops = 0;  // measured FMA peak of the device; 0 unknown
+};
+
+// A job as clients see it.
+struct JobSnapshot {
+  std::string id;
+  JobSpec spec;
+  JobState state = JobState::kPending;
+  std::string error;  // why it failed
+  std::string workload_digest;
+  int64_t trials = 0;
+  std::map<record::Outcome, int64_t> outcomes;
+  int64_t dropped = 0;
+  int64_t created_unix_ms = 0;
+  absl::Duration wall =
+      absl::ZeroDuration();  // time it was worked on, without time the server was down
+  std::optional<Best> best;
+  std::optional<Best> default_schedule;
+  int64_t queued = 0;
+  std::string phase;    // what it waits for, for a person
+  int64_t version = 0;  // grows with every change
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_JOB_TYPES_H_

@@ -1,0 +1,78 @@
+#include "server/task/search_event.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/task/json_fields.h"
+
+namespace hone::task {
+namespace {
+
+absl::Status Damaged(const store::JobEvent& event) {
+  return absl::DataLossError(
+      absl::StrCat("event ", event.number, " of job ", event.job_id, " cannot be read"));
+}
+
+std::string OutcomeText(record::Outcome outcome) {
+  return std::string(record::OutcomeName(outcome));
+}
+
+}  // namespace
+
+store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
+  Json proposals = Json::array();
+  for (const Proposal& proposal : event.proposals) {
+    proposals.push_back({{"trial", proposal.trial},
+                         {"space", proposal.candidate.space_digest},
+                         {"decisions", proposal.candidate.decisions}});
+  }
+  const Json payload = {{"asked", event.asked},
+                        {"model_version", event.model_version},
+                        {"model_tells", event.model_tells},
+                        {"prior_record", event.prior_record},
+                        {"proposals", proposals}};
+  return {job_id, event.number, kProposeKind, ToLine(payload)};
+}
+
+store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
+  const Json payload = {{"trial", event.trial},
+                        {"outcome", OutcomeText(event.outcome)},
+                        {"latency_ns", event.latency_ns}};
+  return {job_id, event.number, kTellKind, ToLine(payload)};
+}
+
+absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
+  const Json payload = ParseJson(event.payload);
+  if (event.kind != kProposeKind || !payload.is_object()) return Damaged(event);
+  ProposeEvent decoded{.number = event.number};
+  Read(payload, "asked", &decoded.asked);
+  Read(payload, "model_version", &decoded.model_version);
+  Read(payload, "model_tells", &decoded.model_tells);
+  Read(payload, "prior_record", &decoded.prior_record);
+  auto proposals = payload.find("proposals");
+  if (proposals == payload.end() || !proposals->is_array()) return Damaged(event);
+  for (const Json& entry : *proposals) {
+    if (!entry.is_object()) return Damaged(event);
+    Proposal proposal;
+    Read(entry, "trial", &proposal.trial);
+    Read(entry, "space", &proposal.candidate.space_digest);
+    Read(entry, "decisions", &proposal.candidate.decisions);
+    decoded.proposals.push_back(std::move(proposal));
+  }
+  return decoded;
+}
+
+absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event) {
+  const Json payload = ParseJson(event.payload);
+  if (event.kind != kTellKind || !payload.is_object()) return Damaged(event);
+  TellEvent decoded{.number = event.number};
+  std::string outcome;
+  Read(payload, "trial", &decoded.trial);
+  Read(payload, "outcome", &outcome);
+  Read(payload, "latency_ns", &decoded.latency_ns);
+  absl::StatusOr<record::Outcome> known = record::OutcomeFromName(outcome);
+  if (!known.ok()) return Damaged(event);
+  decoded.outcome = *known;
+  return decoded;
+}
+
+}  // namespace hone::task

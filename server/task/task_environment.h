@@ -1,0 +1,82 @@
+#ifndef HONE_SERVER_TASK_TASK_ENVIRONMENT_H_
+#define HONE_SERVER_TASK_TASK_ENVIRONMENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/record/record.h"
+#include "server/cost_model/cost_model.h"
+#include "server/search/search_strategy.h"
+
+namespace hone::task {
+
+struct WorkloadInfo {
+  std::string text;    // as the printer writes it
+  std::string digest;  // structural
+  std::string op;      // the workload's name
+  double flops = 0;    // by formula, padded taps not counted
+};
+
+struct SpaceInfo {
+  std::string digest;
+  std::string text;
+};
+
+// What a task searches: the design spaces of a workload on a target. Immutable and thread-safe;
+// outlives the strategies it made.
+class TaskSpaces {
+ public:
+  virtual ~TaskSpaces() = default;
+
+  // Every space that a candidate of this task may name, the default schedule's among them. Always
+  // in the same order.
+  virtual const std::vector<SpaceInfo>& spaces() const = 0;
+  // The untiled schedule that results are compared with.
+  virtual record::Candidate default_schedule() const = 0;
+  // Whether strategies may be told of the candidate: its space is one of those they search.
+  virtual bool IsSearched(const record::Candidate& candidate) const = 0;
+  // NotFound: no strategy has that name; lists the names.
+  virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
+      const std::string& name, uint64_t seed) const = 0;
+  // Appends the rows of one candidate. InvalidArgument: it does not replay, or there is no such
+  // feature set.
+  virtual absl::Status AppendFeatures(const std::string& feature_set,
+                                      const record::Candidate& candidate,
+                                      cost_model::FeatureMatrix* matrix) const = 0;
+};
+
+// What the tuning loop needs of the compiler's rooms, behind one interface so that the loop is
+// tested without them. Thread-safe.
+class TaskEnvironment {
+ public:
+  virtual ~TaskEnvironment() = default;
+
+  // InvalidArgument: malformed, with line and column.
+  virtual absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const = 0;
+  // Generates the design spaces. InvalidArgument: a malformed text. FailedPrecondition: there is no
+  // space for it.
+  virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
+                                                           const std::string& target) const = 0;
+  // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
+  // other.
+  virtual absl::StatusOr<std::string> TraceText(const std::string& workload,
+                                                const std::string& space,
+                                                const std::vector<int64_t>& decisions) const = 0;
+  // NotFound: no model has that name; lists the names.
+  virtual absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
+      const std::string& name, const cost_model::CostModelOptions& options) const = 0;
+
+  virtual std::string default_strategy() const = 0;
+  virtual std::string default_cost_model() const = 0;
+  virtual std::vector<std::string> StrategyNames() const = 0;
+  virtual std::vector<std::string> CostModelNames() const = 0;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_TASK_ENVIRONMENT_H_

@@ -1,0 +1,170 @@
+#include "server/task/task_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::task {
+namespace {
+
+// A model is trained again when this many results are new, and an eighth of those that it knows.
+constexpr size_t kTrainingStep = 16;
+
+}  // namespace
+
+Digest CandidateDigest(const record::Candidate& candidate) {
+  DigestBuilder builder;
+  builder.Add(absl::string_view(candidate.space_digest));
+  builder.Add(static_cast<int64_t>(candidate.decisions.size()));
+  for (int64_t decision : candidate.decisions) builder.Add(decision);
+  return builder.Finish();
+}
+
+absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::Train(
+    absl::Span<const search::Measured> fresh) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model,
+                        environment_->CreateModel(model_, options_));
+  const std::string feature_set(model->feature_set());
+  for (const search::Measured& measured : fresh) {
+    if (!spaces_->AppendFeatures(feature_set, measured.candidate, &features_).ok()) continue;
+    const bool ok = measured.outcome == record::Outcome::kOk && measured.latency_ns > 0;
+    latencies_.push_back(ok ? measured.latency_ns : 0);
+  }
+  double best = 0;
+  for (double latency : latencies_) {
+    if (latency > 0 && (best == 0 || latency < best)) best = latency;
+  }
+  std::vector<double> throughput;
+  for (double latency : latencies_) throughput.push_back(latency > 0 ? best / latency : 0);
+  HONE_RETURN_IF_ERROR(model->Update(features_, throughput));
+  return std::shared_ptr<const cost_model::CostModel>(std::move(model));
+}
+
+absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
+    const TaskEnvironment* environment, const TaskSpaces* spaces, TaskSearchOptions options,
+    std::vector<search::Measured> prior) {
+  auto search = std::unique_ptr<TaskSearch>(new TaskSearch(spaces, std::move(options)));
+  const TaskSearchOptions& kept = search->options_;
+  HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
+  // One thread: results of a model are a function of the number, and this one holds on every
+  // machine.
+  const cost_model::CostModelOptions model_options{.seed = kept.seed, .threads = 1};
+  HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
+  if (!search->model_->feature_set().empty()) {
+    search->trainer_ =
+        std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options);
+  }
+  search->next_event_ = kept.first_event;
+  search->next_trial_ = kept.first_trial;
+  for (const search::Measured& measured : prior) {
+    search->known_.insert(CandidateDigest(measured.candidate));
+    if (spaces->IsSearched(measured.candidate)) search->tells_.push_back(measured);
+  }
+  if (!search->tells_.empty()) search->strategy_->Tell(search->tells_);
+  return search;
+}
+
+absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
+  ProposeEvent event{.number = next_event_,
+                     .asked = n,
+                     .model_version = model_version_,
+                     .model_tells = static_cast<int64_t>(trained_tells_),
+                     .prior_record = options_.prior_record};
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Candidate> candidates,
+                        strategy_->Propose(n, static_cast<uint64_t>(event.number), model_.get()));
+  ++next_event_;
+  for (record::Candidate& candidate : candidates) {
+    Proposal proposal{.candidate = std::move(candidate)};
+    if (known_.insert(CandidateDigest(proposal.candidate)).second) {
+      proposal.trial = next_trial_++;
+      trials_[proposal.trial] = proposal.candidate;
+    }
+    event.proposals.push_back(std::move(proposal));
+  }
+  return event;
+}
+
+TellEvent TaskSearch::Tell(int64_t trial, const search::Measured& measured) {
+  known_.insert(CandidateDigest(measured.candidate));
+  TellStrategy(measured);
+  return {.number = next_event_++,
+          .trial = trial,
+          .outcome = measured.outcome,
+          .latency_ns = measured.latency_ns};
+}
+
+void TaskSearch::TellStrategy(const search::Measured& measured) {
+  if (!spaces_->IsSearched(measured.candidate)) return;
+  strategy_->Tell(absl::MakeConstSpan(&measured, 1));
+  tells_.push_back(measured);
+}
+
+bool TaskSearch::TrainingIsDue() const {
+  if (trainer_ == nullptr || training_) return false;
+  return tells_.size() - taken_tells_ >= std::max(kTrainingStep, taken_tells_ / 8);
+}
+
+std::vector<search::Measured> TaskSearch::TakeForTraining() {
+  std::vector<search::Measured> fresh(tells_.begin() + taken_tells_, tells_.end());
+  taken_tells_ = tells_.size();
+  training_ = true;
+  return fresh;
+}
+
+void TaskSearch::AdoptModel(std::shared_ptr<const cost_model::CostModel> model) {
+  model_ = std::move(model);
+  trained_tells_ = taken_tells_;
+  ++model_version_;
+  training_ = false;
+}
+
+absl::Status TaskSearch::ReplayPropose(const ProposeEvent& event) {
+  if (static_cast<size_t>(event.model_tells) > tells_.size()) {
+    return absl::AbortedError(
+        absl::StrCat("event ", event.number, ": the model knew more results than were told"));
+  }
+  if (static_cast<size_t>(event.model_tells) != trained_tells_ && trainer_ != nullptr) {
+    const size_t begin = taken_tells_;
+    taken_tells_ = static_cast<size_t>(event.model_tells);
+    absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model =
+        trainer_->Train(absl::MakeConstSpan(tells_).subspan(begin, taken_tells_ - begin));
+    if (!model.ok()) return absl::AbortedError(model.status().message());
+    AdoptModel(*std::move(model));
+  }
+  model_version_ = event.model_version;
+  HONE_ASSIGN_OR_RETURN(const ProposeEvent again, Propose(event.asked));
+  if (again.number != event.number || again.proposals != event.proposals) {
+    return absl::AbortedError(
+        absl::StrCat("event ", event.number, ": the search proposes other candidates now"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TaskSearch::Replay(absl::Span<const store::JobEvent> events,
+                                const record::Candidate& default_schedule) {
+  for (const store::JobEvent& event : events) {
+    if (event.kind == kProposeKind) {
+      HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
+      HONE_RETURN_IF_ERROR(ReplayPropose(propose));
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const TellEvent tell, DecodeTell(event));
+    search::Measured measured{.outcome = tell.outcome, .latency_ns = tell.latency_ns};
+    if (tell.trial == 0) {
+      measured.candidate = default_schedule;
+    } else if (auto trial = trials_.find(tell.trial); trial != trials_.end()) {
+      measured.candidate = trial->second;
+    } else {
+      return absl::AbortedError(
+          absl::StrCat("event ", event.number, ": trial ", tell.trial, " was never proposed"));
+    }
+    if (Tell(tell.trial, measured).number != event.number) {
+      return absl::AbortedError(absl::StrCat("event ", event.number, " is out of order"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::task

@@ -1,0 +1,121 @@
+#ifndef HONE_SERVER_TASK_TASK_SEARCH_H_
+#define HONE_SERVER_TASK_TASK_SEARCH_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/digest.h"
+#include "server/cost_model/cost_model.h"
+#include "server/search/search_strategy.h"
+#include "server/store/store.h"
+#include "server/task/search_event.h"
+#include "server/task/task_environment.h"
+
+namespace hone::task {
+
+// Trains the cost model of a task off the critical path: keeps the feature rows of every measured
+// candidate and makes a new model from all of them. Used by one thread at a time.
+class Trainer {
+ public:
+  // REQUIRES the model's name is known.
+  Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
+          cost_model::CostModelOptions options)
+      : environment_(environment), spaces_(spaces), model_(std::move(model)), options_(options) {}
+
+  // Adds `fresh` to what it knows and trains a new model on everything. Candidates that have no
+  // features are left out.
+  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Train(
+      absl::Span<const search::Measured> fresh);
+
+ private:
+  const TaskEnvironment* const environment_;
+  const TaskSpaces* const spaces_;
+  const std::string model_;
+  const cost_model::CostModelOptions options_;
+  cost_model::FeatureMatrix features_;
+  std::vector<double> latencies_;  // per candidate of features_; 0: it failed
+};
+
+struct TaskSearchOptions {
+  std::string strategy;
+  std::string cost_model;
+  uint64_t seed = 0;
+  int64_t prior_record = 0;  // see ProposeEvent
+  int64_t first_event = 0;   // numbers of what it will log
+  int64_t first_trial = 1;   // 0 is the default schedule
+};
+
+// The search of one task: strategy, model, and the numbered events that make it reproducible. A
+// search that replays the events of another one, with the same spaces, seed and earlier records, is
+// in the same state and proposes the same candidates. Does no I/O and knows no time. Used by one
+// thread at a time.
+class TaskSearch {
+ public:
+  // `prior`: earlier results of this task, told before anything else. NotFound: no such strategy or
+  // model.
+  static absl::StatusOr<std::unique_ptr<TaskSearch>> Create(const TaskEnvironment* environment,
+                                                            const TaskSpaces* spaces,
+                                                            TaskSearchOptions options,
+                                                            std::vector<search::Measured> prior);
+
+  // Up to n candidates that were never measured nor proposed. No proposals at all: the spaces are
+  // exhausted.
+  absl::StatusOr<ProposeEvent> Propose(int n);
+  // A result. The default schedule is trial 0.
+  TellEvent Tell(int64_t trial, const search::Measured& measured);
+
+  // Training. When it is due, take what is new, train in another thread, and hand the model in. One
+  // at a time.
+  bool TrainingIsDue() const;
+  std::vector<search::Measured> TakeForTraining();
+  std::shared_ptr<Trainer> trainer() const { return trainer_; }
+  void AdoptModel(std::shared_ptr<const cost_model::CostModel> model);
+  // Training failed: the model stays as it is until there is more data.
+  void AbandonTraining() { training_ = false; }
+
+  // Repeats the events of a job, in order, training the model wherever a Propose used it. Aborted:
+  // a proposal differs, so the program or its inputs have changed since; the search is then of no
+  // more use.
+  absl::Status Replay(absl::Span<const store::JobEvent> events,
+                      const record::Candidate& default_schedule);
+
+  // Candidates by trial, without the default's.
+  const std::map<int64_t, record::Candidate>& trials() const { return trials_; }
+  int64_t next_event() const { return next_event_; }
+  int64_t model_version() const { return model_version_; }
+
+ private:
+  TaskSearch(const TaskSpaces* spaces, TaskSearchOptions options)
+      : spaces_(spaces), options_(std::move(options)) {}
+  void TellStrategy(const search::Measured& measured);
+  absl::Status ReplayPropose(const ProposeEvent& event);
+
+  const TaskSpaces* const spaces_;
+  const TaskSearchOptions options_;
+  std::unique_ptr<search::SearchStrategy> strategy_;
+  std::shared_ptr<Trainer> trainer_;  // null: the model reads no features
+  std::shared_ptr<const cost_model::CostModel> model_;
+  std::vector<search::Measured> tells_;  // all that the strategy was told, in order
+  size_t trained_tells_ = 0;             // of the model in use
+  size_t taken_tells_ = 0;               // handed to the trainer
+  bool training_ = false;
+  int64_t model_version_ = 0;
+  int64_t next_event_ = 0;
+  int64_t next_trial_ = 0;
+  std::map<int64_t, record::Candidate> trials_;
+  absl::flat_hash_set<Digest> known_;  // measured or proposed
+};
+
+// Equal for equal candidates, on every machine.
+Digest CandidateDigest(const record::Candidate& candidate);
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_TASK_SEARCH_H_
