@@ -1,0 +1,86 @@
+#include "worker/runner/elements.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace hone::runner {
+namespace {
+
+using ir::DType;
+
+constexpr DType kAll[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
+                          DType::kU8,  DType::kI32,  DType::kI64, DType::kBool};
+
+TEST(ElementsTest, WhatIsWrittenIsReadBackInEveryType) {
+  for (const DType dtype : kAll) {
+    const auto check = [dtype](double value) {
+      char memory[16] = {};
+      WriteElement(dtype, memory, 1, value);
+      EXPECT_EQ(ReadElement(dtype, memory, 1), ir::RoundTo(dtype, value))
+          << ir::DTypeName(dtype) << " " << value;
+    };
+    for (const double value : {0.0, 1.0}) check(value);
+    if (dtype == DType::kBool) continue;
+    for (const double value : {3.0, 100.0}) check(value);
+    if (dtype == DType::kU8) continue;
+    for (const double value : {-1.0, -7.0}) check(value);
+    if (!ir::IsFloat(dtype)) continue;
+    for (const double value : {0.1, -1.5e-7, 6e-8, 1e-3, 12345.678, 0.999999, -65504.0})
+      check(value);
+  }
+}
+
+TEST(ElementsTest, HalvesHaveTheBitsOfTheStandard) {
+  const auto bits = [](double value) {
+    uint16_t half = 0;
+    WriteElement(DType::kF16, &half, 0, value);
+    return half;
+  };
+  EXPECT_EQ(bits(1), 0x3c00);
+  EXPECT_EQ(bits(-2), 0xc000);
+  EXPECT_EQ(bits(65504), 0x7bff);
+  EXPECT_EQ(bits(0x1p-24), 0x0001);
+  EXPECT_EQ(bits(0x1p-14), 0x0400);
+  EXPECT_EQ(bits(INFINITY), 0x7c00);
+  EXPECT_EQ(bits(0.333251953125), 0x3555);
+}
+
+TEST(ElementsTest, FillingsAreRepeatableAndKeepTheirRange) {
+  for (const DType dtype : kAll) {
+    const TensorSpec spec = {"x", dtype, 1000};
+    std::vector<char> first(spec.bytes()), second(spec.bytes()), other(spec.bytes());
+    for (const Filling filling : {Filling::kReal, Filling::kInteger}) {
+      FillTensor(spec, filling, 7, 0, first.data());
+      FillTensor(spec, filling, 7, 0, second.data());
+      FillTensor(spec, filling, 7, 1, other.data());
+      EXPECT_EQ(first, second);
+      EXPECT_NE(first, other);
+      double lowest = 1e9, highest = -1e9;
+      for (int i = 0; i < 1000; ++i) {
+        const double value = ReadElement(dtype, first.data(), i);
+        lowest = std::min(lowest, value);
+        highest = std::max(highest, value);
+        if (filling == Filling::kInteger) {
+          EXPECT_EQ(value, std::rint(value));
+        }
+      }
+      const double limit = filling == Filling::kInteger ? 3 : ir::IsFloat(dtype) ? 1 : 15;
+      EXPECT_LE(highest, limit);
+      EXPECT_GE(lowest, -limit);
+      EXPECT_GT(highest, lowest);
+    }
+  }
+}
+
+TEST(ElementsTest, RealsAreTheSameOnEveryMachine) {
+  const TensorSpec spec = {"x", DType::kF32, 4};
+  float data[4];
+  FillTensor(spec, Filling::kReal, 1, 2, data);
+  EXPECT_EQ(std::ldexp(data[0], 23), 6895846);
+  EXPECT_EQ(std::ldexp(data[3], 23), -5650548);
+}
+
+}  // namespace
+}  // namespace hone::runner

@@ -1,0 +1,39 @@
+#include "worker/runner/peak.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "worker/runner/probe.h"
+#include "worker/runner/reference_loops.h"
+
+namespace hone::runner {
+namespace {
+
+TEST(PeakTest, EveryWidthOfThisMachineHasAPeak) {
+  const Peak peak = MeasurePeak(2);
+  ASSERT_EQ(peak.widths.size(), FmaWidths().size());
+  for (const Peak::Width& width : peak.widths) {
+    EXPECT_GT(width.gflops_one_core, 0.1) << width.vector_bits;
+    EXPECT_LT(width.gflops_one_core, 1000) << width.vector_bits;  // the loop was not optimized away
+    EXPECT_GT(width.gflops_all_cores, 0.1) << width.vector_bits;
+  }
+  EXPECT_GT(peak.read_gbps_one_core, 0.1);
+  EXPECT_LT(peak.read_gbps_one_core, 1000);
+  EXPECT_GE(peak.gflops_one_core(), peak.widths.front().gflops_one_core);
+  EXPECT_THAT(peak.ToJson(), ::testing::HasSubstr("\"vector_bits\": 128"));
+}
+
+TEST(ReferenceLoopsTest, TheStreamReadsEveryWord) {
+  alignas(64) uint64_t words[64] = {};
+  for (uint64_t& word : words) word = 3;
+  EXPECT_EQ(RunStream(words, sizeof words), 64u * 3);
+}
+
+TEST(ProbeTest, SamplesAreRatiosToTheBest) {
+  const auto probe = CreateProbe();
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  for (int i = 0; i < 5; ++i) EXPECT_GE((*probe)->Sample(), 1.0);
+}
+
+}  // namespace
+}  // namespace hone::runner

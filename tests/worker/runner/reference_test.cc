@@ -1,0 +1,108 @@
+#include "worker/runner/reference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "common/base/file.h"
+#include "common/ir/workload_parser.h"
+
+namespace hone::runner {
+namespace {
+
+constexpr absl::string_view kMatmul =
+    "workload matmul\n"
+    "input A: f32[6, 5]\n"
+    "input B: f32[5, 4]\n"
+    "output C[i: 6, j: 4] = sum(k: 5) A[i, k] * B[k, j]\n";
+
+class ReferenceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone-reference-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    path_ = folder_ + "/reference";
+    auto workload = ir::ParseWorkload(kMatmul);
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    workload_ = *std::move(workload);
+    digest_ = workload_.StructuralDigest().ToHex();
+    signature_ = SignatureOf(workload_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+  std::string path_;
+  ir::Workload workload_;
+  std::string digest_;
+  Signature signature_;
+};
+
+TEST_F(ReferenceTest, TheSignatureTellsBuffersAndTerms) {
+  ASSERT_EQ(signature_.inputs.size(), 2u);
+  EXPECT_EQ(signature_.inputs[0].name, "A");
+  EXPECT_EQ(signature_.inputs[1].bytes(), 5 * 4 * 4);
+  ASSERT_EQ(signature_.outputs.size(), 1u);
+  EXPECT_EQ(signature_.outputs[0].elements, 24);
+  EXPECT_GE(signature_.terms, 5);
+  EXPECT_EQ(signature_.roundoff, 0x1p-24);
+}
+
+TEST_F(ReferenceTest, TheInterpreterMakesItForSmallWorkloads) {
+  ASSERT_TRUE(MakeReference(workload_, digest_, nullptr, path_).ok());
+  const auto reference = Reference::Open(path_, digest_, signature_);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  for (const Filling filling : {Filling::kReal, Filling::kInteger}) {
+    float a[30], b[20];
+    FillTensor(signature_.inputs[0], filling, InputSeed(digest_), 0, a);
+    FillTensor(signature_.inputs[1], filling, InputSeed(digest_), 1, b);
+    const Expected expected = (*reference)->Of(filling, 0);
+    for (int i = 0; i < 6; ++i) {
+      for (int j = 0; j < 4; ++j) {
+        double sum = 0, magnitude = 0;
+        for (int k = 0; k < 5; ++k) {
+          const double product = static_cast<double>(a[i * 5 + k]) * b[k * 4 + j];
+          sum += product;
+          magnitude += std::fabs(product);
+        }
+        EXPECT_DOUBLE_EQ(expected.values[i * 4 + j], sum);
+        EXPECT_DOUBLE_EQ(expected.magnitudes[i * 4 + j], magnitude);
+      }
+    }
+  }
+  EXPECT_TRUE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kInteger, 0), signature_));
+  EXPECT_FALSE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kReal, 0), signature_));
+}
+
+TEST_F(ReferenceTest, AFileOfAnotherWorkloadOrCutOffIsRefused) {
+  ASSERT_TRUE(MakeReference(workload_, digest_, nullptr, path_).ok());
+  EXPECT_EQ(Reference::Open(path_, std::string(32, '0'), signature_).status().code(),
+            absl::StatusCode::kDataLoss);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
+  EXPECT_EQ(Reference::Open(path_, digest_, signature_).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Reference::Open(folder_ + "/none", digest_, signature_).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(ReferenceTest, NothingIsLeftBehindWhenItCannotBeWritten) {
+  EXPECT_FALSE(MakeReference(workload_, digest_, nullptr, folder_ + "/no/folder").ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(ReferenceTest, ALargeWorkloadNeedsAKernel) {
+  const auto large = ir::ParseWorkload(
+      "workload matmul\n"
+      "input A: f32[512, 512]\n"
+      "input B: f32[512, 512]\n"
+      "output C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]\n");
+  ASSERT_TRUE(large.ok());
+  EXPECT_EQ(MakeReference(*large, digest_, nullptr, path_).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hone::runner

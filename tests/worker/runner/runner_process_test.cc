@@ -1,0 +1,225 @@
+// The real hone-runner with hand-written kernels: what each way of being wrong comes to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/base/host_lock.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/artifact.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+#include "worker/agent/child_process.h"
+
+namespace hone {
+namespace {
+
+using agent::ChildProcess;
+using record::MeasureResult;
+using record::Outcome;
+using record::RunRequest;
+using ::testing::HasSubstr;
+
+// What tests/worker/kernels/matmul.cc computes.
+constexpr absl::string_view kMatmul =
+    "workload matmul\n"
+    "input A: f32[64, 32]\n"
+    "input B: f32[32, 48]\n"
+    "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
+
+class RunnerProcessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    char folder[] = "/tmp/hone-runner-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    lock_ = folder_ + "/lock";
+    auto runner = ChildProcess::Start(
+        {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock", lock_});
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    runner_ = *std::move(runner);
+  }
+  void TearDown() override {
+    runner_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // Writes the artifact of a hand-written kernel and returns its path.
+  std::string Artifact(absl::string_view behaviour) {
+    record::Artifact artifact;
+    artifact.shared_object =
+        ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_", behaviour, ".so")).value();
+    const std::string bytes = record::EncodeArtifact(artifact);
+    const std::string path = absl::StrCat(folder_, "/", DigestOf(bytes).ToHex());
+    EXPECT_TRUE(WriteFileAtomically(path, bytes).ok());
+    return path;
+  }
+
+  RunRequest Request(absl::string_view behaviour) {
+    RunRequest request;
+    request.workload = std::string(kMatmul);
+    request.workload_digest = ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex();
+    if (!behaviour.empty()) request.artifact_path = Artifact(behaviour);
+    request.reference_path = Artifact("reference");
+    request.reference_data = folder_ + "/reference";
+    request.seed = 1;
+    request.time_limit_ms = 20000;
+    return request;
+  }
+
+  void Send(const RunRequest& request) {
+    const absl::Status sent =
+        record::WriteFrame(runner_->input(), record::ToProto(request).SerializeAsString(), Limit());
+    EXPECT_TRUE(sent.ok()) << sent;
+  }
+  absl::StatusOr<MeasureResult> Receive() {
+    const auto message = record::ReadFrame(runner_->output(), Limit());
+    if (!message.ok()) return message.status();
+    v1::RunResponse response;
+    EXPECT_TRUE(response.ParseFromString(*message));
+    return record::FromProto(response.result());
+  }
+  MeasureResult Run(const RunRequest& request) {
+    Send(request);
+    const absl::StatusOr<MeasureResult> result = Receive();
+    EXPECT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    return result.ok() ? *result : MeasureResult{};
+  }
+  static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
+
+  std::string folder_;
+  std::string lock_;
+  std::unique_ptr<ChildProcess> runner_;
+};
+
+TEST_F(RunnerProcessTest, ARightKernelIsTimed) {
+  const RunRequest request = Request("good");
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  EXPECT_GT(result.latency_ns, 100);
+  EXPECT_LT(result.latency_ns, 1e9);
+  EXPECT_GE(result.samples_ns.size(), 2u);
+  EXPECT_GE(result.reference_drift, 1);
+  EXPECT_LE(result.max_error, 1);
+  EXPECT_EQ(result.artifact_digest, std::filesystem::path(request.artifact_path).filename());
+}
+
+TEST_F(RunnerProcessTest, AConfirmationTakesManySamples) {
+  RunRequest request = Request("good");
+  request.policy.name = "confirm";
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  EXPECT_GE(result.samples_ns.size(), 10u);
+}
+
+TEST_F(RunnerProcessTest, ColdCachesCostTime) {
+  RunRequest request = Request("good");
+  request.policy.cache = "flushed";
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  EXPECT_GT(result.latency_ns, 0);
+}
+
+TEST_F(RunnerProcessTest, EachWayOfBeingWrongHasItsOutcome) {
+  struct Case {
+    const char* behaviour;
+    Outcome outcome;
+    const char* detail;
+  };
+  // One runner survives all of these.
+  for (const Case& c :
+       {Case{"wrong", Outcome::kWrongOutput, "C: element 821 is"},
+        Case{"unwritten", Outcome::kWrongOutput, "C: element 3071 is nan"},
+        Case{"out_of_bounds", Outcome::kWrongOutput, "outside of output C, at byte"},
+        Case{"huge_workspace", Outcome::kOutOfMemory, "bytes of workspace"},
+        Case{"other_abi", Outcome::kInvalid, "version 2"},
+        Case{"other_cpu", Outcome::kInvalid, "this CPU lacks"}, Case{"good", Outcome::kOk, ""}}) {
+    const MeasureResult result = Run(Request(c.behaviour));
+    EXPECT_EQ(record::OutcomeName(result.outcome), record::OutcomeName(c.outcome)) << c.behaviour;
+    EXPECT_THAT(result.detail, HasSubstr(c.detail));
+  }
+}
+
+TEST_F(RunnerProcessTest, AHangEndsTheProcessWithItsOutcome) {
+  RunRequest request = Request("hang");
+  request.time_limit_ms = 100;
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kRunTimeout);
+  EXPECT_THAT(result.detail, HasSubstr("within 100ms"));
+  EXPECT_EQ(Receive().status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
+  // And nobody else waits for its lock.
+  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+}
+
+TEST_F(RunnerProcessTest, ACrashEndsTheProcess) {
+  Send(Request("crash"));
+  EXPECT_FALSE(Receive().ok());
+  EXPECT_EQ(runner_->Wait(Limit()).signal, SIGSEGV);
+  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+}
+
+TEST_F(RunnerProcessTest, ASlowKernelStopsEarly) {
+  RunRequest request = Request("slow");
+  request.best_latency_ns = 1000;
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  EXPECT_TRUE(result.stopped_early);
+  EXPECT_EQ(result.samples_ns.size(), 1u);
+}
+
+TEST_F(RunnerProcessTest, TheReferenceIsMadeOnceAndOnRequest) {
+  const RunRequest request = Request("");
+  EXPECT_EQ(Run(request).outcome, Outcome::kOk);
+  ASSERT_TRUE(std::filesystem::exists(request.reference_data));
+  RunRequest later = Request("good");
+  later.reference_path = "/no/such/file";  // not needed any more
+  EXPECT_EQ(Run(later).outcome, Outcome::kOk);
+}
+
+TEST_F(RunnerProcessTest, AWrongReferenceKernelIsFoundByTheInterpreter) {
+  RunRequest request = Request("good");
+  request.reference_path = Artifact("good");  // f32 where f64 is expected
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
+  EXPECT_THAT(result.detail, HasSubstr("the interpreter says"));
+}
+
+TEST_F(RunnerProcessTest, DamagedArtifactsAndTextsAreReported) {
+  RunRequest request = Request("good");
+  ASSERT_TRUE(WriteFileAtomically(request.artifact_path, "garbage").ok());
+  EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
+  request.artifact_path = folder_ + "/none";
+  EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
+  request = Request("good");
+  request.workload = "workload nonsense";
+  request.workload_digest = "other";
+  EXPECT_EQ(Run(request).outcome, Outcome::kInvalid);
+}
+
+TEST_F(RunnerProcessTest, TheLockIsKeptForABatchAndFreeAfterIt) {
+  for (int i = 0; i < 3; ++i) Send(Request("good"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Receive()->outcome, Outcome::kOk);
+  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+}
+
+TEST_F(RunnerProcessTest, TheEndOfItsInputIsItsEnd) {
+  runner_->CloseInput();
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+}
+
+TEST_F(RunnerProcessTest, AGarbledRequestIsItsEnd) {
+  ASSERT_TRUE(record::WriteFrame(runner_->input(), "\xff\xff\xff", Limit()).ok());
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
+  EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("garbled"));
+}
+
+}  // namespace
+}  // namespace hone

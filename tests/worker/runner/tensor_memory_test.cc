@@ -1,0 +1,55 @@
+#include "worker/runner/tensor_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "common/target/kernel_abi.h"
+
+namespace hone::runner {
+namespace {
+
+TEST(TensorMemoryTest, IsAlignedAtTheOffsetThatWasAskedFor) {
+  for (const int64_t bytes : {0, 1, 1000, 5 << 20}) {
+    for (const uint64_t offset : {0u, 63u, 64u, 4095u, 123456u}) {
+      const auto memory = TensorMemory::Create(bytes, offset);
+      ASSERT_TRUE(memory.ok()) << memory.status();
+      const auto address = reinterpret_cast<uintptr_t>((*memory)->data());
+      EXPECT_EQ(address % target::kBufferAlignment, 0u);
+      EXPECT_EQ(address % 4096, offset % 4096 / 64 * 64);
+      EXPECT_EQ((*memory)->bytes(), static_cast<size_t>(bytes));
+    }
+  }
+}
+
+TEST(TensorMemoryTest, PoisonIsNaN) {
+  const auto memory = TensorMemory::Create(64, 0).value();
+  memory->Poison();
+  float value;
+  std::memcpy(&value, memory->data(), sizeof value);
+  EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(TensorMemoryTest, WritesOutsideAreFoundAndMended) {
+  const auto memory = TensorMemory::Create(1000, 128).value();
+  char* const data = static_cast<char*>(memory->data());
+  std::memset(data, 1, 1000);
+  EXPECT_FALSE(memory->WrittenOutside());
+  data[1000] = 0;
+  EXPECT_EQ(memory->WrittenOutside(), 1000);
+  EXPECT_FALSE(memory->WrittenOutside());
+  data[-4] = 0;
+  EXPECT_EQ(memory->WrittenOutside(), -4);
+  data[1000 + TensorMemory::kCanaryBytes - 1] = 0;
+  EXPECT_EQ(memory->WrittenOutside(), static_cast<int64_t>(1000 + TensorMemory::kCanaryBytes - 1));
+}
+
+TEST(TensorMemoryTest, TooMuchIsAnErrorNotACrash) {
+  EXPECT_EQ(TensorMemory::Create(int64_t{1} << 60, 0).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(TensorMemory::Create(-1, 0).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace hone::runner

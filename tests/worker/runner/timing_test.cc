@@ -1,0 +1,139 @@
+#include "worker/runner/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace hone::runner {
+namespace {
+
+// A machine whose times are given: no clock.
+class FakeMachine : public Probe {
+ public:
+  double Sample() override {
+    ++probes;
+    return next_drift < drifts.size() ? drifts[next_drift++] : 1.0;
+  }
+  double Run(int64_t count) {
+    runs += count;
+    calls.push_back(count);
+    const double ns =
+        run_ns * static_cast<double>(count) * (next_slow < slow.size() ? slow[next_slow++] : 1.0);
+    total_ns += ns;
+    return ns;
+  }
+  Timing Time(double first_ns, const TimingOptions& options) {
+    return TimeKernel(
+        first_ns, [this](int64_t count) { return Run(count); }, *this, options);
+  }
+
+  double run_ns = 1e6;
+  std::vector<double> slow;    // factors of the first calls
+  std::vector<double> drifts;  // of the first samples of the probe
+  size_t next_slow = 0;
+  size_t next_drift = 0;
+  int64_t runs = 0;
+  int probes = 0;
+  double total_ns = 0;
+  std::vector<int64_t> calls;
+};
+
+TEST(TimingTest, ScreeningAKernelOfAMillisecondTakesFewRuns) {
+  FakeMachine machine;
+  const Timing timing = machine.Time(1.3e6, {});
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+  EXPECT_EQ(timing.dispersion, 0);
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_GE(timing.samples_ns.size(), 3u);
+  EXPECT_LE(machine.total_ns, 6e6);
+}
+
+TEST(TimingTest, ScreeningAKernelOfTenMillisecondsTakesFewRuns) {
+  FakeMachine machine;
+  machine.run_ns = 10e6;
+  const Timing timing = machine.Time(10.5e6, {});
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 10e6);
+  EXPECT_LE(machine.total_ns, 40e6);
+}
+
+TEST(TimingTest, AShortKernelIsTimedInBlocksOfAMillisecond) {
+  FakeMachine machine;
+  machine.run_ns = 2000;
+  const Timing timing = machine.Time(50e3, {});  // cold
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 2000);
+  EXPECT_EQ(machine.calls.back(), 500);
+  EXPECT_LE(machine.total_ns, 6e6);
+}
+
+TEST(TimingTest, AHopelessKernelCostsOneRun) {
+  FakeMachine machine;
+  machine.run_ns = 30e6;
+  const Timing timing = machine.Time(30e6, {.best_latency_ns = 10e6});
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 30e6);
+  EXPECT_EQ(machine.runs, 0);  // the checking run was enough
+  EXPECT_EQ(machine.probes, 0);
+}
+
+TEST(TimingTest, AColdFirstRunDoesNotCondemnAShortKernel) {
+  FakeMachine machine;
+  machine.run_ns = 10e3;
+  const Timing timing = machine.Time(100e3, {.best_latency_ns = 10e3});
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 10e3);
+}
+
+TEST(TimingTest, ABlockThatShowsAClearlySlowerKernelIsEnough) {
+  FakeMachine machine;
+  const Timing timing = machine.Time(1e6, {.best_latency_ns = 0.6e6});
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_EQ(timing.samples_ns.size(), 1u);
+}
+
+TEST(TimingTest, DisturbedBlocksAreMeasuredAgain) {
+  FakeMachine machine;
+  machine.slow = {1, 3, 3};              // a warm run, then two blocks while something else ran
+  machine.drifts = {1, 2, 1.5, 1.0, 1};  // before, after block 1, after block 2, …
+  const Timing timing = machine.Time(1e6, {});
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+  for (const double sample : timing.samples_ns) EXPECT_DOUBLE_EQ(sample, 1e6);
+  EXPECT_NEAR(timing.drift, 1, 0.01);
+}
+
+TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAnAnswer) {
+  FakeMachine machine;
+  machine.drifts.assign(1000, 2.0);
+  const Timing timing = machine.Time(1e6, {});
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+  EXPECT_NEAR(timing.drift, 2, 0.01);
+  EXPECT_LE(machine.total_ns, 10e6);  // bounded
+}
+
+TEST(TimingTest, ConfirmationTakesAtLeastTenBlocksAndAHundredMilliseconds) {
+  for (const double run_ns : {2000.0, 1e6, 30e6}) {
+    FakeMachine machine;
+    machine.run_ns = run_ns;
+    const Timing timing = machine.Time(run_ns, {.confirm = true, .best_latency_ns = run_ns / 100});
+    EXPECT_FALSE(timing.stopped_early);
+    EXPECT_GE(timing.samples_ns.size(), 10u);
+    EXPECT_GE(machine.total_ns, 99e6);
+  }
+}
+
+TEST(TimingTest, BlocksCanBeLimited) {
+  FakeMachine machine;
+  machine.run_ns = 10;
+  machine.Time(10, {.max_count = 4});
+  for (const int64_t count : machine.calls) EXPECT_LE(count, 4);
+}
+
+TEST(QuantileTest, Interpolates) {
+  EXPECT_DOUBLE_EQ(Quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_DOUBLE_EQ(Quantile({1, 2}, 0.5), 1.5);
+  EXPECT_DOUBLE_EQ(Quantile({5}, 0.75), 5);
+  EXPECT_DOUBLE_EQ(Quantile({1, 2, 3, 4, 5}, 0.25), 2);
+}
+
+}  // namespace
+}  // namespace hone::runner

@@ -1,0 +1,92 @@
+#include "worker/runner/limits.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/target/host.h"
+
+namespace hone::runner {
+namespace {
+
+// Read by the signal handler; written only while no timer runs.
+int deadline_fd = -1;
+std::string* deadline_words = nullptr;
+
+void OnDeadline(int) {
+  if (deadline_words == nullptr) return;
+  const char* next = deadline_words->data();
+  size_t left = deadline_words->size();
+  while (left > 0) {
+    const ssize_t n = write(deadline_fd, next, left);
+    if (n <= 0) break;
+    next += n;
+    left -= static_cast<size_t>(n);
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+absl::Status SetUpOpenMp(char** argv) {
+  constexpr const char* kMarker = "HONE_RUNNER_OPENMP";
+  if (getenv(kMarker) != nullptr) return absl::OkStatus();
+  const std::string threads = absl::StrCat(target::UsableCores());
+  setenv("OMP_NUM_THREADS", threads.c_str(), 1);
+  setenv("OMP_DYNAMIC", "false", 1);
+  setenv("OMP_PROC_BIND", "close", 1);
+  setenv("OMP_PLACES", "threads", 1);
+  unsetenv("OMP_WAIT_POLICY");
+  // Long enough for the gaps between kernels, short enough to leave the cores to builders after a
+  // batch.
+  setenv("GOMP_SPINCOUNT", "200000", 1);
+  setenv(kMarker, "1", 1);
+  execv("/proc/self/exe", argv);
+  return ErrnoStatus(errno, "execute /proc/self/exe again");
+}
+
+void LimitResources() {
+  const auto limit = [](__rlimit_resource resource, rlim_t value) {
+    rlimit current;
+    if (getrlimit(resource, &current) != 0) return;
+    current.rlim_cur = std::min(value, current.rlim_max);
+    setrlimit(resource, &current);
+  };
+  const int64_t memory = target::DescribeHost().memory_bytes;
+#if defined(__SANITIZE_ADDRESS__)
+  const bool shadow_memory = true;  // the sanitizer reserves terabytes of addresses
+#else
+  const bool shadow_memory = false;
+#endif
+  if (memory > 0 && !shadow_memory) limit(RLIMIT_AS, static_cast<rlim_t>(memory) / 10 * 9);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_NOFILE, 256);
+}
+
+Deadline::Deadline(absl::Duration limit, int fd, std::string last_words) {
+  deadline_fd = fd;
+  deadline_words = new std::string(std::move(last_words));
+  struct sigaction action = {};
+  action.sa_handler = OnDeadline;
+  sigaction(SIGALRM, &action, nullptr);
+  itimerval timer = {};
+  timer.it_value = absl::ToTimeval(std::max(limit, absl::Milliseconds(1)));
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+Deadline::~Deadline() {
+  const itimerval off = {};
+  setitimer(ITIMER_REAL, &off, nullptr);
+  delete std::exchange(deadline_words, nullptr);
+}
+
+}  // namespace hone::runner

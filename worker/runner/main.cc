@@ -1,0 +1,104 @@
+// hone-runner: loads, checks and times kernels that the agent names on standard input (RunRequest),
+// and answers on standard output (RunResponse), one at a time. See --help.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "common/base/host_lock.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+#include "common/target/host.h"
+#include "worker/runner/limits.h"
+#include "worker/runner/peak.h"
+#include "worker/runner/runner.h"
+
+namespace {
+
+using hone::HostLock;
+using hone::record::MeasureResult;
+using hone::record::Outcome;
+
+std::string Encode(const MeasureResult& result) {
+  hone::v1::RunResponse response;
+  *response.mutable_result() = hone::record::ToProto(result);
+  return response.SerializeAsString();
+}
+
+// A whole frame, for the deadline's signal handler.
+std::string TimeoutFrame(absl::Duration limit) {
+  const std::string message =
+      Encode({.outcome = Outcome::kRunTimeout,
+              .detail = "the kernel did not end within " + absl::FormatDuration(limit)});
+  std::string frame;
+  for (int i = 0; i < 4; ++i) frame.push_back(static_cast<char>(message.size() >> 8 * i));
+  return frame + message;
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "hone-runner: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+int MeasurePeak() {
+  const absl::StatusOr<HostLock> lock =
+      HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + absl::Seconds(60));
+  if (!lock.ok()) return Fail(lock.status());
+  std::puts(hone::runner::MeasurePeak(hone::target::UsableCores()).ToJson().c_str());
+  return 0;
+}
+
+int Serve(const std::string& lock_path) {
+  // Kernels and libraries that print to standard output must not get between the messages.
+  const int out = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  hone::runner::RunnerOptions options;
+  options.lock_path = lock_path;
+  options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
+    return std::make_shared<hone::runner::Deadline>(limit, out, TimeoutFrame(limit));
+  };
+  hone::runner::Runner runner(std::move(options));
+  for (;;) {
+    const absl::StatusOr<std::string> message = hone::record::ReadFrame(STDIN_FILENO);
+    if (absl::IsOutOfRange(message.status())) return 0;
+    if (!message.ok()) return Fail(message.status());
+    hone::v1::RunRequest proto;
+    MeasureResult result;
+    if (!proto.ParseFromString(*message)) return Fail(absl::DataLossError("a garbled request"));
+    const auto request = hone::record::FromProto(proto);
+    if (request.ok()) {
+      result = runner.Run(*request);
+    } else {
+      result = {.outcome = Outcome::kInvalid, .detail = std::string(request.status().message())};
+    }
+    // Between the candidates of a batch the lock is kept.
+    if (!hone::record::HasInput(STDIN_FILENO)) runner.ReleaseLock();
+    if (absl::Status sent = hone::record::WriteFrame(out, Encode(result)); !sent.ok()) {
+      return Fail(sent);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Loads, checks and times kernels. Started by hone-worker, which sends requests on standard "
+      "input.\nExample: hone-runner --measure-peak");
+  bool measure_peak = false;
+  std::string lock_path = HostLock::DefaultPath();
+  app.add_flag("--measure-peak", measure_peak,
+               "Print the measured peaks of this machine as JSON and end");
+  app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  if (measure_peak) return MeasurePeak();
+  signal(SIGPIPE, SIG_IGN);
+  if (absl::Status ready = hone::runner::SetUpOpenMp(argv); !ready.ok()) return Fail(ready);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  hone::runner::LimitResources();
+  return Serve(lock_path);
+}

@@ -1,0 +1,35 @@
+#ifndef HONE_WORKER_RUNNER_PEAK_H_
+#define HONE_WORKER_RUNNER_PEAK_H_
+
+#include <string>
+#include <vector>
+
+namespace hone::runner {
+
+// What the machine can do at most, measured: the denominators of every report.
+struct Peak {
+  struct Width {
+    int vector_bits = 0;
+    double gflops_one_core = 0;   // f32 multiply-adds in registers, two operations each
+    double gflops_all_cores = 0;  // the same on every core at once
+  };
+  std::vector<Width> widths;      // ascending
+  double read_gbps_one_core = 0;  // streaming reads from memory, 10⁹ bytes per second
+  double read_gbps_all_cores = 0;
+  int cores = 1;
+
+  // The widest that pays: the best of all widths.
+  double gflops_one_core() const;
+  double gflops_all_cores() const;
+  // {"cores": 2, "gflops_one_core": …, "gflops_all_cores": …, "read_gbps_…": …, "widths":
+  // [{"vector_bits": 256, …}, …]}
+  std::string ToJson() const;
+};
+
+// Measures for about 0.2 s on `cores` pinned threads, the best of several rounds. The caller holds
+// the timing lock.
+Peak MeasurePeak(int cores);
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_PEAK_H_

@@ -1,0 +1,283 @@
+#include "worker/runner/reference.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
+#include "common/ir/interpreter.h"
+#include "worker/runner/tensor_memory.h"
+
+namespace hone::runner {
+namespace {
+
+constexpr absl::string_view kMagic = "HONEREF1";
+constexpr size_t kPage = 4096;
+constexpr Filling kFillings[] = {Filling::kReal, Filling::kInteger};
+constexpr double kInterpreterLimit = 2e7;  // operations, about a second
+constexpr double kSpotCheckLimit = 1e6;
+constexpr int kMaxSpotChecks = 256;
+constexpr int kMinSpotChecks = 4;
+
+std::string Header(absl::string_view workload_digest, const Signature& signature) {
+  std::string header = absl::StrCat(kMagic, workload_digest);
+  const auto add = [&](uint64_t value) {
+    for (int i = 0; i < 8; ++i) header.push_back(static_cast<char>(value >> 8 * i));
+  };
+  add(signature.outputs.size());
+  for (const TensorSpec& output : signature.outputs) add(output.elements);
+  header.resize((header.size() + kPage - 1) / kPage * kPage, '\0');
+  return header;
+}
+
+size_t DataBytes(const Signature& signature) {
+  size_t bytes = 0;
+  for (const TensorSpec& output : signature.outputs) bytes += 2 * sizeof(double) * output.elements;
+  return bytes * std::size(kFillings);
+}
+
+// The inputs of one filling, and the memory of references and magnitudes.
+struct Arguments {
+  std::vector<std::unique_ptr<TensorMemory>> memory;  // inputs, references, magnitudes
+  std::vector<void*> buffers;
+};
+
+absl::StatusOr<Arguments> Allocate(const Signature& signature) {
+  Arguments arguments;
+  const auto add = [&](int64_t bytes) -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(arguments.memory.emplace_back(), TensorMemory::Create(bytes, 0));
+    arguments.buffers.push_back(arguments.memory.back()->data());
+    return absl::OkStatus();
+  };
+  for (const TensorSpec& input : signature.inputs) HONE_RETURN_IF_ERROR(add(input.bytes()));
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const TensorSpec& output : signature.outputs) {
+      HONE_RETURN_IF_ERROR(add(output.elements * static_cast<int64_t>(sizeof(double))));
+    }
+  }
+  return arguments;
+}
+
+// Elements one by one, as the interpreter defines them.
+class ElementInterpreter {
+ public:
+  ElementInterpreter(const ir::Workload& workload, const Signature& signature,
+                     const Arguments& arguments)
+      : workload_(workload), signature_(signature), arguments_(arguments) {
+    input_of_tensor_.resize(workload.tensors.size(), -1);
+    const std::vector<ir::BufferId> inputs = workload.Inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) input_of_tensor_[inputs[i]] = static_cast<int>(i);
+  }
+
+  ir::ElementValue Compute(ir::BufferId tensor, int64_t offset) const {
+    const ir::Shape& shape = workload_.tensors[tensor].shape;
+    std::vector<int64_t> indices(shape.size());
+    for (size_t d = shape.size(); d-- > 0;) {
+      indices[d] = offset % shape[d];
+      offset /= shape[d];
+    }
+    return ir::InterpretElement(workload_, tensor, indices, [&](ir::BufferId id, int64_t at) {
+      const int input = input_of_tensor_[id];
+      return ReadElement(signature_.inputs[input].dtype, arguments_.buffers[input], at);
+    });
+  }
+
+ private:
+  const ir::Workload& workload_;
+  const Signature& signature_;
+  const Arguments& arguments_;
+  std::vector<int> input_of_tensor_;
+};
+
+absl::Status RunKernel(const Kernel& kernel, const Arguments& arguments) {
+  HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(kernel.packed_bytes(), 0));
+  HONE_ASSIGN_OR_RETURN(const auto workspace, TensorMemory::Create(kernel.workspace_bytes(), 0));
+  int32_t code = target::kKernelOk;
+  if (kernel.packed_bytes() > 0) code = kernel.Prepack(arguments.buffers.data(), packed->data());
+  if (code == target::kKernelOk) {
+    code = kernel.Run(arguments.buffers.data(), packed->data(), workspace->data());
+  }
+  if (code != target::kKernelOk) {
+    return absl::InvalidArgumentError(absl::StrCat("the reference kernel returns ", code));
+  }
+  return absl::OkStatus();
+}
+
+bool Close(double a, double b, double scale) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (a == b) return true;
+  return std::fabs(a - b) <= 1e-7 * scale;  // f64 sums of up to 2⁵⁰ terms agree far better
+}
+
+absl::Status SpotCheck(const ir::Workload& workload, const Signature& signature,
+                       const Arguments& arguments, uint64_t seed) {
+  const ElementInterpreter interpreter(workload, signature, arguments);
+  const std::vector<ir::BufferId> outputs = workload.Outputs();
+  const int checks = static_cast<int>(
+      std::clamp<double>(kSpotCheckLimit / signature.terms, kMinSpotChecks, kMaxSpotChecks));
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const auto* const values =
+        static_cast<const double*>(arguments.buffers[signature.inputs.size() + o]);
+    const auto* const magnitudes =
+        static_cast<const double*>(arguments.buffers[signature.inputs.size() + outputs.size() + o]);
+    Rng rng(seed, o, 77);
+    for (int check = 0; check < checks; ++check) {
+      const auto at = static_cast<int64_t>(rng.Below(signature.outputs[o].elements));
+      const ir::ElementValue element = interpreter.Compute(outputs[o], at);
+      if (!Close(values[at], element.value, element.magnitude) ||
+          !Close(magnitudes[at], element.magnitude, element.magnitude)) {
+        return absl::DataLossError(absl::StrFormat(
+            "the reference kernel is wrong: %s element %d is %.17g with magnitude %.17g, the "
+            "interpreter says %.17g with %.17g",
+            signature.outputs[o].name, at, values[at], magnitudes[at], element.value,
+            element.magnitude));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InterpretAll(const ir::Workload& workload, const Signature& signature,
+                          const Arguments& arguments) {
+  const ElementInterpreter interpreter(workload, signature, arguments);
+  const std::vector<ir::BufferId> outputs = workload.Outputs();
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    auto* const values = static_cast<double*>(arguments.buffers[signature.inputs.size() + o]);
+    auto* const magnitudes =
+        static_cast<double*>(arguments.buffers[signature.inputs.size() + outputs.size() + o]);
+    for (int64_t i = 0; i < signature.outputs[o].elements; ++i) {
+      const ir::ElementValue element = interpreter.Compute(outputs[o], i);
+      values[i] = element.value;
+      magnitudes[i] = element.magnitude;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A file that is written piece by piece and then takes its name in one step.
+class FileWriter {
+ public:
+  explicit FileWriter(const std::string& path)
+      : path_(path), temporary_(absl::StrCat(path, ".", getpid())) {
+    fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  }
+  ~FileWriter() {
+    if (fd_ >= 0) close(fd_);
+    if (!done_) unlink(temporary_.c_str());
+  }
+  absl::Status Write(absl::string_view bytes) {
+    if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary_));
+    while (!bytes.empty()) {
+      const ssize_t n = write(fd_, bytes.data(), bytes.size());
+      if (n < 0) return ErrnoStatus(errno, absl::StrCat("write ", temporary_));
+      bytes.remove_prefix(n);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Finish() {
+    if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("rename to ", path_));
+    }
+    done_ = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string path_;
+  const std::string temporary_;
+  int fd_ = -1;
+  bool done_ = false;
+};
+
+}  // namespace
+
+uint64_t InputSeed(absl::string_view workload_digest) { return DigestOf(workload_digest).low; }
+
+absl::StatusOr<std::unique_ptr<Reference>> Reference::Open(const std::string& path,
+                                                           absl::string_view workload_digest,
+                                                           const Signature& signature) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  struct stat file;
+  const std::string header = Header(workload_digest, signature);
+  const size_t bytes = header.size() + DataBytes(signature);
+  const bool size_fits = fstat(fd, &file) == 0 && static_cast<size_t>(file.st_size) == bytes;
+  void* const mapping =
+      size_fits ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0) : MAP_FAILED;
+  const int error_number = errno;
+  close(fd);
+  if (!size_fits) {
+    return absl::DataLossError(absl::StrCat(path, " is no reference of this workload, or cut off"));
+  }
+  if (mapping == MAP_FAILED) return ErrnoStatus(error_number, absl::StrCat("map ", path));
+  auto reference = std::unique_ptr<Reference>(new Reference);
+  reference->mapping_ = mapping;
+  reference->bytes_ = bytes;
+  if (std::memcmp(mapping, header.data(), header.size()) != 0) {
+    return absl::DataLossError(absl::StrCat(path, " is no reference of this workload"));
+  }
+  const auto* next = reinterpret_cast<const double*>(static_cast<char*>(mapping) + header.size());
+  for (size_t filling = 0; filling < std::size(kFillings); ++filling) {
+    for (const TensorSpec& output : signature.outputs) {
+      reference->expected_.push_back({.values = next, .magnitudes = next + output.elements});
+      next += 2 * output.elements;
+    }
+  }
+  return reference;
+}
+
+Reference::~Reference() {
+  if (mapping_ != nullptr) munmap(mapping_, bytes_);
+}
+
+Expected Reference::Of(Filling filling, int output) const {
+  const size_t outputs = expected_.size() / std::size(kFillings);
+  return expected_[static_cast<size_t>(filling) * outputs + output];
+}
+
+absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
+                           const Kernel* kernel, const std::string& path) {
+  const Signature signature = SignatureOf(workload);
+  double operations = 0;
+  for (const TensorSpec& output : signature.outputs) {
+    operations += static_cast<double>(output.elements) * signature.terms;
+  }
+  if (kernel == nullptr && operations > kInterpreterLimit) {
+    return absl::InvalidArgumentError(
+        "the workload is too large for the interpreter, and no reference kernel was given");
+  }
+  const uint64_t seed = InputSeed(workload_digest);
+  HONE_ASSIGN_OR_RETURN(const Arguments arguments, Allocate(signature));
+  FileWriter writer(path);
+  HONE_RETURN_IF_ERROR(writer.Write(Header(workload_digest, signature)));
+  for (const Filling filling : kFillings) {
+    for (size_t i = 0; i < signature.inputs.size(); ++i) {
+      FillTensor(signature.inputs[i], filling, seed, static_cast<int>(i), arguments.buffers[i]);
+    }
+    if (kernel != nullptr) {
+      HONE_RETURN_IF_ERROR(RunKernel(*kernel, arguments));
+      HONE_RETURN_IF_ERROR(SpotCheck(workload, signature, arguments, seed));
+    } else {
+      HONE_RETURN_IF_ERROR(InterpretAll(workload, signature, arguments));
+    }
+    const size_t outputs = signature.outputs.size();
+    for (size_t o = 0; o < outputs; ++o) {
+      HONE_RETURN_IF_ERROR(writer.Write(arguments.memory[signature.inputs.size() + o]->view()));
+      HONE_RETURN_IF_ERROR(
+          writer.Write(arguments.memory[signature.inputs.size() + outputs + o]->view()));
+    }
+  }
+  return writer.Finish();
+}
+
+}  // namespace hone::runner

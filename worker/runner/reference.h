@@ -1,0 +1,59 @@
+#ifndef HONE_WORKER_RUNNER_REFERENCE_H_
+#define HONE_WORKER_RUNNER_REFERENCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ir/workload.h"
+#include "worker/runner/check.h"
+#include "worker/runner/elements.h"
+#include "worker/runner/kernel.h"
+#include "worker/runner/signature.h"
+
+namespace hone::runner {
+
+// The seed of a workload's inputs: a function of its digest alone, so that one reference serves
+// every run.
+uint64_t InputSeed(absl::string_view workload_digest);
+
+// A workload's reference outputs in a file, mapped read-only and shared by every process that
+// checks against it.
+//
+// Format, little-endian: "HONEREF1"; the workload's digest, 32 characters; u64 number of outputs;
+// u64 elements of each; zeros up to a multiple of 4096 bytes. Then for each filling (kReal,
+// kInteger) and each output: elements × f64 references, elements × f64 magnitudes.
+class Reference {
+ public:
+  // NotFound: no such file. DataLoss: not a reference of this workload, or cut off.
+  static absl::StatusOr<std::unique_ptr<Reference>> Open(const std::string& path,
+                                                         absl::string_view workload_digest,
+                                                         const Signature& signature);
+  ~Reference();
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+
+  Expected Of(Filling filling, int output) const;
+
+ private:
+  Reference() = default;
+  void* mapping_ = nullptr;
+  size_t bytes_ = 0;
+  std::vector<Expected> expected_;  // by filling, then output
+};
+
+// Makes the file: runs the reference kernel, whose buffers are the workload's inputs, then an f64
+// reference for each output, then an f64 magnitude for each output; some hundred elements are
+// computed again by the interpreter. Without a kernel (null) the interpreter computes everything,
+// if that is no more than some million operations. DataLoss: kernel and interpreter disagree; the
+// message names the element. ResourceExhausted: no memory, or the disk is full. InvalidArgument: no
+// kernel was given and the workload is too large for the interpreter, or the kernel refuses.
+absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
+                           const Kernel* kernel, const std::string& path);
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_REFERENCE_H_

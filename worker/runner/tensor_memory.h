@@ -1,0 +1,52 @@
+#ifndef HONE_WORKER_RUNNER_TENSOR_MEMORY_H_
+#define HONE_WORKER_RUNNER_TENSOR_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace hone::runner {
+
+// Memory that a kernel works on: aligned to kBufferAlignment, on huge pages where the system has
+// them, already backed by pages, at an offset within its first page that `page_offset` chooses (so
+// that processes with other seeds see other cache conflicts), and between two canaries that show
+// writes outside. Owned by one thread.
+class TensorMemory {
+ public:
+  static constexpr size_t kCanaryBytes = 4096;
+
+  // `page_offset` is taken modulo 4096 and rounded down to the alignment.
+  // ResourceExhausted: the system refuses that much memory.
+  static absl::StatusOr<std::unique_ptr<TensorMemory>> Create(int64_t bytes, uint64_t page_offset);
+  ~TensorMemory();
+  TensorMemory(const TensorMemory&) = delete;
+  TensorMemory& operator=(const TensorMemory&) = delete;
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  absl::string_view view() const { return {static_cast<const char*>(data_), bytes_}; }
+
+  // Every bit set: a NaN in each float type, so that an element that a kernel leaves out shows.
+  void Poison();
+
+  // Where the nearest byte lies that was written outside, in bytes from the beginning of the data:
+  // negative before it, ≥ bytes() behind it; nullopt when the canaries are whole. Mends them.
+  std::optional<int64_t> WrittenOutside();
+
+ private:
+  TensorMemory(void* mapping, size_t mapped, void* data, size_t bytes);
+  void FillCanaries();
+
+  void* mapping_;
+  size_t mapped_;
+  void* data_;
+  size_t bytes_;
+};
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_TENSOR_MEMORY_H_

@@ -1,0 +1,95 @@
+#include "worker/runner/timing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::runner {
+namespace {
+
+constexpr double kDisturbed = 1.15;     // the probe's own noise is a few percent
+constexpr double kHopeless = 2;         // times the best: not worth a block
+constexpr double kClearlySlower = 1.5;  // times the best: one block is enough
+constexpr double kColdMatters = 2e6;    // a first run below this is judged only after warm ones
+constexpr double kFirstCounts = 5e6;    // a first run above this is a sample like the others
+constexpr int kConfirmBlocks = 10;
+constexpr double kConfirmNs = 100e6;
+
+int WantedBlocks(double run_ns, const TimingOptions& options) {
+  if (options.confirm) {
+    const double block_ns = std::max(options.block_ns, run_ns);
+    return std::max(kConfirmBlocks, static_cast<int>(std::ceil(kConfirmNs / block_ns)));
+  }
+  if (run_ns >= kFirstCounts) return 2;
+  return run_ns >= options.block_ns ? 3 : 4;
+}
+
+Timing Summarize(Timing timing) {
+  timing.latency_ns = Quantile(timing.samples_ns, 0.5);
+  const double spread = Quantile(timing.samples_ns, 0.75) - Quantile(timing.samples_ns, 0.25);
+  timing.dispersion = timing.latency_ns > 0 ? spread / timing.latency_ns : 0;
+  return timing;
+}
+
+}  // namespace
+
+double Quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run, Probe& probe,
+                  const TimingOptions& options) {
+  Timing timing;
+  const double hopeless_ns = !options.confirm && options.best_latency_ns > 0
+                                 ? kHopeless * options.best_latency_ns
+                                 : INFINITY;
+  double run_ns = first_ns;
+  for (int i = 0; i < 2 && run_ns < kColdMatters && (i == 0 || run_ns > hopeless_ns); ++i) {
+    run_ns = std::min(run_ns, run(1));
+  }
+  if (run_ns > hopeless_ns) {
+    timing.samples_ns = {run_ns};
+    timing.stopped_early = true;
+    return Summarize(std::move(timing));
+  }
+  if (first_ns >= kFirstCounts) timing.samples_ns.push_back(first_ns);
+
+  const int wanted = WantedBlocks(run_ns, options);
+  std::vector<double> drifts;
+  std::vector<double> disturbed;
+  double before = probe.Sample();
+  int accepted = 0;
+  for (int block = 0; accepted < wanted && block < 2 * wanted; ++block) {
+    const double count_wanted = std::ceil(options.block_ns / std::max(run_ns, 1.0));
+    const int64_t count =
+        std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
+    const double sample = run(count) / static_cast<double>(count);
+    const double after = probe.Sample();
+    const double drift = std::max(before, after);
+    before = after;
+    run_ns = std::min(run_ns, sample);
+    if (drift > kDisturbed) {
+      disturbed.push_back(sample);
+      continue;
+    }
+    ++accepted;
+    timing.samples_ns.push_back(sample);
+    drifts.push_back(drift);
+    if (!options.confirm && options.best_latency_ns > 0 &&
+        sample > kClearlySlower * options.best_latency_ns) {
+      timing.stopped_early = accepted < wanted;
+      break;
+    }
+  }
+  if (accepted == 0) {
+    timing.samples_ns.insert(timing.samples_ns.end(), disturbed.begin(), disturbed.end());
+    drifts.push_back(before);
+  }
+  timing.drift = Quantile(drifts, 0.5);
+  return Summarize(std::move(timing));
+}
+
+}  // namespace hone::runner
