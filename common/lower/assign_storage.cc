@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/lower/passes.h"
+#include "common/target/kernel_abi.h"
+
+namespace hone::lower {
+
+using ir::BufferId;
+using ir::Index;
+
+namespace {
+
+constexpr int64_t kMaxStackBytes = 32 << 10;   // of one buffer
+constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
+
+class Assigner {
+ public:
+  explicit Assigner(LoweredProgram& program) : p_(program), uses_(program.buffers.size()) {}
+
+  absl::Status Run(const ir::Program& source, const target::Target& target) {
+    p_.threads = std::max(1, target.cores);
+    p_.storage.assign(p_.buffers.size(), {});
+    for (size_t k = 0; k < p_.kernels.size(); ++k) Visit(p_.kernels[k].body, static_cast<int>(k), kNoStmt);
+    const ir::Workload& workload = source.workload();
+    int position = 0;
+    for (const auto& list : {workload.Inputs(), workload.Outputs()}) {
+      for (BufferId id : list) p_.storage[id] = {.kind = Storage::Kind::kArgument, .position = position++};
+    }
+    p_.arguments = position;
+    for (size_t b = 0; b < p_.buffers.size(); ++b) {
+      Storage& storage = p_.storage[b];
+      storage.elements = ir::ElementsOf(p_.buffers[b].shape);
+      if (storage.kind != Storage::Kind::kArgument) Place(static_cast<BufferId>(b));
+      if (p_.packed_bytes > kMaxMemoryBytes || p_.workspace_bytes > kMaxMemoryBytes || p_.thread_stride_bytes > kMaxMemoryBytes) {
+        return absl::InvalidArgumentError(absl::StrCat("buffer ", p_.buffers[b].name, " makes the kernel need more than 1 TiB of memory"));
+      }
+    }
+    p_.thread_offset_bytes = p_.workspace_bytes;
+    if (p_.thread_stride_bytes > 0) {
+      // Threads' parts start at different places of a page, so that they do not fight for the same cache sets.
+      p_.thread_stride_bytes = (p_.thread_stride_bytes + 4095) / 4096 * 4096 + 5 * target::kBufferAlignment;
+      p_.workspace_bytes += p_.thread_stride_bytes * p_.threads;
+    }
+    for (Stmt& stmt : p_.stmts) Flatten(stmt);
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Uses {
+    std::set<int> kernels;
+    std::set<StmtId> parallels;  // the parallel loop around each use; kNoStmt: none
+  };
+
+  void Use(BufferId buffer, int kernel, StmtId parallel) {
+    uses_[buffer].kernels.insert(kernel);
+    uses_[buffer].parallels.insert(parallel);
+  }
+
+  void Visit(StmtId id, int kernel, StmtId parallel) {
+    if (id == kNoStmt) return;
+    const Stmt& stmt = p_.stmts[id];
+    if (stmt.kind == Stmt::Kind::kFor && stmt.loop == ir::LoopKind::kParallel) parallel = id;
+    for (BufferId output : stmt.outputs) Use(output, kernel, parallel);
+    for (ir::ExprId value : stmt.values) {
+      p_.pool.VisitLoads(value, [&](const ir::Expr& load) { Use(load.buffer, kernel, parallel); });
+    }
+    for (StmtId child : stmt.children) Visit(child, kernel, parallel);
+  }
+
+  static int64_t Align(int64_t bytes) { return (bytes + target::kBufferAlignment - 1) / target::kBufferAlignment * target::kBufferAlignment; }
+
+  void Place(BufferId id) {
+    const ir::Buffer& buffer = p_.buffers[id];
+    const Uses& uses = uses_[id];
+    Storage& storage = p_.storage[id];
+    if (uses.kernels.empty()) return;
+    const int64_t bytes = Align(storage.elements * ir::DTypeBytes(buffer.dtype));
+    if (buffer.scope == ir::Scope::kFragment) {
+      storage.kind = Storage::Kind::kRegister;
+    } else if (p_.kernels.size() > 1 && uses.kernels.contains(0)) {
+      storage.kind = Storage::Kind::kPacked;
+      storage.offset_bytes = p_.packed_bytes;
+      p_.packed_bytes += bytes;
+    } else if (uses.parallels.size() == 1 && *uses.parallels.begin() != kNoStmt) {
+      if (bytes <= kMaxStackBytes) {
+        storage.kind = Storage::Kind::kStack;
+      } else {
+        storage.kind = Storage::Kind::kThread;
+        storage.offset_bytes = p_.thread_stride_bytes;
+        p_.thread_stride_bytes += bytes;
+      }
+    } else {
+      storage.kind = Storage::Kind::kWorkspace;
+      storage.offset_bytes = p_.workspace_bytes;
+      p_.workspace_bytes += bytes;
+    }
+  }
+
+  Index Offset(BufferId id, const ir::IndexList& indices) {
+    const ir::Shape& shape = p_.buffers[id].shape;
+    Index offset;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      offset *= shape[d];
+      offset += indices[d];
+    }
+    return p_.atoms.Simplify(std::move(offset));
+  }
+
+  void Flatten(Stmt& stmt) {
+    if (stmt.kind != Stmt::Kind::kStore) return;
+    stmt.indices = {Offset(stmt.outputs[0], stmt.indices)};
+    for (ir::ExprId& value : stmt.values) {
+      value = p_.pool.Rewrite(
+          value,
+          [&](const ir::Expr& load) {
+            const ir::IndexList indices = p_.pool.IndicesOf(load);
+            return p_.pool.Load(load.buffer, load.dtype, {Offset(load.buffer, indices)});
+          },
+          [](const Index& index) { return index; });
+    }
+  }
+
+  LoweredProgram& p_;
+  std::vector<Uses> uses_;
+};
+
+}  // namespace
+
+absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source, const target::Target& target) {
+  return Assigner(program).Run(source, target);
+}
+
+}  // namespace hone::lower

@@ -1,0 +1,103 @@
+#include "common/lower/passes.h"
+
+namespace hone::lower {
+
+using ir::Index;
+using ir::NodeId;
+
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const ir::Program& program) : program_(program) {
+    lowered_.atoms = program_.atoms;
+    lowered_.pool = program_.pool;
+    lowered_.buffers = program_.buffers;
+  }
+
+  LoweredProgram Run() {
+    for (NodeId kernel : program_.kernels) {
+      lowered_.kernels.push_back({program_.node(kernel).name, Children(kernel)});
+    }
+    return std::move(lowered_);
+  }
+
+ private:
+  StmtId Children(NodeId id) {
+    Stmt seq;
+    for (NodeId child : program_.node(id).children) {
+      const StmtId stmt = Build(child);
+      if (stmt != kNoStmt) seq.children.push_back(stmt);
+    }
+    if (seq.children.size() == 1) return seq.children[0];
+    return lowered_.Add(std::move(seq));
+  }
+
+  StmtId Build(NodeId id) {
+    const ir::Node& node = program_.node(id);
+    switch (node.kind) {
+      case ir::Node::Kind::kLoop: {
+        // A loop of one iteration is its body, but a parallel one stays the place where threads start.
+        if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
+        Stmt loop{.kind = Stmt::Kind::kFor, .loop = node.loop, .var = node.var, .extent = node.extent.value};
+        loop.children = {Children(id)};
+        return lowered_.Add(std::move(loop));
+      }
+      case ir::Node::Kind::kBlock:
+        return Store(program_.BlockOf(id));
+      case ir::Node::Kind::kKernel:
+      case ir::Node::Kind::kBarrier:
+      case ir::Node::Kind::kRemoved:
+        break;
+    }
+    return kNoStmt;
+  }
+
+  // Over loop variables; those of single iterations are 0.
+  Index OverLoops(const ir::Block& block, const Index& index) {
+    const Index over = lowered_.atoms.Substitute(index, [&](ir::AtomId var) -> const Index* {
+      for (const ir::BlockIter& iter : block.iters) {
+        if (iter.var == var) return &iter.binding;
+      }
+      return nullptr;
+    });
+    static const Index* const zero = new Index(0);
+    return lowered_.atoms.Substitute(over, [&](ir::AtomId var) { return lowered_.atoms[var].range.extent() == 1 ? zero : nullptr; });
+  }
+
+  StmtId Store(const ir::Block& block) {
+    Stmt store{.kind = Stmt::Kind::kStore, .outputs = block.outputs, .reducer = block.reducer, .has_init = block.has_init};
+    for (const Index& index : block.indices) store.indices.push_back(OverLoops(block, index));
+    for (ir::ExprId value : block.values) {
+      store.values.push_back(lowered_.pool.Rewrite(
+          value, [](const ir::Expr&) { return ir::kNoExpr; }, [&](const Index& index) { return OverLoops(block, index); }));
+    }
+    for (const ir::Condition& predicate : block.predicates) AddCondition(store.conditions, {OverLoops(block, predicate.index), predicate.extent});
+    for (const ir::Condition& guard : block.guards) AddCondition(store.guards, {OverLoops(block, guard.index), guard.extent});
+    for (const ir::BlockIter& iter : block.iters) {
+      if (!iter.reduce) continue;
+      const Index binding = OverLoops(block, iter.binding);
+      if (!binding.IsConstant()) store.first.push_back({binding, 1});
+      lowered_.atoms.VisitVars(binding, [&](ir::AtomId var) { store.reduce_vars.push_back(var); });
+    }
+    return lowered_.Add(std::move(store));
+  }
+
+  void AddCondition(std::vector<ir::Condition>& conditions, ir::Condition condition) {
+    const ir::Range range = lowered_.atoms.RangeOf(condition.index);
+    if (range.min >= 0 && range.max < condition.extent) return;
+    for (const ir::Condition& known : conditions) {
+      if (known == condition) return;
+    }
+    conditions.push_back(std::move(condition));
+  }
+
+  const ir::Program& program_;
+  LoweredProgram lowered_;
+};
+
+}  // namespace
+
+LoweredProgram BuildTree(const ir::Program& program) { return Builder(program).Run(); }
+
+}  // namespace hone::lower

@@ -1,0 +1,17 @@
+#ifndef HONE_COMMON_LOWER_LOWER_H_
+#define HONE_COMMON_LOWER_LOWER_H_
+
+#include "absl/status/statusor.h"
+#include "common/ir/program.h"
+#include "common/lower/lowered.h"
+#include "common/target/target.h"
+
+namespace hone::lower {
+
+// Lowers a scheduled program for a target, by the passes of passes.h. InvalidArgument: the program needs more memory than any
+// machine has.
+absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target);
+
+}  // namespace hone::lower
+
+#endif  // HONE_COMMON_LOWER_LOWER_H_

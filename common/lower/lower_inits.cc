@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/lower/passes.h"
+
+namespace hone::lower {
+
+using ir::AtomId;
+using ir::Index;
+
+namespace {
+
+class InitLowering {
+ public:
+  explicit InitLowering(LoweredProgram& program) : p_(program) {}
+
+  void Run() {
+    for (LoweredKernel& kernel : p_.kernels) kernel.body = Visit(kernel.body);
+  }
+
+ private:
+  bool Reduces(const Stmt& store, AtomId var) const {
+    return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) != store.reduce_vars.end();
+  }
+  bool OccursInPlace(const Stmt& store, AtomId var) const {
+    return std::any_of(store.indices.begin(), store.indices.end(), [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
+  }
+
+  // Rewrites a subtree; nests that must come before a loop are collected under that loop and put there.
+  StmtId Visit(StmtId id) {
+    if (p_.stmts[id].kind == Stmt::Kind::kStore) return VisitStore(id);
+    const bool loop = p_.stmts[id].kind == Stmt::Kind::kFor;
+    if (loop) loops_.push_back(id);
+    const std::vector<StmtId> children = p_.stmts[id].children;
+    for (size_t c = 0; c < children.size(); ++c) {
+      const StmtId child = Visit(children[c]);
+      p_.stmts[id].children[c] = child;
+    }
+    if (!loop) return id;
+    loops_.pop_back();
+    std::vector<StmtId> before;
+    std::erase_if(pending_, [&](const std::pair<StmtId, StmtId>& entry) {
+      if (entry.first == id) before.push_back(entry.second);
+      return entry.first == id;
+    });
+    if (before.empty()) return id;
+    before.push_back(id);
+    return p_.Add({.kind = Stmt::Kind::kSeq, .children = std::move(before)});
+  }
+
+  StmtId VisitStore(StmtId id) {
+    if (!p_.stmts[id].has_init) return id;
+    p_.stmts[id].has_init = false;
+    const Stmt store = p_.stmts[id];
+    Stmt init{.kind = Stmt::Kind::kStore, .outputs = store.outputs, .indices = store.indices};
+    for (size_t c = 0; c < store.outputs.size(); ++c) {
+      const ir::DType dtype = p_.buffers[store.outputs[c]].dtype;
+      init.values.push_back(p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, static_cast<int>(c), dtype)));
+    }
+    size_t outermost = loops_.size();
+    bool mixed = false;
+    for (size_t l = loops_.size(); l-- > 0;) {
+      const AtomId var = p_.stmts[loops_[l]].var;
+      if (!Reduces(store, var)) continue;
+      outermost = l;
+      mixed |= OccursInPlace(store, var);
+    }
+    if (mixed || outermost == loops_.size()) {
+      // The first step is told by the bindings themselves.
+      init.conditions = store.conditions;
+      StmtId first = p_.Add(std::move(init));
+      for (const ir::Condition& condition : store.first) {
+        first = p_.Add({.kind = Stmt::Kind::kIf, .children = {first}, .condition = condition});
+      }
+      return p_.Add({.kind = Stmt::Kind::kSeq, .children = {first, id}});
+    }
+    std::vector<std::pair<AtomId, Index>> renamed;
+    std::vector<StmtId> copies;
+    for (size_t l = outermost; l < loops_.size(); ++l) {
+      const Stmt loop = p_.stmts[loops_[l]];
+      if (Reduces(store, loop.var) || !OccursInPlace(store, loop.var)) continue;
+      const AtomId var = p_.atoms.AddVar(absl::StrCat(p_.atoms[loop.var].name, "_init"), loop.extent);
+      renamed.emplace_back(loop.var, Index::Of(var));
+      copies.push_back(p_.Add({.kind = Stmt::Kind::kFor, .loop = loop.loop, .var = var, .extent = loop.extent}));
+    }
+    const auto rename = [&](const Index& index) {
+      return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
+        for (const auto& [from, to] : renamed) {
+          if (from == var) return &to;
+        }
+        return nullptr;
+      });
+    };
+    for (Index& index : init.indices) index = rename(index);
+    for (const ir::Condition& condition : store.conditions) {
+      bool reduces = false;
+      p_.atoms.VisitVars(condition.index, [&](AtomId var) { reduces |= Reduces(store, var); });
+      if (!reduces) init.conditions.push_back({rename(condition.index), condition.extent});
+    }
+    StmtId nest = p_.Add(std::move(init));
+    for (size_t l = copies.size(); l-- > 0;) {
+      p_.stmts[copies[l]].children = {nest};
+      nest = copies[l];
+    }
+    pending_.emplace_back(loops_[outermost], nest);
+    return id;
+  }
+
+  LoweredProgram& p_;
+  std::vector<StmtId> loops_;
+  std::vector<std::pair<StmtId, StmtId>> pending_;  // loop, nest to run before it
+};
+
+}  // namespace
+
+void LowerInits(LoweredProgram& program) { InitLowering(program).Run(); }
+
+}  // namespace hone::lower

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <numeric>
+
+#include "common/lower/passes.h"
+
+namespace hone::lower {
+
+using ir::AtomId;
+using ir::Condition;
+using ir::Index;
+
+namespace {
+
+// Values of the runtime part for which a tile is cut; more than these stay conditions of each store.
+constexpr int kMaxPartialCases = 4;
+// Copies of one body by nested cases.
+constexpr int kMaxCopies = 16;
+
+class Narrower {
+ public:
+  explicit Narrower(LoweredProgram& program) : p_(program), kind_(program.atoms.size(), Var::kUnknown) {
+    for (const Stmt& stmt : p_.stmts) {
+      if (stmt.kind != Stmt::Kind::kFor) continue;
+      kind_[stmt.var] = LoweredProgram::IsStatic(stmt.loop) ? Var::kStatic : Var::kRuntime;
+    }
+  }
+
+  void Run() {
+    for (LoweredKernel& kernel : p_.kernels) kernel.body = Narrow(kernel.body, 1);
+  }
+
+ private:
+  enum class Var : uint8_t { kUnknown, kStatic, kRuntime };
+  enum class Mode { kHolds, kFails, kStatic };
+
+  Var KindOf(AtomId var) const { return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime; }
+
+  StmtId Narrow(StmtId id, int copies) {
+    const Stmt stmt = p_.stmts[id];
+    if (stmt.kind == Stmt::Kind::kStore) return id;
+    if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop)) return NarrowLoop(id, copies);
+    std::vector<StmtId> children;
+    for (StmtId child : stmt.children) {
+      const StmtId narrowed = Narrow(child, copies);
+      if (narrowed != kNoStmt || stmt.kind == Stmt::Kind::kIf) children.push_back(narrowed);
+    }
+    p_.stmts[id].children = std::move(children);
+    return id;
+  }
+
+  // Conditions under the loop that its variable completes.
+  std::vector<Condition> ReadyConditions(StmtId body, AtomId var) {
+    std::vector<Condition> ready;
+    VisitStores(body, [&](const Stmt& store) {
+      for (const auto* list : {&store.conditions, &store.guards}) {
+        for (const Condition& condition : *list) {
+          bool has_var = false, complete = true;
+          p_.atoms.VisitVars(condition.index, [&](AtomId v) {
+            has_var |= v == var;
+            complete &= KindOf(v) == Var::kStatic || std::find(defined_.begin(), defined_.end(), v) != defined_.end();
+          });
+          if (has_var && complete && std::find(ready.begin(), ready.end(), condition) == ready.end()) ready.push_back(condition);
+        }
+      }
+    });
+    return ready;
+  }
+
+  template <typename F>
+  void VisitStores(StmtId id, F&& visit) {
+    if (id == kNoStmt) return;
+    const Stmt& stmt = p_.stmts[id];
+    if (stmt.kind == Stmt::Kind::kStore) return visit(stmt);
+    for (StmtId child : stmt.children) VisitStores(child, visit);
+  }
+
+  static bool Has(const Stmt& store, const Condition& condition) {
+    return std::find(store.conditions.begin(), store.conditions.end(), condition) != store.conditions.end() ||
+           std::find(store.guards.begin(), store.guards.end(), condition) != store.guards.end();
+  }
+
+  // A copy of a subtree with one condition decided. kNoStmt when nothing is left.
+  StmtId Specialize(StmtId id, const Condition& condition, Mode mode, const Condition& replacement) {
+    if (id == kNoStmt) return kNoStmt;
+    Stmt stmt = p_.stmts[id];
+    if (stmt.kind == Stmt::Kind::kStore) {
+      if (!Has(stmt, condition)) return id;
+      if (mode == Mode::kFails) return kNoStmt;
+      for (auto* list : {&stmt.conditions, &stmt.guards}) {
+        for (size_t c = list->size(); c-- > 0;) {
+          if ((*list)[c] != condition) continue;
+          if (mode == Mode::kStatic) {
+            (*list)[c] = replacement;
+          } else {
+            list->erase(list->begin() + c);
+          }
+        }
+      }
+      return p_.Add(std::move(stmt));
+    }
+    std::vector<StmtId> children;
+    for (StmtId child : stmt.children) {
+      const StmtId copy = Specialize(child, condition, mode, replacement);
+      if (copy != kNoStmt || stmt.kind == Stmt::Kind::kIf) children.push_back(copy);
+    }
+    if (std::all_of(children.begin(), children.end(), [](StmtId child) { return child == kNoStmt; })) return kNoStmt;
+    stmt.children = std::move(children);
+    return p_.Add(std::move(stmt));
+  }
+
+  // Adds bounds to the loop so that 0 ≤ index < extent holds; false when the index is not affine in its variable.
+  bool AddBounds(Stmt& loop, const Index& index, int64_t extent) {
+    const int64_t a = index.CoeffOf(loop.var);
+    const Index rest = index - Index::Of(loop.var, a);
+    if (a == 0 || p_.atoms.DependsOn(rest, loop.var)) return false;
+    const Index last = Index(extent - 1) - rest;  // a·v ≤ last, a·v ≥ −rest
+    Index begin, end;
+    if (a > 0) {
+      begin = p_.atoms.FloorDiv(rest, a) * -1;
+      end = p_.atoms.FloorDiv(last, a) + 1;
+    } else {
+      begin = p_.atoms.FloorDiv(last, -a) * -1;
+      end = p_.atoms.FloorDiv(rest, -a) + 1;
+    }
+    if (p_.atoms.RangeOf(begin).max > 0) loop.begins.push_back(begin);
+    if (p_.atoms.RangeOf(end).min < loop.extent) loop.ends.push_back(end);
+    return true;
+  }
+
+  StmtId NarrowLoop(StmtId id, int copies) {
+    Stmt loop = p_.stmts[id];
+    defined_.push_back(loop.var);
+    StmtId body = loop.children[0];
+    for (const Condition& condition : ReadyConditions(body, loop.var)) body = Decide(loop, body, condition, copies);
+    if (body != kNoStmt) body = Narrow(body, copies);
+    defined_.pop_back();
+    if (body == kNoStmt) return kNoStmt;
+    loop.children = {body};
+    return p_.Add(std::move(loop));
+  }
+
+  StmtId If(Index index, int64_t extent, StmtId then, StmtId otherwise) {
+    if (then == kNoStmt && otherwise == kNoStmt) return kNoStmt;
+    const ir::Range range = p_.atoms.RangeOf(index);
+    if (range.min >= 0 && range.max < extent) return then;
+    if (range.max < 0 || range.min >= extent) return otherwise;
+    Stmt branch{.kind = Stmt::Kind::kIf, .condition = {std::move(index), extent}};
+    branch.children.push_back(then);
+    if (otherwise != kNoStmt) branch.children.push_back(otherwise);
+    return p_.Add(std::move(branch));
+  }
+
+  StmtId Decide(Stmt& loop, StmtId body, const Condition& condition, int& copies) {
+    bool everywhere = true;
+    VisitStores(body, [&](const Stmt& store) { everywhere &= Has(store, condition); });
+    Index runtime, fixed;
+    bool mixed = false;
+    runtime += condition.index.constant();
+    for (const ir::IndexTerm& term : condition.index.terms()) {
+      bool any_static = false, any_runtime = false;
+      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true; });
+      mixed |= any_static && any_runtime;
+      (any_static ? fixed : runtime) += Index::Of(term.atom, term.coeff);
+    }
+    if (mixed) return body;
+    const int64_t extent = condition.extent;
+    // A parallel loop's iterations are distributed by number: its bounds stay as they are.
+    const bool bounds = everywhere && loop.loop == ir::LoopKind::kSerial;
+    if (fixed.IsConstant()) {
+      if (bounds && AddBounds(loop, condition.index, extent)) return Specialize(body, condition, Mode::kHolds, condition);
+      return If(condition.index, extent, Specialize(body, condition, Mode::kHolds, condition),
+                Specialize(body, condition, Mode::kFails, condition));
+    }
+    const ir::Range s = p_.atoms.RangeOf(fixed);
+    const ir::Range r = p_.atoms.RangeOf(runtime);
+    int64_t step = 0;
+    for (const ir::IndexTerm& term : runtime.terms()) step = std::gcd(step, term.coeff);
+    step = std::max<int64_t>(step, 1);
+    // Values of the runtime part at which some of the tile is in and some is out.
+    std::vector<int64_t> partial;
+    bool interior = false;
+    const int64_t low = std::max(r.min, -s.max), high = std::min(r.max, extent - 1 - s.min);
+    int64_t p = r.min + ir::CeilDivInt(low - r.min, step) * step;
+    for (; p <= high; p += step) {
+      if (p + s.min >= 0 && p + s.max < extent) {
+        interior = true;
+        // Skip to the last interior value.
+        const int64_t last = extent - 1 - s.max;
+        p += (last - p) / step * step;
+      } else {
+        partial.push_back(p);
+        if (partial.size() > kMaxPartialCases) return body;
+      }
+    }
+    const int cases = static_cast<int>(partial.size()) + interior;
+    if (copies * std::max(cases, 1) > kMaxCopies) return body;
+    copies *= std::max(cases, 1);
+    const bool bounded = bounds && AddBounds(loop, runtime + s.max, extent + s.max - s.min);
+    const bool may_miss = !bounded && (r.min + s.max < 0 || r.max + s.min >= extent);
+    StmtId result = may_miss ? Specialize(body, condition, Mode::kFails, condition) : kNoStmt;
+    const StmtId inside = interior ? Specialize(body, condition, Mode::kHolds, condition) : kNoStmt;
+    if (interior && !may_miss) result = inside;
+    for (size_t i = partial.size(); i-- > 0;) {
+      const StmtId part = Specialize(body, condition, Mode::kStatic, {fixed + partial[i], extent});
+      if (result == kNoStmt && i + 1 == partial.size() && !may_miss && !interior) {
+        result = part;  // the only value left
+      } else {
+        result = If(runtime + -partial[i], 1, part, result);
+      }
+    }
+    if (interior && may_miss) result = If(runtime + s.min, extent - (s.max - s.min), inside, result);
+    return result;
+  }
+
+  LoweredProgram& p_;
+  std::vector<Var> kind_;
+  std::vector<AtomId> defined_;  // runtime loop variables around the place
+};
+
+}  // namespace
+
+void NarrowDomain(LoweredProgram& program) { Narrower(program).Run(); }
+
+}  // namespace hone::lower

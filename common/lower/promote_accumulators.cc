@@ -1,0 +1,222 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/lower/passes.h"
+
+namespace hone::lower {
+
+using ir::AtomId;
+using ir::Index;
+
+namespace {
+
+constexpr int64_t kMaxRegisters = 64;
+
+// One reduction store and the loops around it, outermost first.
+struct Site {
+  StmtId store;
+  std::vector<StmtId> loops;
+};
+
+class Promoter {
+ public:
+  explicit Promoter(LoweredProgram& program) : p_(program) {}
+
+  void Run() {
+    for (LoweredKernel& kernel : p_.kernels) Visit(kernel.body);
+    for (const Site& site : sites_) Promote(site);
+  }
+
+ private:
+  void Visit(StmtId id) {
+    if (p_.stmts[id].kind == Stmt::Kind::kStore) {
+      if (p_.stmts[id].reducer != ir::Reducer::kNone && p_.stmts[id].outputs.size() == 1) sites_.push_back({id, loops_});
+      return;
+    }
+    const bool loop = p_.stmts[id].kind == Stmt::Kind::kFor;
+    if (loop) loops_.push_back(id);
+    for (StmtId child : std::vector<StmtId>(p_.stmts[id].children)) Visit(child);
+    if (loop) loops_.pop_back();
+  }
+
+  bool OccursInPlace(const Stmt& store, AtomId var) const {
+    return std::any_of(store.indices.begin(), store.indices.end(), [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
+  }
+  static bool Reduces(const Stmt& store, AtomId var) {
+    return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) != store.reduce_vars.end();
+  }
+
+  void Promote(const Site& site) {
+    const Stmt store = p_.stmts[site.store];
+    // The outermost loop of the chain down to the store in which only reductions and static loops run.
+    size_t first = site.loops.size();
+    bool runtime_reduction = false;
+    int64_t lanes = 1, registers = 1;
+    std::vector<StmtId> tile;
+    for (size_t l = site.loops.size(); l-- > 0;) {
+      const Stmt& loop = p_.stmts[site.loops[l]];
+      const StmtId only = l + 1 < site.loops.size() ? site.loops[l + 1] : site.store;
+      if (loop.children.size() != 1 || loop.children[0] != only) break;
+      const bool place = OccursInPlace(store, loop.var);
+      if (LoweredProgram::IsStatic(loop.loop)) {
+        if (place && Reduces(store, loop.var)) return;
+        if (place) {
+          tile.push_back(site.loops[l]);
+          (loop.loop == ir::LoopKind::kVectorized ? lanes : registers) *= loop.extent;
+        }
+      } else {
+        if (loop.loop != ir::LoopKind::kSerial || place) break;
+        runtime_reduction = true;
+      }
+      first = l;
+    }
+    // Static loops above the last runtime reduction are left outside: they repeat the whole.
+    while (first < site.loops.size() && LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop)) {
+      std::erase(tile, site.loops[first]);
+      ++first;
+    }
+    registers = 1;
+    for (StmtId loop : tile) {
+      if (p_.stmts[loop].loop == ir::LoopKind::kUnrolled) registers *= p_.stmts[loop].extent;
+    }
+    if (!runtime_reduction || first == site.loops.size() || registers > kMaxRegisters) return;
+    std::reverse(tile.begin(), tile.end());
+
+    // The register buffer has a dimension per static loop of the tile; the vector's lanes come last.
+    std::stable_sort(tile.begin(), tile.end(), [&](StmtId a, StmtId b) {
+      return (p_.stmts[a].loop == ir::LoopKind::kVectorized) < (p_.stmts[b].loop == ir::LoopKind::kVectorized);
+    });
+    const ir::Buffer& target = p_.buffers[store.outputs[0]];
+    ir::Buffer accumulator{.name = absl::StrCat(target.name, ".acc", p_.buffers.size()), .dtype = target.dtype, .scope = ir::Scope::kFragment};
+    for (StmtId loop : tile) accumulator.shape.push_back(p_.stmts[loop].extent);
+    if (tile.empty()) accumulator.shape.push_back(1);
+    const ir::DType dtype = target.dtype;
+    p_.buffers.push_back(std::move(accumulator));
+    const auto registers_id = static_cast<ir::BufferId>(p_.buffers.size()) - 1;
+
+    ir::IndexList places;
+    for (StmtId loop : tile) places.push_back(Index::Of(p_.stmts[loop].var));
+    if (tile.empty()) places.push_back(Index(0));
+
+    // What holds of the place alone: predicates without the reduction loops inside.
+    std::vector<ir::Condition> place_conditions;
+    for (const ir::Condition& condition : store.conditions) {
+      bool inside = false;
+      p_.atoms.VisitVars(condition.index, [&](AtomId var) {
+        for (size_t l = first; l < site.loops.size(); ++l) inside |= p_.stmts[site.loops[l]].var == var && !OccursInPlace(store, var);
+      });
+      if (!inside) place_conditions.push_back(condition);
+    }
+
+    // Outer reduction loops decide between the neutral element and the partial sum.
+    std::vector<ir::Condition> is_first;
+    bool narrowed = false;
+    if (store.has_init) {
+      for (size_t l = 0; l < first; ++l) {
+        const Stmt& loop = p_.stmts[site.loops[l]];
+        if (!Reduces(store, loop.var)) continue;
+        is_first.push_back({Index::Of(loop.var), 1});
+        for (const ir::Condition& guard : store.guards) narrowed |= p_.atoms.DependsOn(guard.index, loop.var);
+      }
+    }
+    if (narrowed) return;  // the first iteration is not number 0; LowerInits stores the neutral element apart
+
+    const auto copy = [&](bool load) {
+      std::vector<StmtId> cloned;
+      std::vector<std::pair<AtomId, Index>> renamed;
+      for (StmtId loop : tile) {
+        const Stmt original = p_.stmts[loop];
+        const AtomId var = p_.atoms.AddVar(absl::StrCat(p_.atoms[original.var].name, load ? "_in" : "_out"), original.extent);
+        renamed.emplace_back(original.var, Index::Of(var));
+        cloned.push_back(p_.Add({.kind = Stmt::Kind::kFor, .loop = original.loop, .var = var, .extent = original.extent}));
+      }
+      const auto rename = [&](const Index& index) {
+        return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
+          for (const auto& [from, to] : renamed) {
+            if (from == var) return &to;
+          }
+          return nullptr;
+        });
+      };
+      ir::IndexList memory, reg;
+      for (const Index& index : store.indices) memory.push_back(rename(index));
+      for (const Index& index : places) reg.push_back(rename(index));
+      std::vector<ir::Condition> conditions;
+      for (const ir::Condition& condition : place_conditions) conditions.push_back({rename(condition.index), condition.extent});
+      const ir::ExprId identity = p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype));
+      StmtId body;
+      if (!load) {
+        body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = store.outputs, .indices = memory,
+                       .values = {p_.pool.Load(registers_id, dtype, reg)}, .conditions = conditions});
+      } else if (store.has_init && is_first.empty()) {
+        body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = reg, .values = {identity}, .conditions = conditions});
+      } else {
+        body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = reg,
+                       .values = {p_.pool.Load(store.outputs[0], dtype, memory)}, .conditions = conditions});
+      }
+      const auto wrap = [&](StmtId inner) {
+        for (size_t l = cloned.size(); l-- > 0;) {
+          p_.stmts[cloned[l]].children = {inner};
+          inner = cloned[l];
+        }
+        return inner;
+      };
+      return wrap(body);
+    };
+    StmtId load = copy(true);
+    if (store.has_init && !is_first.empty()) {
+      // Neutral elements in the first step of the outer reductions, partial sums in the later ones.
+      Stmt init_store{.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = places,
+                      .values = {p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype))}, .conditions = place_conditions};
+      std::vector<std::pair<AtomId, Index>> renamed;
+      std::vector<StmtId> loops;
+      for (StmtId loop : tile) {
+        const Stmt original = p_.stmts[loop];
+        const AtomId var = p_.atoms.AddVar(absl::StrCat(p_.atoms[original.var].name, "_first"), original.extent);
+        renamed.emplace_back(original.var, Index::Of(var));
+        loops.push_back(p_.Add({.kind = Stmt::Kind::kFor, .loop = original.loop, .var = var, .extent = original.extent}));
+      }
+      const auto rename = [&](const Index& index) {
+        return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
+          for (const auto& [from, to] : renamed) {
+            if (from == var) return &to;
+          }
+          return nullptr;
+        });
+      };
+      for (Index& index : init_store.indices) index = rename(index);
+      for (ir::Condition& condition : init_store.conditions) condition.index = rename(condition.index);
+      StmtId init = p_.Add(std::move(init_store));
+      for (size_t l = loops.size(); l-- > 0;) {
+        p_.stmts[loops[l]].children = {init};
+        init = loops[l];
+      }
+      for (size_t c = is_first.size(); c-- > 0;) {
+        // else branches load: every condition that fails means a later step
+        init = p_.Add({.kind = Stmt::Kind::kIf, .children = {init, load}, .condition = is_first[c]});
+      }
+      load = init;
+    }
+    const StmtId store_back = copy(false);
+
+    Stmt& update = p_.stmts[site.store];
+    update.outputs = {registers_id};
+    update.indices = places;
+    update.has_init = false;
+    // The loop's place now holds the sequence; the loop itself moves into a fresh slot.
+    const StmtId outer = site.loops[first];
+    const Stmt loop_copy = p_.stmts[outer];
+    const StmtId inner = p_.Add(loop_copy);
+    p_.stmts[outer] = Stmt{.kind = Stmt::Kind::kSeq, .children = {load, inner, store_back}};
+  }
+
+  LoweredProgram& p_;
+  std::vector<StmtId> loops_;
+  std::vector<Site> sites_;
+};
+
+}  // namespace
+
+void PromoteAccumulators(LoweredProgram& program) { Promoter(program).Run(); }
+
+}  // namespace hone::lower
