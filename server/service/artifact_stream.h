@@ -1,0 +1,60 @@
+#ifndef HONE_SERVER_SERVICE_ARTIFACT_STREAM_H_
+#define HONE_SERVER_SERVICE_ARTIFACT_STREAM_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+#include "grpcpp/support/server_callback.h"
+
+namespace hone::service {
+
+// Sends an artifact in chunks of at most rpc::kChunkBytes; the first one carries digest and size.
+// Chunk is either of the two chunk messages. Owns itself.
+template <typename Chunk>
+class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
+ public:
+  ArtifactWriter(const std::string& digest,
+                 absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
+    if (!bytes.ok()) {
+      this->Finish(rpc::ToGrpc(bytes.status()));
+      return;
+    }
+    bytes_ = *std::move(bytes);
+    chunk_.set_digest(digest);
+    chunk_.set_total_bytes(static_cast<int64_t>(bytes_->size()));
+    Next();
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver has gone"));
+    } else if (sent_ == bytes_->size()) {
+      this->Finish(grpc::Status::OK);
+    } else {
+      chunk_.Clear();
+      Next();
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  ~ArtifactWriter() override = default;
+  void Next() {
+    const size_t size = std::min<size_t>(rpc::kChunkBytes, bytes_->size() - sent_);
+    chunk_.set_data(bytes_->data() + sent_, size);
+    sent_ += size;
+    this->StartWrite(&chunk_);
+  }
+
+  std::shared_ptr<const std::string> bytes_;
+  size_t sent_ = 0;
+  Chunk chunk_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_ARTIFACT_STREAM_H_

@@ -1,0 +1,153 @@
+#include "server/service/job_convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+
+namespace hone::service {
+namespace {
+
+absl::Status Bad(absl::string_view field, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
+}
+
+// The name, or the default for "".
+absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
+                                   const std::string& standard,
+                                   const std::vector<std::string>& names) {
+  if (asked.empty()) return standard;
+  if (std::find(names.begin(), names.end(), asked) != names.end()) return asked;
+  return Bad(field, absl::StrCat("there is no '", asked.substr(0, kMaxIdBytes),
+                                 "'; there are: ", absl::StrJoin(names, ", ")));
+}
+
+v1::JobState ToProto(task::JobState state) {
+  switch (state) {
+    case task::JobState::kPending:
+      return v1::JOB_STATE_PENDING;
+    case task::JobState::kRunning:
+      return v1::JOB_STATE_RUNNING;
+    case task::JobState::kConfirming:
+      return v1::JOB_STATE_CONFIRMING;
+    case task::JobState::kDone:
+      return v1::JOB_STATE_DONE;
+    case task::JobState::kCancelled:
+      return v1::JOB_STATE_CANCELLED;
+    case task::JobState::kFailed:
+      return v1::JOB_STATE_FAILED;
+  }
+  return v1::JOB_STATE_UNSPECIFIED;
+}
+
+std::string Describe(const record::Environment& e) {
+  return absl::StrCat(e.cpu, ", ", e.cores, " cores, ", e.isa, ", ", e.os, ", governor ",
+                      e.governor.empty() ? "unknown" : e.governor, ", ", e.compiler);
+}
+
+}  // namespace
+
+absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
+                                     const task::TaskEnvironment& environment) {
+  if (request.request_id().size() > kMaxIdBytes) return Bad("request_id", "too long");
+  if (request.target().size() > kMaxIdBytes) return Bad("target", "too long");
+  if (request.target().empty()) return Bad("target", "missing; \"native\" or the key of a target");
+  if (request.workload().empty()) return Bad("workload", "missing");
+  if (request.max_trials() < 0) return Bad("max_trials", "negative");
+  if (request.max_time_ms() < 0) return Bad("max_time_ms", "negative");
+  if (request.max_trials() == 0 && request.max_time_ms() == 0) {
+    return Bad("max_trials", "a limit is missing: set max_trials or max_time_ms");
+  }
+  if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
+    return Bad("tolerance", "not a number from 0 to 1");
+  }
+  task::JobSpec spec{.request_id = request.request_id(),
+                     .requested_target = request.target(),
+                     .max_trials = request.max_trials(),
+                     .max_time = absl::Milliseconds(request.max_time_ms()),
+                     .seed = request.seed(),
+                     .tolerance = request.tolerance()};
+  HONE_ASSIGN_OR_RETURN(spec.strategy,
+                        Choose("strategy", request.strategy(), environment.default_strategy(),
+                               environment.StrategyNames()));
+  HONE_ASSIGN_OR_RETURN(spec.cost_model,
+                        Choose("cost_model", request.cost_model(), environment.default_cost_model(),
+                               environment.CostModelNames()));
+  HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
+  spec.workload = std::move(workload.text);
+  return spec;
+}
+
+v1::Best ToProto(const task::Best& best) {
+  v1::Best message;
+  *message.mutable_record() = record::ToProto(best.record);
+  message.set_workload(best.workload);
+  message.set_trace(best.trace);
+  message.set_gflops(best.gflops);
+  message.set_peak_gflops(best.peak_gflops);
+  return message;
+}
+
+v1::Job ToProto(const task::JobSnapshot& snapshot) {
+  v1::Job message;
+  message.set_id(snapshot.id);
+  message.set_state(ToProto(snapshot.state));
+  message.set_error(snapshot.error);
+  message.set_workload(snapshot.spec.workload);
+  message.set_workload_digest(snapshot.workload_digest);
+  message.set_target(snapshot.spec.target_key);
+  v1::CreateJobRequest& request = *message.mutable_request();
+  request.set_request_id(snapshot.spec.request_id);
+  request.set_workload(snapshot.spec.workload);
+  request.set_target(snapshot.spec.requested_target);
+  request.set_max_trials(snapshot.spec.max_trials);
+  request.set_max_time_ms(absl::ToInt64Milliseconds(snapshot.spec.max_time));
+  request.set_seed(snapshot.spec.seed);
+  request.set_strategy(snapshot.spec.strategy);
+  request.set_cost_model(snapshot.spec.cost_model);
+  request.set_tolerance(snapshot.spec.tolerance);
+  message.set_trials(snapshot.trials);
+  for (const auto& [outcome, count] : snapshot.outcomes) {
+    (*message.mutable_outcomes())[std::string(record::OutcomeName(outcome))] = count;
+  }
+  message.set_dropped(snapshot.dropped);
+  message.set_created_unix_ms(snapshot.created_unix_ms);
+  message.set_wall_ms(absl::ToInt64Milliseconds(snapshot.wall));
+  if (snapshot.best) *message.mutable_best() = ToProto(*snapshot.best);
+  if (snapshot.default_schedule) {
+    *message.mutable_default_schedule() = ToProto(*snapshot.default_schedule);
+  }
+  message.set_queued(snapshot.queued);
+  message.set_phase(snapshot.phase);
+  return message;
+}
+
+v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker) {
+  v1::WorkerInfo message;
+  message.set_id(worker.id);
+  message.set_host(worker.capabilities.host);
+  message.set_target(worker.capabilities.target_key);
+  message.set_peak_gflops(worker.capabilities.peak_gflops);
+  message.set_peak_gflops_one_core(worker.capabilities.peak_gflops_one_core);
+  message.set_connected(worker.connected);
+  message.set_last_seen_unix_ms(absl::ToUnixMillis(worker.last_seen));
+  message.set_leases(worker.leases);
+  message.set_last_error(worker.last_error);
+  message.set_can_build(worker.capabilities.can_build);
+  message.set_can_run(worker.capabilities.can_run);
+  message.set_environment(Describe(worker.capabilities.environment));
+  return message;
+}
+
+absl::StatusOr<int> PageSize(int asked) {
+  if (asked < 0) return Bad("page_size", "negative");
+  return asked == 0 ? kDefaultPage : std::min(asked, kMaxPage);
+}
+
+}  // namespace hone::service

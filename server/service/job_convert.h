@@ -1,0 +1,31 @@
+#ifndef HONE_SERVER_SERVICE_JOB_CONVERT_H_
+#define HONE_SERVER_SERVICE_JOB_CONVERT_H_
+
+#include "absl/status/statusor.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/fleet/worker.h"
+#include "server/task/job_types.h"
+#include "server/task/task_environment.h"
+
+namespace hone::service {
+
+// Limits of what clients send; the message size is limited by common/rpc.
+inline constexpr size_t kMaxIdBytes = 256;
+inline constexpr int kDefaultPage = 100;
+inline constexpr int kMaxPage = 1000;
+
+// The request as a spec, with the defaults filled in and the workload as the printer writes it; the
+// target stays to be resolved. InvalidArgument, naming the field: see tuning.proto and the limits
+// above.
+absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
+                                     const task::TaskEnvironment& environment);
+v1::Job ToProto(const task::JobSnapshot& snapshot);
+v1::Best ToProto(const task::Best& best);
+v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker);
+
+// The page size to use for the one asked for; 0 is the default. InvalidArgument: negative.
+absl::StatusOr<int> PageSize(int asked);
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_JOB_CONVERT_H_

@@ -1,0 +1,100 @@
+#ifndef HONE_SERVER_SERVICE_SERVER_H_
+#define HONE_SERVER_SERVICE_SERVER_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/rpc/address.h"
+#include "grpcpp/server.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/service/readiness.h"
+#include "server/service/tuning_service.h"
+#include "server/service/watch_hub.h"
+#include "server/service/worker_service.h"
+#include "server/store/store.h"
+#include "server/task/executor.h"
+#include "server/task/job_manager.h"
+#include "server/task/task_environment.h"
+
+namespace hone::service {
+
+struct ServerOptions {
+  std::vector<rpc::Address> listen;
+  bool insecure = false;
+  // Serves the clients of one user alone and ends with them: a job that nobody watches for
+  // kUnwatchedLimit is cancelled, and so is what is left at the end.
+  bool private_mode = false;
+  fleet::FleetOptions fleet;
+  task::JobOptions job;
+  int threads = 0;  // that evaluate candidates and train; 0: one per core
+};
+
+// The whole server in one object: store, fleet, jobs, and the gRPC services on its addresses, with
+// health and reflection. Assembled by main, and by integration tests in process.
+class Server {
+ public:
+  // How long Shutdown takes at most.
+  static constexpr absl::Duration kShutdownLimit = absl::Seconds(5);
+  static constexpr absl::Duration kUnwatchedLimit = absl::Seconds(10);
+  static constexpr absl::Duration kTick = absl::Milliseconds(100);
+
+  // Takes up unfinished jobs and serves. AlreadyExists: an address is in use; PermissionDenied: it
+  // is not on this machine and `insecure` was not asked for, or the socket's folder cannot be
+  // written; else what the store says.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      ServerOptions options, std::unique_ptr<store::Store> store,
+      std::unique_ptr<task::TaskEnvironment> environment);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Where it listens, with the ports that it got.
+  const std::vector<rpc::Address>& addresses() const { return addresses_; }
+
+  // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits what is queued, and
+  // leaves unfinished jobs to the next server. Called by the destructor, too; from one thread.
+  void Shutdown();
+
+ private:
+  Server(ServerOptions options, std::unique_ptr<store::Store> store,
+         std::unique_ptr<task::TaskEnvironment> environment);
+  absl::Status Listen();
+  void SetServing(bool serving);
+  void RunTicks();
+  void CancelUnwatched();
+  void CancelAllJobs();
+
+  // In the order of what needs what: destroyed from below.
+  const ServerOptions options_;
+  const SystemClock clock_;
+  Readiness readiness_;
+  fleet::ArtifactCache artifacts_;
+  fleet::Fleet fleet_;
+  const std::unique_ptr<task::TaskEnvironment> environment_;
+  std::unique_ptr<task::ThreadPool> pool_;
+  std::unique_ptr<task::JobManager> jobs_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<WatchHub> watches_;
+  std::unique_ptr<TuningService> tuning_service_;
+  std::unique_ptr<WorkerService> worker_service_;
+  std::unique_ptr<grpc::Server> grpc_;
+  std::vector<rpc::Address> addresses_;
+  std::map<std::string, absl::Time> unwatched_since_;  // of the tick thread
+  absl::Notification stop_ticks_;
+  std::thread ticks_;
+  bool shut_down_ = false;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_SERVER_H_

@@ -1,0 +1,226 @@
+#include "server/service/tuning_service.h"
+
+#include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+#include "common/rpc/status.h"
+#include "server/service/artifact_stream.h"
+#include "server/service/job_convert.h"
+#include "server/service/worker_service.h"
+
+namespace hone::service {
+namespace {
+
+constexpr char kNative[] = "native";
+
+grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(rpc::ToGrpc(status));
+  return reactor;
+}
+
+absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) {
+  if (!snapshot.ok()) return snapshot.status();
+  *response = ToProto(**snapshot);
+  return absl::OkStatus();
+}
+
+absl::Status CheckToken(const std::string& token) {
+  if (token.size() <= kMaxIdBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError("page_token: not one that this server gave");
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* context,
+                                                   const v1::CreateJobRequest* request,
+                                                   v1::Job* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *rooms_.environment);
+  if (!spec.ok()) return Reply(context, spec.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
+  rooms_.fleet->FindTarget(
+      key, rooms_.clock->Now() + kTargetWait,
+      [this, reactor, response,
+       spec = *std::move(spec)](absl::StatusOr<fleet::Fleet::TargetChoice> target) mutable {
+        if (!target.ok()) {
+          reactor->Finish(rpc::ToGrpc(target.status()));
+          return;
+        }
+        spec.target_key = std::move(target->key);
+        spec.target = std::move(target->text);
+        rooms_.jobs->Create(std::move(spec), [reactor, response](task::SnapshotOr snapshot) {
+          reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
+        });
+      });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* TuningService::GetJob(grpc::CallbackServerContext* context,
+                                                const v1::GetJobRequest* request,
+                                                v1::Job* response) {
+  absl::Status status = rooms_.readiness->Check();
+  if (status.ok()) status = Fill(rooms_.jobs->Get(request->id()), response);
+  return Reply(context, status);
+}
+
+grpc::ServerWriteReactor<v1::Job>* TuningService::WatchJob(grpc::CallbackServerContext*,
+                                                           const v1::GetJobRequest* request) {
+  return rooms_.watches->Open(request->id());
+}
+
+grpc::ServerUnaryReactor* TuningService::CancelJob(grpc::CallbackServerContext* context,
+                                                   const v1::CancelJobRequest* request,
+                                                   v1::Job* response) {
+  absl::Status status = rooms_.readiness->Check();
+  if (status.ok()) {
+    status = Fill(rooms_.jobs->Cancel(request->id(), request->confirm_finalists()), response);
+  }
+  return Reply(context, status);
+}
+
+absl::Status TuningService::FindJobs(const v1::ListJobsRequest& request,
+                                     v1::ListJobsResponse* response) {
+  HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
+  HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
+  absl::StatusOr<std::vector<std::shared_ptr<const task::JobSnapshot>>> jobs =
+      rooms_.jobs->List(page_size, request.page_token());
+  if (absl::IsNotFound(jobs.status())) {
+    return absl::InvalidArgumentError("page_token: not one that this server gave");
+  }
+  HONE_RETURN_IF_ERROR(jobs.status());
+  for (const auto& job : *jobs) *response->add_jobs() = ToProto(*job);
+  if (static_cast<int>(jobs->size()) == page_size) {
+    response->set_next_page_token(jobs->back()->id);
+  }
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TuningService::ListJobs(grpc::CallbackServerContext* context,
+                                                  const v1::ListJobsRequest* request,
+                                                  v1::ListJobsResponse* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  rooms_.executor->Schedule([this, reactor, request, response] {
+    reactor->Finish(rpc::ToGrpc(FindJobs(*request, response)));
+  });
+  return reactor;
+}
+
+absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
+  if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
+    return absl::InvalidArgumentError("tolerance: not a number from 0 to 1");
+  }
+  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
+                        rooms_.environment->Describe(request.workload()));
+  const std::vector<fleet::WorkerInfo> workers = rooms_.fleet->Workers();
+  std::string target = request.target();
+  if (target == kNative) {
+    std::set<std::string> keys;
+    for (const fleet::WorkerInfo& worker : workers) {
+      if (worker.capabilities.can_run) keys.insert(worker.capabilities.target_key);
+    }
+    if (keys.size() != 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("target native: the server has workers of ", keys.size(),
+                       " targets; name one", keys.empty() ? "" : ": ", absl::StrJoin(keys, ", ")));
+    }
+    target = *keys.begin();
+  }
+  HONE_ASSIGN_OR_RETURN(const store::BestRow row,
+                        rooms_.store->LookupBest({.workload_digest = workload.digest,
+                                                  .target = target,
+                                                  .tolerance = request.tolerance()}));
+  task::Best best{.record = row.record, .workload = row.workload};
+  if (row.record.result.latency_ns > 0) {
+    best.gflops = workload.flops / row.record.result.latency_ns;
+  }
+  for (const fleet::WorkerInfo& worker : workers) {
+    if (worker.capabilities.target_key == target && worker.capabilities.peak_gflops > 0) {
+      best.peak_gflops = worker.capabilities.peak_gflops;
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(best.trace, rooms_.environment->TraceText(row.workload, row.space,
+                                                                  row.record.candidate.decisions));
+  *response = ToProto(best);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TuningService::LookupBest(grpc::CallbackServerContext* context,
+                                                    const v1::LookupBestRequest* request,
+                                                    v1::Best* response) {
+  absl::Status status = rooms_.readiness->Check();
+  if (status.ok()) status = FindBest(*request, response);
+  return Reply(context, status);
+}
+
+absl::Status TuningService::FindRecords(const v1::ListRecordsRequest& request,
+                                        v1::ListRecordsResponse* response) {
+  store::RecordQuery query{.workload_digest = request.workload_digest(),
+                           .target = request.target(),
+                           .op = request.operator_(),
+                           .best_only = request.best_only(),
+                           .since_unix_ms = request.since_unix_ms()};
+  HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
+  if (!request.page_token().empty() &&
+      (!absl::SimpleAtoi(request.page_token(), &query.after_id) || query.after_id < 0)) {
+    return absl::InvalidArgumentError("page_token: not one that this server gave");
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, rooms_.store->Query(query));
+  for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
+  if (static_cast<int>(records.size()) == query.page_size) {
+    response->set_next_page_token(absl::StrCat(records.back().id));
+  }
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TuningService::ListRecords(grpc::CallbackServerContext* context,
+                                                     const v1::ListRecordsRequest* request,
+                                                     v1::ListRecordsResponse* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  rooms_.executor->Schedule([this, reactor, request, response] {
+    reactor->Finish(rpc::ToGrpc(FindRecords(*request, response)));
+  });
+  return reactor;
+}
+
+absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
+                                        v1::ListWorkersResponse* response) {
+  HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
+  HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
+  for (const fleet::WorkerInfo& worker : rooms_.fleet->Workers()) {  // by id
+    if (worker.id <= request.page_token()) continue;
+    if (response->workers_size() == page_size) {
+      response->set_next_page_token(response->workers(page_size - 1).id());
+      break;
+    }
+    *response->add_workers() = ToProto(worker);
+  }
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TuningService::ListWorkers(grpc::CallbackServerContext* context,
+                                                     const v1::ListWorkersRequest* request,
+                                                     v1::ListWorkersResponse* response) {
+  absl::Status status = rooms_.readiness->Check();
+  if (status.ok()) status = FindWorkers(*request, response);
+  return Reply(context, status);
+}
+
+grpc::ServerWriteReactor<v1::ArtifactChunk>* TuningService::GetArtifact(
+    grpc::CallbackServerContext*, const v1::GetArtifactRequest* request) {
+  return new ArtifactWriter<v1::ArtifactChunk>(
+      request->digest(), FindArtifact(request->digest(), *rooms_.artifacts, *rooms_.store));
+}
+
+}  // namespace hone::service

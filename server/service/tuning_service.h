@@ -1,0 +1,76 @@
+#ifndef HONE_SERVER_SERVICE_TUNING_SERVICE_H_
+#define HONE_SERVER_SERVICE_TUNING_SERVICE_H_
+
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "hone/v1/tuning.grpc.pb.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/service/readiness.h"
+#include "server/service/watch_hub.h"
+#include "server/store/store.h"
+#include "server/task/job_manager.h"
+#include "server/task/task_environment.h"
+
+namespace hone::service {
+
+// The door of the clients: validates, converts, and leaves the work to the rooms behind it.
+// Thread-safe. Errors are those of tuning.proto; the limits are in job_convert.h.
+class TuningService final : public v1::TuningService::CallbackService {
+ public:
+  // CreateJob waits so long for a worker of its target, so that a worker and a job may be started
+  // together.
+  static constexpr absl::Duration kTargetWait = absl::Seconds(20);
+
+  struct Rooms {
+    const Clock* clock = nullptr;
+    task::JobManager* jobs = nullptr;
+    const task::TaskEnvironment* environment = nullptr;
+    fleet::Fleet* fleet = nullptr;
+    fleet::ArtifactCache* artifacts = nullptr;
+    store::Store* store = nullptr;
+    WatchHub* watches = nullptr;
+    task::Executor* executor = nullptr;  // for reads that take longer than a handler may
+    const Readiness* readiness = nullptr;
+  };
+  explicit TuningService(const Rooms& rooms) : rooms_(rooms) {}
+
+  grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext* context,
+                                      const v1::CreateJobRequest* request,
+                                      v1::Job* response) override;
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
+                                   const v1::GetJobRequest* request, v1::Job* response) override;
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(grpc::CallbackServerContext* context,
+                                              const v1::GetJobRequest* request) override;
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
+                                      const v1::CancelJobRequest* request,
+                                      v1::Job* response) override;
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* response) override;
+  grpc::ServerUnaryReactor* LookupBest(grpc::CallbackServerContext* context,
+                                       const v1::LookupBestRequest* request,
+                                       v1::Best* response) override;
+  grpc::ServerUnaryReactor* ListRecords(grpc::CallbackServerContext* context,
+                                        const v1::ListRecordsRequest* request,
+                                        v1::ListRecordsResponse* response) override;
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
+                                        const v1::ListWorkersRequest* request,
+                                        v1::ListWorkersResponse* response) override;
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(
+      grpc::CallbackServerContext* context, const v1::GetArtifactRequest* request) override;
+
+ private:
+  absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  absl::Status FindRecords(const v1::ListRecordsRequest& request,
+                           v1::ListRecordsResponse* response);
+  absl::Status FindJobs(const v1::ListJobsRequest& request, v1::ListJobsResponse* response);
+  absl::Status FindWorkers(const v1::ListWorkersRequest& request,
+                           v1::ListWorkersResponse* response);
+
+  const Rooms rooms_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_TUNING_SERVICE_H_

@@ -1,0 +1,48 @@
+#ifndef HONE_SERVER_SERVICE_WATCH_HUB_H_
+#define HONE_SERVER_SERVICE_WATCH_HUB_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "grpcpp/support/server_callback.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/task/job_manager.h"
+
+namespace hone::service {
+
+// The open WatchJob streams. Each gets the state at once, then changes at most every kInterval, and
+// the last state as soon as the job has ended; then it ends. Thread-safe.
+class WatchHub {
+ public:
+  static constexpr absl::Duration kInterval = absl::Milliseconds(250);
+
+  WatchHub(const Clock* clock, const task::JobManager* jobs) : clock_(clock), jobs_(jobs) {}
+
+  // The reactor of a new stream; it owns itself.
+  grpc::ServerWriteReactor<v1::Job>* Open(const std::string& job_id);
+  // Sends what is due. Called a few times a second.
+  void Tick();
+  // Ends every stream with UNAVAILABLE: the server drains, and clients come back to the next one.
+  void Drain();
+  // Jobs with an open stream.
+  std::set<std::string> Watched() const;
+
+ private:
+  class Stream;
+  void Close(Stream* stream);
+
+  const Clock* const clock_;
+  const task::JobManager* const jobs_;
+  mutable absl::Mutex mutex_;
+  std::map<Stream*, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_WATCH_HUB_H_

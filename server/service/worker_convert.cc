@@ -1,0 +1,112 @@
+#include "server/service/worker_convert.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+#include "server/service/job_convert.h"
+
+namespace hone::service {
+namespace {
+
+absl::Status Bad(absl::string_view field, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
+}
+
+absl::Status CheckId(absl::string_view field, const std::string& id) {
+  if (id.empty()) return Bad(field, "missing");
+  if (id.size() > kMaxIdBytes) return Bad(field, "too long");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
+  fleet::Capabilities can{.host = message.host(),
+                          .target = message.target(),
+                          .target_key = message.target_key(),
+                          .can_build = message.can_build(),
+                          .can_run = message.can_run(),
+                          .build_slots = message.build_slots(),
+                          .peak_gflops = message.peak_gflops(),
+                          .peak_gflops_one_core = message.peak_gflops_one_core()};
+  if (can.can_run) {
+    HONE_RETURN_IF_ERROR(CheckId("capabilities.target_key", can.target_key));
+    if (can.target.empty()) return Bad("capabilities.target", "missing");
+  }
+  if (can.build_slots < 0 || can.build_slots > kMaxSlots) {
+    return Bad("capabilities.build_slots", "out of range");
+  }
+  if (!std::isfinite(can.peak_gflops) || !std::isfinite(can.peak_gflops_one_core)) {
+    return Bad("capabilities.peak_gflops", "not a number");
+  }
+  HONE_ASSIGN_OR_RETURN(can.environment, record::FromProto(message.environment()));
+  return can;
+}
+
+}  // namespace
+
+absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& request) {
+  HONE_RETURN_IF_ERROR(CheckId("worker_id", request.worker_id()));
+  HONE_RETURN_IF_ERROR(CheckId("epoch", request.epoch()));
+  if (request.held_size() > kMaxLeasesPerWorker) return Bad("held", "too many");
+  if (request.finished_size() > kMaxLeasesPerWorker) return Bad("finished", "too many");
+  if (request.free_build_slots() < 0 || request.free_build_slots() > kMaxSlots) {
+    return Bad("free_build_slots", "out of range");
+  }
+  if (request.free_run_slots() < 0 || request.free_run_slots() > kMaxSlots) {
+    return Bad("free_run_slots", "out of range");
+  }
+  if (request.max_wait_ms() < 0) return Bad("max_wait_ms", "negative");
+  fleet::WorkerReport report{.worker_id = request.worker_id(),
+                             .epoch = request.epoch(),
+                             .free_build_slots = request.free_build_slots(),
+                             .free_run_slots = request.free_run_slots(),
+                             .max_wait = absl::Milliseconds(request.max_wait_ms()),
+                             .draining = request.draining()};
+  HONE_ASSIGN_OR_RETURN(report.capabilities, FromProto(request.capabilities()));
+  for (const v1::HeldLease& held : request.held()) {
+    HONE_RETURN_IF_ERROR(CheckId("held.lease_id", held.lease_id()));
+    if (held.phase() < v1::LEASE_PHASE_QUEUED || held.phase() > v1::LEASE_PHASE_RUNNING) {
+      return Bad("held.phase", "unknown");
+    }
+    report.held.push_back({held.lease_id(), static_cast<fleet::LeasePhase>(held.phase())});
+  }
+  for (const v1::FinishedLease& finished : request.finished()) {
+    HONE_RETURN_IF_ERROR(CheckId("finished.lease_id", finished.lease_id()));
+    fleet::FinishedLease& lease = report.finished.emplace_back();
+    lease.lease_id = finished.lease_id();
+    HONE_ASSIGN_OR_RETURN(lease.result, record::FromProto(finished.result()));
+  }
+  return report;
+}
+
+v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
+  v1::SynchronizeResponse response;
+  for (const fleet::LeaseGrant& grant : reply.start) {
+    v1::Lease& lease = *response.add_start();
+    lease.set_lease_id(grant.lease_id);
+    lease.set_build(grant.build);
+    lease.set_run(grant.run);
+    lease.set_deadline_ms(absl::ToInt64Milliseconds(grant.limit));
+    lease.set_workload(grant.workload);
+    lease.set_workload_digest(grant.workload_digest);
+    lease.set_space_digest(grant.space_digest);
+    lease.set_space(grant.space);
+    lease.mutable_decisions()->Assign(grant.decisions.begin(), grant.decisions.end());
+    lease.set_target(grant.target);
+    lease.set_artifact_digest(grant.artifact_digest);
+    *lease.mutable_policy() = record::ToProto(grant.policy);
+    lease.set_tolerance(grant.tolerance);
+    lease.set_best_latency_ns(grant.best_latency_ns);
+    lease.set_job_id(grant.job_id);
+    lease.set_priority(grant.priority);
+  }
+  for (const std::string& id : reply.cancel) response.add_cancel(id);
+  for (const std::string& id : reply.durable) response.add_durable(id);
+  response.set_next_call_ms(absl::ToInt64Milliseconds(reply.next_call));
+  for (const std::string& digest : reply.keep_artifacts) response.add_keep_artifacts(digest);
+  return response;
+}
+
+}  // namespace hone::service

@@ -1,0 +1,145 @@
+#include "server/service/worker_service.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/rpc/status.h"
+#include "server/service/artifact_stream.h"
+#include "server/service/worker_convert.h"
+
+namespace hone::service {
+namespace {
+
+// A call of Synchronize while the fleet holds it. Whoever comes first – the fleet's answer or the
+// end of the connection – finishes it; the reactor lives until then.
+class HeldCall final : public grpc::ServerUnaryReactor {
+ public:
+  HeldCall(fleet::Fleet* fleet, v1::SynchronizeResponse* response)
+      : fleet_(fleet), shared_(std::make_shared<Shared>()), response_(response) {}
+
+  void Start(fleet::WorkerReport report) {
+    const std::shared_ptr<Shared> shared = shared_;
+    fleet::Fleet* const fleet = fleet_;
+    const uint64_t token =
+        fleet->Synchronize(std::move(report), [this, shared](fleet::SynchronizeReply reply) {
+          if (shared->finished.exchange(true)) return;
+          *response_ = ToProto(reply);
+          Finish(grpc::Status::OK);
+        });
+    // The reactor may be gone from here on.
+    shared->token = token;
+    if (shared->gone) fleet->Abandon(token);
+  }
+  void OnCancel() override {
+    shared_->gone = true;
+    if (const uint64_t token = shared_->token; token != 0) fleet_->Abandon(token);
+    if (!shared_->finished.exchange(true)) {
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the worker has gone"));
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  struct Shared {
+    std::atomic<bool> finished{false};
+    std::atomic<bool> gone{false};
+    std::atomic<uint64_t> token{0};
+  };
+  ~HeldCall() override = default;
+
+  fleet::Fleet* const fleet_;
+  const std::shared_ptr<Shared> shared_;
+  v1::SynchronizeResponse* const response_;
+};
+
+class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
+ public:
+  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, v1::UploadArtifactResponse* response)
+      : fleet_(fleet), artifacts_(artifacts), response_(response) {
+    StartRead(&chunk_);
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return End();
+    if (digest_.empty()) {
+      digest_ = chunk_.digest();
+      total_ = chunk_.total_bytes();
+      if (!Digest::FromHex(digest_).ok()) return Refuse("digest: not 32 hex digits");
+      if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
+        return Refuse(
+            absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
+      }
+      bytes_.reserve(total_);
+    }
+    bytes_ += chunk_.data();
+    if (static_cast<int64_t>(bytes_.size()) > total_) return Refuse("more bytes than total_bytes");
+    StartRead(&chunk_);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  ~Upload() override = default;
+  void Refuse(const std::string& why) {
+    Finish(rpc::ToGrpc(absl::InvalidArgumentError(absl::StrCat("upload: ", why))));
+  }
+  void End() {
+    if (digest_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
+      return Refuse("it ended before total_bytes had come");
+    }
+    response_->set_digest(digest_);
+    response_->set_already_there(artifacts_->Has(digest_));
+    const absl::Status kept = artifacts_->Put(digest_, std::move(bytes_));
+    if (kept.ok()) fleet_->ArtifactArrived(digest_);
+    Finish(rpc::ToGrpc(kept));
+  }
+
+  fleet::Fleet* const fleet_;
+  fleet::ArtifactCache* const artifacts_;
+  v1::UploadArtifactResponse* const response_;
+  v1::WorkerArtifactChunk chunk_;
+  std::string digest_;
+  int64_t total_ = 0;
+  std::string bytes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::string& digest,
+                                                                fleet::ArtifactCache& artifacts,
+                                                                store::Store& store) {
+  if (std::shared_ptr<const std::string> bytes = artifacts.Get(digest)) return bytes;
+  absl::StatusOr<std::string> bytes = store.GetArtifact(digest);
+  if (!bytes.ok()) return bytes.status();
+  return std::make_shared<const std::string>(*std::move(bytes));
+}
+
+grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
+                                                     const v1::SynchronizeRequest* request,
+                                                     v1::SynchronizeResponse* response) {
+  absl::StatusOr<fleet::WorkerReport> report = readiness_->Check();
+  if (report.status().ok()) report = FromProto(*request);
+  if (!report.ok()) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(rpc::ToGrpc(report.status()));
+    return reactor;
+  }
+  auto* call = new HeldCall(fleet_, response);
+  call->Start(*std::move(report));
+  return call;
+}
+
+grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
+    grpc::CallbackServerContext*, v1::UploadArtifactResponse* response) {
+  return new Upload(fleet_, artifacts_, response);
+}
+
+grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
+    grpc::CallbackServerContext*, const v1::DownloadArtifactRequest* request) {
+  return new ArtifactWriter<v1::WorkerArtifactChunk>(
+      request->digest(), FindArtifact(request->digest(), *artifacts_, *store_));
+}
+
+}  // namespace hone::service

@@ -1,0 +1,43 @@
+#ifndef HONE_SERVER_SERVICE_WORKER_SERVICE_H_
+#define HONE_SERVER_SERVICE_WORKER_SERVICE_H_
+
+#include "hone/v1/worker.grpc.pb.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/service/readiness.h"
+#include "server/store/store.h"
+
+namespace hone::service {
+
+// The door of the workers: converts, and leaves the work to the fleet. Thread-safe. Errors:
+// INVALID_ARGUMENT malformed or over a limit of worker_convert.h, or bytes that do not have their
+// digest; NOT_FOUND no such artifact; UNAVAILABLE the server starts or drains.
+class WorkerService final : public v1::WorkerService::CallbackService {
+ public:
+  WorkerService(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, store::Store* store,
+                const Readiness* readiness)
+      : fleet_(fleet), artifacts_(artifacts), store_(store), readiness_(readiness) {}
+
+  grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
+                                        const v1::SynchronizeRequest* request,
+                                        v1::SynchronizeResponse* response) override;
+  grpc::ServerReadReactor<v1::WorkerArtifactChunk>* UploadArtifact(
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+  grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* DownloadArtifact(
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+
+ private:
+  fleet::Fleet* const fleet_;
+  fleet::ArtifactCache* const artifacts_;
+  store::Store* const store_;
+  const Readiness* const readiness_;
+};
+
+// An artifact from the cache or the store. NotFound: it is in neither.
+absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::string& digest,
+                                                                fleet::ArtifactCache& artifacts,
+                                                                store::Store& store);
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_WORKER_SERVICE_H_
