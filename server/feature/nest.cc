@@ -1,0 +1,255 @@
+#include "server/feature/nest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::feature {
+namespace {
+
+using ir::AtomId;
+using ir::Block;
+using ir::BlockIter;
+using ir::Index;
+using ir::NodeId;
+using ir::Range;
+
+constexpr absl::string_view kPrepack = "prepack";
+
+// Which of a block's spatial (or reduction) variables: `index` of `count`.
+Position PositionOf(int index, int count, bool reduce) {
+  if (index == count - 1) return reduce ? Position::kInnerReduce : Position::kInnerSpatial;
+  if (index == 0) return reduce ? Position::kOuterReduce : Position::kOuterSpatial;
+  return reduce ? Position::kMiddleReduce : Position::kMiddleSpatial;
+}
+
+void SetPosition(const ir::Program& program, const Block& block, NestLoop& loop) {
+  int spatial = 0, reduce = 0, found = 0;
+  int at = 0;
+  bool at_reduce = false;
+  for (const BlockIter& iter : block.iters) {
+    int& count = iter.reduce ? reduce : spatial;
+    if (program.atoms.DependsOn(iter.binding, loop.var)) {
+      ++found;
+      at = count;
+      at_reduce = iter.reduce;
+      loop.reduce |= iter.reduce;
+    }
+    ++count;
+  }
+  // A loop that no variable depends on carries a stage computed below it: taken as an outer one.
+  loop.position = found == 0   ? Position::kOuterSpatial
+                  : found == 1 ? PositionOf(at, at_reduce ? reduce : spatial, at_reduce)
+                               : Position::kMixed;
+}
+
+// d index / d var, with the slope of a floordiv rounded up to a step of 1.
+int64_t Slope(const ir::AtomTable& atoms, const Index& index, AtomId var) {
+  int64_t slope = 0;
+  for (const ir::IndexTerm& term : index.terms()) {
+    const ir::Atom& atom = atoms[term.atom];
+    if (atom.kind == ir::Atom::Kind::kVar) {
+      if (term.atom == var) slope += term.coeff;
+      continue;
+    }
+    const int64_t inner = Slope(atoms, atom.argument, var);
+    if (inner == 0) continue;
+    slope += term.coeff * (atom.kind == ir::Atom::Kind::kMod ? inner % atom.divisor : std::max<int64_t>(1, std::abs(inner) / atom.divisor));
+  }
+  return slope;
+}
+
+}  // namespace
+
+const Access* Statement::Find(ir::BufferId buffer) const {
+  for (const Access& access : accesses) {
+    if (access.buffer == buffer) return &access;
+  }
+  return nullptr;
+}
+
+absl::Status Nest::Analyze(const ir::Program& program) {
+  program_ = &program;
+  count_ = 0;
+  path_.clear();
+  depth_of_.assign(program.atoms.size(), -1);
+  range_of_.resize(program.atoms.size());
+  for (NodeId kernel : program.kernels) {
+    if (program.node(kernel).name == kPrepack) continue;  // runs ahead of time and is not timed
+    HONE_RETURN_IF_ERROR(Visit(kernel, kernel));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Nest::Visit(NodeId id, NodeId kernel) {
+  const ir::Node& node = program_->node(id);
+  if (node.kind == ir::Node::Kind::kBlock) {
+    if (path_.size() > kMaxLoops) {
+      return absl::InvalidArgumentError(absl::StrCat("block ", program_->BlockOf(id).name, " is under ", path_.size(),
+                                                     " loops; an analysis takes at most ", kMaxLoops));
+    }
+    if (count_ == statements_.size()) statements_.emplace_back();
+    Statement& statement = statements_[count_++];
+    statement.node = id;
+    statement.kernel = kernel;
+    statement.block = &program_->BlockOf(id);
+    Describe(statement);
+    return absl::OkStatus();
+  }
+  const bool loop = node.kind == ir::Node::Kind::kLoop;
+  if (loop) path_.push_back(id);
+  for (NodeId child : node.children) HONE_RETURN_IF_ERROR(Visit(child, kernel));
+  if (loop) path_.pop_back();
+  return absl::OkStatus();
+}
+
+Range Nest::RangeOfIter(const Statement&, const BlockIter& iter, int depth) const {
+  Range range = program_->atoms.RangeOf(iter.binding, [&](AtomId var) {
+    return depth_of_[var] >= depth ? program_->atoms[var].range : Range{0, 0};
+  });
+  // A predicate keeps the variable inside its extent.
+  range.min = std::clamp<int64_t>(range.min, 0, iter.extent - 1);
+  range.max = std::clamp<int64_t>(range.max, range.min, iter.extent - 1);
+  return range;
+}
+
+void Nest::SetRanges(const Statement& statement, int depth) {
+  for (size_t d = 0; d < statement.loops.size(); ++d) depth_of_[statement.loops[d].var] = static_cast<int32_t>(d);
+  for (const BlockIter& iter : statement.block->iters) range_of_[iter.var] = RangeOfIter(statement, iter, depth);
+}
+
+void Nest::Box(const Statement&, const Access& access, absl::InlinedVector<int64_t, 4>& extents) const {
+  const size_t rank = access.indices[0]->size();
+  extents.resize(rank);
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
+    for (const ir::IndexList* indices : access.indices) {
+      const Range range = program_->atoms.RangeOf((*indices)[dim], [&](AtomId var) { return range_of_[var]; });
+      min = std::min(min, range.min);
+      max = std::max(max, range.max);
+    }
+    // Guarded loads reach outside of the buffer in their indices, never in memory.
+    extents[dim] = std::clamp<int64_t>(max - min + 1, 1, program_->buffers[access.buffer].shape[dim]);
+  }
+}
+
+void Nest::BoxOf(const Statement& statement, const Access& access, int depth, absl::InlinedVector<int64_t, 4>& extents) {
+  SetRanges(statement, depth);
+  Box(statement, access, extents);
+  for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
+}
+
+void Nest::Describe(Statement& statement) {
+  const ir::Program& program = *program_;
+  const Block& block = *statement.block;
+  const int depth = static_cast<int>(path_.size());
+  statement.loops.clear();
+  for (NodeId id : path_) {
+    const ir::Node& node = program.node(id);
+    NestLoop loop{.node = id, .var = node.var, .extent = node.extent.value, .kind = node.loop, .axis = node.axis};
+    SetPosition(program, block, loop);
+    statement.loops.push_back(loop);
+  }
+  statement.executions.assign(depth + 1, 1.0);
+  for (int d = depth - 1; d >= 0; --d) {
+    statement.executions[d] = statement.executions[d + 1] * static_cast<double>(statement.loops[d].extent);
+  }
+
+  size_t accesses = 0;
+  const auto add = [&](ir::BufferId buffer, const ir::IndexList* indices, AccessKind kind) {
+    for (size_t a = 0; a < accesses; ++a) {
+      Access& access = statement.accesses[a];
+      if (access.buffer != buffer) continue;
+      if (access.kind != kind) access.kind = AccessKind::kReadWrite;
+      access.indices.push_back(indices);
+      return;
+    }
+    if (accesses == statement.accesses.size()) statement.accesses.emplace_back();
+    Access& access = statement.accesses[accesses++];
+    access.buffer = buffer;
+    access.kind = kind;
+    access.element_bytes = ir::DTypeBytes(program.buffers[buffer].dtype);
+    access.indices.clear();
+    access.indices.push_back(indices);
+  };
+  const bool update = block.reducer != ir::Reducer::kNone;
+  for (ir::BufferId output : block.outputs) add(output, &block.indices, update ? AccessKind::kReadWrite : AccessKind::kWrite);
+  for (ir::ExprId value : block.values) {
+    program.pool.VisitLoads(value, [&](const ir::Expr& load) { add(load.buffer, &program.pool.IndicesOf(load), AccessKind::kRead); });
+  }
+  statement.accesses.resize(accesses);
+
+  // Which loops each iteration variable depends on; variables are looked up by atom.
+  for (int d = 0; d < depth; ++d) depth_of_[statement.loops[d].var] = d;
+  absl::InlinedVector<uint64_t, 8> iter_loops;
+  for (const BlockIter& iter : block.iters) {
+    uint64_t loops = 0;
+    program.atoms.VisitVars(iter.binding, [&](AtomId var) {
+      if (depth_of_[var] >= 0) loops |= uint64_t{1} << depth_of_[var];
+    });
+    iter_loops.push_back(loops);
+    range_of_[iter.var] = RangeOfIter(statement, iter, depth);
+  }
+  for (Access& access : statement.accesses) {
+    access.varies = 0;
+    for (const ir::IndexList* indices : access.indices) {
+      for (const Index& index : *indices) {
+        program.atoms.VisitVars(index, [&](AtomId var) {
+          for (size_t i = 0; i < block.iters.size(); ++i) {
+            if (block.iters[i].var == var) access.varies |= iter_loops[i];
+          }
+        });
+      }
+    }
+    access.touched.assign(depth + 1, 1.0);
+  }
+  // From the inside out: what does not depend on a loop keeps its ranges.
+  absl::InlinedVector<int64_t, 4> box;
+  for (int d = depth; d >= 0; --d) {
+    const uint64_t bit = d < depth ? uint64_t{1} << d : 0;
+    for (size_t i = 0; i < block.iters.size(); ++i) {
+      if (iter_loops[i] & bit) range_of_[block.iters[i].var] = RangeOfIter(statement, block.iters[i], d);
+    }
+    for (Access& access : statement.accesses) {
+      if (d < depth && (access.varies & bit) == 0) {
+        access.touched[d] = access.touched[d + 1];
+        continue;
+      }
+      Box(statement, access, box);
+      double elements = 1;
+      for (int64_t extent : box) elements *= static_cast<double>(extent);
+      access.touched[d] = elements;
+    }
+  }
+  for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
+}
+
+int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access, int depth) {
+  if ((access.varies >> depth & 1) == 0) return 0;
+  const AtomId var = statement.loops[depth].var;
+  const ir::Shape& shape = program.buffers[access.buffer].shape;
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  for (const ir::IndexList* indices : access.indices) {
+    int64_t dimension_stride = 1;
+    for (size_t dim = indices->size(); dim-- > 0;) {
+      int64_t slope = 0;
+      for (const BlockIter& iter : statement.block->iters) {
+        const int64_t outer = Slope(program.atoms, (*indices)[dim], iter.var);
+        if (outer == 0) continue;
+        const int64_t inner = Slope(program.atoms, iter.binding, var);
+        slope += outer * inner;
+      }
+      if (slope != 0) {
+        smallest = std::min(smallest, std::abs(slope) * dimension_stride);
+        break;
+      }
+      dimension_stride *= shape[dim];
+    }
+  }
+  return smallest == std::numeric_limits<int64_t>::max() ? 0 : smallest;
+}
+
+}  // namespace hone::feature
