@@ -22,6 +22,7 @@ struct Site {
   // kPerfectTile: the product is `extent`, the last at most max_inner. kTile: as many parts, the first is
   // ⌈extent / product of the others⌉; the last at most max_inner.
   int64_t extent = 1;
+  int32_t derivation = -1;          // how the extent follows from decisions (ir::Extent)
   int64_t max_inner = 0;            // 0: no limit
   // kChoice: one row of `count` numbers out of these.
   std::vector<int64_t> rows;

@@ -12,8 +12,10 @@ namespace {
 
 absl::Status SampleTile(Call& call, Site::Kind kind) {
   HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
+  const ir::Extent extent = call.program().node(loop).extent;
   return call.ReturnDecision({.kind = kind,
-                              .extent = call.program().node(loop).extent.value,
+                              .extent = extent.value,
+                              .derivation = extent.derivation,
                               .max_inner = call.Number("max_inner", 0)});
 }
 
