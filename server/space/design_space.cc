@@ -1,0 +1,233 @@
+#include "server/space/design_space.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "server/space/chooser.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Site;
+
+constexpr int kRestarts = 64;         // vectors begun before a drawing gives up
+constexpr int kAttemptsPerSite = 12;  // values tried at a site before the vector is begun again
+constexpr int kProbes = 12;           // replays that must agree with the derivations
+constexpr int kProbeTries = 200;      // replays until one succeeds
+
+// Lets a chooser decide, and holds the constraints against every site as soon as it is drawn.
+class ConstrainedDecider final : public schedule::Decider {
+ public:
+  ConstrainedDecider(Chooser& chooser, absl::Span<const Constraint> constraints, int decisions,
+                     Rng& rng)
+      : chooser_(chooser), constraints_(constraints), drawn_(decisions, 0), rng_(rng) {
+    chooser_.Begin(rng_);
+  }
+
+  absl::Status Decide(const Site& site, absl::Span<int64_t> values) override {
+    const int index = index_++;
+    const Constraint* broken = nullptr;
+    for (int attempt = 0; attempt < kAttemptsPerSite; ++attempt) {
+      chooser_.Choose(site, index, attempt, rng_, values);
+      std::copy(values.begin(), values.end(), drawn_.begin() + site.begin);
+      broken = Broken(site.begin, site.begin + site.count);
+      if (broken == nullptr) return absl::OkStatus();
+    }
+    return absl::ResourceExhaustedError(absl::StrCat("constraint ", broken->name));
+  }
+
+ private:
+  // The constraints whose last decision is in [begin, end).
+  const Constraint* Broken(int begin, int end) const {
+    for (const Constraint& constraint : constraints_) {
+      if (constraint.decisions <= begin || constraint.decisions > end) continue;
+      if (!constraint.holds(absl::MakeSpan(drawn_).first(constraint.decisions))) return &constraint;
+    }
+    return nullptr;
+  }
+
+  Chooser& chooser_;
+  absl::Span<const Constraint> constraints_;
+  std::vector<int64_t> drawn_;
+  Rng& rng_;
+  int index_ = 0;
+};
+
+// Decisions that are given; refuses values that are not legal.
+class CheckingDecider final : public schedule::Decider {
+ public:
+  explicit CheckingDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
+  absl::Status Decide(const Site& site, absl::Span<int64_t> values) override {
+    std::copy_n(decisions_.begin() + site.begin, site.count, values.begin());
+    if (!site.IsLegal(values)) {
+      return absl::InvalidArgumentError(absl::StrCat("decision ", site.begin + 1, " is not legal"));
+    }
+    sites_.push_back(site);
+    return absl::OkStatus();
+  }
+  std::vector<Site>& sites() { return sites_; }
+
+ private:
+  absl::Span<const int64_t> decisions_;
+  std::vector<Site> sites_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::Create(
+    std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
+    std::vector<Constraint> constraints) {
+  std::unique_ptr<DesignSpace> space(new DesignSpace());
+  space->name_ = std::move(name);
+  space->text_ = schedule::TraceFileText(*workload, trace);
+  space->digest_ = DigestOf(space->text_).ToHex();
+  space->workload_ = std::move(workload);
+  space->trace_ = std::move(trace);
+  space->constraints_ = std::move(constraints);
+  HONE_RETURN_IF_ERROR(space->Probe());
+  return space;
+}
+
+absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::FromText(absl::string_view text,
+                                                                   std::string name,
+                                                                   std::vector<int64_t>* decided) {
+  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(text));
+  std::unique_ptr<DesignSpace> space(new DesignSpace());
+  space->name_ = std::move(name);
+  space->text_ = file.parsed.decisions.empty()
+                     ? std::string(text)
+                     : schedule::TraceFileText(file.workload, file.parsed.trace);
+  space->digest_ = DigestOf(space->text_).ToHex();
+  space->workload_ = std::make_shared<const ir::Workload>(std::move(file.workload));
+  space->trace_ = std::move(file.parsed.trace);
+  if (decided != nullptr) *decided = std::move(file.parsed.decisions);
+  HONE_RETURN_IF_ERROR(space->Probe());
+  return space;
+}
+
+absl::Status DesignSpace::Probe() {
+  // The randomness is the same for the same text, so that `derived_` is too.
+  const Digest digest = DigestOf(text_);
+  absl::Status last;
+  int agreed = 0;
+  for (int probe = 0; probe < kProbeTries && agreed < kProbes; ++probe) {
+    Rng rng(digest.high, digest.low, static_cast<uint64_t>(probe));
+    SampleChooser chooser;
+    ConstrainedDecider decider(chooser, constraints_, trace_.decisions, rng);
+    absl::StatusOr<schedule::Replayed> replayed = schedule::ReplayWith(workload_, trace_, decider);
+    if (!replayed.ok()) {
+      last = replayed.status();
+      if (trace_.decisions == 0) break;
+      continue;
+    }
+    if (agreed++ == 0) {
+      sites_ = std::move(replayed->sites);
+      extents_ = std::move(replayed->program.extents);
+      derived_ = true;
+      if (trace_.decisions == 0) break;
+      continue;
+    }
+    for (size_t i = 0; i < sites_.size(); ++i) {
+      const int64_t told =
+          extents_.Evaluate({sites_[i].extent, sites_[i].derivation}, replayed->decisions);
+      if (told != replayed->sites[i].extent) derived_ = false;
+    }
+  }
+  if (agreed > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("design space ", name_, ": the trace does not replay: ", last.message()));
+}
+
+absl::Status DesignSpace::CheckLength(absl::Span<const int64_t> decisions) const {
+  if (static_cast<int>(decisions.size()) == trace_.decisions) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "design space ", name_, " takes ", trace_.decisions, " decisions, not ", decisions.size()));
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::Walk(schedule::Decider& decider) const {
+  if (!derived_) {
+    HONE_ASSIGN_OR_RETURN(schedule::Replayed replayed,
+                          schedule::ReplayWith(workload_, trace_, decider));
+    return std::move(replayed.decisions);
+  }
+  std::vector<int64_t> decisions(trace_.decisions, 0);
+  for (const Site& site : sites_) {
+    const absl::Span<int64_t> values = absl::MakeSpan(decisions).subspan(site.begin, site.count);
+    if (site.derivation < 0) {
+      HONE_RETURN_IF_ERROR(decider.Decide(site, values));
+      continue;
+    }
+    Site now = site;
+    now.extent = extents_.Evaluate({site.extent, site.derivation}, decisions);
+    HONE_RETURN_IF_ERROR(decider.Decide(now, values));
+  }
+  return decisions;
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::Draw(
+    Chooser& chooser, Rng& rng,
+    const std::function<bool(absl::Span<const int64_t>)>& accept) const {
+  absl::Status last = absl::ResourceExhaustedError("every vector found is the one given");
+  for (int restart = 0; restart < kRestarts; ++restart) {
+    ConstrainedDecider decider(chooser, constraints_, trace_.decisions, rng);
+    absl::StatusOr<std::vector<int64_t>> drawn = Walk(decider);
+    if (drawn.ok() && accept(*drawn)) return drawn;
+    if (!drawn.ok()) last = drawn.status();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("design space ", name_,
+                                                   ": no legal decisions in ", kRestarts,
+                                                   " tries; the last: ", last.message()));
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::Sample(Rng& rng) const {
+  SampleChooser chooser;
+  return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::Mutate(absl::Span<const int64_t> decisions,
+                                                         Rng& rng) const {
+  HONE_ASSIGN_OR_RETURN(const std::vector<Site> sites, Sites(decisions));
+  MutateChooser chooser(sites, decisions);
+  if (chooser.fixed()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("design space ", name_, " has no choice here"));
+  }
+  return Draw(chooser, rng, [&](absl::Span<const int64_t> drawn) { return drawn != decisions; });
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::Crossover(absl::Span<const int64_t> a,
+                                                            absl::Span<const int64_t> b,
+                                                            Rng& rng) const {
+  HONE_RETURN_IF_ERROR(CheckLength(a));
+  HONE_RETURN_IF_ERROR(CheckLength(b));
+  CrossoverChooser chooser(a, b);
+  return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
+}
+
+absl::StatusOr<ir::Program> DesignSpace::Replay(absl::Span<const int64_t> decisions) const {
+  return schedule::Replay(workload_, trace_, decisions);
+}
+
+absl::StatusOr<std::vector<Site>> DesignSpace::Sites(absl::Span<const int64_t> decisions) const {
+  HONE_RETURN_IF_ERROR(CheckLength(decisions));
+  CheckingDecider decider(decisions);
+  HONE_RETURN_IF_ERROR(Walk(decider).status());
+  return std::move(decider.sites());
+}
+
+absl::StatusOr<std::string> DesignSpace::ConcreteTraceText(
+    absl::Span<const int64_t> decisions) const {
+  HONE_RETURN_IF_ERROR(CheckLength(decisions));
+  return schedule::TraceFileText(*workload_, trace_, decisions);
+}
+
+bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
+  if (!Sites(decisions).ok()) return false;
+  return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& constraint) {
+    return constraint.holds(decisions.first(constraint.decisions));
+  });
+}
+
+}  // namespace hone::space
