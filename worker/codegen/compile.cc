@@ -1,0 +1,144 @@
+#include "worker/codegen/compile.h"
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/DCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/Mem2Reg.h"
+#include "worker/codegen/entry_points.h"
+#include "worker/codegen/function_emitter.h"
+
+namespace hone::codegen {
+namespace {
+
+void InitializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+  });
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::Target& target) {
+  InitializeTargets();
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple, error);
+  if (found == nullptr) return absl::InvalidArgumentError(absl::StrCat("LLVM has no target '", target.triple, "': ", error));
+  const std::string features = absl::StrJoin(target.features, ",", [](std::string* out, const std::string& f) { absl::StrAppend(out, "+", f); });
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(target.triple, target.cpu, features, options, llvm::Reloc::PIC_,
+                                                                          std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (machine == nullptr) return absl::InvalidArgumentError(absl::StrCat("LLVM cannot generate code for ", target.cpu));
+  return machine;
+}
+
+// A short pipeline: the emitter hoists and unrolls itself, so what is left is registers for the accumulators, equal
+// subexpressions and empty blocks.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::PromotePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::DCEPass());
+  llvm::ModulePassManager pipeline;
+  pipeline.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  pipeline.run(module, modules);
+}
+
+absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) return absl::InternalError("LLVM cannot emit this kind of file");
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+int64_t TextBytes(const std::string& object) {
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return 0;
+  }
+  int64_t bytes = 0;
+  for (const llvm::object::SectionRef& section : (*file)->sections()) {
+    if (section.isText()) bytes += static_cast<int64_t>(section.getSize());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, const target::Target& target,
+                                       const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
+  llvm::LLVMContext context;
+  llvm::Module module("hone_kernel", context);
+  module.setTargetTriple(target.triple);
+  module.setDataLayout(machine->createDataLayout());
+  module.setPICLevel(llvm::PICLevel::SmallPIC);
+  ModuleState state{.program = program, .module = &module};
+  llvm::Function* prepack = nullptr;
+  llvm::Function* main = nullptr;
+  for (const lower::LoweredKernel& kernel : program.kernels) {
+    HONE_ASSIGN_OR_RETURN(llvm::Function * function, FunctionEmitter::EmitKernel(state, "hone_" + kernel.name, kernel.body));
+    if (kernel.name == "prepack") state.last_parallel = {};
+    (kernel.name == "prepack" ? prepack : main) = function;
+  }
+  EmitEntryPoints(state, target, prepack, main);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+    function.addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
+    function.addFnAttr("target-cpu", target.cpu);
+  }
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(module, &stream)) return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
+  Optimize(module, *machine);
+  CompiledObject result;
+  if (options.keep_ir) {
+    llvm::raw_string_ostream text(result.ir);
+    module.print(text, nullptr);
+  }
+  if (options.keep_assembly) {
+    const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile));
+  }
+  HONE_ASSIGN_OR_RETURN(result.object, Generate(module, *machine, llvm::CodeGenFileType::ObjectFile));
+  result.code_bytes = TextBytes(result.object);
+  return result;
+}
+
+}  // namespace hone::codegen

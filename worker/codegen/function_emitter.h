@@ -1,0 +1,123 @@
+#ifndef HONE_WORKER_CODEGEN_FUNCTION_EMITTER_H_
+#define HONE_WORKER_CODEGEN_FUNCTION_EMITTER_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/lower/lowered.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace hone::codegen {
+
+// The parallel loop that hone_kernel_range runs.
+struct ParallelBody {
+  llvm::Function* body = nullptr;  // void(context, begin, end, thread)
+  int64_t extent = 0;
+  bool captures = false;           // uses variables of loops around it
+};
+
+// What the functions of one module share.
+struct ModuleState {
+  lower::LoweredProgram program;   // a copy: emission adds expressions
+  llvm::Module* module = nullptr;
+  int64_t stores = 0;              // statements emitted so far
+  int parallel_bodies = 0;
+  ParallelBody last_parallel;
+  // Slots of the context that every function gets: buffers, packed constants, workspace, then captured loop variables.
+  int PackedSlot() const { return program.arguments; }
+  int WorkspaceSlot() const { return program.arguments + 1; }
+  int CaptureSlot() const { return program.arguments + 2; }
+};
+inline constexpr int kMaxCaptures = 32;
+inline constexpr int64_t kMaxStores = 50000;
+
+// Emits statements into one LLVM function. Loops that are static become straight code; the variables of runtime loops are SSA
+// values, and each part of an address is computed at the loop that its variables belong to, once. Accumulators are stack
+// slots that the promotion pass turns into registers.
+class FunctionEmitter {
+ public:
+  // Emits void(ptr context) with the whole statement.
+  static absl::StatusOr<llvm::Function*> EmitKernel(ModuleState& state, const std::string& name, lower::StmtId body);
+
+ private:
+  using Index = ir::Index;
+
+  // A loop variable as it is known here.
+  struct Variable {
+    enum class Kind : uint8_t { kUnset, kConstant, kRuntime, kLane } kind = Kind::kUnset;
+    int64_t constant = 0;
+    llvm::Value* value = nullptr;
+    int depth = 0;                 // scope where a runtime value lives
+  };
+  // A stretch of code that dominates what is emitted inside it.
+  struct Scope {
+    llvm::Instruction* insert_before;            // where hoisted values go
+    std::vector<std::pair<Index, llvm::Value*>> values;
+  };
+  // An index split by what is known: Σ runtime (a value) + constant + lane·i, or a vector of values when lanes are irregular.
+  struct Split {
+    Index runtime;                 // terms over runtime variables, no constant
+    int64_t constant = 0;
+    int64_t lane = 0;
+    bool irregular = false;
+  };
+
+  explicit FunctionEmitter(ModuleState& state);
+
+  llvm::Function* Begin(const std::string& name, bool body);
+  void End();
+  void PushScope();
+  void PopScope() { scopes_.pop_back(); }
+
+  absl::Status Emit(lower::StmtId id);
+  absl::Status EmitFor(const lower::Stmt& loop);
+  absl::Status EmitSerial(const lower::Stmt& loop);
+  absl::Status EmitParallel(const lower::Stmt& loop);
+  absl::Status EmitIf(const lower::Stmt& branch);
+  absl::Status EmitStore(lower::StmtId id);
+  absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
+
+  absl::StatusOr<llvm::Value*> EmitExpr(ir::ExprId id, llvm::Value* mask);
+  absl::StatusOr<llvm::Value*> EmitLoad(const ir::Expr& load, llvm::Value* mask);
+  absl::StatusOr<llvm::Value*> EmitOp(const ir::Expr& expr, llvm::Value* a, llvm::Value* b);
+  absl::Status StoreTo(ir::BufferId buffer, const Index& offset, llvm::Value* value, llvm::Value* mask);
+
+  Split SplitIndex(const Index& index) const;
+  // The runtime part as an i64; nullptr when it is 0. Hoisted to the scopes of its variables.
+  llvm::Value* RuntimeValue(const Index& runtime);
+  llvm::Value* AtomValue(ir::AtomId atom);
+  int DepthOf(ir::AtomId atom) const;
+  llvm::Value* ScalarIndex(const Index& index);            // REQUIRES no lane
+  llvm::Value* VectorIndex(const Index& index);            // <lanes x i64>
+  llvm::Value* Address(ir::BufferId buffer, const Split& split);
+  llvm::Value* BasePointer(ir::BufferId buffer);
+  llvm::AllocaInst* RegisterSlot(ir::BufferId buffer, int64_t offset);
+  llvm::Value* StoreContextSlot(int slot, llvm::Value* value);
+
+  llvm::Type* ScalarType(ir::DType dtype);
+  llvm::Type* VectorType(ir::DType dtype);                 // of the current lanes
+  llvm::Value* Widen(llvm::Value* value);                  // to a vector when there are lanes
+  llvm::Value* I64(int64_t value) { return builder_.getInt64(value); }
+
+  ModuleState& state_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> builder_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* context_argument_ = nullptr;
+  llvm::Value* thread_ = nullptr;
+  std::vector<Variable> variables_;
+  std::vector<Scope> scopes_;
+  std::map<ir::BufferId, llvm::Value*> bases_;
+  std::map<std::pair<ir::BufferId, int64_t>, llvm::AllocaInst*> registers_;
+  int64_t lanes_ = 0;              // 0: outside a vectorized loop
+  std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_FUNCTION_EMITTER_H_
