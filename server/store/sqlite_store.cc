@@ -31,6 +31,8 @@ class SqliteStore final : public Store {
         clock_(options.clock != nullptr ? *options.clock : system_clock_),
         writer_(std::move(writing), options.writer),
         readers_(std::move(path), options.max_readers) {}
+  // Callbacks of the last writes may still read.
+  ~SqliteStore() override { writer_.Stop(); }
 
   // Starts the check of the whole database.
   absl::Status StartCheck(const std::string& path) {

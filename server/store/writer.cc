@@ -13,7 +13,10 @@ namespace hone::store {
 Writer::Writer(std::unique_ptr<SqliteConnection> connection, const WriterOptions& options)
     : connection_(std::move(connection)), options_(options), thread_([this] { Run(); }) {}
 
-Writer::~Writer() {
+Writer::~Writer() { Stop(); }
+
+void Writer::Stop() {
+  if (!thread_.joinable()) return;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;

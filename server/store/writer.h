@@ -41,7 +41,7 @@ class Writer {
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
 
   Writer(std::unique_ptr<SqliteConnection> connection, const WriterOptions& options);
-  // Commits what is queued.
+  // Stops, if that was not done before.
   ~Writer();
 
   // `bytes`: about what the write holds in memory until it is done.
@@ -51,6 +51,9 @@ class Writer {
   absl::Status Flush();
   // Fails every later write with `reason`, which is not OK. The first reason stays.
   void Refuse(absl::Status reason);
+  // Commits what is queued, also by callbacks meanwhile, and ends the thread; the connection stays
+  // open. Called once nobody else uses the writer.
+  void Stop();
 
  private:
   struct Write {

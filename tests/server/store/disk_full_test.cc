@@ -103,6 +103,32 @@ TEST(DiskFull, AFullFileSystem) {
   EXPECT_EQ(result, 0) << "the step that failed";
 }
 
+// A store that was closed before its disk filled up: opening it says what is wrong, and works again
+// with space.
+TEST(DiskFull, OpeningAnOldStoreOnAFullFileSystemSaysSo) {
+  TemporaryFolder folder;
+  ChildProcess child([&](int pipe) {
+    const int own_user = geteuid() == 0 ? 0 : CLONE_NEWUSER;
+    if (unshare(CLONE_NEWNS | own_user) != 0) return kSkipped;
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kSkipped;
+    if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=3m") != 0) return kSkipped;
+    const std::string path = folder.File("hone.db");
+    if (!PutText(*OpenSqliteStore(path).value(), "t", "text").ok()) return 1;
+    std::ofstream(folder.File("ballast")) << std::string(8 << 20, 'b') << std::flush;
+    const absl::Status full = OpenSqliteStore(path).status();
+    WriteLine(pipe, full.ToString());
+    if (!absl::IsResourceExhausted(full)) return 2;
+    std::filesystem::remove(folder.File("ballast"));
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path);
+    if (!store.ok() || (*store)->GetText("t").value_or("") != "text") return 3;
+    return 0;
+  });
+  const std::string message = child.ReadLine();
+  const int result = child.Wait();
+  if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system of its own";
+  EXPECT_EQ(result, 0) << message;
+}
+
 TEST(DiskFull, OpeningANewStoreOnAFullDiskSaysSo) {
   TemporaryFolder folder;
   ChildProcess child([&](int pipe) {

@@ -96,6 +96,18 @@ TEST_P(WriteConformanceTest, DestructionCommitsWhatIsQueued) {
   EXPECT_EQ(store_->Query({.page_size = 1000}).value().size(), 1000u);
 }
 
+TEST_P(WriteConformanceTest, ACallbackDuringDestructionMayReadAndWrite) {
+  std::string read;
+  Store* const store = store_.get();
+  store->PutText("t", "text", [&, store](absl::Status) {
+    read = store->GetText("t").value_or("not there");
+    store->PutText("u", "more", [](absl::Status) {});
+  });
+  Reopen();
+  EXPECT_EQ(read, "text");
+  EXPECT_EQ(store_->GetText("u").value_or("lost"), "more");
+}
+
 TEST_P(WriteConformanceTest, ManyThreadsWriteAndReadTheirOwn) {
   constexpr int kThreads = 8;
   constexpr int kWrites = 100;
