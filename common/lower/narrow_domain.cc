@@ -33,9 +33,39 @@ class Narrower {
   enum class Var : uint8_t { kUnknown, kStatic, kRuntime };
   enum class Mode { kHolds, kFails, kStatic };
 
+  // What conditions have in common that one decision settles: the same runtime part, and static parts of the same range
+  // (the accumulators' load, update and store run over static loops of their own).
+  struct Class {
+    Index runtime;
+    ir::Range fixed;
+    int64_t extent = 0;
+    friend bool operator==(const Class&, const Class&) = default;
+  };
+  struct Parts {
+    Index runtime, fixed;
+    bool mixed = false;   // a floordiv or mod of both
+  };
+
+  Parts PartsOf(const Index& index) const {
+    Parts parts;
+    parts.runtime += index.constant();
+    for (const ir::IndexTerm& term : index.terms()) {
+      bool any_static = false, any_runtime = false;
+      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true; });
+      parts.mixed |= any_static && any_runtime;
+      (any_static ? parts.fixed : parts.runtime) += Index::Of(term.atom, term.coeff);
+    }
+    return parts;
+  }
+  Class ClassOf(const Condition& condition) const {
+    const Parts parts = PartsOf(condition.index);
+    return {parts.runtime, p_.atoms.RangeOf(parts.fixed), condition.extent};
+  }
+
   Var KindOf(AtomId var) const { return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime; }
 
   StmtId Narrow(StmtId id, int copies) {
+    if (id == kNoStmt) return kNoStmt;
     const Stmt stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kStore) return id;
     if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop)) return NarrowLoop(id, copies);
@@ -49,8 +79,8 @@ class Narrower {
   }
 
   // Conditions under the loop that its variable completes.
-  std::vector<Condition> ReadyConditions(StmtId body, AtomId var) {
-    std::vector<Condition> ready;
+  std::vector<Class> ReadyConditions(StmtId body, AtomId var) {
+    std::vector<Class> ready;
     VisitStores(body, [&](const Stmt& store) {
       for (const auto* list : {&store.conditions, &store.guards}) {
         for (const Condition& condition : *list) {
@@ -59,7 +89,9 @@ class Narrower {
             has_var |= v == var;
             complete &= KindOf(v) == Var::kStatic || std::find(defined_.begin(), defined_.end(), v) != defined_.end();
           });
-          if (has_var && complete && std::find(ready.begin(), ready.end(), condition) == ready.end()) ready.push_back(condition);
+          if (!has_var || !complete || PartsOf(condition.index).mixed) continue;
+          const Class c = ClassOf(condition);
+          if (std::find(ready.begin(), ready.end(), c) == ready.end()) ready.push_back(c);
         }
       }
     });
@@ -74,33 +106,34 @@ class Narrower {
     for (StmtId child : stmt.children) VisitStores(child, visit);
   }
 
-  static bool Has(const Stmt& store, const Condition& condition) {
-    return std::find(store.conditions.begin(), store.conditions.end(), condition) != store.conditions.end() ||
-           std::find(store.guards.begin(), store.guards.end(), condition) != store.guards.end();
+  bool Has(const Stmt& store, const Class& decided) const {
+    const auto in = [&](const Condition& c) { return c.extent == decided.extent && ClassOf(c) == decided; };
+    return std::any_of(store.conditions.begin(), store.conditions.end(), in) || std::any_of(store.guards.begin(), store.guards.end(), in);
   }
 
-  // A copy of a subtree with one condition decided. kNoStmt when nothing is left.
-  StmtId Specialize(StmtId id, const Condition& condition, Mode mode, const Condition& replacement) {
+  // A copy of a subtree with one class of conditions decided; kStatic: the runtime part is `value`. kNoStmt when nothing is left.
+  StmtId Specialize(StmtId id, const Class& decided, Mode mode, int64_t value = 0) {
     if (id == kNoStmt) return kNoStmt;
     Stmt stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kStore) {
-      if (!Has(stmt, condition)) return id;
-      if (mode == Mode::kFails) return kNoStmt;
+      bool changed = false;
       for (auto* list : {&stmt.conditions, &stmt.guards}) {
         for (size_t c = list->size(); c-- > 0;) {
-          if ((*list)[c] != condition) continue;
+          if ((*list)[c].extent != decided.extent || ClassOf((*list)[c]) != decided) continue;
+          if (mode == Mode::kFails) return kNoStmt;
+          changed = true;
           if (mode == Mode::kStatic) {
-            (*list)[c] = replacement;
+            (*list)[c].index = PartsOf((*list)[c].index).fixed + value;
           } else {
             list->erase(list->begin() + c);
           }
         }
       }
-      return p_.Add(std::move(stmt));
+      return changed ? p_.Add(std::move(stmt)) : id;
     }
     std::vector<StmtId> children;
     for (StmtId child : stmt.children) {
-      const StmtId copy = Specialize(child, condition, mode, replacement);
+      const StmtId copy = Specialize(child, decided, mode, value);
       if (copy != kNoStmt || stmt.kind == Stmt::Kind::kIf) children.push_back(copy);
     }
     if (std::all_of(children.begin(), children.end(), [](StmtId child) { return child == kNoStmt; })) return kNoStmt;
@@ -131,7 +164,7 @@ class Narrower {
     Stmt loop = p_.stmts[id];
     defined_.push_back(loop.var);
     StmtId body = loop.children[0];
-    for (const Condition& condition : ReadyConditions(body, loop.var)) body = Decide(loop, body, condition, copies);
+    for (const Class& decided : ReadyConditions(body, loop.var)) body = Decide(loop, body, decided, copies);
     if (body != kNoStmt) body = Narrow(body, copies);
     defined_.pop_back();
     if (body == kNoStmt) return kNoStmt;
@@ -150,28 +183,18 @@ class Narrower {
     return p_.Add(std::move(branch));
   }
 
-  StmtId Decide(Stmt& loop, StmtId body, const Condition& condition, int& copies) {
+  StmtId Decide(Stmt& loop, StmtId body, const Class& decided, int& copies) {
     bool everywhere = true;
-    VisitStores(body, [&](const Stmt& store) { everywhere &= Has(store, condition); });
-    Index runtime, fixed;
-    bool mixed = false;
-    runtime += condition.index.constant();
-    for (const ir::IndexTerm& term : condition.index.terms()) {
-      bool any_static = false, any_runtime = false;
-      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true; });
-      mixed |= any_static && any_runtime;
-      (any_static ? fixed : runtime) += Index::Of(term.atom, term.coeff);
-    }
-    if (mixed) return body;
-    const int64_t extent = condition.extent;
+    VisitStores(body, [&](const Stmt& store) { everywhere &= Has(store, decided); });
+    const Index& runtime = decided.runtime;
+    const int64_t extent = decided.extent;
+    const ir::Range s = decided.fixed;
     // A parallel loop's iterations are distributed by number: its bounds stay as they are.
     const bool bounds = everywhere && loop.loop == ir::LoopKind::kSerial;
-    if (fixed.IsConstant()) {
-      if (bounds && AddBounds(loop, condition.index, extent)) return Specialize(body, condition, Mode::kHolds, condition);
-      return If(condition.index, extent, Specialize(body, condition, Mode::kHolds, condition),
-                Specialize(body, condition, Mode::kFails, condition));
+    if (s.min == 0 && s.max == 0) {
+      if (bounds && AddBounds(loop, runtime, extent)) return Specialize(body, decided, Mode::kHolds);
+      return If(runtime, extent, Specialize(body, decided, Mode::kHolds), Specialize(body, decided, Mode::kFails));
     }
-    const ir::Range s = p_.atoms.RangeOf(fixed);
     const ir::Range r = p_.atoms.RangeOf(runtime);
     int64_t step = 0;
     for (const ir::IndexTerm& term : runtime.terms()) step = std::gcd(step, term.coeff);
@@ -197,11 +220,11 @@ class Narrower {
     copies *= std::max(cases, 1);
     const bool bounded = bounds && AddBounds(loop, runtime + s.max, extent + s.max - s.min);
     const bool may_miss = !bounded && (r.min + s.max < 0 || r.max + s.min >= extent);
-    StmtId result = may_miss ? Specialize(body, condition, Mode::kFails, condition) : kNoStmt;
-    const StmtId inside = interior ? Specialize(body, condition, Mode::kHolds, condition) : kNoStmt;
+    StmtId result = may_miss ? Specialize(body, decided, Mode::kFails) : kNoStmt;
+    const StmtId inside = interior ? Specialize(body, decided, Mode::kHolds) : kNoStmt;
     if (interior && !may_miss) result = inside;
     for (size_t i = partial.size(); i-- > 0;) {
-      const StmtId part = Specialize(body, condition, Mode::kStatic, {fixed + partial[i], extent});
+      const StmtId part = Specialize(body, decided, Mode::kStatic, partial[i]);
       if (result == kNoStmt && i + 1 == partial.size() && !may_miss && !interior) {
         result = part;  // the only value left
       } else {
