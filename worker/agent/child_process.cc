@@ -14,9 +14,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/file.h"
 
@@ -31,7 +34,21 @@ void Close(int& fd) {
   if (fd >= 0) close(std::exchange(fd, -1));
 }
 
+// Children that are not reaped. A process id is removed before it can be reused.
+ABSL_CONST_INIT absl::Mutex children_mutex(absl::kConstInit);
+std::set<pid_t>& Children() ABSL_EXCLUSIVE_LOCKS_REQUIRED(children_mutex) {
+  static auto* const children = new std::set<pid_t>;
+  return *children;
+}
+bool ending ABSL_GUARDED_BY(children_mutex) = false;
+
 }  // namespace
+
+void ChildProcess::KillAll() {
+  absl::MutexLock lock(&children_mutex);
+  ending = true;
+  for (const pid_t pid : Children()) kill(pid, SIGKILL);
+}
 
 std::string ChildEnd::ToString() const {
   if (signal == 0) return absl::StrCat("exit status ", status);
@@ -75,14 +92,21 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const int error =
-      posix_spawn(&child->pid_, words[0], &actions, &attributes, words.data(), environ);
+  int error = ECANCELED;
+  {
+    absl::MutexLock lock(&children_mutex);
+    if (!ending) {
+      error = posix_spawn(&child->pid_, words[0], &actions, &attributes, words.data(), environ);
+    }
+    if (error == 0) Children().insert(child->pid_);
+  }
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   Close(to_child[0]);
   Close(from_child[1]);
   if (error != 0) {
     child->pid_ = -1;
+    if (error == ECANCELED) return absl::CancelledError("the program is ending");
     return ErrnoStatus(error, absl::StrCat("start ", argv[0]));
   }
   return child;
@@ -115,8 +139,14 @@ ChildEnd ChildProcess::Wait(absl::Time deadline) {
     }
     Close(pidfd);
   }
+  siginfo_t ended;
+  while (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  {
+    absl::MutexLock lock(&children_mutex);
+    Children().erase(pid_);
+    waitpid(pid_, &status, 0);
   }
   reaped_ = true;
   if (WIFSIGNALED(status)) {

@@ -28,6 +28,10 @@ class ChildProcess {
   // Starts `argv[0]`, a path. NotFound / PermissionDenied: it cannot be executed.
   // ResourceExhausted: no process or memory.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& argv);
+  // For the end of the program: kills every child of this process that is not reaped yet, and lets
+  // Start fail with Cancelled from now on. Their objects stay valid. Thread-safe.
+  static void KillAll();
+
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

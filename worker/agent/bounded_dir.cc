@@ -1,0 +1,100 @@
+#include "worker/agent/bounded_dir.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+
+namespace hone::agent {
+
+absl::StatusOr<std::unique_ptr<BoundedDir>> BoundedDir::Open(const std::string& path,
+                                                             int64_t max_bytes) {
+  HONE_RETURN_IF_ERROR(MakeDirectories(path));
+  std::error_code error;
+  struct Found {
+    std::filesystem::file_time_type time;
+    std::string name;
+  };
+  std::vector<Found> found;
+  for (const auto& file : std::filesystem::directory_iterator(path, error)) {
+    const std::string name = file.path().filename();
+    if (Digest::FromHex(name).ok() && file.is_regular_file(error)) {
+      found.push_back({file.last_write_time(error), name});
+    } else {
+      std::filesystem::remove(file.path(), error);
+    }
+  }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("read folder ", path));
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.time < b.time; });
+  auto dir = std::unique_ptr<BoundedDir>(new BoundedDir(path, max_bytes));
+  for (const Found& file : found) dir->Add(file.name);
+  return dir;
+}
+
+std::string BoundedDir::PathOf(absl::string_view digest) const {
+  return absl::StrCat(path_, "/", digest);
+}
+
+// Finds or takes in a file, and makes it the most recent one.
+bool BoundedDir::Know(const std::string& digest) {
+  if (const auto found = entries_.find(digest); found != entries_.end()) {
+    uses_.splice(uses_.begin(), uses_, found->second.use);
+    return true;
+  }
+  std::error_code error;
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(PathOf(digest), error));
+  if (error) return false;
+  uses_.push_front(digest);
+  entries_[digest] = {.bytes = bytes, .use = uses_.begin()};
+  bytes_ += bytes;
+  return true;
+}
+
+bool BoundedDir::Pin(const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  if (!Know(digest)) return false;
+  ++entries_[digest].pins;
+  return true;
+}
+
+void BoundedDir::Unpin(const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = entries_.find(digest);
+  if (found != entries_.end() && found->second.pins > 0) --found->second.pins;
+  MakeRoom();
+}
+
+void BoundedDir::Add(const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  if (Know(digest)) MakeRoom();
+}
+
+absl::Status BoundedDir::Put(const std::string& digest, absl::string_view bytes) {
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(PathOf(digest), bytes));
+  Add(digest);
+  return absl::OkStatus();
+}
+
+void BoundedDir::MakeRoom() {
+  auto next = uses_.end();
+  while (bytes_ > max_bytes_ && next != uses_.begin()) {
+    --next;
+    const auto entry = entries_.find(*next);
+    // The newest stays even when it alone is too large: somebody has just made it.
+    if (entry->second.pins > 0 || next == uses_.begin()) continue;
+    unlink(PathOf(*next).c_str());
+    bytes_ -= entry->second.bytes;
+    entries_.erase(entry);
+    next = uses_.erase(next);
+  }
+}
+
+}  // namespace hone::agent

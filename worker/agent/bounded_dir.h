@@ -1,0 +1,59 @@
+#ifndef HONE_WORKER_AGENT_BOUNDED_DIR_H_
+#define HONE_WORKER_AGENT_BOUNDED_DIR_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+
+namespace hone::agent {
+
+// A folder of files named by digests (artifacts, references), of bounded size: the least recently
+// used go when a new one comes, but never one that is pinned. Files appear by other hands too (the
+// builder writes artifacts): Add tells of them. Thread-safe.
+class BoundedDir {
+ public:
+  // Opens or makes the folder, takes in the files that are there by age, and removes everything
+  // that is not named by a digest (what a killed process left). PermissionDenied,
+  // ResourceExhausted, Internal: the folder cannot be made or read.
+  static absl::StatusOr<std::unique_ptr<BoundedDir>> Open(const std::string& path,
+                                                          int64_t max_bytes);
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(absl::string_view digest) const;
+
+  // Whether the file is here; marks it as used. Pinned: it stays until Unpin, once per Pin.
+  bool Pin(const std::string& digest);
+  void Unpin(const std::string& digest);
+  // Tells that the file has been written, and makes room.
+  void Add(const std::string& digest);
+  // Writes and adds. Errors as of WriteFileAtomically.
+  absl::Status Put(const std::string& digest, absl::string_view bytes);
+
+ private:
+  struct Entry {
+    int64_t bytes = 0;
+    int pins = 0;
+    std::list<std::string>::iterator use;
+  };
+  BoundedDir(std::string path, int64_t max_bytes) : path_(std::move(path)), max_bytes_(max_bytes) {}
+  bool Know(const std::string& digest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  const int64_t max_bytes_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::list<std::string> uses_ ABSL_GUARDED_BY(mutex_);  // most recent first
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_WORKER_AGENT_BOUNDED_DIR_H_

@@ -1,0 +1,76 @@
+#include "worker/agent/builder_client.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+
+namespace hone::agent {
+namespace {
+
+using record::BuildResponse;
+using record::Outcome;
+
+constexpr int kPollMs = 20;
+constexpr absl::Duration kPipeLimit = absl::Seconds(10);  // for a message that has begun
+
+BuildResponse Failure(Outcome outcome, std::string detail) {
+  return {.outcome = outcome, .detail = std::move(detail)};
+}
+
+}  // namespace
+
+BuildResponse BuilderClient::Died() {
+  const ChildEnd end = child_->Wait(absl::Now() + absl::Seconds(1));
+  const std::string words(absl::StripAsciiWhitespace(child_->TakeErrorOutput()));
+  child_.reset();
+  const std::string detail =
+      absl::StrCat("the builder died: ", end.ToString(), words.empty() ? "" : "\n", words);
+  return Failure(end.signal == SIGKILL ? Outcome::kOutOfMemory : Outcome::kCompileError, detail);
+}
+
+BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
+  if (child_ == nullptr) {
+    auto started = ChildProcess::Start(options_.command);
+    if (!started.ok()) {
+      return Failure(Outcome::kDeviceLost, std::string(started.status().message()));
+    }
+    child_ = *std::move(started);
+  }
+  child_->TakeErrorOutput();
+  const absl::Duration cpu_before = child_->CpuTime();
+  const absl::Time wall_deadline = absl::Now() + options_.wall_limit;
+  if (!record::WriteFrame(child_->input(), record::ToProto(request).SerializeAsString(),
+                          absl::Now() + kPipeLimit)
+           .ok()) {
+    return Died();
+  }
+  for (;;) {
+    pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};
+    if (poll(&answer, 1, kPollMs) > 0) break;
+    const bool cpu_used_up = child_->CpuTime() - cpu_before > options_.cpu_limit;
+    if (!cpu_used_up && absl::Now() < wall_deadline) continue;
+    child_.reset();  // killed
+    return Failure(
+        Outcome::kCompileTimeout,
+        cpu_used_up ? absl::StrCat("the build did not end within ",
+                                   absl::FormatDuration(options_.cpu_limit), " of processor time")
+                    : absl::StrCat("the build did not end within ",
+                                   absl::FormatDuration(options_.wall_limit)));
+  }
+  const auto message = record::ReadFrame(child_->output(), absl::Now() + kPipeLimit);
+  if (!message.ok()) return Died();
+  v1::BuildResponse proto;
+  absl::StatusOr<BuildResponse> response = absl::DataLossError("a garbled message");
+  if (proto.ParseFromString(*message)) response = record::FromProto(proto);
+  if (response.ok()) return *std::move(response);
+  child_.reset();
+  return Failure(Outcome::kDeviceLost,
+                 absl::StrCat("the builder answers nonsense: ", response.status().message()));
+}
+
+}  // namespace hone::agent

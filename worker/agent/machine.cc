@@ -1,0 +1,103 @@
+#include "worker/agent/machine.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/target/host.h"
+#include "common/target/target.h"
+#include "worker/agent/child_process.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr absl::Duration kProgramLimit = absl::Seconds(60);
+constexpr absl::Duration kPeakLifetime = absl::Hours(24);
+
+// What a program prints on its standard output, as JSON.
+absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::string& flag) {
+  HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start({program, flag}));
+  child->CloseInput();
+  const absl::Time deadline = absl::Now() + kProgramLimit;
+  std::string text;
+  char buffer[4096];
+  // Ends with the program; one that hangs is killed by Wait below, and none of ours does.
+  for (ssize_t n; (n = read(child->output(), buffer, sizeof buffer)) > 0;) text.append(buffer, n);
+  const ChildEnd end = child->Wait(deadline);
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (end.signal != 0 || end.status != 0 || !json.is_object()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(program, " ", flag, " does not work (", end.ToString(),
+                     "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
+  }
+  return json;
+}
+
+// The peaks, measured now or within the last day on the same target.
+absl::StatusOr<nlohmann::json> Peaks(const std::string& runner, const std::string& cache) {
+  struct stat file;
+  if (stat(cache.c_str(), &file) == 0 &&
+      absl::Now() - absl::FromTimeT(file.st_mtime) < kPeakLifetime) {
+    const absl::StatusOr<std::string> text = ReadFile(cache);
+    nlohmann::json json =
+        text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+    if (json.is_object()) return json;
+  }
+  HONE_ASSIGN_OR_RETURN(nlohmann::json json, JsonOf(runner, "--measure-peak"));
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(cache, json.dump()));
+  return json;
+}
+
+bool IsProgram(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+}  // namespace
+
+absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) {
+  const std::string builder = options.program_dir + "/hone-builder";
+  const std::string runner = options.program_dir + "/hone-runner";
+  const target::HostFacts host = target::DescribeHost();
+  const target::Target target = target::DetectHost();
+  v1::Capabilities capabilities;
+  capabilities.set_host(host.name);
+  capabilities.set_target(target.ToText());
+  capabilities.set_target_key(target.Key());
+  capabilities.set_can_build(IsProgram(builder));
+  capabilities.set_can_run(IsProgram(runner));
+  if (!capabilities.can_build() && !capabilities.can_run()) {
+    return absl::FailedPreconditionError(absl::StrCat("neither hone-builder nor hone-runner is in ",
+                                                      options.program_dir,
+                                                      "; name their folder with --program-dir"));
+  }
+  v1::Environment& environment = *capabilities.mutable_environment();
+  environment.set_cpu(host.cpu);
+  environment.set_isa(host.isa);
+  environment.set_cores(target.cores);
+  environment.set_os(host.os);
+  environment.set_governor(host.governor);
+  environment.set_hone_version(HONE_VERSION);
+  if (capabilities.can_build()) {
+    capabilities.set_build_slots(options.build_slots > 0 ? options.build_slots : target.cores);
+    HONE_ASSIGN_OR_RETURN(const nlohmann::json about, JsonOf(builder, "--describe"));
+    environment.set_compiler(about.value("compiler", ""));
+    environment.set_codegen_version(about.value("codegen_version", 0));
+  }
+  if (capabilities.can_run()) {
+    HONE_ASSIGN_OR_RETURN(
+        const nlohmann::json peaks,
+        Peaks(runner, absl::StrCat(options.state_dir, "/peak-", target.Key(), ".json")));
+    capabilities.set_peak_gflops(peaks.value("gflops_all_cores", 0.0));
+    capabilities.set_peak_gflops_one_core(peaks.value("gflops_one_core", 0.0));
+  }
+  return capabilities;
+}
+
+}  // namespace hone::agent

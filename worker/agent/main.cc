@@ -1,0 +1,177 @@
+// hone-worker: the agent of one device. See --help.
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/base/host_lock.h"
+#include "common/base/status_macros.h"
+#include "common/target/host.h"
+#include "worker/agent/machine.h"
+#include "worker/agent/server_link.h"
+#include "worker/agent/worker.h"
+
+namespace {
+
+struct Flags {
+  std::string server;
+  std::string name;
+  std::string state_dir;
+  std::string program_dir;
+  std::string ready_file;
+  std::string lock = hone::HostLock::DefaultPath();
+  int build_slots = 0;
+  double compile_limit = 10;
+  double run_limit = 10;
+  bool insecure = false;
+  bool exit_with_parent = false;
+};
+
+std::string DefaultStateDir() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/') {
+    return absl::StrCat(state, "/hone/worker");
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    return absl::StrCat(home, "/.local/state/hone/worker");
+  }
+  return "/var/lib/hone/worker";
+}
+
+// One agent per state folder, for the life of the process.
+absl::Status LockStateDir(const std::string& state_dir) {
+  const std::string path = state_dir + "/lock";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return hone::ErrnoStatus(errno, absl::StrCat("open ", path));
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("another hone-worker uses ", state_dir,
+                                                      "; give this one its own --state-dir"));
+  }
+  return absl::OkStatus();
+}
+
+// --name, or a name that this state folder keeps: the host's and a few random digits, since a host
+// may have several workers.
+absl::StatusOr<std::string> WorkerId(const Flags& flags) {
+  if (!flags.name.empty()) return flags.name;
+  const std::string path = flags.state_dir + "/name";
+  if (const auto kept = hone::ReadFile(path); kept.ok()) {
+    const std::string name(absl::StripAsciiWhitespace(*kept));
+    if (!name.empty()) return name;
+  }
+  std::random_device device;
+  const std::string name = absl::StrCat(hone::target::DescribeHost().name, "-",
+                                        absl::Hex(device() & 0xffffff, absl::kZeroPad6));
+  HONE_RETURN_IF_ERROR(hone::WriteFileAtomically(path, name + "\n"));
+  return name;
+}
+
+absl::Status Work(Flags flags) {
+  HONE_RETURN_IF_ERROR(hone::MakeDirectories(flags.state_dir));
+  HONE_RETURN_IF_ERROR(LockStateDir(flags.state_dir));
+  hone::agent::WorkerOptions options;
+  HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
+  HONE_ASSIGN_OR_RETURN(const auto link,
+                        hone::agent::ConnectToServer(flags.server, flags.insecure));
+  HONE_ASSIGN_OR_RETURN(options.capabilities,
+                        hone::agent::DescribeMachine({.program_dir = flags.program_dir,
+                                                      .state_dir = flags.state_dir,
+                                                      .build_slots = flags.build_slots}));
+  options.state_dir = flags.state_dir;
+  options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
+  options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
+  options.runner.command = {flags.program_dir + "/hone-runner", "--lock", flags.lock};
+  options.run_limit = absl::Seconds(flags.run_limit);
+  options.first_run_limit = 6 * options.run_limit;
+  HONE_ASSIGN_OR_RETURN(const auto worker,
+                        hone::agent::Worker::Create(std::move(options), link.get()));
+
+  // SIGTERM and SIGINT, blocked since the start, end the work.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  std::thread signal_thread([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    worker->Stop();
+  });
+  spdlog::info("connecting to {}", flags.server);
+  absl::Status ready_written;
+  worker->Run([&] {
+    spdlog::info("registered with {}", flags.server);
+    if (!flags.ready_file.empty()) {
+      ready_written = hone::WriteFileAtomically(flags.ready_file, "ready\n");
+      if (!ready_written.ok()) spdlog::error("{}", ready_written.ToString());
+    }
+  });
+  signal_thread.join();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Builds and measures kernels on this machine for a Hone server.\n"
+      "Example: hone-worker --server hone.internal:7070 --name pi-07");
+  Flags flags;
+  app.add_option("--server", flags.server, "The server's address: host:port or unix:PATH")
+      ->required();
+  app.add_option("--name", flags.name, "The worker's name; default: host name and random digits");
+  app.add_option("--build-slots", flags.build_slots, "Builder processes; 0: one per core")
+      ->check(CLI::Range(0, 256));
+  app.add_option("--state-dir", flags.state_dir, "Artifacts, references and unsent results")
+      ->default_str(DefaultStateDir());
+  app.add_option("--program-dir", flags.program_dir,
+                 "Holds hone-builder and hone-runner; default: beside hone-worker");
+  app.add_option("--ready-file", flags.ready_file, "Written once the server has answered");
+  app.add_option("--lock", flags.lock, "The host's timing lock")->capture_default_str();
+  app.add_option("--compile-limit", flags.compile_limit, "Seconds of processor time of one build")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--run-limit", flags.run_limit, "Seconds of one kernel's check and timing")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_flag("--insecure", flags.insecure, "Allow a server on another machine without TLS");
+  app.add_flag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
+  app.set_version_flag("--version", "hone-worker " HONE_VERSION);
+  CLI11_PARSE(app, argc, argv);
+
+  // Logs go to standard error; nothing else does.
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("hone-worker"));
+  signal(SIGPIPE, SIG_IGN);
+  if (flags.exit_with_parent) {
+    const pid_t parent = getppid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent || parent == 1) return 0;
+  }
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
+  if (flags.program_dir.empty()) {
+    std::error_code error;
+    flags.program_dir = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  }
+  if (absl::Status worked = Work(flags); !worked.ok()) {
+    spdlog::error("{}", std::string(worked.message()));
+    return 1;
+  }
+  return 0;
+}

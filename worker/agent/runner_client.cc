@@ -1,0 +1,107 @@
+#include "worker/agent/runner_client.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+
+namespace hone::agent {
+namespace {
+
+using record::MeasureResult;
+using record::Outcome;
+using record::RunRequest;
+
+MeasureResult Failure(Outcome outcome, std::string detail) {
+  MeasureResult result;
+  result.outcome = outcome;
+  result.detail = std::move(detail);
+  return result;
+}
+
+bool IsConfirmation(const RunRequest& request) { return request.policy.name == "confirm"; }
+
+}  // namespace
+
+absl::Status RunnerClient::EnsureStarted() {
+  if (child_ != nullptr) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(child_, ChildProcess::Start(options_.command));
+  return absl::OkStatus();
+}
+
+absl::Status RunnerClient::Send(const RunRequest& request) {
+  return record::WriteFrame(child_->input(), record::ToProto(request).SerializeAsString(),
+                            absl::Now() + options_.patience);
+}
+
+MeasureResult RunnerClient::Died() {
+  const ChildEnd end = child_->Wait(absl::Now() + absl::Seconds(1));
+  const std::string words(absl::StripAsciiWhitespace(child_->TakeErrorOutput()));
+  child_.reset();
+  return Failure(
+      end.signal == SIGKILL ? Outcome::kOutOfMemory : Outcome::kCrash,
+      absl::StrCat("the runner died: ", end.ToString(), words.empty() ? "" : "\n", words));
+}
+
+MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration patience) {
+  const absl::Duration limit = absl::Milliseconds(request.time_limit_ms) + patience;
+  const auto message = record::ReadFrame(child_->output(), absl::Now() + limit);
+  if (absl::IsDeadlineExceeded(message.status())) {
+    child_.reset();  // killed
+    return Failure(Outcome::kRunTimeout,
+                   absl::StrCat("the runner did not answer within ", absl::FormatDuration(limit)));
+  }
+  if (!message.ok()) return Died();
+  v1::RunResponse proto;
+  absl::StatusOr<MeasureResult> result = absl::DataLossError("a garbled message");
+  if (proto.ParseFromString(*message)) result = record::FromProto(proto.result());
+  if (!result.ok()) {
+    child_.reset();
+    return Failure(Outcome::kCrash,
+                   absl::StrCat("the runner answers nonsense: ", result.status().message()));
+  }
+  // After a hang the process ends by itself.
+  if (result->outcome == Outcome::kRunTimeout) child_.reset();
+  return *std::move(result);
+}
+
+MeasureResult RunnerClient::RunOne(const RunRequest& request, absl::Duration patience) {
+  if (absl::Status started = EnsureStarted(); !started.ok()) {
+    return Failure(Outcome::kDeviceLost, std::string(started.message()));
+  }
+  child_->TakeErrorOutput();
+  if (!Send(request).ok()) return Died();
+  return Receive(request, patience);
+}
+
+void RunnerClient::Run(const std::vector<RunRequest>& requests,
+                       absl::FunctionRef<void(size_t)> started,
+                       absl::FunctionRef<void(size_t, MeasureResult)> done) {
+  size_t sent = 0;  // requests that the present process has been given
+  for (size_t i = 0; i < requests.size(); ++i) {
+    started(i);
+    const bool confirmation = IsConfirmation(requests[i]);
+    if (confirmation) child_.reset();
+    if (child_ == nullptr) sent = i;
+    if (absl::Status ready = EnsureStarted(); !ready.ok()) {
+      done(i, Failure(Outcome::kDeviceLost, std::string(ready.message())));
+      continue;
+    }
+    child_->TakeErrorOutput();
+    bool alive = true;
+    const size_t ahead =
+        confirmation || i + 1 == requests.size() || IsConfirmation(requests[i + 1]) ? i + 1 : i + 2;
+    for (; sent < ahead && alive; ++sent) alive = Send(requests[sent]).ok();
+    MeasureResult result = alive ? Receive(requests[i], options_.patience) : Died();
+    if (confirmation) child_.reset();
+    done(i, std::move(result));
+  }
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,149 @@
+#include "worker/agent/server_link.h"
+
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+#include "hone/v1/worker.grpc.pb.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr absl::Duration kSynchronizeMargin = absl::Seconds(10);  // beyond what the server may hold
+constexpr absl::Duration kTransferLimit = absl::Seconds(60);
+
+class GrpcLink final : public ServerLink {
+ public:
+  explicit GrpcLink(std::shared_ptr<grpc::Channel> channel)
+      : stub_(v1::WorkerService::NewStub(channel)) {}
+
+  ~GrpcLink() override {
+    Shutdown();
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](absl::flat_hash_set<grpc::ClientContext*>* contexts) { return contexts->empty(); },
+        &contexts_));
+  }
+
+  void Synchronize(const v1::SynchronizeRequest& request, SynchronizeDone done) override {
+    struct Call {
+      grpc::ClientContext context;
+      v1::SynchronizeRequest request;
+      v1::SynchronizeResponse response;
+      SynchronizeDone done;
+    };
+    auto call = std::make_shared<Call>();
+    call->request = request;
+    call->done = std::move(done);
+    rpc::SetDeadline(call->context, absl::Milliseconds(request.max_wait_ms()) + kSynchronizeMargin);
+    if (!Begin(call->context)) {
+      std::move(call->done)(absl::CancelledError("the agent ends"));
+      return;
+    }
+    stub_->async()->Synchronize(&call->context, &call->request, &call->response,
+                                [this, call](grpc::Status status) {
+                                  if (status.ok()) {
+                                    std::move(call->done)(std::move(call->response));
+                                  } else {
+                                    std::move(call->done)(rpc::FromGrpc(status));
+                                  }
+                                  End(call->context);
+                                });
+  }
+
+  absl::Status Upload(const std::string& digest, const std::string& bytes) override {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kTransferLimit);
+    if (!Begin(context)) return absl::CancelledError("the agent ends");
+    v1::UploadArtifactResponse response;
+    auto writer = stub_->UploadArtifact(&context, &response);
+    size_t sent = 0;
+    do {
+      v1::WorkerArtifactChunk chunk;
+      if (sent == 0) {
+        chunk.set_digest(digest);
+        chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
+      }
+      const size_t size = std::min<size_t>(rpc::kChunkBytes, bytes.size() - sent);
+      chunk.set_data(bytes.data() + sent, size);
+      sent += size;
+      if (!writer->Write(chunk)) break;  // Finish says why
+    } while (sent < bytes.size());
+    writer->WritesDone();
+    const absl::Status status = rpc::FromGrpc(writer->Finish());
+    End(context);
+    return status;
+  }
+
+  absl::StatusOr<std::string> Download(const std::string& digest) override {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kTransferLimit);
+    if (!Begin(context)) return absl::CancelledError("the agent ends");
+    v1::DownloadArtifactRequest request;
+    request.set_digest(digest);
+    auto reader = stub_->DownloadArtifact(&context, request);
+    std::string bytes;
+    v1::WorkerArtifactChunk chunk;
+    bool too_large = false;
+    while (reader->Read(&chunk)) {
+      bytes += chunk.data();
+      if (bytes.size() > record::kMaxArtifactBytes && !too_large) {
+        too_large = true;
+        context.TryCancel();
+      }
+    }
+    const absl::Status status = rpc::FromGrpc(reader->Finish());
+    End(context);
+    if (too_large) return absl::DataLossError("the artifact is too large");
+    HONE_RETURN_IF_ERROR(status);
+    if (DigestOf(bytes).ToHex() != digest) {
+      return absl::DataLossError(absl::StrCat("artifact ", digest, " arrived damaged"));
+    }
+    return bytes;
+  }
+
+  void Shutdown() override {
+    absl::MutexLock lock(&mutex_);
+    shut_down_ = true;
+    for (grpc::ClientContext* context : contexts_) context->TryCancel();
+  }
+
+ private:
+  bool Begin(grpc::ClientContext& context) {
+    absl::MutexLock lock(&mutex_);
+    if (shut_down_) return false;
+    contexts_.insert(&context);
+    return true;
+  }
+  void End(grpc::ClientContext& context) {
+    absl::MutexLock lock(&mutex_);
+    contexts_.erase(&context);
+  }
+
+  const std::unique_ptr<v1::WorkerService::Stub> stub_;
+  absl::Mutex mutex_;
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServerLink>> ConnectToServer(const std::string& address,
+                                                            bool insecure) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
+                        rpc::CreateChannel(address, insecure));
+  return std::make_unique<GrpcLink>(std::move(channel));
+}
+
+}  // namespace hone::agent

@@ -1,0 +1,38 @@
+#ifndef HONE_WORKER_AGENT_SERVER_LINK_H_
+#define HONE_WORKER_AGENT_SERVER_LINK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "hone/v1/worker.pb.h"
+
+namespace hone::agent {
+
+// The server, as the agent sees it. Thread-safe.
+class ServerLink {
+ public:
+  using SynchronizeDone = absl::AnyInvocable<void(absl::StatusOr<v1::SynchronizeResponse>) &&>;
+  virtual ~ServerLink() = default;
+
+  // One long-poll; `done` runs once, on another thread. Unavailable: no server there, or it is
+  // starting.
+  virtual void Synchronize(const v1::SynchronizeRequest& request, SynchronizeDone done) = 0;
+  // Sends an artifact. Blocks.
+  virtual absl::Status Upload(const std::string& digest, const std::string& bytes) = 0;
+  // Fetches one and checks it against its digest (DataLoss). NotFound: the server does not have it.
+  // Blocks.
+  virtual absl::StatusOr<std::string> Download(const std::string& digest) = 0;
+  // Ends every call in progress with Cancelled; later ones fail at once.
+  virtual void Shutdown() = 0;
+};
+
+// Over gRPC. Errors: the address is malformed or not allowed (see rpc::CreateChannel).
+absl::StatusOr<std::unique_ptr<ServerLink>> ConnectToServer(const std::string& address,
+                                                            bool insecure);
+
+}  // namespace hone::agent
+
+#endif  // HONE_WORKER_AGENT_SERVER_LINK_H_
