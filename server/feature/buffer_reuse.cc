@@ -10,12 +10,14 @@ void LoopTraffic::Clear(const ir::Program& program) { bytes_.assign(program.node
 void LoopTraffic::Add(const Statement& statement) {
   for (size_t d = 0; d < statement.loops.size(); ++d) {
     double bytes = 0;
-    for (const Access& access : statement.accesses) bytes += access.touched[d] * access.element_bytes;
+    for (const Access& access : statement.accesses)
+      bytes += access.touched[d] * access.element_bytes;
     bytes_[statement.loops[d].node] += bytes;
   }
 }
 
-Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const Statement> others, const LoopTraffic& traffic) {
+Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const Statement> others,
+              const LoopTraffic& traffic) {
   double iterations = 1, bytes = -1;
   for (int d = static_cast<int>(statement.loops.size()) - 1; d >= 0; --d) {
     const NestLoop& loop = statement.loops[d];
@@ -31,7 +33,9 @@ Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const
     bytes = traffic.bytes(loop.node);
     double uses = 0, nearest = access.touched[d];
     for (const Statement& other : others) {
-      if (other.node == statement.node || static_cast<int>(other.loops.size()) <= d || other.loops[d].node != loop.node) continue;
+      if (other.node == statement.node || static_cast<int>(other.loops.size()) <= d ||
+          other.loops[d].node != loop.node)
+        continue;
       if (const Access* same = other.Find(access.buffer)) {
         ++uses;
         nearest = std::min(nearest, same->touched[d]);
@@ -42,7 +46,8 @@ Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const
   return {};
 }
 
-Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int line_bytes, bool repeat_innermost) {
+Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int line_bytes,
+              bool repeat_innermost) {
   const ir::Program& program = nest.program();
   const int loops = static_cast<int>(statement.loops.size());
   if (loops == 0) return {};
@@ -56,7 +61,8 @@ Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int 
     repeated *= static_cast<double>(statement.loops[repeat_innermost ? loops - 1 : at].extent);
   }
   const double line = line_bytes;
-  result.lines = statement.executions[0] / repeated * std::min(1.0, static_cast<double>(stride * access.element_bytes) / line);
+  result.lines = statement.executions[0] / repeated *
+                 std::min(1.0, static_cast<double>(stride * access.element_bytes) / line);
   result.lines = std::max(result.lines, 1.0);
   if (at == loops - 1) result.stride = stride;
 

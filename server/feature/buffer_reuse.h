@@ -11,7 +11,8 @@ namespace hone::feature {
 enum class ReuseKind : uint8_t { kLoop, kSerial, kNone };
 inline constexpr int kReuseKinds = 3;
 
-// When a statement meets the same element again: after how many executions and touched bytes, and how often.
+// When a statement meets the same element again: after how many executions and touched bytes, and
+// how often.
 struct Reuse {
   ReuseKind kind = ReuseKind::kNone;
   double distance_iterations = 0;
@@ -30,9 +31,11 @@ class LoopTraffic {
   std::vector<double> bytes_;  // per node
 };
 
-// The first reason for reuse from the innermost loop outwards: a loop that the access does not vary with repeats it
-// (kLoop), or another of `others` under the loop touches the same buffer (kSerial). `others` may hold the statement.
-Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const Statement> others, const LoopTraffic& traffic);
+// The first reason for reuse from the innermost loop outwards: a loop that the access does not vary
+// with repeats it (kLoop), or another of `others` under the loop touches the same buffer (kSerial).
+// `others` may hold the statement.
+Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const Statement> others,
+              const LoopTraffic& traffic);
 
 // Cache lines of an access over the whole nest, and how many different ones.
 struct Lines {
@@ -40,8 +43,10 @@ struct Lines {
   double unique = 1;
   int64_t stride = 0;  // of the innermost loop, in elements
 };
-// `repeat_innermost`: divide by the innermost extent for each loop without a stride, as public code does.
-Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int line_bytes, bool repeat_innermost);
+// `repeat_innermost`: divide by the innermost extent for each loop without a stride, as public code
+// does.
+Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int line_bytes,
+              bool repeat_innermost);
 
 }  // namespace hone::feature
 

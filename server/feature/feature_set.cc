@@ -25,7 +25,8 @@ absl::StatusOr<const FeatureSet*> FindFeatureSet(absl::string_view name) {
   for (size_t i = 0; i < count; ++i) {
     if (table[i]->name() == name) return table[i];
   }
-  return absl::NotFoundError(absl::StrCat("no feature set '", name, "'; there are: ", absl::StrJoin(FeatureSetNames(), ", ")));
+  return absl::NotFoundError(absl::StrCat(
+      "no feature set '", name, "'; there are: ", absl::StrJoin(FeatureSetNames(), ", ")));
 }
 
 std::vector<std::string> FeatureSetNames() {

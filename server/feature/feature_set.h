@@ -12,8 +12,8 @@
 
 namespace hone::feature {
 
-// Numbers that describe a scheduled program to a cost model, in rows of equal length. Stateless and thread-safe; one
-// instance of each lives as long as the process.
+// Numbers that describe a scheduled program to a cost model, in rows of equal length. Stateless and
+// thread-safe; one instance of each lives as long as the process.
 class FeatureSet {
  public:
   virtual ~FeatureSet() = default;
@@ -24,11 +24,12 @@ class FeatureSet {
   // One name per column; unique.
   virtual const std::vector<std::string>& ColumnNames() const = 0;
 
-  // Appends the program's rows to `rows_out` and sets `row_count` to their number, at least 1. Every value is finite, and
-  // equal programs give equal rows whatever their variables are called. InvalidArgument: the program has no block outside
-  // the prepack kernel, or a nest deeper than kMaxLoops; nothing is appended then.
-  virtual absl::Status Extract(const ir::Program& program, const target::Target& target, std::vector<float>& rows_out,
-                               int& row_count) const = 0;
+  // Appends the program's rows to `rows_out` and sets `row_count` to their number, at least 1.
+  // Every value is finite, and equal programs give equal rows whatever their variables are called.
+  // InvalidArgument: the program has no block outside the prepack kernel, or a nest deeper than
+  // kMaxLoops; nothing is appended then.
+  virtual absl::Status Extract(const ir::Program& program, const target::Target& target,
+                               std::vector<float>& rows_out, int& row_count) const = 0;
 };
 
 // The feature set of a registered name. NotFound: there is none; the message lists the names.

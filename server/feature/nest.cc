@@ -57,7 +57,9 @@ int64_t Slope(const ir::AtomTable& atoms, const Index& index, AtomId var) {
     }
     const int64_t inner = Slope(atoms, atom.argument, var);
     if (inner == 0) continue;
-    slope += term.coeff * (atom.kind == ir::Atom::Kind::kMod ? inner % atom.divisor : std::max<int64_t>(1, std::abs(inner) / atom.divisor));
+    slope += term.coeff * (atom.kind == ir::Atom::Kind::kMod
+                               ? inner % atom.divisor
+                               : std::max<int64_t>(1, std::abs(inner) / atom.divisor));
   }
   return slope;
 }
@@ -88,8 +90,9 @@ absl::Status Nest::Visit(NodeId id, NodeId kernel) {
   const ir::Node& node = program_->node(id);
   if (node.kind == ir::Node::Kind::kBlock) {
     if (path_.size() > kMaxLoops) {
-      return absl::InvalidArgumentError(absl::StrCat("block ", program_->BlockOf(id).name, " is under ", path_.size(),
-                                                     " loops; an analysis takes at most ", kMaxLoops));
+      return absl::InvalidArgumentError(
+          absl::StrCat("block ", program_->BlockOf(id).name, " is under ", path_.size(),
+                       " loops; an analysis takes at most ", kMaxLoops));
     }
     if (count_ == statements_.size()) statements_.emplace_back();
     Statement& statement = statements_[count_++];
@@ -117,26 +120,32 @@ Range Nest::RangeOfIter(const Statement&, const BlockIter& iter, int depth) cons
 }
 
 void Nest::SetRanges(const Statement& statement, int depth) {
-  for (size_t d = 0; d < statement.loops.size(); ++d) depth_of_[statement.loops[d].var] = static_cast<int32_t>(d);
-  for (const BlockIter& iter : statement.block->iters) range_of_[iter.var] = RangeOfIter(statement, iter, depth);
+  for (size_t d = 0; d < statement.loops.size(); ++d)
+    depth_of_[statement.loops[d].var] = static_cast<int32_t>(d);
+  for (const BlockIter& iter : statement.block->iters)
+    range_of_[iter.var] = RangeOfIter(statement, iter, depth);
 }
 
-void Nest::Box(const Statement&, const Access& access, absl::InlinedVector<int64_t, 4>& extents) const {
+void Nest::Box(const Statement&, const Access& access,
+               absl::InlinedVector<int64_t, 4>& extents) const {
   const size_t rank = access.indices[0]->size();
   extents.resize(rank);
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
     for (const ir::IndexList* indices : access.indices) {
-      const Range range = program_->atoms.RangeOf((*indices)[dim], [&](AtomId var) { return range_of_[var]; });
+      const Range range =
+          program_->atoms.RangeOf((*indices)[dim], [&](AtomId var) { return range_of_[var]; });
       min = std::min(min, range.min);
       max = std::max(max, range.max);
     }
     // Guarded loads reach outside of the buffer in their indices, never in memory.
-    extents[dim] = std::clamp<int64_t>(max - min + 1, 1, program_->buffers[access.buffer].shape[dim]);
+    extents[dim] =
+        std::clamp<int64_t>(max - min + 1, 1, program_->buffers[access.buffer].shape[dim]);
   }
 }
 
-void Nest::BoxOf(const Statement& statement, const Access& access, int depth, absl::InlinedVector<int64_t, 4>& extents) {
+void Nest::BoxOf(const Statement& statement, const Access& access, int depth,
+                 absl::InlinedVector<int64_t, 4>& extents) {
   SetRanges(statement, depth);
   Box(statement, access, extents);
   for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
@@ -149,13 +158,18 @@ void Nest::Describe(Statement& statement) {
   statement.loops.clear();
   for (NodeId id : path_) {
     const ir::Node& node = program.node(id);
-    NestLoop loop{.node = id, .var = node.var, .extent = node.extent.value, .kind = node.loop, .axis = node.axis};
+    NestLoop loop{.node = id,
+                  .var = node.var,
+                  .extent = node.extent.value,
+                  .kind = node.loop,
+                  .axis = node.axis};
     SetPosition(program, block, loop);
     statement.loops.push_back(loop);
   }
   statement.executions.assign(depth + 1, 1.0);
   for (int d = depth - 1; d >= 0; --d) {
-    statement.executions[d] = statement.executions[d + 1] * static_cast<double>(statement.loops[d].extent);
+    statement.executions[d] =
+        statement.executions[d + 1] * static_cast<double>(statement.loops[d].extent);
   }
 
   size_t accesses = 0;
@@ -176,9 +190,12 @@ void Nest::Describe(Statement& statement) {
     access.indices.push_back(indices);
   };
   const bool update = block.reducer != ir::Reducer::kNone;
-  for (ir::BufferId output : block.outputs) add(output, &block.indices, update ? AccessKind::kReadWrite : AccessKind::kWrite);
+  for (ir::BufferId output : block.outputs)
+    add(output, &block.indices, update ? AccessKind::kReadWrite : AccessKind::kWrite);
   for (ir::ExprId value : block.values) {
-    program.pool.VisitLoads(value, [&](const ir::Expr& load) { add(load.buffer, &program.pool.IndicesOf(load), AccessKind::kRead); });
+    program.pool.VisitLoads(value, [&](const ir::Expr& load) {
+      add(load.buffer, &program.pool.IndicesOf(load), AccessKind::kRead);
+    });
   }
   statement.accesses.resize(accesses);
 
@@ -211,7 +228,8 @@ void Nest::Describe(Statement& statement) {
   for (int d = depth; d >= 0; --d) {
     const uint64_t bit = d < depth ? uint64_t{1} << d : 0;
     for (size_t i = 0; i < block.iters.size(); ++i) {
-      if (iter_loops[i] & bit) range_of_[block.iters[i].var] = RangeOfIter(statement, block.iters[i], d);
+      if (iter_loops[i] & bit)
+        range_of_[block.iters[i].var] = RangeOfIter(statement, block.iters[i], d);
     }
     for (Access& access : statement.accesses) {
       if (d < depth && (access.varies & bit) == 0) {
@@ -227,7 +245,8 @@ void Nest::Describe(Statement& statement) {
   for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
 }
 
-int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access, int depth) {
+int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access,
+                 int depth) {
   if ((access.varies >> depth & 1) == 0) return 0;
   const AtomId var = statement.loops[depth].var;
   const ir::Shape& shape = program.buffers[access.buffer].shape;

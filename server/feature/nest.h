@@ -44,13 +44,16 @@ struct Access {
   ir::BufferId buffer = -1;
   AccessKind kind = AccessKind::kRead;
   int element_bytes = 4;
-  absl::InlinedVector<const ir::IndexList*, 2> indices;  // of the program analyzed: one per place in the block
-  uint64_t varies = 0;                                   // bit d: some index depends on loop d
-  // Elements touched while the loops d, d + 1, … run and those outside stand still; one more entry than loops, the last 1.
+  absl::InlinedVector<const ir::IndexList*, 2>
+      indices;          // of the program analyzed: one per place in the block
+  uint64_t varies = 0;  // bit d: some index depends on loop d
+  // Elements touched while the loops d, d + 1, … run and those outside stand still; one more entry
+  // than loops, the last 1.
   absl::InlinedVector<double, 24> touched;
 };
 
-// What one execution of the block computes. A multiply whose result is added right away is a `mad` if asked for.
+// What one execution of the block computes. A multiply whose result is added right away is a `mad`
+// if asked for.
 struct OpCounts {
   struct Arithmetic {
     int mad = 0, addsub = 0, mul = 0, divmod = 0, cmp = 0, math = 0, other = 0;
@@ -63,47 +66,55 @@ struct OpCounts {
 struct Statement {
   ir::NodeId node = ir::kNoNode;
   ir::NodeId kernel = ir::kNoNode;
-  const ir::Block* block = nullptr;  // of the program analyzed
+  const ir::Block* block = nullptr;         // of the program analyzed
   absl::InlinedVector<NestLoop, 24> loops;  // outermost first
   absl::InlinedVector<Access, 4> accesses;  // outputs first, then by first load
-  // Executions while the loops d, d + 1, … run; one more entry than loops, the last 1. Predicated ones count.
+  // Executions while the loops d, d + 1, … run; one more entry than loops, the last 1. Predicated
+  // ones count.
   absl::InlinedVector<double, 24> executions;
 
   const Access* Find(ir::BufferId buffer) const;
 };
 
-// The statements of a program with what they touch, in order of execution, prepack kernel left out. Points into the
-// program: valid as long as it lives unchanged. Reusable: Analyze keeps the memory. Used by one thread at a time.
+// The statements of a program with what they touch, in order of execution, prepack kernel left out.
+// Points into the program: valid as long as it lives unchanged. Reusable: Analyze keeps the memory.
+// Used by one thread at a time.
 class Nest {
  public:
   // InvalidArgument: a block has more than kMaxLoops loops around it.
   absl::Status Analyze(const ir::Program& program);
 
-  absl::Span<const Statement> statements() const { return absl::MakeConstSpan(statements_).first(count_); }
+  absl::Span<const Statement> statements() const {
+    return absl::MakeConstSpan(statements_).first(count_);
+  }
   const ir::Program& program() const { return *program_; }
 
-  // Extents of the box that an access touches while the loops from `depth` inwards run, one per dimension of its buffer.
-  // REQUIRES the access to be of the statement.
-  void BoxOf(const Statement& statement, const Access& access, int depth, absl::InlinedVector<int64_t, 4>& extents);
+  // Extents of the box that an access touches while the loops from `depth` inwards run, one per
+  // dimension of its buffer. REQUIRES the access to be of the statement.
+  void BoxOf(const Statement& statement, const Access& access, int depth,
+             absl::InlinedVector<int64_t, 4>& extents);
 
  private:
   absl::Status Visit(ir::NodeId node, ir::NodeId kernel);
   void Describe(Statement& statement);
   void SetRanges(const Statement& statement, int depth);
-  void Box(const Statement& statement, const Access& access, absl::InlinedVector<int64_t, 4>& extents) const;
+  void Box(const Statement& statement, const Access& access,
+           absl::InlinedVector<int64_t, 4>& extents) const;
   ir::Range RangeOfIter(const Statement& statement, const ir::BlockIter& iter, int depth) const;
 
   const ir::Program* program_ = nullptr;
   std::vector<Statement> statements_;
   size_t count_ = 0;
   absl::InlinedVector<ir::NodeId, 32> path_;
-  std::vector<int32_t> depth_of_;           // per atom: depth of its loop in the statement at hand, -1 elsewhere
-  std::vector<ir::Range> range_of_;         // per atom: of an iteration variable, at the depth at hand
+  std::vector<int32_t>
+      depth_of_;  // per atom: depth of its loop in the statement at hand, -1 elsewhere
+  std::vector<ir::Range> range_of_;  // per atom: of an iteration variable, at the depth at hand
 };
 
-// Elements that one step of loop `depth` moves the access on, by the innermost dimension that moves; the smallest over its
-// places. 0: it does not move.
-int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access, int depth);
+// Elements that one step of loop `depth` moves the access on, by the innermost dimension that
+// moves; the smallest over its places. 0: it does not move.
+int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access,
+                 int depth);
 
 OpCounts CountOps(const ir::Program& program, const ir::Block& block, bool detect_mad);
 

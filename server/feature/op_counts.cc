@@ -7,7 +7,8 @@ using ir::Op;
 
 class Counter {
  public:
-  Counter(const ir::Program& program, bool detect_mad) : program_(program), detect_mad_(detect_mad) {}
+  Counter(const ir::Program& program, bool detect_mad)
+      : program_(program), detect_mad_(detect_mad) {}
 
   OpCounts Run(const ir::Block& block) {
     for (ir::ExprId value : block.values) Visit(value);
@@ -16,7 +17,9 @@ class Counter {
   }
 
  private:
-  OpCounts::Arithmetic& Of(ir::DType dtype) { return ir::IsFloat(dtype) ? counts_.floating : counts_.integer; }
+  OpCounts::Arithmetic& Of(ir::DType dtype) {
+    return ir::IsFloat(dtype) ? counts_.floating : counts_.integer;
+  }
 
   // An addition of a product is one operation on every target that we generate code for.
   void Add(ir::DType dtype, bool of_product) {
@@ -28,7 +31,9 @@ class Counter {
       ++counts.addsub;
     }
   }
-  bool IsProduct(ir::ExprId id) const { return id != ir::kNoExpr && program_.pool[id].op == Op::kMul; }
+  bool IsProduct(ir::ExprId id) const {
+    return id != ir::kNoExpr && program_.pool[id].op == Op::kMul;
+  }
 
   void Visit(ir::ExprId id) {
     const ir::Expr& expr = program_.pool[id];
@@ -123,7 +128,8 @@ class Counter {
         ++Of(dtype).cmp;
         counts_.select += 2;
         break;
-      case ir::Reducer::kOnlineSoftmax:  // max, two exponentials of differences, a multiply and an add
+      case ir::Reducer::kOnlineSoftmax:  // max, two exponentials of differences, a multiply and an
+                                         // add
         ++Of(dtype).cmp;
         Of(dtype).addsub += 2;
         Of(dtype).math += 2;

@@ -17,8 +17,13 @@ float Log(double x) { return static_cast<float>(x < 0 ? -std::log2(1 - x) : std:
 // Fills one row.
 class RowWriter {
  public:
-  RowWriter(Nest& nest, const LoopTraffic& traffic, const target::Target& target, StatementVariant variant, float* row)
-      : nest_(nest), traffic_(traffic), target_(target), original_(variant == StatementVariant::kOriginal), row_(row) {}
+  RowWriter(Nest& nest, const LoopTraffic& traffic, const target::Target& target,
+            StatementVariant variant, float* row)
+      : nest_(nest),
+        traffic_(traffic),
+        target_(target),
+        original_(variant == StatementVariant::kOriginal),
+        row_(row) {}
 
   // `others`: the statements whose use of a buffer counts as reuse.
   void Write(const Statement& statement, absl::Span<const Statement> others) {
@@ -37,7 +42,8 @@ class RowWriter {
   void WriteOperations(const Statement& statement, const OpCounts& ops) {
     float* out = row_ + kOperations;
     for (const OpCounts::Arithmetic* a : {&ops.floating, &ops.integer}) {
-      for (const int count : {a->mad, a->addsub, a->mul, a->divmod, a->cmp, a->math, a->other}) *out++ = Log(count * statement.executions[0]);
+      for (const int count : {a->mad, a->addsub, a->mul, a->divmod, a->cmp, a->math, a->other})
+        *out++ = Log(count * statement.executions[0]);
     }
     *out++ = Log(ops.boolean * statement.executions[0]);
     *out++ = Log(ops.select * statement.executions[0]);
@@ -45,7 +51,8 @@ class RowWriter {
 
   void WriteAnnotations(const Statement& statement) {
     float* out = row_ + kAnnotations;
-    for (const ir::LoopKind kind : {ir::LoopKind::kVectorized, ir::LoopKind::kUnrolled, ir::LoopKind::kParallel}) {
+    for (const ir::LoopKind kind :
+         {ir::LoopKind::kVectorized, ir::LoopKind::kUnrolled, ir::LoopKind::kParallel}) {
       int num = 0;
       double product = 0;
       const NestLoop* innermost = nullptr;
@@ -57,7 +64,9 @@ class RowWriter {
       out[0] = Log(num);
       out[1] = Log(product);
       out[2] = Log(innermost == nullptr ? 0 : static_cast<double>(innermost->extent));
-      const Position position = innermost == nullptr ? Position::kNone : original_ ? Position::kMixed : innermost->position;
+      const Position position = innermost == nullptr ? Position::kNone
+                                : original_          ? Position::kMixed
+                                                     : innermost->position;
       out[3 + static_cast<int>(position)] = 1;
       out += 3 + kPositions;
     }
@@ -82,7 +91,8 @@ class RowWriter {
     absl::InlinedVector<int, 8> order(statement.accesses.size());
     std::iota(order.begin(), order.end(), 0);
     for (const Access& access : statement.accesses) {
-      lines.push_back(LinesOf(nest_, statement, access, target_.cache_line_bytes, /*repeat_innermost=*/original_));
+      lines.push_back(LinesOf(nest_, statement, access, target_.cache_line_bytes,
+                              /*repeat_innermost=*/original_));
     }
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       if (lines[a].lines != lines[b].lines) return lines[a].lines > lines[b].lines;
@@ -94,7 +104,8 @@ class RowWriter {
       const Reuse reuse = ReuseOf(statement, access, others, traffic_);
       const double bytes = executions * access.element_bytes;
       const double unique_bytes = access.touched[0] * access.element_bytes;
-      // Without reuse the public extractor multiplies by two, so that such a buffer ranks above any with reuse.
+      // Without reuse the public extractor multiplies by two, so that such a buffer ranks above any
+      // with reuse.
       const double repeats = reuse.count > 0.5 ? reuse.count : 0.5;
       float* out = row_ + kBufferColumns + static_cast<int>(slot) * kColumnsPerBuffer;
       out[static_cast<int>(access.kind)] = 1;
@@ -102,8 +113,10 @@ class RowWriter {
       for (const double size : {bytes, unique_bytes, own.lines, own.unique}) *out++ = Log(size);
       out[static_cast<int>(reuse.kind)] = 1;
       out += kReuseKinds;
-      for (const double value : {reuse.distance_iterations, reuse.distance_bytes, reuse.count}) *out++ = Log(value);
-      for (const double size : {bytes, unique_bytes, own.lines, own.unique}) *out++ = Log(size / repeats);
+      for (const double value : {reuse.distance_iterations, reuse.distance_bytes, reuse.count})
+        *out++ = Log(value);
+      for (const double size : {bytes, unique_bytes, own.lines, own.unique})
+        *out++ = Log(size / repeats);
       *out = Log(static_cast<double>(own.stride));
     }
   }
@@ -114,10 +127,13 @@ class RowWriter {
     const double per_execution = 2 * f.mad + f.addsub + f.mul + f.divmod + f.cmp + f.math + f.other;
     const int loops = static_cast<int>(statement.loops.size());
     if (per_execution <= 0 || loops == 0) return;
-    const auto operations = [&](int step) { return per_execution * statement.executions[loops - 1 - step]; };
+    const auto operations = [&](int step) {
+      return per_execution * statement.executions[loops - 1 - step];
+    };
     const auto intensity = [&](int step) {
       double bytes = 0;
-      for (const Access& access : statement.accesses) bytes += access.touched[loops - 1 - step] * access.element_bytes;
+      for (const Access& access : statement.accesses)
+        bytes += access.touched[loops - 1 - step] * access.element_bytes;
       return operations(step) / bytes;
     };
     int step = 0;
@@ -138,17 +154,21 @@ class RowWriter {
     const ir::BufferId buffer = statement.block->outputs[0];
     const ir::Buffer& info = nest_.program().buffers[buffer];
     if (info.input || info.output) return;
-    // The buffer lives in the innermost loop around all of its users, and is as large as what they touch under it.
+    // The buffer lives in the innermost loop around all of its users, and is as large as what they
+    // touch under it.
     size_t depth = statement.loops.size();
     for (const Statement& other : nest_.statements()) {
       if (other.Find(buffer) == nullptr) continue;
       size_t common = 0;
-      while (common < std::min(depth, other.loops.size()) && other.loops[common].node == statement.loops[common].node) ++common;
+      while (common < std::min(depth, other.loops.size()) &&
+             other.loops[common].node == statement.loops[common].node)
+        ++common;
       depth = common;
     }
     double elements = 0;
     for (const Statement& other : nest_.statements()) {
-      if (const Access* access = other.Find(buffer)) elements = std::max(elements, access->touched[depth]);
+      if (const Access* access = other.Find(buffer))
+        elements = std::max(elements, access->touched[depth]);
     }
     const double inner = statement.executions[depth];
     const double outer = statement.executions[0] / inner;
@@ -167,17 +187,20 @@ class StatementFeatureSet final : public FeatureSet {
  public:
   explicit StatementFeatureSet(StatementVariant variant) : variant_(variant) {}
 
-  absl::string_view name() const override { return variant_ == StatementVariant::kCorrected ? "statement" : "statement_original"; }
+  absl::string_view name() const override {
+    return variant_ == StatementVariant::kCorrected ? "statement" : "statement_original";
+  }
   int Columns() const override { return kStatementColumns; }
   const std::vector<std::string>& ColumnNames() const override { return StatementColumnNames(); }
 
-  absl::Status Extract(const ir::Program& program, const target::Target& target, std::vector<float>& rows_out,
-                       int& row_count) const override {
+  absl::Status Extract(const ir::Program& program, const target::Target& target,
+                       std::vector<float>& rows_out, int& row_count) const override {
     thread_local Nest nest;  // keeps its memory from candidate to candidate
     thread_local LoopTraffic traffic;
     HONE_RETURN_IF_ERROR(nest.Analyze(program));
     const absl::Span<const Statement> statements = nest.statements();
-    if (statements.empty()) return absl::InvalidArgumentError("the program has no block to describe");
+    if (statements.empty())
+      return absl::InvalidArgumentError("the program has no block to describe");
     const bool original = variant_ == StatementVariant::kOriginal;
     traffic.Clear(program);
     if (!original) {
