@@ -10,7 +10,8 @@ namespace hone::task {
 
 struct ConfirmationOptions {
   int finalists = 8;         // at most, without the incumbent
-  double within = 1.25;      // a finalist's screened latency is at most this multiple of the best
+  int min_finalists = 4;     // however slow they looked; beyond these …
+  double within = 1.25;      // … a screened latency is at most this multiple of the best
   int min_rounds = 3;        // fresh processes of every finalist that is published
   int max_rounds = 5;        // then the order stands as it is
   double drop_above = 0.03;  // a loser is slower by more than this, and surely slower

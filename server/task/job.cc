@@ -71,7 +71,7 @@ void Job::Save() {
     if (!status.ok()) {
       spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
     }
-    if (last) self->over_ = true;
+    if (last && status.ok()) self->over_ = true;
   });
 }
 

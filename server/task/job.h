@@ -79,7 +79,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void Suspend() { suspended_ = true; }
 
   std::shared_ptr<const JobSnapshot> snapshot() const;
-  // Ended, and its last state is in the store (or could not be stored).
+  // Ended, and its last state is in the store. One that could not be stored stays in memory for
+  // readers.
   bool IsOver() const { return over_; }
 
  private:

@@ -52,8 +52,10 @@ void Job::StartConfirming() {
   std::set<std::string> programs;  // equal programs are one finalist
   for (const Screened& screened : screened_) {
     const record::Record& record = screened.record;
-    if (static_cast<int>(finalists_.size()) >= options.finalists) break;
-    if (record.result.latency_ns > limit) break;
+    const int count = static_cast<int>(finalists_.size());
+    if (count >= options.finalists) break;
+    // A lucky first must not keep everybody else away.
+    if (count >= options.min_finalists && record.result.latency_ns > limit) break;
     const std::string& program = record.result.facts.program_digest;
     if (!program.empty() && !programs.insert(program).second) continue;
     finalists_.push_back({.candidate = record.candidate,
@@ -159,9 +161,7 @@ void Job::OnRound(int index, const record::Record& record, const std::string& wo
   if (ok) {
     // Later rounds run the bytes of this one.
     finalist.artifact_digest = record.result.artifact_digest;
-    if (finalist.worker_id != worker_id && !services_.artifacts->Has(finalist.artifact_digest)) {
-      services_.fleet->KeepArtifact(finalist.artifact_digest, worker_id);
-    }
+    services_.fleet->KeepArtifact(finalist.artifact_digest, worker_id);
     finalist.worker_id = worker_id;
     finalist.last = record;
   }
@@ -187,13 +187,16 @@ void Job::Publish() {
       state_.best = MakeBest(*incumbent_record_);
       return End(cancelled_ ? JobState::kCancelled : JobState::kDone);
     }
-    if (services_.artifacts->Has(finalists_[index].artifact_digest)) return PublishFinalist(index);
+    const Finalist& finalist = finalists_[index];
+    if (services_.artifacts->Has(finalist.artifact_digest)) return PublishFinalist(index);
+    // Asked again: the worker may have been started anew since.
+    services_.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
     if (Now() < artifact_deadline_) {
       SetPhase("waiting for the winner's artifact");
       return;
     }
     spdlog::warn("job {}: the artifact of trial {} did not arrive; the next finalist is published",
-                 id_, finalists_[index].trial);
+                 id_, finalist.trial);
   }
   End(JobState::kFailed,
       absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));

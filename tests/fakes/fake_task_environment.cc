@@ -1,0 +1,179 @@
+#include "tests/fakes/fake_task_environment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/digest.h"
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
+
+namespace hone::task {
+namespace {
+
+struct Parsed {
+  std::string name;
+  int64_t size = 0;
+};
+
+absl::StatusOr<Parsed> Parse(const std::string& workload) {
+  const std::vector<std::string> words = absl::StrSplit(workload, ' ');
+  Parsed parsed;
+  if (words.size() != 3 || words[0] != "fake" || !absl::SimpleAtoi(words[2], &parsed.size)) {
+    return absl::InvalidArgumentError("1:1: not a fake workload");
+  }
+  parsed.name = words[1];
+  return parsed;
+}
+
+// Without a model nothing repeats; with one, the best of a pool of eight times as many.
+class PickyStrategy final : public search::SearchStrategy {
+ public:
+  PickyStrategy(std::string space, int64_t size, uint64_t seed)
+      : space_(std::move(space)), size_(size), seed_(seed) {}
+  absl::string_view name() const override { return "picky"; }
+
+  absl::StatusOr<std::vector<record::Candidate>> Propose(
+      int n, uint64_t event, const cost_model::CostModel* model) override {
+    Rng rng(seed_, event);
+    std::vector<std::vector<int64_t>> pool;
+    std::set<std::vector<int64_t>> drawn = known_;
+    for (int i = 0; i < 64 * n && static_cast<int>(pool.size()) < 8 * n; ++i) {
+      std::vector<int64_t> decisions;
+      for (int d = 0; d < 3; ++d) decisions.push_back(static_cast<int64_t>(rng.Below(size_)));
+      if (drawn.insert(decisions).second) pool.push_back(decisions);
+    }
+    cost_model::FeatureMatrix features{.columns = 3};
+    for (const auto& decisions : pool) {
+      const std::vector<float> row(decisions.begin(), decisions.end());
+      features.Append(row, 1);
+    }
+    HONE_ASSIGN_OR_RETURN(const cost_model::Prediction prediction, model->Predict(features));
+    std::vector<size_t> order;
+    for (size_t i = 0; i < pool.size(); ++i) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return prediction.mean[a] > prediction.mean[b]; });
+    std::vector<record::Candidate> candidates;
+    for (size_t i : order) {
+      if (static_cast<int>(candidates.size()) == n) break;
+      known_.insert(pool[i]);
+      candidates.push_back({space_, pool[i]});
+    }
+    return candidates;
+  }
+  void Tell(absl::Span<const search::Measured> results) override {
+    for (const search::Measured& result : results) known_.insert(result.candidate.decisions);
+  }
+  std::string Save() const override { return ""; }
+  absl::Status Restore(absl::string_view) override { return absl::OkStatus(); }
+
+ private:
+  const std::string space_;
+  const int64_t size_;
+  const uint64_t seed_;
+  std::set<std::vector<int64_t>> known_;
+};
+
+class NearestModel final : public cost_model::CostModel {
+ public:
+  absl::string_view name() const override { return "nearest"; }
+  absl::string_view feature_set() const override { return "decisions"; }
+  absl::Status Update(const cost_model::FeatureMatrix& features,
+                      absl::Span<const double> throughput) override {
+    features_ = features;
+    throughput_.assign(throughput.begin(), throughput.end());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<cost_model::Prediction> Predict(
+      const cost_model::FeatureMatrix& features) const override {
+    cost_model::Prediction prediction;
+    for (int i = 0; i < features.candidates(); ++i) {
+      double nearest = INFINITY, score = 0;
+      for (int j = 0; j < features_.candidates(); ++j) {
+        double distance = 0;
+        for (int c = 0; c < 3; ++c) {
+          distance += std::abs(features.values[3 * i + c] - features_.values[3 * j + c]);
+        }
+        if (distance < nearest) nearest = distance, score = throughput_[j];
+      }
+      prediction.mean.push_back(score);
+    }
+    return prediction;
+  }
+  absl::StatusOr<std::string> Save() const override { return ""; }
+  absl::Status Load(absl::string_view) override { return absl::OkStatus(); }
+
+ private:
+  cost_model::FeatureMatrix features_;
+  std::vector<double> throughput_;
+};
+
+class FakeSpaces final : public TaskSpaces {
+ public:
+  FakeSpaces(const Parsed& parsed, uint64_t stream) : size_(parsed.size), stream_(stream) {
+    for (const char* kind : {"searched", "default"}) {
+      const std::string text = absl::StrCat("space of ", parsed.name, " ", kind);
+      spaces_.push_back({DigestOf(text).ToHex(), text});
+    }
+  }
+  const std::vector<SpaceInfo>& spaces() const override { return spaces_; }
+  record::Candidate default_schedule() const override { return {spaces_[1].digest, {}}; }
+  bool IsSearched(const record::Candidate& candidate) const override {
+    return candidate.space_digest == spaces_[0].digest;
+  }
+  absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
+      const std::string& name, uint64_t seed) const override {
+    if (name != "picky") return absl::NotFoundError("there is: picky");
+    return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, seed + stream_);
+  }
+  absl::Status AppendFeatures(const std::string&, const record::Candidate& candidate,
+                              cost_model::FeatureMatrix* matrix) const override {
+    matrix->columns = 3;
+    const std::vector<float> row(candidate.decisions.begin(), candidate.decisions.end());
+    matrix->Append(row, 1);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t size_;
+  const uint64_t stream_;
+  std::vector<SpaceInfo> spaces_;
+};
+
+}  // namespace
+
+absl::StatusOr<WorkloadInfo> FakeTaskEnvironment::Describe(const std::string& workload) const {
+  HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
+  return WorkloadInfo{workload, DigestOf(workload).ToHex(), parsed.name, 2000.0};
+}
+
+absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std::string& workload,
+                                                                      const std::string&) const {
+  HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
+  return std::make_unique<FakeSpaces>(parsed, stream_);
+}
+
+absl::StatusOr<std::string> FakeTaskEnvironment::TraceText(
+    const std::string&, const std::string& space, const std::vector<int64_t>& decisions) const {
+  return absl::StrCat(space, " [", absl::StrJoin(decisions, ", "), "]");
+}
+
+absl::StatusOr<std::unique_ptr<cost_model::CostModel>> FakeTaskEnvironment::CreateModel(
+    const std::string& name, const cost_model::CostModelOptions&) const {
+  if (name != "nearest") return absl::NotFoundError("there is: nearest");
+  return std::make_unique<NearestModel>();
+}
+
+double FakeLatency(const std::vector<int64_t>& decisions) {
+  if (decisions.size() != 3) return 1000;
+  double latency = 100;
+  for (int d = 0; d < 3; ++d) latency += 10 * std::abs(decisions[d] - (d + 1));
+  return latency;
+}
+
+}  // namespace hone::task

@@ -1,0 +1,42 @@
+#ifndef HONE_TESTS_FAKES_FAKE_TASK_ENVIRONMENT_H_
+#define HONE_TESTS_FAKES_FAKE_TASK_ENVIRONMENT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/task/task_environment.h"
+
+namespace hone::task {
+
+// Workloads of the form "fake NAME SIZE": one space with three decisions of SIZE values each, and
+// the default's own space without decisions. Strategy "picky" draws a pool and takes what the model
+// likes best, never anything twice; model "nearest" predicts the throughput of the nearest measured
+// candidate and knows nothing before it is trained. Both are deterministic. Thread-safe.
+class FakeTaskEnvironment final : public TaskEnvironment {
+ public:
+  // Strategies made from now on draw from another stream, as after a change of the program.
+  void ChangeStrategies() { stream_ = 1; }
+
+  absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
+  absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
+                                                   const std::string& target) const override;
+  absl::StatusOr<std::string> TraceText(const std::string& workload, const std::string& space,
+                                        const std::vector<int64_t>& decisions) const override;
+  absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
+      const std::string& name, const cost_model::CostModelOptions& options) const override;
+  std::string default_strategy() const override { return "picky"; }
+  std::string default_cost_model() const override { return "nearest"; }
+  std::vector<std::string> StrategyNames() const override { return {"picky"}; }
+  std::vector<std::string> CostModelNames() const override { return {"nearest"}; }
+
+ private:
+  uint64_t stream_ = 0;
+};
+
+// What the fake device measures: best at decisions (1, 2, 3), and 1000 ns for the default.
+double FakeLatency(const std::vector<int64_t>& decisions);
+
+}  // namespace hone::task
+
+#endif  // HONE_TESTS_FAKES_FAKE_TASK_ENVIRONMENT_H_

@@ -1,0 +1,223 @@
+#include "tests/fakes/memory_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hone::store {
+
+void MemoryStore::Hold() {
+  absl::MutexLock lock(&mutex_);
+  held_ = true;
+}
+
+void MemoryStore::Commit() {
+  while (true) {
+    absl::AnyInvocable<void(absl::Status) &&> write;
+    absl::Status status;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (writes_.empty()) return;
+      write = std::move(writes_.front());
+      writes_.pop_front();
+      status = failure_;
+    }
+    std::move(write)(status);
+  }
+}
+
+void MemoryStore::Crash() {
+  std::deque<absl::AnyInvocable<void(absl::Status) &&>> lost;
+  absl::MutexLock lock(&mutex_);
+  std::swap(lost, writes_);
+  held_ = false;
+}
+
+void MemoryStore::FailWrites(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  failure_ = std::move(status);
+}
+
+void MemoryStore::Write(absl::AnyInvocable<void(absl::Status) &&> write) {
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (held_) {
+      writes_.push_back(std::move(write));
+      return;
+    }
+    status = failure_;
+  }
+  std::move(write)(status);
+}
+
+void MemoryStore::PutText(const std::string& digest, const std::string& text, Done done) {
+  Write([this, digest, text, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      texts_.emplace(digest, text);
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<std::string> MemoryStore::GetText(const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  auto found = texts_.find(digest);
+  if (found == texts_.end()) return absl::NotFoundError("no such text");
+  return found->second;
+}
+
+void MemoryStore::Append(record::Record record,
+                         absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
+  Write([this, record = std::move(record), done = std::move(done)](absl::Status status) mutable {
+    if (!status.ok()) return std::move(done)(status);
+    {
+      absl::MutexLock lock(&mutex_);
+      record.id = static_cast<int64_t>(records_.size()) + 1;
+      records_.push_back(record);
+    }
+    std::move(done)(std::move(record));
+  });
+}
+
+absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery& query) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<record::Record> found;
+  for (const record::Record& record : records_) {
+    const bool published =
+        std::find(published_.begin(), published_.end(), record.id) != published_.end();
+    if (record.id > query.after_id && static_cast<int>(found.size()) < query.page_size &&
+        (query.workload_digest.empty() || query.workload_digest == record.workload_digest) &&
+        (query.target.empty() || query.target == record.target) &&
+        (query.op.empty() || query.op == record.op) && (!query.best_only || published)) {
+      found.push_back(record);
+    }
+  }
+  return found;
+}
+
+void MemoryStore::PublishBest(int64_t record_id, Done done) {
+  Write([this, record_id, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      const record::Record& record = records_.at(record_id - 1);
+      if (record.policy.name != "confirm" || !artifacts_.contains(record.result.artifact_digest) ||
+          !texts_.contains(record.candidate.space_digest) ||
+          !texts_.contains(record.workload_digest)) {
+        status = absl::FailedPreconditionError("not to be published");
+      } else {
+        std::erase_if(published_, [&](int64_t id) {
+          const record::Record& old = records_.at(id - 1);
+          return old.workload_digest == record.workload_digest && old.target == record.target &&
+                 old.tolerance == record.tolerance;
+        });
+        published_.push_back(record_id);
+      }
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<BestRow> MemoryStore::LookupBest(const BestQuery& query) {
+  absl::MutexLock lock(&mutex_);
+  for (int64_t id : published_) {
+    const record::Record& record = records_.at(id - 1);
+    if (record.workload_digest == query.workload_digest && record.target == query.target &&
+        record.tolerance == query.tolerance) {
+      return BestRow{record, texts_.at(record.workload_digest),
+                     texts_.at(record.candidate.space_digest)};
+    }
+  }
+  return absl::NotFoundError("no best is published");
+}
+
+void MemoryStore::PutArtifact(const std::string& digest, std::string bytes, Done done) {
+  Write([this, digest, bytes = std::move(bytes),
+         done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      artifacts_[digest] = std::move(bytes);
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<std::string> MemoryStore::GetArtifact(const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  auto found = artifacts_.find(digest);
+  if (found == artifacts_.end()) return absl::NotFoundError("no such artifact");
+  return found->second;
+}
+
+void MemoryStore::PutJob(JobRow job, Done done) {
+  Write([this, job = std::move(job), done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      auto old = std::find_if(jobs_.begin(), jobs_.end(),
+                              [&](const JobRow& row) { return row.id == job.id; });
+      if (old != jobs_.end()) {
+        *old = std::move(job);
+      } else {
+        jobs_.push_back(std::move(job));
+      }
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<JobRow> MemoryStore::GetJob(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  for (const JobRow& row : jobs_) {
+    if (row.id == id) return row;
+  }
+  return absl::NotFoundError("no such job");
+}
+
+absl::StatusOr<JobRow> MemoryStore::GetJobByRequest(const std::string& request_id) {
+  absl::MutexLock lock(&mutex_);
+  for (const JobRow& row : jobs_) {
+    if (row.request_id == request_id) return row;
+  }
+  return absl::NotFoundError("no such job");
+}
+
+absl::StatusOr<std::vector<JobRow>> MemoryStore::ListJobs(int page_size,
+                                                          const std::string& after_id) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<JobRow> page;
+  bool after = after_id.empty();
+  for (auto row = jobs_.rbegin(); row != jobs_.rend(); ++row) {
+    if (after && static_cast<int>(page.size()) < page_size) page.push_back(*row);
+    after = after || row->id == after_id;
+  }
+  if (!after) return absl::NotFoundError("no such job");
+  return page;
+}
+
+void MemoryStore::AppendEvent(JobEvent event, Done done) {
+  Write([this, event = std::move(event), done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      std::vector<JobEvent>& events = events_[event.job_id];
+      if (event.number != static_cast<int64_t>(events.size())) {
+        status = absl::FailedPreconditionError("the number leaves a gap");
+      } else {
+        events.push_back(std::move(event));
+      }
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<std::vector<JobEvent>> MemoryStore::Events(const std::string& job_id) {
+  absl::MutexLock lock(&mutex_);
+  return events_[job_id];
+}
+
+absl::Status MemoryStore::Flush() {
+  Commit();
+  absl::MutexLock lock(&mutex_);
+  return failure_;
+}
+
+}  // namespace hone::store

@@ -1,0 +1,63 @@
+#ifndef HONE_TESTS_FAKES_MEMORY_STORE_H_
+#define HONE_TESTS_FAKES_MEMORY_STORE_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/store/store.h"
+
+namespace hone::store {
+
+// A store in memory. Writes are committed at once, or, while they are held, by Commit; what is not
+// committed is lost by Crash. Thread-safe.
+class MemoryStore final : public Store {
+ public:
+  // From now on writes wait for Commit.
+  void Hold();
+  void Commit();
+  // Forgets held writes without their callbacks, as the end of the process does.
+  void Crash();
+  // Every further write fails with this.
+  void FailWrites(absl::Status status);
+
+  void PutText(const std::string& digest, const std::string& text, Done done) override;
+  absl::StatusOr<std::string> GetText(const std::string& digest) override;
+  void Append(record::Record record,
+              absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override;
+  absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
+  void PublishBest(int64_t record_id, Done done) override;
+  absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
+  void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
+  absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
+  void PutJob(JobRow job, Done done) override;
+  absl::StatusOr<JobRow> GetJob(const std::string& id) override;
+  absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) override;
+  absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) override;
+  void AppendEvent(JobEvent event, Done done) override;
+  absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) override;
+  absl::Status Flush() override;
+
+ private:
+  // Runs now, or at the next Commit; `write` gets the status of the commit and calls the callback.
+  void Write(absl::AnyInvocable<void(absl::Status) &&> write);
+
+  absl::Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::deque<absl::AnyInvocable<void(absl::Status) &&>> writes_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> texts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<record::Record> records_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int64_t> published_ ABSL_GUARDED_BY(mutex_);
+  std::vector<JobRow> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<JobEvent>> events_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hone::store
+
+#endif  // HONE_TESTS_FAKES_MEMORY_STORE_H_

@@ -1,0 +1,81 @@
+#include "gtest/gtest.h"
+#include "server/task/job_codec.h"
+#include "server/task/search_event.h"
+
+namespace hone::task {
+namespace {
+
+TEST(CodecTest, ASpecReadsBackEqual) {
+  const JobSpec spec{.request_id = "r\"1\"",
+                     .workload = "workload x\ninput A: f32[2]\n",
+                     .requested_target = "native",
+                     .target_key = "k",
+                     .target = "target arch=x86_64",
+                     .max_trials = 256,
+                     .max_time = absl::Milliseconds(61500),
+                     .seed = 0xffffffffffffffff,
+                     .strategy = "evolutionary",
+                     .cost_model = "xgboost",
+                     .tolerance = 1e-3};
+  absl::StatusOr<JobSpec> read = DecodeSpec(EncodeSpec(spec));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, spec);
+}
+
+TEST(CodecTest, ASnapshotReadsBackEqual) {
+  JobSnapshot snapshot{.id = "7", .state = JobState::kFailed, .error = "why"};
+  snapshot.trials = 3;
+  snapshot.outcomes = {{record::Outcome::kOk, 2}, {record::Outcome::kCrash, 1}};
+  snapshot.wall = absl::Milliseconds(1234);
+  snapshot.best.emplace();
+  snapshot.best->record.candidate = {"space", {1, -2, 3}};
+  snapshot.best->record.policy.name = "confirm";
+  snapshot.best->record.result.latency_ns = 0.1;
+  snapshot.best->record.result.facts.program_digest = "p";
+  snapshot.best->record.environment.cpu = "cpu";
+  snapshot.best->trace = "trace";
+  snapshot.best->gflops = 1.0 / 3;
+  absl::StatusOr<JobSnapshot> read = DecodeSnapshot(EncodeSnapshot(snapshot));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(EncodeSnapshot(*read), EncodeSnapshot(snapshot));
+  EXPECT_EQ(read->best->record.candidate.decisions, snapshot.best->record.candidate.decisions);
+  EXPECT_EQ(read->best->gflops, snapshot.best->gflops);
+  EXPECT_EQ(read->state, JobState::kFailed);
+  EXPECT_EQ(read->outcomes, snapshot.outcomes);
+  EXPECT_FALSE(read->default_schedule.has_value());
+}
+
+TEST(CodecTest, EventsReadBackEqual) {
+  const ProposeEvent propose{.number = 4,
+                             .asked = 2,
+                             .model_version = 1,
+                             .model_tells = 16,
+                             .prior_record = 9,
+                             .proposals = {{{"s", {1, 2}}, 5}, {{"s", {}}, -1}}};
+  absl::StatusOr<ProposeEvent> read = DecodePropose(Encode("job", propose));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->number, 4);
+  EXPECT_EQ(read->model_tells, 16);
+  EXPECT_EQ(read->prior_record, 9);
+  EXPECT_EQ(read->proposals, propose.proposals);
+
+  const TellEvent tell{5, 3, record::Outcome::kWrongOutput, 0.30000000000000004};
+  absl::StatusOr<TellEvent> told = DecodeTell(Encode("job", tell));
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->outcome, record::Outcome::kWrongOutput);
+  EXPECT_EQ(told->latency_ns, tell.latency_ns);
+}
+
+TEST(CodecTest, DamageIsDataLossAndNeverACrash) {
+  for (const char* text : {"", "{", "[]", "7", "{\"proposals\":7}", "{\"proposals\":[7]}"}) {
+    EXPECT_FALSE(DecodePropose({"job", 0, kProposeKind, text}).ok()) << text;
+  }
+  EXPECT_EQ(DecodeTell({"job", 0, kTellKind, "{\"outcome\":\"fine\"}"}).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(DecodeSpec("no").ok());
+  EXPECT_FALSE(DecodeSnapshot("no").ok());
+  EXPECT_TRUE(DecodeSpec("{\"max_trials\":\"many\",\"seed\":null}").ok());
+}
+
+}  // namespace
+}  // namespace hone::task

@@ -1,0 +1,117 @@
+#include "server/task/confirmation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/base/rng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+// A process of a kernel: its latency drifts with the round (all kernels together) and a little of
+// its own.
+record::MeasureResult Process(double latency, int round, uint64_t noise_seed, double noise) {
+  Rng rng(noise_seed, round);
+  const double drift = 1 + 0.2 * round;
+  const double own = 1 + noise * (rng.Uniform() - 0.5);
+  record::MeasureResult result;
+  for (int i = 0; i < 9; ++i) {
+    result.samples_ns.push_back(latency * drift * own * (1 + 0.001 * (rng.Uniform() - 0.5)));
+  }
+  result.latency_ns = latency * drift * own;
+  return result;
+}
+
+// Runs it to its end with the true latencies; returns the ranking.
+std::vector<int> Decide(Confirmation& confirmation, const std::vector<double>& latencies,
+                        double noise = 0.002) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<int> order = confirmation.NextRound();
+    if (order.empty()) return confirmation.Ranking();
+    for (int finalist : order) {
+      confirmation.Report(finalist, Process(latencies[finalist], round, finalist + 1, noise));
+    }
+    EXPECT_TRUE(confirmation.RoundIsComplete());
+  }
+  ADD_FAILURE() << "it never decides";
+  return {};
+}
+
+TEST(ConfirmationTest, FindsTheBestUnderCommonDrift) {
+  Confirmation confirmation(4, -1, 1);
+  EXPECT_EQ(Decide(confirmation, {100, 95, 103, 98}).front(), 1);
+  EXPECT_GE(confirmation.rounds(), 3);
+}
+
+TEST(ConfirmationTest, RoundsAreInDifferentOrders) {
+  Confirmation confirmation(6, -1, 1);
+  std::set<std::vector<int>> orders;
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<int> order = confirmation.NextRound();
+    ASSERT_THAT(order, UnorderedElementsAre(0, 1, 2, 3, 4, 5));
+    orders.insert(order);
+    for (int finalist : order) confirmation.Report(finalist, Process(100, round, finalist, 0.01));
+  }
+  EXPECT_THAT(orders, SizeIs(3));
+}
+
+TEST(ConfirmationTest, LosersDropOutAfterTwoRounds) {
+  Confirmation confirmation(3, -1, 1);
+  for (int round = 0; round < 2; ++round) {
+    for (int f : confirmation.NextRound()) {
+      confirmation.Report(f, Process(f == 2 ? 120 : 100, round, f + 1, 0.002));
+    }
+  }
+  EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(0, 1));
+}
+
+TEST(ConfirmationTest, ATieKeepsTheIncumbent) {
+  Confirmation confirmation(3, 2, 1);
+  EXPECT_EQ(Decide(confirmation, {100, 100.05, 100.02}, 0.01).front(), 2);
+  EXPECT_EQ(confirmation.rounds(), ConfirmationOptions().max_rounds)
+      << "it tried to tell them apart";
+}
+
+TEST(ConfirmationTest, ASurelyFasterOneReplacesTheIncumbent) {
+  Confirmation confirmation(2, 1, 1);
+  EXPECT_THAT(Decide(confirmation, {90, 100}), ElementsAre(0));
+}
+
+TEST(ConfirmationTest, AFinalistThatFailsIsOut) {
+  Confirmation confirmation(2, -1, 1);
+  record::MeasureResult crash;
+  crash.outcome = record::Outcome::kCrash;
+  for (int f : confirmation.NextRound()) {
+    confirmation.Report(f, f == 0 ? crash : Process(100, 0, 1, 0));
+  }
+  EXPECT_THAT(Decide(confirmation, {0, 100}), ElementsAre(1));
+  EXPECT_GE(confirmation.rounds(), 3) << "also a single one is measured in three processes";
+  Confirmation nobody(1, -1, 1);
+  nobody.NextRound();
+  nobody.Report(0, crash);
+  EXPECT_THAT(nobody.NextRound(), IsEmpty());
+  EXPECT_THAT(nobody.Ranking(), IsEmpty());
+}
+
+TEST(ConfirmationTest, TheCombinedResultIsTheMedianOfTheProcesses) {
+  Confirmation confirmation(1, -1, 1);
+  std::vector<double> latencies = {100, 130, 110};
+  for (double latency : latencies) {
+    confirmation.NextRound();
+    confirmation.Report(0, Process(latency, 0, 1, 0));
+  }
+  const record::MeasureResult combined = confirmation.Combined(0);
+  EXPECT_DOUBLE_EQ(combined.latency_ns, 110);
+  EXPECT_THAT(combined.samples_ns, SizeIs(27));
+}
+
+}  // namespace
+}  // namespace hone::task

@@ -1,0 +1,41 @@
+#include "server/task/executor.h"
+
+#include <atomic>
+#include <vector>
+
+#include "absl/synchronization/blocking_counter.h"
+#include "gtest/gtest.h"
+
+namespace hone::task {
+namespace {
+
+TEST(StrandTest, MessagesRunInOrderAndNeverTogether) {
+  constexpr int kMessages = 2000;
+  ThreadPool pool(4);
+  Strand strand(&pool);
+  absl::BlockingCounter left(kMessages);
+  std::atomic<int> inside{0};
+  std::vector<int> order;  // without a lock: the strand is one
+  for (int i = 0; i < kMessages; ++i) {
+    strand.Post([&, i] {
+      EXPECT_EQ(inside.fetch_add(1), 0);
+      order.push_back(i);
+      inside.fetch_sub(1);
+      left.DecrementCount();
+    });
+  }
+  left.Wait();
+  for (int i = 0; i < kMessages; ++i) ASSERT_EQ(order[i], i);
+}
+
+TEST(ThreadPoolTest, RunsWhatIsQueuedBeforeItEnds) {
+  std::atomic<int> ran{0};
+  {
+    ThreadPool pool(2);
+    for (int i = 0; i < 100; ++i) pool.Schedule([&] { ran.fetch_add(1); });
+  }
+  EXPECT_EQ(ran.load(), 100);
+}
+
+}  // namespace
+}  // namespace hone::task

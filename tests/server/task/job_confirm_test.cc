@@ -1,0 +1,116 @@
+// The confirmation phase of a job.
+
+#include <map>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+class JobConfirmTest : public ::testing::Test, protected JobHarness {
+ protected:
+  std::vector<fleet::LeaseGrant> ConfirmLeases() {
+    std::vector<fleet::LeaseGrant> leases;
+    for (const fleet::LeaseGrant& lease : device.seen) {
+      if (lease.policy.name == "confirm") leases.push_back(lease);
+    }
+    return leases;
+  }
+};
+
+TEST_F(JobConfirmTest, FinalistsRunTheirVeryBytesInAtLeastThreeRounds) {
+  auto job = RunToEnd(Create(Spec(100)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  std::map<std::vector<int64_t>, int> rounds;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
+    EXPECT_TRUE(lease.run && !lease.build);
+    EXPECT_FALSE(lease.artifact_digest.empty());
+    EXPECT_EQ(lease.best_latency_ns, 0) << "a confirmation never stops early";
+    ++rounds[lease.decisions];
+  }
+  EXPECT_GE(rounds.size(), 2u);
+  EXPECT_LE(rounds.size(), 8u);
+  EXPECT_GE(rounds.at(job->best->record.candidate.decisions), 3);
+  EXPECT_GE(job->best->record.result.samples_ns.size() + 1, 1u);
+}
+
+TEST_F(JobConfirmTest, AScreenedLatencyThatDoesNotHoldIsNotPublished) {
+  // One candidate looks best on the screen and is slow in every later process.
+  std::vector<int64_t> lucky;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.decisions);
+    if (lease.policy.name == "screen" && lucky.empty() && !lease.decisions.empty()) {
+      lucky = lease.decisions;
+    }
+    if (lease.decisions == lucky) result.latency_ns = lease.policy.name == "screen" ? 95 : 180;
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(100)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_FALSE(lucky.empty());
+  EXPECT_NE(job->best->record.candidate.decisions, lucky);
+}
+
+TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
+  auto first = RunToEnd(Create(Spec(200, "first")));
+  ASSERT_EQ(first->state, JobState::kDone);
+  const int64_t published = first->best->record.id;
+  // The second job finds nothing better, only new candidates that are as good or worse.
+  auto second = RunToEnd(Create(Spec(30, "second")));
+  ASSERT_EQ(second->state, JobState::kDone) << second->error;
+  auto row = store.LookupBest({.workload_digest = first->workload_digest, .target = "t"});
+  EXPECT_LE(row->record.result.latency_ns, first->best->record.result.latency_ns);
+  if (row->record.result.latency_ns == first->best->record.result.latency_ns) {
+    EXPECT_EQ(row->record.id, published);
+    EXPECT_EQ(second->best->record.id, published);
+  }
+}
+
+TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 100 && Get(id)->trials < 40; ++i) Step();
+  device = FakeDevice("2");  // a new process on a wiped disk: the finalists' bytes are gone
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    if (!lease.build) {
+      result.outcome = record::Outcome::kDeviceLost;
+      result.detail = "no such artifact";
+    } else {
+      result.latency_ns = FakeLatency(lease.decisions);
+    }
+    return result;
+  };
+  Step();
+  Step();
+  device.measure = nullptr;
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_TRUE(store.GetArtifact(job->best->record.result.artifact_digest).ok());
+}
+
+TEST_F(JobConfirmTest, AnArtifactThatNeverComesFailsTheJob) {
+  device.uploads = false;
+  auto job = RunToEnd(Create(Spec(30)), 2000);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("artifact"));
+  EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+}
+
+TEST_F(JobConfirmTest, CancelWhileConfirmingEndsAtOnce) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step(2);
+  ASSERT_TRUE(jobs->Cancel(id, false).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_TRUE(Get(id)->best.has_value());
+}
+
+}  // namespace
+}  // namespace hone::task

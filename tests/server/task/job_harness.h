@@ -1,0 +1,74 @@
+#ifndef HONE_TESTS_SERVER_TASK_JOB_HARNESS_H_
+#define HONE_TESTS_SERVER_TASK_JOB_HARNESS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/fleet/fleet.h"
+#include "server/task/job_manager.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_task_environment.h"
+#include "tests/fakes/manual_executor.h"
+#include "tests/fakes/memory_store.h"
+
+namespace hone::task {
+
+// A worker that measures with FakeLatency. Its artifacts are the decisions in words.
+class FakeDevice {
+ public:
+  explicit FakeDevice(std::string epoch = "1") : epoch_(std::move(epoch)) {}
+
+  // Calls once; finishes up to `finish` of the leases that it holds.
+  void Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int finish = 1000);
+
+  std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null: by FakeLatency
+  bool uploads = true;
+  std::vector<fleet::LeaseGrant> seen;            // every lease that it began
+  std::set<std::string> acknowledged;             // durable leases
+  std::map<std::string, fleet::LeaseGrant> held;  // by lease id
+
+ private:
+  std::string epoch_;
+  std::map<std::string, std::string> artifacts_;
+  std::map<std::string, record::MeasureResult> finished_;
+  std::vector<std::string> keep_;
+};
+
+// A server's rooms around a store that outlives them: Restart is a new server on the same store.
+class JobHarness {
+ public:
+  explicit JobHarness(JobOptions options = DefaultOptions());
+  static JobOptions DefaultOptions();
+
+  static JobSpec Spec(int64_t trials, const std::string& request = "r");
+  // Creates the job and returns its id.
+  std::string Create(JobSpec spec);
+  // One round of everything: messages, the device, a tick of the clock.
+  void Step(int finish = 1000);
+  // Steps until the job has ended, at most `limit` times.
+  std::shared_ptr<const JobSnapshot> RunToEnd(const std::string& id, int limit = 500);
+  std::shared_ptr<const JobSnapshot> Get(const std::string& id) { return *jobs->Get(id); }
+  void Restart();
+
+  FakeClock clock;
+  store::MemoryStore store;
+  FakeTaskEnvironment environment;
+  JobOptions options;
+  std::unique_ptr<ManualExecutor> executor;
+  std::unique_ptr<fleet::ArtifactCache> artifacts;
+  std::unique_ptr<fleet::Fleet> fleet;
+  std::unique_ptr<JobManager> jobs;
+  FakeDevice device;
+
+ private:
+  void Build();
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_TESTS_SERVER_TASK_JOB_HARNESS_H_

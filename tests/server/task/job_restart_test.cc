@@ -1,0 +1,142 @@
+// Jobs survive the server: nothing acknowledged is lost, and the search goes on where it was.
+
+#include <optional>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+class JobRestartTest : public ::testing::Test, protected JobHarness {
+ protected:
+  std::set<int64_t> Trials(const std::string& job) {
+    std::set<int64_t> trials;
+    const std::vector<record::Record> all = *store.Query({.page_size = 1000});
+    for (const record::Record& record : all) {
+      if (record.job_id != job || record.policy.name != "screen") continue;
+      EXPECT_TRUE(trials.insert(record.trial).second) << "trial " << record.trial << " twice";
+    }
+    return trials;
+  }
+};
+
+TEST_F(JobRestartTest, AJobGoesOnAndEveryTrialIsMeasuredOnce) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  const int64_t before = Get(id)->trials;
+  ASSERT_GT(before, 0);
+  Restart();
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->trials, before);
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 120);
+  EXPECT_EQ(Trials(id).size(), 120u);
+}
+
+TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
+  const std::string id = Create(Spec(120));
+  for (int restarts = 0; restarts < 4; ++restarts) {
+    for (int i = 0; i < 5; ++i) Step(5);
+    Restart();
+  }
+  RunToEnd(id);
+  auto spaces = *environment.Open("fake op 12", "");
+  auto search = *TaskSearch::Create(&environment, spaces.get(),
+                                    {.strategy = "picky", .cost_model = "nearest", .seed = 7}, {});
+  const absl::Status replayed = search->Replay(*store.Events(id), spaces->default_schedule());
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_EQ(search->trials().size(), 119u);
+}
+
+TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 4; ++i) Step(5);
+  store.Hold();
+  for (int i = 0; i < 3; ++i) Step(5);
+  Restart();  // what was held is lost
+  const std::set<int64_t> kept = Trials(id);
+  EXPECT_GE(kept.size(), device.acknowledged.size());
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Trials(id).size(), 120u);
+}
+
+TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
+  const std::string id = Create(Spec(60));
+  for (int i = 0; i < 3; ++i) Step(5);
+  // A result that was committed by a server that died before it logged the Tell.
+  const std::set<int64_t> measured = Trials(id);
+  std::optional<Proposal> open;
+  const std::vector<store::JobEvent> events = *store.Events(id);
+  for (const store::JobEvent& event : events) {
+    if (event.kind != kProposeKind) continue;
+    const ProposeEvent propose = *DecodePropose(event);
+    for (const Proposal& proposal : propose.proposals) {
+      if (!measured.contains(proposal.trial)) open = proposal;
+    }
+  }
+  ASSERT_TRUE(open.has_value());
+  jobs->Suspend();
+  record::Record record{.workload_digest = Get(id)->workload_digest,
+                        .target = "t",
+                        .candidate = open->candidate,
+                        .job_id = id,
+                        .trial = open->trial};
+  record.result.latency_ns = FakeLatency(open->candidate.decisions);
+  store.Append(record, [](absl::StatusOr<record::Record>) {});
+  Restart();
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 60);
+  EXPECT_EQ(Trials(id).size(), 60u);
+}
+
+TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  environment.ChangeStrategies();
+  Restart();
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Trials(id).size(), 120u);
+  Restart();
+  EXPECT_EQ(Get(id)->state, JobState::kDone);
+}
+
+TEST_F(JobRestartTest, ALostWorkerLosesNothing) {
+  const std::string id = Create(Spec(80));
+  for (int i = 0; i < 4; ++i) Step(5);
+  device = FakeDevice("2");  // killed and started again: a new epoch, and it holds nothing
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Trials(id).size(), 80u);
+}
+
+TEST_F(JobRestartTest, AJobThatWasConfirmingConfirmsAgain) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+  Restart();
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+}
+
+TEST_F(JobRestartTest, TimeWithoutAServerDoesNotCount) {
+  JobSpec spec = Spec(0);
+  spec.max_time = absl::Seconds(8);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 30; ++i) Step(2);
+  clock.Advance(absl::Hours(5));
+  Restart();
+  for (int i = 0; i < 10; ++i) Step(2);
+  EXPECT_EQ(Get(id)->state, JobState::kRunning);
+  EXPECT_LT(Get(id)->wall, absl::Seconds(8));
+}
+
+}  // namespace
+}  // namespace hone::task

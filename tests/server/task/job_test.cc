@@ -1,0 +1,222 @@
+// The search phase of a job, end to end with fakes.
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+class JobTest : public ::testing::Test, protected JobHarness {
+ protected:
+  std::vector<record::Record> Screened(const std::string& job) {
+    std::vector<record::Record> records;
+    const std::vector<record::Record> all = *store.Query({.page_size = 1000});
+    for (const record::Record& record : all) {
+      if (record.job_id == job && record.policy.name == "screen") records.push_back(record);
+    }
+    return records;
+  }
+};
+
+TEST_F(JobTest, FindsAGoodCandidateAndPublishesIt) {
+  const std::string id = Create(Spec(200));
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 200);
+  EXPECT_EQ(job->outcomes.at(record::Outcome::kOk), 200);
+  ASSERT_TRUE(job->best && job->default_schedule);
+  EXPECT_LE(job->best->record.result.latency_ns, 130);
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+  EXPECT_DOUBLE_EQ(job->best->gflops, 2000 / job->best->record.result.latency_ns);
+  EXPECT_EQ(job->best->peak_gflops, 50);
+  EXPECT_THAT(job->best->trace, HasSubstr("space of op searched ["));
+  EXPECT_EQ(job->default_schedule->record.result.latency_ns, 1000);
+
+  auto row = store.LookupBest({.workload_digest = job->workload_digest, .target = "t"});
+  ASSERT_TRUE(row.ok());
+  EXPECT_EQ(row->record.id, job->best->record.id);
+  EXPECT_TRUE(store.GetArtifact(row->record.result.artifact_digest).ok());
+}
+
+TEST_F(JobTest, TheDefaultIsMeasuredFirstAndOnce) {
+  const std::string id = Create(Spec(20));
+  RunToEnd(id);
+  ASSERT_FALSE(device.seen.empty());
+  EXPECT_TRUE(device.seen[0].decisions.empty());
+  int defaults = 0;
+  for (const record::Record& record : Screened(id)) {
+    if (!record.is_default) continue;
+    ++defaults;
+    EXPECT_EQ(record.trial, 0);
+  }
+  EXPECT_EQ(defaults, 1);
+}
+
+TEST_F(JobTest, NothingIsMeasuredTwiceAlsoNotByALaterJob) {
+  RunToEnd(Create(Spec(60, "first")));
+  const size_t leases = device.seen.size();
+  const std::string second = Create(Spec(60, "second"));
+  auto job = RunToEnd(second);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  std::set<std::vector<int64_t>> seen;
+  for (size_t i = 0; i < device.seen.size(); ++i) {
+    const fleet::LeaseGrant& lease = device.seen[i];
+    if (lease.policy.name != "screen" || lease.decisions.empty()) continue;
+    EXPECT_TRUE(seen.insert(lease.decisions).second) << "lease " << i << " of " << leases;
+  }
+  EXPECT_EQ(seen.size(), 118u);
+}
+
+TEST_F(JobTest, ALaterJobBeginsWithAModelOfTheEarlierRecords) {
+  RunToEnd(Create(Spec(100, "first")));
+  const std::string second = Create(Spec(20, "second"));
+  RunToEnd(second);
+  const store::JobEvent first_event = store.Events(second)->at(0);
+  const ProposeEvent propose = *DecodePropose(first_event);
+  EXPECT_EQ(propose.model_version, 1);
+  EXPECT_EQ(propose.model_tells, 99) << "the default is not in the searched space";
+  EXPECT_GT(propose.prior_record, 0);
+}
+
+TEST_F(JobTest, ABoundedNumberIsOutAndTheWorkerNeverStarves) {
+  const std::string id = Create(Spec(400));
+  Step(0);
+  for (int i = 0; i < 60; ++i) {
+    Step(4);
+    auto job = Get(id);
+    if (job->trials >= 330) break;
+    EXPECT_THAT(job->queued, Le(2 * options.max_batch + 1));
+    EXPECT_THAT(job->queued, Ge(8)) << "after " << job->trials;
+  }
+}
+
+TEST_F(JobTest, ResultsAreAcknowledgedAfterTheirCommitOnly) {
+  const std::string id = Create(Spec(20));
+  Step();
+  store.Hold();
+  for (int i = 0; i < 5; ++i) Step();
+  EXPECT_TRUE(device.acknowledged.empty());
+  EXPECT_EQ(Get(id)->trials, 0);
+  store.Commit();
+  for (int i = 0; i < 3; ++i) {
+    store.Commit();
+    Step();
+  }
+  EXPECT_FALSE(device.acknowledged.empty());
+  EXPECT_GT(Get(id)->trials, 0);
+}
+
+TEST_F(JobTest, FailedCandidatesAreDataAndTheLoopGoesOn) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    if (!lease.decisions.empty() && lease.decisions[0] % 2 == 0) {
+      result.outcome = record::Outcome::kCrash;
+      result.detail = "signal 11";
+      return result;
+    }
+    result.latency_ns = FakeLatency(lease.decisions);
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(60)));
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->outcomes.at(record::Outcome::kCrash), 0);
+  EXPECT_EQ(job->trials, 60);
+  EXPECT_EQ(job->best->record.candidate.decisions[0] % 2, 1);
+}
+
+TEST_F(JobTest, AJobOfWhichNothingRunsFailsAndSaysWhat) {
+  device.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult result;
+    result.outcome = record::Outcome::kCompileError;
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(12)));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("compile_error 12"));
+}
+
+TEST_F(JobTest, AnExhaustedSpaceEndsTheJob) {
+  JobSpec spec = Spec(1000);
+  spec.workload = "fake tiny 2";
+  auto job = RunToEnd(Create(spec));
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 9);
+}
+
+TEST_F(JobTest, TheTimeLimitStopsProposingAndConfirms) {
+  JobSpec spec = Spec(0);
+  spec.max_time = absl::Seconds(3);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) Step(2);
+  auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->trials, 10);
+  EXPECT_LT(job->wall, absl::Seconds(20));
+}
+
+TEST_F(JobTest, CancelWithConfirmationConfirmsWhatThereIs) {
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, true).ok());
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_LT(job->trials, 100);
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+  EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+}
+
+TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsWhatWasMeasured) {
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, false).ok());
+  executor->RunAll();
+  auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_EQ(Screened(id).size(), static_cast<size_t>(job->trials));
+  EXPECT_GT(job->trials, 0);
+  Step();
+  EXPECT_TRUE(device.held.empty()) << "the worker was told to stop";
+  EXPECT_EQ(store.GetJob(id)->state, "cancelled");
+}
+
+TEST_F(JobTest, ATargetThatNobodyRunsFailsTheJobWithTheReason) {
+  JobSpec spec = Spec(20);
+  spec.target_key = "other";
+  const std::string id = Create(spec);
+  for (int i = 0; i < 10 && !HasEnded(Get(id)->state); ++i) {
+    Step();
+    clock.Advance(absl::Seconds(30));
+  }
+  EXPECT_EQ(Get(id)->state, JobState::kFailed);
+  EXPECT_THAT(Get(id)->error, HasSubstr("no registered worker runs target other"));
+}
+
+TEST_F(JobTest, AFullDiskFailsTheJobAndAcknowledgesNothing) {
+  const std::string id = Create(Spec(50));
+  executor->RunAll();
+  store.FailWrites(absl::ResourceExhaustedError("the disk is full"));
+  auto job = RunToEnd(id, 20);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("the disk is full"));
+}
+
+TEST_F(JobTest, ARepeatedRequestIsTheSameJob) {
+  const std::string first = Create(Spec(20, "same"));
+  EXPECT_EQ(Create(Spec(30, "same")), first);
+  RunToEnd(first);
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_EQ(Create(Spec(30, "same")), first) << "also when it is over";
+  EXPECT_NE(Create(Spec(30, "other")), first);
+  EXPECT_EQ(jobs->List(10, "")->size(), 2u);
+}
+
+}  // namespace
+}  // namespace hone::task
