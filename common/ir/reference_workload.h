@@ -1,0 +1,17 @@
+#ifndef HONE_COMMON_IR_REFERENCE_WORKLOAD_H_
+#define HONE_COMMON_IR_REFERENCE_WORKLOAD_H_
+
+#include "absl/status/statusor.h"
+#include "common/ir/workload.h"
+
+namespace hone::ir {
+
+// The workload that an output check compares with: the same inputs; for each output its value with everything computed in
+// f64, then for each output its magnitude in f64, as InterpretElement defines it (Σ|a·b| for a product sum). Outputs are
+// in the order of the original's, values first. An error bound is a constant times the unit roundoff times the magnitude.
+// InvalidArgument: the workload with twice its stages exceeds a limit.
+absl::StatusOr<Workload> ReferenceWorkload(const Workload& workload);
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_REFERENCE_WORKLOAD_H_
