@@ -13,6 +13,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -75,9 +76,19 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   pipeline.run(module, modules);
 }
 
+// The emitter has hoisted every address, so loop strength reduction has nothing to gain, and it is half of the code generator's
+// time. It can be switched off by its command-line option alone; LLD resets the options at each link, so it is set each time.
+void DisableLoopStrengthReduction() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  if (const auto found = options.find("disable-lsr"); found != options.end()) {
+    static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+  }
+}
+
 absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
+  DisableLoopStrengthReduction();
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) return absl::InternalError("LLVM cannot emit this kind of file");
   passes.run(module);
