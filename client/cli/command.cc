@@ -5,10 +5,10 @@
 namespace hone::cli {
 
 void AddWorkloadWords(CLI::App& command, std::vector<std::string>& words, bool required) {
-  CLI::Option* option = command.add_option(
-      "workload", words,
-      "OP key=value..., as in \"matmul m=512 n=512 k=512\", or a FILE.hone; "
-      "hone --help lists the operators");
+  CLI::Option* option =
+      command.add_option("workload", words,
+                         "OP key=value..., as in \"matmul m=512 n=512 k=512\", or a FILE.hone; "
+                         "hone --help lists the operators");
   if (required) option->required();
 }
 

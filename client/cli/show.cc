@@ -3,13 +3,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
 
 namespace hone::cli {
 namespace {
@@ -53,8 +57,53 @@ void Print(const Globals& globals, const ShowOptions& options, const Shown& show
   if (globals.json) PrintJson(json);
 }
 
+// Whether a text has the line that a trace begins with, behind its workload.
+bool IsTrace(absl::string_view text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "trace ")) return true;
+  }
+  return false;
+}
+
+// A trace file: its own workload, and what replaying it gives. Needs no server.
+absl::StatusOr<Shown> ReadTrace(const std::string& path, const std::string& text) {
+  absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
+  if (!file.ok())
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", file.status().message()));
+  const schedule::Trace& trace = file->parsed.trace;
+  const std::vector<int64_t>& decisions = file->parsed.decisions;
+  if (decisions.empty() && trace.decisions > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": the trace is a design space, with ", trace.decisions,
+        " decisions open; write the decisions behind its samplings, as in \"= [16, 64]\""));
+  }
+  Shown shown;
+  shown.workload = file->workload.ToText();
+  shown.trace = schedule::TraceFileText(file->workload, trace, decisions);
+  const absl::StatusOr<ir::Program> program = schedule::Replay(
+      std::make_shared<const ir::Workload>(std::move(file->workload)), trace, decisions);
+  if (!program.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the trace does not fit its workload: ", program.status().message()));
+  }
+  shown.program = program->ToText();
+  return shown;
+}
+
 absl::Status Show(const Globals& globals, const ShowOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+  WorkloadArgument argument;
+  if (NamesFile(options.words)) {
+    const std::string& path = options.words[0];
+    HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(path));
+    if (IsTrace(text)) {
+      HONE_ASSIGN_OR_RETURN(const Shown shown, ReadTrace(path, text));
+      Print(globals, options, shown);
+      return absl::OkStatus();
+    }
+    HONE_ASSIGN_OR_RETURN(argument, ParseWorkloadArgument(path, text));
+  } else {
+    HONE_ASSIGN_OR_RETURN(argument, ReadWorkloadArgument(options.words));
+  }
   Shown shown;
   shown.workload = argument.text;
   const bool needs_best = options.program || options.trace || !options.workload;
@@ -83,8 +132,8 @@ absl::Status Show(const Globals& globals, const ShowOptions& options) {
 }  // namespace
 
 void AddShow(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("show", "Show a workload, and the program and trace of its best schedule");
+  CLI::App* command = app.add_subcommand(
+      "show", "Show a workload with its best schedule's program and trace, or a trace file");
   auto options = std::make_shared<ShowOptions>();
   AddWorkloadWords(*command, options->words, /*required=*/true);
   command->add_flag("--workload", options->workload, "The workload as text");
@@ -99,6 +148,7 @@ void AddShow(CLI::App& app, Globals& globals, Action& action) {
       "Shows all three unless some are chosen.\n\n"
       "Examples:\n"
       "  hone show matmul m=1024 n=1024 k=1024 --program\n"
+      "  hone show kernel/matmul.trace --program\n"
       "  hone show conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1 --workload > conv.hone");
   command->callback([&globals, &action, options] {
     action = [&globals, options] { return Show(globals, *options); };

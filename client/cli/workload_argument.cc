@@ -37,6 +37,20 @@ absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
   return text;
 }
 
+absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
+                                                       const std::string& text) {
+  absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
+  if (!workload.ok()) {
+    return absl::Status(workload.status().code(),
+                        absl::StrCat(path, ":", workload.status().message()));
+  }
+  WorkloadArgument argument;
+  argument.title = path;
+  argument.workload = *std::move(workload);
+  argument.text = argument.workload.ToText();
+  return argument;
+}
+
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words) {
   if (words.empty()) {
     return absl::InvalidArgumentError(
@@ -44,23 +58,17 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
         "a file, as in "
         "\"mine.hone\"");
   }
-  WorkloadArgument argument;
-  argument.title = absl::StrJoin(words, " ");
   if (NamesFile(words)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));
-    absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
-    if (!workload.ok()) {
-      return absl::Status(workload.status().code(),
-                          absl::StrCat(words[0], ":", workload.status().message()));
-    }
-    argument.workload = *std::move(workload);
-  } else {
-    absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
-    // To a person an operator that does not exist is a wrong word, not something that is not known
-    // yet.
-    if (!workload.ok()) return absl::InvalidArgumentError(workload.status().message());
-    argument.workload = *std::move(workload);
+    return ParseWorkloadArgument(words[0], text);
   }
+  absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
+  // To a person an operator that does not exist is a wrong word, not something that is not known
+  // yet.
+  if (!workload.ok()) return absl::InvalidArgumentError(workload.status().message());
+  WorkloadArgument argument;
+  argument.title = absl::StrJoin(words, " ");
+  argument.workload = *std::move(workload);
   argument.text = argument.workload.ToText();
   return argument;
 }

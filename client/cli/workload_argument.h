@@ -22,6 +22,10 @@ struct WorkloadArgument {
 // message begins with file:line:column).
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words);
 
+// The same for the text of a file that was read already.
+absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
+                                                       const std::string& text);
+
 // Whether the words name a file rather than an operator.
 bool NamesFile(absl::Span<const std::string> words);
 

@@ -133,7 +133,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
                       absl::StrAppend(out, CIdentifier(workload.tensors[id].name));
                     }),
       "};  (each aligned to ", target::kBufferAlignment,
-      " bytes */\n"
+      " bytes)\n"
       " *   void* packed = hone_kernel_packed_bytes() ? aligned_alloc(",
       target::kBufferAlignment,
       ", hone_kernel_packed_bytes()) : NULL;\n"

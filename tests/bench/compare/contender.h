@@ -1,0 +1,74 @@
+#ifndef HONE_TESTS_BENCH_COMPARE_CONTENDER_H_
+#define HONE_TESTS_BENCH_COMPARE_CONTENDER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ir/workload.h"
+#include "tests/bench/compare/operator_match.h"
+
+namespace hone::compare {
+
+// Something that computes a workload: a kernel of Hone or of a library. What may be done ahead of
+// time (constants packed, code generated) is done when it is made.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual std::string name() const = 0;
+  // One call on the buffers that it was made with.
+  virtual absl::Status Run() = 0;
+};
+
+// The buffers of a workload, inputs first, each aligned to 64 bytes. Inputs hold seeded numbers in
+// [-1, 1).
+class Buffers {
+ public:
+  // InvalidArgument: a dtype other than f32.
+  static absl::StatusOr<Buffers> Make(const ir::Workload& workload, uint64_t seed);
+
+  void* const* pointers() const { return pointers_.data(); }
+  float* at(int index) const { return static_cast<float*>(pointers_[index]); }
+  int64_t elements(int index) const { return elements_[index]; }
+  int size() const { return static_cast<int>(pointers_.size()); }
+  int inputs() const { return inputs_; }
+
+ private:
+  std::vector<std::shared_ptr<void>> memory_;
+  std::vector<void*> pointers_;
+  std::vector<int64_t> elements_;
+  int inputs_ = 0;
+};
+
+// A folder that `hone export` wrote: the first NAME.so in it with the workload of NAME.hone.
+// NotFound: there is none.
+struct Exported {
+  std::string name;
+  std::string shared_object;  // path
+  ir::Workload workload;
+};
+absl::StatusOr<Exported> FindExported(const std::string& folder);
+
+// The exported kernel. Its constants are packed here. `buffers` outlives it. FailedPrecondition: it
+// does not load, is of another interface, or refuses this CPU.
+absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const Exported& exported,
+                                                          const Buffers& buffers);
+
+// oneDNN's primitive: matmul (relu fused, constant weights in its own layout) or direct NHWC
+// convolution with weights in its own layout. Unimplemented: it has none.
+absl::StatusOr<std::unique_ptr<Contender>> MakeOneDnn(const OperatorMatch& match,
+                                                      const Buffers& buffers);
+
+// OpenBLAS' sgemm. Unimplemented: not a matmul.
+absl::StatusOr<std::unique_ptr<Contender>> MakeOpenBlas(const OperatorMatch& match,
+                                                        const Buffers& buffers);
+// OpenBLAS takes an old kernel on CPUs that it does not know. Its choice can be set only before it
+// is loaded: returns when the environment is right, else starts this program again with the right
+// one.
+void ChooseOpenBlasKernel(char** argv);
+
+}  // namespace hone::compare
+
+#endif  // HONE_TESTS_BENCH_COMPARE_CONTENDER_H_

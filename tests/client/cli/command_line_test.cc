@@ -1,0 +1,186 @@
+// What a person types wrong, and what `hone` answers: message and exit code. No server is started
+// by any of it.
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/integration/process.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using integration::Result;
+using integration::TemporaryFolder;
+
+class CommandLineTest : public ::testing::Test {
+ protected:
+  Result Hone(std::vector<std::string> words, const std::string& input = "") {
+    words.insert(words.begin(), "hone");
+    return integration::Run(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60), input);
+  }
+  // A file of text in a folder of the test; its path.
+  std::string File(const std::string& name, const std::string& text) {
+    std::ofstream(files_ / name) << text;
+    return files_ / name;
+  }
+  void ExpectUsageError(const std::vector<std::string>& words,
+                        const ::testing::Matcher<std::string>& message) {
+    const Result result = Hone(words);
+    EXPECT_EQ(result.code, 2) << result.errors;
+    EXPECT_THAT(result.errors, message);
+    EXPECT_THAT(result.output, IsEmpty());
+  }
+
+  TemporaryFolder data_;
+  TemporaryFolder files_;
+};
+
+TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{},
+                                                  {"tune"},
+                                                  {"best"},
+                                                  {"export"},
+                                                  {"show"},
+                                                  {"records", "query"},
+                                                  {"workers", "list"},
+                                                  {"jobs", "list"},
+                                                  {"doctor"}}) {
+    std::vector<std::string> words = command;
+    words.push_back("--help");
+    const Result result = Hone(words);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_THAT(result.output,
+                AllOf(HasSubstr("Examples:"), HasSubstr("--json"), HasSubstr("--server")));
+  }
+}
+
+TEST_F(CommandLineTest, UnknownWordsAreAnsweredWithTheNearest) {
+  ExpectUsageError({"tuen", "matmul"},
+                   AllOf(HasSubstr("unknown command 'tuen'"), HasSubstr("did you mean 'tune'?")));
+  ExpectUsageError({"records", "qery"}, HasSubstr("did you mean 'query'?"));
+  ExpectUsageError({"--server", "localhost:1", "bset", "matmul"},
+                   HasSubstr("did you mean 'best'?"));
+  ExpectUsageError({"tune", "--trails", "3", "matmul"}, HasSubstr("did you mean '--trials'?"));
+  ExpectUsageError({"best", "matmull", "m=1"},
+                   AllOf(HasSubstr("matmull"), HasSubstr("did you mean 'matmul'?")));
+  ExpectUsageError({"best", "conv2d", "n=1", "hh=3"}, HasSubstr("no key 'hh'"));
+  ExpectUsageError({}, HasSubstr("needs a command"));
+  ExpectUsageError({"records"}, HasSubstr("needs a command"));
+}
+
+TEST_F(CommandLineTest, ShapesThatCannotBe) {
+  ExpectUsageError({"tune", "matmul", "m=-4", "n=4", "k=4"},
+                   AllOf(HasSubstr("'m'"), HasSubstr("-4")));
+  ExpectUsageError({"tune", "matmul", "m=0", "n=4", "k=4"},
+                   AllOf(HasSubstr("'m'"), HasSubstr("at least 1")));
+  ExpectUsageError({"tune", "matmul", "m=99999999999999999999", "n=4", "k=4"},
+                   HasSubstr("64 bits"));
+  ExpectUsageError({"tune", "matmul", "m=4294967296", "n=4294967296", "k=4"},
+                   HasSubstr("elements"));
+  ExpectUsageError({"tune", "matmul", "m=4x", "n=4", "k=4"}, HasSubstr("4x"));
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4"}, HasSubstr("needs key 'k'"));
+  ExpectUsageError({"tune", "matmul", "m=4", "m=5", "n=4", "k=4"}, HasSubstr("twice"));
+  ExpectUsageError({"tune", "conv2d", "n=1", "h=2", "w=2", "ci=4", "co=4", "k=5"},
+                   HasSubstr("kernel"));
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "dtype=f31"}, HasSubstr("f31"));
+}
+
+TEST_F(CommandLineTest, LimitsThatCannotBe) {
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--trials", "0"}, HasSubstr("--trials"));
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--trials", "-3"},
+                   HasSubstr("--trials"));
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--time", "soon"},
+                   HasSubstr("\"soon\" is no duration"));
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--time", "-5s"},
+                   HasSubstr("is no duration"));
+}
+
+TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
+  const std::string path =
+      File("bad.hone", "workload bad\ninput A: f32[4, 4]\noutput B[i: 4, j: 4] = A[i, ?]\n");
+  ExpectUsageError({"tune", path}, HasSubstr("bad.hone:3:"));
+  ExpectUsageError({"tune", File("empty.hone", "")}, HasSubstr("empty.hone:"));
+  ExpectUsageError({"best", files_ / "nowhere.hone"},
+                   AllOf(HasSubstr("nowhere.hone"), HasSubstr("No such file")));
+  ExpectUsageError({"best", File("binary.hone", std::string("\x7f"
+                                                            "ELF\0\1\2",
+                                                            7))},
+                   HasSubstr("not a text file"));
+  // An index that leaves its tensor.
+  ExpectUsageError(
+      {"tune", File("out.hone", "workload bad\ninput A: f32[4]\noutput B[i: 8] = A[i]\n")},
+      HasSubstr("A"));
+}
+
+TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
+  const std::string workload =
+      "workload matmul\ninput A: f32[8, 8]\ninput B: f32[8, 8]\n"
+      "output C[i: 8, j: 8] = sum(k: 8) A[i, k] * B[k, j]\n";
+  const std::string head = workload + "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n";
+  const Result good =
+      Hone({"show", File("good.trace", head + "l3, l4 = split(l0, 2, 4)\n"), "--program"});
+  EXPECT_EQ(good.code, 0) << good.errors;
+  EXPECT_THAT(good.output, HasSubstr("C"));
+  ExpectUsageError(
+      {"show", File("name.trace", workload + "trace 1\nb0 = block(\"D\")\n")},
+      AllOf(HasSubstr("name.trace: the trace does not fit its workload"), HasSubstr("D")));
+  ExpectUsageError(
+      {"show", File("loops.trace", workload + "trace 1\nb0 = block(\"C\")\nl0, l1 = loops(b0)\n")},
+      HasSubstr("does not fit its workload"));
+  ExpectUsageError({"show", File("text.trace", head + "l3, l4 = splitt(l0, 2, 4)\n")},
+                   HasSubstr("text.trace:8:"));
+  ExpectUsageError(
+      {"show",
+       File("open.trace", head + "x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=8)\n")},
+      HasSubstr("decisions open"));
+}
+
+TEST_F(CommandLineTest, TheWorkloadComesFromStandardInputToo) {
+  const std::string text = "workload scale\ninput A: f32[4]\noutput B[i: 4] = A[i] * 2.0\n";
+  const Result result = Hone({"show", "-", "--workload", "--json"}, text);
+  EXPECT_EQ(result.code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_THAT(json["workload"].get<std::string>(), HasSubstr("input A: f32[4]"));
+}
+
+TEST_F(CommandLineTest, AnUnreachableServerHasItsOwnExitCode) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"best", "matmul", "m=4", "n=4", "k=4"},
+        {"workers", "list"},
+        {"jobs", "list"},
+        {"tune", "matmul", "m=4", "n=4", "k=4"}}) {
+    std::vector<std::string> words = {"--server", "unix:" + data_ / "nobody.sock"};
+    words.insert(words.end(), command.begin(), command.end());
+    const Result result = Hone(words);
+    EXPECT_EQ(result.code, 4) << command[0];
+    EXPECT_THAT(result.errors,
+                AllOf(HasSubstr("cannot reach the server"), HasSubstr("nobody.sock")));
+    EXPECT_THAT(result.output, IsEmpty());
+  }
+}
+
+TEST_F(CommandLineTest, AddressesAreChecked) {
+  ExpectUsageError({"--server", "nonsense", "workers", "list"}, HasSubstr("nonsense"));
+  const Result result = Hone({"--server", "192.0.2.1:7070", "workers", "list"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("--insecure"));
+}
+
+TEST_F(CommandLineTest, ADataFolderThatCannotBeMade) {
+  const Result result = integration::Run({"hone", "best", "matmul", "m=4", "n=4", "k=4"},
+                                         {{"XDG_DATA_HOME", "/proc/nowhere"}});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("/proc/nowhere"), HasSubstr("XDG_DATA_HOME")));
+}
+
+}  // namespace
+}  // namespace hone::cli

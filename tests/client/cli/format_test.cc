@@ -1,0 +1,62 @@
+#include "client/cli/format.h"
+
+#include "client/cli/exit_code.h"
+#include "client/cli/table.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+TEST(FormatTest, LatencyHasFourDigits) {
+  EXPECT_EQ(FormatLatency(812), "812.0 ns");
+  EXPECT_EQ(FormatLatency(41'270), "41.27 us");
+  EXPECT_EQ(FormatLatency(10'250'000), "10.25 ms");
+  EXPECT_EQ(FormatLatency(1'204'000'000), "1.204 s");
+  EXPECT_EQ(FormatLatency(0), "-");
+}
+
+TEST(FormatTest, SharesNeedAWhole) {
+  EXPECT_EQ(FormatShare(1, 4), "25.0 %");
+  EXPECT_EQ(FormatShare(1, 0), "-");
+}
+
+TEST(FormatTest, Clock) {
+  EXPECT_EQ(FormatClock(absl::Seconds(7)), "0:07");
+  EXPECT_EQ(FormatClock(absl::Seconds(751)), "12:31");
+  EXPECT_EQ(FormatClock(absl::Seconds(3729)), "1:02:09");
+  EXPECT_EQ(FormatClock(absl::Seconds(-1)), "0:00");
+}
+
+TEST(ParseDurationTest, ReadsWhatPeopleType) {
+  EXPECT_EQ(*ParseDuration("60s"), absl::Seconds(60));
+  EXPECT_EQ(*ParseDuration("1h30m"), absl::Minutes(90));
+  EXPECT_EQ(*ParseDuration("30d"), absl::Hours(720));
+  EXPECT_EQ(*ParseDuration("90"), absl::Seconds(90));
+  for (const char* bad : {"", "soon", "-5s", "0", "inf", "nan", "5 parsecs", "1e300d"}) {
+    EXPECT_EQ(ParseDuration(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(TableTest, AlignsColumns) {
+  Table table({{"", Table::Align::kLeft}, {"latency"}});
+  table.AddRow({"default", "31.20 ms"});
+  table.AddRow({"best", "9.1 ms"});
+  EXPECT_EQ(table.ToText(),
+            "          latency\n"
+            "default  31.20 ms\n"
+            "best       9.1 ms\n");
+}
+
+TEST(ExitCodeTest, ScriptsRelyOnTheNumbers) {
+  EXPECT_EQ(ExitCodeFor(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeFor(absl::ResourceExhaustedError("")), 1);
+  EXPECT_EQ(ExitCodeFor(absl::DataLossError("")), 1);
+  EXPECT_EQ(ExitCodeFor(absl::FailedPreconditionError("")), 1);
+  EXPECT_EQ(ExitCodeFor(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(ExitCodeFor(absl::NotFoundError("")), 3);
+  EXPECT_EQ(ExitCodeFor(absl::UnavailableError("")), 4);
+  EXPECT_EQ(ExitCodeFor(absl::DeadlineExceededError("")), 4);
+}
+
+}  // namespace
+}  // namespace hone::cli

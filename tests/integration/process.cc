@@ -1,0 +1,94 @@
+#include "tests/integration/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/file.h"
+
+namespace hone::integration {
+
+std::string BinDir() {
+  const char* dir = std::getenv("HONE_BIN_DIR");
+  return dir == nullptr ? "build/release/bin" : dir;
+}
+
+bool Eventually(const std::function<bool()>& condition, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  while (absl::Now() < deadline) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return condition();
+}
+
+TemporaryFolder::TemporaryFolder() {
+  char name[] = "/tmp/hone_test_XXXXXX";
+  if (mkdtemp(name) == nullptr) std::abort();
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+Process::Process(std::vector<std::string> argv, const Variables& variables,
+                 const std::string& input) {
+  if (!absl::StrContains(argv[0], '/')) argv[0] = absl::StrCat(BinDir(), "/", argv[0]);
+  if (!WriteFileAtomically(folder_ / "in", input).ok()) std::abort();
+  std::vector<char*> words;
+  for (std::string& word : argv) words.push_back(word.data());
+  words.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ != 0) return;
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  dup2(open((folder_ / "in").c_str(), O_RDONLY), STDIN_FILENO);
+  dup2(open((folder_ / "out").c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+  dup2(open((folder_ / "err").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+  execv(words[0], words.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (Running()) {
+    Signal(SIGKILL);
+    Wait();
+  }
+}
+
+void Process::Signal(int signal_number) { kill(pid_, signal_number); }
+
+bool Process::Running() {
+  if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
+  return !ended_;
+}
+
+int Process::Wait(absl::Duration limit) {
+  if (!Eventually([this] { return !Running(); }, limit)) {
+    Signal(SIGKILL);
+    waitpid(pid_, &status_, 0);
+    ended_ = true;
+    return -1;
+  }
+  return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+}
+
+std::string Process::Output() const { return ReadFile(folder_ / "out").value_or(""); }
+std::string Process::Errors() const { return ReadFile(folder_ / "err").value_or(""); }
+
+Result Run(std::vector<std::string> argv, const Variables& variables, absl::Duration limit,
+           const std::string& input) {
+  Process process(std::move(argv), variables, input);
+  const int code = process.Wait(limit);
+  return {code, process.Output(), process.Errors()};
+}
+
+}  // namespace hone::integration

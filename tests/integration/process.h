@@ -1,0 +1,76 @@
+#ifndef HONE_TESTS_INTEGRATION_PROCESS_H_
+#define HONE_TESTS_INTEGRATION_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+// Real programs, started by tests.
+namespace hone::integration {
+
+// The folder of Hone's programs: HONE_BIN_DIR, which ctest sets.
+std::string BinDir();
+
+// Polls until the condition holds; false when it does not within `limit`.
+bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Seconds(30));
+
+// A folder under /tmp that goes when the object does.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+using Variables = std::map<std::string, std::string>;  // added to the environment
+
+// A program that runs beside the test, its output in files. Killed, and waited for, when the object
+// goes.
+class Process {
+ public:
+  // argv[0] is a program of BinDir() unless it has a slash.
+  explicit Process(std::vector<std::string> argv, const Variables& variables = {},
+                   const std::string& input = "");
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal_number);
+  // The exit code, 128 + the signal that ended it, or -1 when it still runs after `limit` (it is
+  // killed then).
+  int Wait(absl::Duration limit = absl::Seconds(120));
+  bool Running();
+  std::string Output() const;
+  std::string Errors() const;
+
+ private:
+  TemporaryFolder folder_;
+  pid_t pid_ = -1;
+  bool ended_ = false;
+  int status_ = 0;
+};
+
+// Runs a program to its end.
+struct Result {
+  int code = 0;
+  std::string output;
+  std::string errors;
+};
+Result Run(std::vector<std::string> argv, const Variables& variables = {},
+           absl::Duration limit = absl::Seconds(120), const std::string& input = "");
+
+}  // namespace hone::integration
+
+#endif  // HONE_TESTS_INTEGRATION_PROCESS_H_
