@@ -21,7 +21,8 @@ absl::StatusOr<ir::NodeId> CacheRead(ir::Program& program, ir::NodeId block, abs
 // under its loops.
 absl::StatusOr<ir::NodeId> CacheWrite(ir::Program& program, ir::NodeId block, ir::Scope scope);
 
-// Stores a buffer in another order: `map` is text like "i, k -> i / $0, k, i % $0", where $n is a number of `numbers`.
+// Stores a buffer in another order: `map` is text like "i, k -> i / $0, k, i % $0", where $n is a number of `numbers`
+// and a*b a product ("$0*16").
 // Every access is rewritten; a dimension that does not divide is padded. The block names the buffer: the one it writes.
 // Legal for buffers that are neither input nor output, and for maps that send every element to a place of its own: each
 // variable appears whole or cut into pieces by / and %.

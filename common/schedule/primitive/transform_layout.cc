@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
@@ -43,15 +44,20 @@ absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map, absl::Span<co
     piece.variable = static_cast<int>(name - names.begin());
     for (size_t w = 1; w < words.size(); w += 2) {
       if (w + 1 >= words.size()) return error("a dimension ends with an operator");
-      int64_t value = 0;
-      if (words[w + 1][0] == '$') {
+      int64_t value = 1;
+      for (absl::string_view factor : absl::StrSplit(words[w + 1], '*')) {
+        int64_t number = 0;
         uint32_t position = 0;
-        if (!absl::SimpleAtoi(words[w + 1].substr(1), &position) || position >= numbers.size()) {
-          return error(absl::StrCat("'", words[w + 1], "' names no number"));
+        if (absl::ConsumePrefix(&factor, "$")) {
+          if (!absl::SimpleAtoi(factor, &position) || position >= numbers.size()) {
+            return error(absl::StrCat("'", words[w + 1], "' names no number"));
+          }
+          number = numbers[position];
+        } else if (!absl::SimpleAtoi(factor, &number)) {
+          return error(absl::StrCat("'", words[w + 1], "' is not a number"));
         }
-        value = numbers[position];
-      } else if (!absl::SimpleAtoi(words[w + 1], &value)) {
-        return error(absl::StrCat("'", words[w + 1], "' is not a number"));
+        if (number < 1 || number > ir::kMaxElements / value) return error("a divisor is out of range");
+        value *= number;
       }
       if (value < 1 || value > ir::kMaxElements / piece.divisor) return error("a divisor is out of range");
       if (words[w] == "/" && piece.modulus == 0) {
