@@ -1,0 +1,28 @@
+#include "server/space/elementwise.h"
+
+#include <algorithm>
+
+namespace hone::space {
+
+ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id) {
+  const ir::Block& block = program.BlockOf(id);
+  if (block.reducer != ir::Reducer::kNone || block.values.size() != 1) return ir::kNoNode;
+  ir::NodeId producer = ir::kNoNode;
+  bool elementwise = true;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    const std::vector<ir::NodeId> writers = program.WritersOf(load.buffer);
+    if (writers.empty()) return;
+    elementwise &= writers.size() == 1 && (producer == ir::kNoNode || producer == writers[0]);
+    producer = writers[0];
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    elementwise &= indices.size() == block.iters.size();
+    for (size_t d = 0; d < indices.size() && elementwise; ++d) {
+      elementwise &= indices[d].SingleAtom() == block.iters[d].var;
+    }
+  });
+  if (producer == ir::kNoNode || !elementwise) return ir::kNoNode;
+  const ir::BufferId result = program.BlockOf(producer).outputs[0];
+  return program.ReadersOf(result).size() == 1 ? producer : ir::kNoNode;
+}
+
+}  // namespace hone::space

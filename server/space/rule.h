@@ -1,0 +1,87 @@
+#ifndef HONE_SERVER_SPACE_RULE_H_
+#define HONE_SERVER_SPACE_RULE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/ir/program.h"
+#include "common/schedule/trace.h"
+#include "common/target/target.h"
+#include "server/space/contraction.h"
+#include "server/space/design_space.h"
+#include "server/space/tile_limits.h"
+
+namespace hone::space {
+
+// The loops and numbers of a tiled contraction, as registers of the trace.
+struct Tiling {
+  Contraction contraction;
+  schedule::Operand rows, vectors;  // numbers of the register tile
+  int64_t lanes = 1;
+  schedule::Operand outer;  // the fused outer tile loops
+  std::optional<schedule::Operand>
+      reduce_outer;  // tiles of the reduction, inside `outer`; the result is complete outside
+  schedule::Operand inner;  // the innermost loop around all reductions, when those are not tiled
+  int loops_to_inner = 1;   // loops above the content of `inner`
+};
+
+// A block of the workload as a sketch leaves it so far.
+struct Nest {
+  enum class State {
+    kOpen,   // in its own nest, untouched
+    kTiled,  // in its own nest, with `tiling`
+    kFused,  // moved into another nest; its loops are serial, `loops` of them above it
+    kDone,   // nothing is left to do
+  };
+  std::string name;  // of the block
+  schedule::Operand block;
+  State state = State::kOpen;
+  int loops = 0;
+  int64_t lanes = 1;  // of kFused
+  std::optional<Tiling> tiling;
+};
+
+// A design space in the making: what the rules applied so far have written.
+struct Sketch {
+  schedule::TraceBuilder trace;
+  std::vector<std::string> name;  // parts
+  std::vector<Nest> nests;        // the workload's stages, in order; blocks that rules add follow
+  std::vector<Constraint> constraints;
+  int minor = 0;  // alternatives taken that seldom matter; sketches with more than one are dropped
+};
+
+struct RuleContext {
+  std::shared_ptr<const ir::Workload> workload;
+  const target::Target* target = nullptr;
+
+  // The program of a sketch, with decisions drawn at random.
+  absl::StatusOr<ir::Program> ProgramOf(const Sketch& sketch) const;
+};
+
+// A rule looks at one block of a sketch and answers the sketches that replace it (the unchanged one
+// among them, when leaving the block alone is a choice too); none when it has nothing to say.
+// Stateless, deterministic.
+struct Rule {
+  absl::string_view name;
+  std::vector<Sketch> (*apply)(const RuleContext& context, const Sketch& sketch, int nest);
+  absl::string_view meaning;
+};
+
+// Every rule, in the order in which they are applied, each to all blocks. To add one: a file in
+// rule/ and a line in rules.cc.
+absl::Span<const Rule> Rules();
+
+// Operands for a trace.
+inline schedule::Operand Literal(int64_t number) { return schedule::Number(number); }
+// A sampled number's place in the decision vector: only samplings give numbers, so registers count
+// as decisions do.
+inline int DecisionOf(const schedule::Operand& number) { return number.reg; }
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_RULE_H_

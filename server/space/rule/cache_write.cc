@@ -1,0 +1,40 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+
+using schedule::Operand;
+
+// Partial sums of a tiled reduction go to memory between its steps. Where the output's rows collide
+// in L1 they may go to a small buffer, which is copied out at the end of the tile.
+std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest) {
+  const Nest& tiled = sketch.nests[nest];
+  if (tiled.state != Nest::State::kTiled || !tiled.tiling->reduce_outer.has_value()) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::Block& block = program->BlockOf(program->FindBlock(tiled.name));
+  const ir::Buffer& output = program->buffers[block.outputs[0]];
+  const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
+  int64_t stride = ir::DTypeBytes(output.dtype);
+  const ir::AtomId row = block.iters[tiled.tiling->contraction.row].var;
+  for (size_t d = block.indices.size(); d-- > 0 && block.indices[d].SingleAtom() != row;) {
+    stride *= output.shape[d];
+  }
+  if (!output.output || stride % limits.collision_bytes != 0) return {};
+
+  Sketch cached = sketch;
+  const Operand copy = cached.trace.Add("cache_write", {tiled.block, schedule::Text("global")})[0];
+  cached.trace.Add("reverse_compute_at", {copy, tiled.tiling->outer});
+  cached.nests.push_back({.name = absl::StrCat(tiled.name, "_copy"),
+                          .block = copy,
+                          .state = Nest::State::kFused,
+                          .loops = 1 + static_cast<int>(block.indices.size()),
+                          .lanes = tiled.tiling->lanes});
+  cached.name.push_back("cache");
+  ++cached.minor;
+  return {sketch, std::move(cached)};
+}
+
+}  // namespace hone::space

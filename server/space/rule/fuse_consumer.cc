@@ -1,0 +1,35 @@
+#include <algorithm>
+
+#include "server/space/elementwise.h"
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+
+// The consumer of a tiled block, element by element, runs at the tile: while the results are in a
+// cache when the reduction is tiled too, else right after each register tile.
+std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest) {
+  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::NodeId block = program->FindBlock(sketch.nests[nest].name);
+  if (block == ir::kNoNode) return {};
+  const ir::NodeId producer = ElementwiseProducer(*program, block);
+  if (producer == ir::kNoNode) return {};
+  for (const Nest& other : sketch.nests) {
+    if (other.state != Nest::State::kTiled || other.name != program->BlockOf(producer).name)
+      continue;
+    const Tiling& tiling = *other.tiling;
+    const bool at_outer = tiling.reduce_outer.has_value();
+    Sketch fused = sketch;
+    Nest& consumer = fused.nests[nest];
+    fused.trace.Add("reverse_compute_at", {consumer.block, at_outer ? tiling.outer : tiling.inner});
+    consumer.state = Nest::State::kFused;
+    consumer.loops = (at_outer ? 1 : tiling.loops_to_inner) +
+                     static_cast<int>(program->BlockOf(block).iters.size());
+    consumer.lanes = tiling.lanes;
+    return {std::move(fused)};
+  }
+  return {};
+}
+
+}  // namespace hone::space

@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/space/elementwise.h"
+#include "server/space/rule/rules.h"
+#include "server/space/tile_constraints.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Operand;
+
+// Windows up to this many iterations may be unrolled whole.
+constexpr int64_t kMaxUnrolledWindow = 8;
+
+// One choice of the loop orders.
+struct Variant {
+  bool outer_row_first;  // order of the outer tile loops, which are fused
+  bool inner_row_first;  // order of the inner tile loops
+  bool tile_reduction;   // else all reductions run inside the inner tile loops
+  int minor;
+};
+
+class Tiler {
+ public:
+  Tiler(const Sketch& sketch, int nest, const ir::Program& program, const ir::Block& block,
+        const Contraction& contraction, const TileLimits& limits)
+      : sketch_(sketch),
+        nest_(nest),
+        program_(program),
+        block_(block),
+        c_(contraction),
+        limits_(limits) {}
+
+  Sketch Run(const Variant& variant) {
+    Nest& nest = sketch_.nests[nest_];
+    Tiling tiling{.contraction = c_, .lanes = std::min(limits_.lanes, Extent(c_.vector))};
+    const std::vector<Operand> loops =
+        Add("loops", {nest.block}, {}, static_cast<int>(block_.iters.size()));
+    SampleRegisterTile(tiling);
+    const Operand k_unroll = Sample("sample_categorical", {{"candidates", KUnrolls()}});
+    const std::vector<Operand> tiled =
+        Add("register_tile", {nest.block, loops[c_.row], loops[c_.vector], loops[c_.reduce],
+                              tiling.rows, tiling.vectors, Literal(tiling.lanes), k_unroll});
+    TileDecisions decisions{.rows = DecisionOf(tiling.rows),
+                            .vectors = DecisionOf(tiling.vectors),
+                            .k_unroll = DecisionOf(k_unroll)};
+
+    // Outer and inner tile loops per group of axes.
+    std::vector<Operand> shared_outer, row_outer, vector_outer, row_inner, vector_inner, windows;
+    for (int axis : c_.shared)
+      Cut("sample_perfect_tile", loops[axis], axis, decisions.others, shared_outer, row_inner);
+    for (int axis : c_.row_like)
+      Cut("sample_perfect_tile", loops[axis], axis, decisions.others, row_outer, row_inner);
+    std::vector<Tile> vector_tile, row_tile;
+    Cut("sample_tile", tiled[1], c_.vector, vector_tile, vector_outer, vector_inner);
+    Cut("sample_tile", tiled[0], c_.row, row_tile, row_outer, row_inner);
+    decisions.vector = vector_tile[0];
+    decisions.row = row_tile[0];
+
+    std::vector<Operand> unrolled_window;
+    for (size_t w = 0; w < c_.windows.size(); ++w) {
+      const Operand loop = loops[c_.windows[w]];
+      const int64_t extent = Extent(c_.windows[w]);
+      decisions.window_points *= extent;
+      if (w + 1 < c_.windows.size() || extent == 1 || extent > kMaxUnrolledWindow) {
+        windows.push_back(loop);
+        continue;
+      }
+      // The last window runs as a loop or is unrolled inside the micro-kernel's steps.
+      const Operand factor = Sample("sample_categorical", {{"candidates", {1, extent}}});
+      decisions.window_unroll = DecisionOf(factor);
+      const std::vector<Operand> parts = Add("split", {loop, Literal(0), factor}, {}, 2);
+      windows.push_back(parts[0]);
+      unrolled_window.push_back(parts[1]);
+      unroll_.push_back(parts[1]);
+    }
+    Operand steps = tiled[2];
+    if (variant.tile_reduction) {
+      const std::vector<Operand> sizes = Add("sample_tile", {tiled[2]}, {{"parts", {2}}});
+      decisions.reduce = Tile{DecisionOf(sizes[0])};
+      const std::vector<Operand> parts = Add("split", {tiled[2], sizes[0], sizes[1]}, {}, 2);
+      tiling.reduce_outer = parts[0];
+      steps = parts[1];
+    }
+
+    // S S R S S R: outer tiles, tiles of the reduction, inner tiles, windows, steps of the
+    // micro-kernel.
+    std::vector<Operand> outer = shared_outer;
+    Append(outer, variant.outer_row_first ? row_outer : vector_outer);
+    Append(outer, variant.outer_row_first ? vector_outer : row_outer);
+    std::vector<Operand> inner = variant.inner_row_first ? row_inner : vector_inner;
+    Append(inner, variant.inner_row_first ? vector_inner : row_inner);
+    std::vector<Operand> order = outer;
+    if (tiling.reduce_outer.has_value()) order.push_back(*tiling.reduce_outer);
+    Append(order, inner);
+    Append(order, windows);
+    order.push_back(steps);
+    Append(order, unrolled_window);
+    Add("reorder", order);
+    for (const Operand& loop : unroll_) Add("unroll", {loop});
+    tiling.outer = Add("fuse", outer)[0];
+    tiling.inner = inner.back();
+    tiling.loops_to_inner = 1 + static_cast<int>(inner.size());
+
+    AddTileConstraints(limits_, decisions, Shape(variant.inner_row_first, tiling.lanes),
+                       sketch_.constraints);
+    nest.state = Nest::State::kTiled;
+    nest.tiling = std::move(tiling);
+    sketch_.minor += variant.minor;
+    Name(variant);
+    return std::move(sketch_);
+  }
+
+ private:
+  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
+                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
+    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
+  }
+  Operand Sample(absl::string_view primitive, std::vector<schedule::Attribute> attributes) {
+    return Add(primitive, {}, std::move(attributes))[0];
+  }
+  static void Append(std::vector<Operand>& to, const std::vector<Operand>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+  int64_t Extent(int axis) const { return block_.iters[axis].extent; }
+
+  void SampleRegisterTile(Tiling& tiling) {
+    const std::vector<Operand> tile =
+        Add("sample_register_tile", {},
+            {{"candidates", RegisterTiles(limits_, Extent(c_.row), Extent(c_.vector))}});
+    tiling.rows = tile[0];
+    tiling.vectors = tile[1];
+  }
+
+  std::vector<int64_t> KUnrolls() const {
+    std::vector<int64_t> candidates;
+    for (int64_t k : limits_.k_unroll) {
+      if (k <= Extent(c_.reduce)) candidates.push_back(k);
+    }
+    return candidates;
+  }
+
+  // Cuts a loop in an outer and an inner tile loop; a loop of one iteration stays whole, outside.
+  void Cut(absl::string_view sampling, const Operand& loop, int axis, std::vector<Tile>& tiles,
+           std::vector<Operand>& outer, std::vector<Operand>& inner) {
+    if (Extent(axis) == 1 && axis != c_.row && axis != c_.vector) {
+      outer.push_back(loop);
+      return;
+    }
+    const std::vector<Operand> sizes = Add(sampling, {loop}, {{"parts", {2}}});
+    const std::vector<Operand> parts = Add("split", {loop, sizes[0], sizes[1]}, {}, 2);
+    tiles.push_back(Tile{DecisionOf(sizes[0])});
+    outer.push_back(parts[0]);
+    inner.push_back(parts[1]);
+  }
+
+  TileShape Shape(bool inner_row_first, int64_t lanes) const {
+    return {.row_first = inner_row_first,
+            .lanes = lanes,
+            .element_bytes = ir::DTypeBytes(program_.buffers[block_.outputs[0]].dtype)};
+  }
+
+  std::string AxisName(int axis) const { return program_.atoms[block_.iters[axis].var].name; }
+
+  void Name(const Variant& variant) {
+    const std::string row = AxisName(c_.row), vector = AxisName(c_.vector);
+    sketch_.name.push_back("tile");
+    sketch_.name.push_back(variant.outer_row_first ? absl::StrCat(row, vector)
+                                                   : absl::StrCat(vector, row));
+    sketch_.name.push_back(variant.inner_row_first ? absl::StrCat(row, vector)
+                                                   : absl::StrCat(vector, row));
+    if (!variant.tile_reduction) sketch_.name.push_back("whole");
+  }
+
+  Sketch sketch_;
+  int nest_;
+  const ir::Program& program_;
+  const ir::Block& block_;
+  const Contraction& c_;
+  const TileLimits& limits_;
+  std::vector<Operand> unroll_;
+};
+
+bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir::NodeId producer) {
+  const std::vector<ir::NodeId> readers = program.ReadersOf(buffer);
+  return readers.size() == 1 && ElementwiseProducer(program, readers[0]) == producer;
+}
+
+}  // namespace
+
+std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
+                                          int nest) {
+  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
+  if (id == ir::kNoNode) return {};
+  const std::optional<Contraction> contraction = AnalyzeContraction(*program, id);
+  if (!contraction.has_value()) return {};
+  const ir::Block& block = program->BlockOf(id);
+  const ir::Buffer& output = program->buffers[block.outputs[0]];
+  const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
+
+  // Orders matter only where both axes have several tiles.
+  const bool one_row = block.iters[contraction->row].extent == 1;
+  const bool one_vector = block.iters[contraction->vector].extent <= limits.lanes;
+  std::vector<Variant> variants;
+  for (const bool tile_reduction : {true, false}) {
+    // Without tiles of the reduction a consumer can run right after each register tile.
+    if (!tile_reduction && !HasElementwiseConsumer(*program, block.outputs[0], id)) continue;
+    for (const bool outer : {true, false}) {
+      for (const bool inner : {true, false}) {
+        if ((one_row || one_vector) && (!outer || !inner)) continue;
+        variants.push_back(
+            {outer, inner, tile_reduction, (outer ? 0 : 1) + (tile_reduction ? 0 : 1)});
+      }
+    }
+  }
+  std::vector<Sketch> sketches;
+  for (const Variant& variant : variants) {
+    sketches.push_back(Tiler(sketch, nest, *program, block, *contraction, limits).Run(variant));
+  }
+  return sketches;
+}
+
+}  // namespace hone::space

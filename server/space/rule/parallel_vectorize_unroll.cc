@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "server/space/plain_nest.h"
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+
+using schedule::Operand;
+
+// The last rule: gives every nest its threads and vectors.
+std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, const Sketch& sketch,
+                                                 int nest) {
+  if (sketch.nests[nest].state == Nest::State::kDone) return {};
+  Sketch result = sketch;
+  Nest& done = result.nests[nest];
+  switch (done.state) {
+    case Nest::State::kTiled:
+      result.trace.Add("parallel", {done.tiling->outer});
+      break;
+    case Nest::State::kFused: {
+      // Its last loop covers whole vectors of the tile around it.
+      const std::vector<Operand> loops = result.trace.Add("loops", {done.block}, {}, done.loops);
+      const std::vector<Operand> parts =
+          result.trace.Add("split", {loops.back(), Literal(0), Literal(done.lanes)}, {}, 2);
+      result.trace.Add("vectorize", {parts[1]});
+      break;
+    }
+    case Nest::State::kOpen: {
+      const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+      if (!program.ok()) return {};
+      const ir::NodeId id = program->FindBlock(done.name);
+      if (id == ir::kNoNode) return {};
+      const ir::Block& block = program->BlockOf(id);
+      const int64_t lanes =
+          TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype).lanes;
+      SchedulePlainNest(result.trace, done.block, block, lanes, /*sampled=*/true);
+      break;
+    }
+    case Nest::State::kDone:
+      break;
+  }
+  done.state = Nest::State::kDone;
+  return {std::move(result)};
+}
+
+}  // namespace hone::space

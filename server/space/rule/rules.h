@@ -1,0 +1,22 @@
+#ifndef HONE_SERVER_SPACE_RULE_RULES_H_
+#define HONE_SERVER_SPACE_RULE_RULES_H_
+
+#include <vector>
+
+#include "server/space/rule.h"
+
+// The rules, a file each. rules.cc lists them.
+namespace hone::space {
+
+std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
+                                          int nest);
+std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, const Sketch& sketch,
+                                                 int nest);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_RULE_RULES_H_

@@ -1,0 +1,47 @@
+#ifndef HONE_SERVER_SPACE_TILE_CONSTRAINTS_H_
+#define HONE_SERVER_SPACE_TILE_CONSTRAINTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "server/space/design_space.h"
+#include "server/space/tile_limits.h"
+
+namespace hone::space {
+
+// A loop cut in two: the places of its two sizes in the decision vector are `outer` and `outer`
+// + 1.
+struct Tile {
+  int outer = -1;
+  bool sampled() const { return outer >= 0; }
+};
+
+// Where the decisions of a tiled contraction stand in the vector; in the order in which they are
+// drawn.
+struct TileDecisions {
+  int rows = -1, vectors = -1, k_unroll = -1;
+  std::vector<Tile> others;  // batch, height, …
+  Tile vector, row;
+  int window_unroll = -1;     // -1: no window is unrolled
+  Tile reduce;                // not sampled: the reduction is not tiled
+  int64_t window_points = 1;  // iterations of all windows together
+};
+
+struct TileShape {
+  bool row_first = true;  // of the inner tile loops: rows outside, vectors inside
+  int64_t lanes = 1;
+  int64_t element_bytes = 4;
+};
+
+// Adds what the decisions of a tiled contraction must fulfil, each as soon as it can be told:
+//   statements  rows · vectors · k_unroll · unrolled window within the limit;
+//   parallel    at least as many outer iterations as cores, or as many as there are tiles;
+//   panels      the two panels of a micro-kernel within limits.panel_bytes, unless they are as
+//   short as can be; block       the operand that the inner tile loops stream again and again
+//   within limits.block_bytes, the same.
+void AddTileConstraints(const TileLimits& limits, const TileDecisions& decisions,
+                        const TileShape& shape, std::vector<Constraint>& constraints);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_TILE_CONSTRAINTS_H_

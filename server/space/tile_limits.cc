@@ -1,0 +1,61 @@
+#include "server/space/tile_limits.h"
+
+#include <algorithm>
+
+#include "common/ir/index.h"
+
+namespace hone::space {
+namespace {
+
+// By vector width; the last row that is not wider than the target's holds.
+struct Row {
+  int vector_bits;
+  int64_t accumulators;
+  int64_t max_vectors;
+};
+constexpr Row kRows[] = {
+    {64, 8, 4},
+    {128, 8, 4},
+    {256, 8, 4},
+    {512, 8, 6},
+};
+
+}  // namespace
+
+TileLimits TileLimits::Of(const target::Target& target, ir::DType dtype) {
+  TileLimits limits;
+  for (const Row& row : kRows) {
+    if (row.vector_bits > target.vector_bits) break;
+    limits.accumulators = row.accumulators;
+    limits.max_vectors = row.max_vectors;
+  }
+  limits.lanes = std::max(1, target.vector_bits / (8 * ir::DTypeBytes(dtype)));
+  limits.vector_registers = target.vector_registers;
+  limits.cores = target.cores;
+  limits.panel_bytes = target.l2_bytes / 2;
+  limits.block_bytes = target.l2_bytes;
+  return limits;
+}
+
+std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
+                                   int64_t vector_extent) {
+  const int64_t lanes = std::min(limits.lanes, vector_extent);
+  const int64_t max_vectors = std::min(limits.max_vectors, ir::CeilDivInt(vector_extent, lanes));
+  const auto fits = [&](int64_t rows, int64_t vectors) {
+    return rows <= row_extent && rows * vectors + vectors + 1 <= limits.vector_registers;
+  };
+  int64_t most = 1;
+  for (int64_t vectors = 1; vectors <= max_vectors; ++vectors) {
+    for (int64_t rows = 1; fits(rows, vectors); ++rows) most = std::max(most, rows * vectors);
+  }
+  const int64_t least = std::min(limits.accumulators, most);
+  std::vector<int64_t> tiles;
+  for (int64_t vectors = 1; vectors <= max_vectors; ++vectors) {
+    for (int64_t rows = 1; fits(rows, vectors); ++rows) {
+      if (rows * vectors >= least) tiles.insert(tiles.end(), {rows, vectors});
+    }
+  }
+  return tiles;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,39 @@
+#ifndef HONE_SERVER_SPACE_TILE_LIMITS_H_
+#define HONE_SERVER_SPACE_TILE_LIMITS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ir/dtype.h"
+#include "common/target/target.h"
+
+namespace hone::space {
+
+// What tiles must keep on a target: the parameters of the rules as data.
+struct TileLimits {
+  int64_t lanes = 4;  // of the widest vector that pays, for the dtype
+  int64_t vector_registers = 16;
+  int64_t accumulators = 8;  // that hide the FMA's latency: latency × FMAs per cycle
+  int64_t max_vectors = 4;   // of a register tile's row
+  std::vector<int64_t> k_unroll = {1, 2, 4, 8};
+  int64_t unrolled_statements = 512;  // of a micro-kernel's body
+  int64_t cores = 1;                  // parallel iterations wanted, at least
+  int64_t panel_bytes =
+      0;  // that a micro-kernel's two panels may take: they alternate with the next ones
+  int64_t block_bytes = 0;         // of the operand that the inner tile loops read again and again
+  int64_t collision_bytes = 4096;  // rows this far apart share the sets of L1
+
+  static TileLimits Of(const target::Target& target, ir::DType dtype);
+};
+
+// The register tiles that fit: (rows, vectors) row after row, sorted by vectors, then rows. Every
+// pair with
+//   rows · vectors + vectors + 1 ≤ registers   (accumulators, one row of the vector operand, a
+//   broadcast) rows · vectors ≥ accumulators              (or as near as the extents allow)
+// and no larger than the extents.
+std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
+                                   int64_t vector_extent);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_TILE_LIMITS_H_
