@@ -100,8 +100,13 @@ void Fleet::Abandon(uint64_t token) {
 }
 
 void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& report, After& after) {
+  absl::flat_hash_set<std::string> stated;
+  for (FinishedLease& finished : report.finished) {
+    // Also those that an earlier process of the worker left on its disk.
+    if (stated.insert(finished.lease_id).second) Finish(id, worker, finished, after);
+  }
   if (worker.epoch != report.epoch) {
-    if (!worker.epoch.empty()) LoseWorker(id, worker, "its process was started again", after);
+    if (!worker.epoch.empty()) LoseWorker(worker, "its process was started again", after);
     worker.epoch = report.epoch;
   }
   worker.capabilities = std::move(report.capabilities);
@@ -109,16 +114,17 @@ void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& repo
   worker.draining = report.draining;
   worker.last_seen = clock_->Now();
 
-  absl::flat_hash_set<std::string> stated;
-  for (FinishedLease& finished : report.finished) {
-    stated.insert(finished.lease_id);
-    Finish(id, worker, finished, after);
-  }
+  const std::map<std::string, absl::Time> strange = std::exchange(worker.strange, {});
   for (const HeldLease& held : report.held) {
     if (!stated.insert(held.lease_id).second) continue;
     if (!worker.leases.contains(held.lease_id)) {
-      // Not ours any more, or granted before this server started.
-      worker.cancel.push_back(held.lease_id);
+      // Not ours any more, or granted before this server started. It may take a while to stop: no
+      // need to repeat it in every answer.
+      auto told = strange.find(held.lease_id);
+      const bool tell =
+          told == strange.end() || told->second + options_.cancel_retry <= worker.last_seen;
+      if (tell) worker.cancel.push_back(held.lease_id);
+      worker.strange[held.lease_id] = tell ? worker.last_seen : told->second;
       continue;
     }
     leases_.at(held.lease_id).phase = held.phase;
@@ -144,7 +150,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
   auto found = leases_.find(finished.lease_id);
   if (found == leases_.end() || found->second.worker_id != id) {
     auto committing = committing_.find(finished.lease_id);
-    if (committing != committing_.end() && committing->second.worker_id == id) return;
+    if (committing != committing_.end() && committing->second == id) return;
     worker.durable.push_back(finished.lease_id);  // committed long ago, or refused for good
     return;
   }
@@ -174,7 +180,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
                     .worker_id = id,
                     .environment = worker.capabilities.environment,
                     .peak_gflops = worker.capabilities.peak_gflops};
-  committing_[finished.lease_id] = {id, worker.epoch};
+  committing_[finished.lease_id] = id;
   Deliver(queue_.Remove(lease.item), std::move(answer), finished.lease_id, after);
 }
 
@@ -213,8 +219,8 @@ void Fleet::Committed(const std::string& lease_id) {
     absl::MutexLock lock(&mutex_);
     auto found = committing_.find(lease_id);
     if (found == committing_.end()) return;
-    Worker& worker = workers_[found->second.worker_id];
-    if (worker.epoch == found->second.epoch) worker.durable.push_back(lease_id);
+    auto worker = workers_.find(found->second);
+    if (worker != workers_.end()) worker->second.durable.push_back(lease_id);
     committing_.erase(found);
     Pump(after);
   }
@@ -246,7 +252,7 @@ void Fleet::EndLease(const std::string& lease_id, bool counts, bool killed, Afte
   Deliver(queue_.Remove(lease.item), std::move(poisoned), "", after);
 }
 
-void Fleet::LoseWorker(const std::string& id, Worker& worker, absl::string_view why, After& after) {
+void Fleet::LoseWorker(Worker& worker, absl::string_view why, After& after) {
   const std::set<std::string> leases = worker.leases;
   for (const std::string& lease_id : leases) {
     EndLease(lease_id, true, leases_.at(lease_id).phase == LeasePhase::kRunning, after);
@@ -258,14 +264,6 @@ void Fleet::LoseWorker(const std::string& id, Worker& worker, absl::string_view 
   worker.cancel.clear();
   worker.durable.clear();
   worker.keep.clear();
-  for (auto it = committing_.begin(); it != committing_.end();) {
-    // Nobody is left to be told; the owner commits all the same.
-    if (it->second.worker_id == id && it->second.epoch == worker.epoch) {
-      committing_.erase(it++);
-    } else {
-      ++it;
-    }
-  }
 }
 
 bool Fleet::Fits(const TrackedItem& item, const std::string& id, const Worker& worker) const {

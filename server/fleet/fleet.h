@@ -38,6 +38,8 @@ struct FleetOptions {
   absl::Duration unsatisfied_limit = absl::Seconds(60);
   // … and how long a lost worker counts as one that may come back.
   absl::Duration forget_after = absl::Minutes(10);
+  // A worker is told again to stop a lease that it still holds after so long.
+  absl::Duration cancel_retry = absl::Seconds(2);
   // A worker is asked again for an artifact that it has not sent for so long.
   absl::Duration keep_retry = absl::Seconds(10);
   // An item whose leases ended this often without an answer comes back as device_lost.
@@ -123,6 +125,8 @@ class Fleet {
     std::set<std::string> leases;
     std::vector<std::string> resend;  // granted, and not restated since
     std::vector<std::string> cancel;
+    // Leases that are not its own any more and that it still held, with when it was last told so.
+    std::map<std::string, absl::Time> strange;
     std::vector<std::string> durable;
     std::map<std::string, absl::Time> keep;  // digest → when to ask (again)
   };
@@ -133,10 +137,6 @@ class Fleet {
     bool run = false;
     absl::Time deadline;
     LeasePhase phase = LeasePhase::kQueued;
-  };
-  struct Committing {
-    std::string worker_id;
-    std::string epoch;
   };
   struct TargetWait {
     std::string key;
@@ -157,7 +157,7 @@ class Fleet {
   // Ends a lease without an answer; its item is queued again or given up.
   void EndLease(const std::string& lease_id, bool counts, bool killed, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoseWorker(const std::string& id, Worker& worker, absl::string_view why, After& after)
+  void LoseWorker(Worker& worker, absl::string_view why, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CancelItems(const std::string& job_id, bool started_too);
   bool Fits(const TrackedItem& item, const std::string& id, const Worker& worker) const
@@ -188,7 +188,9 @@ class Fleet {
   std::map<std::string, Worker> workers_ ABSL_GUARDED_BY(mutex_);
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, LeaseState> leases_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, Committing> committing_ ABSL_GUARDED_BY(mutex_);
+  // Results that their owner has, by lease, with the worker that is to be told once they are
+  // committed.
+  absl::flat_hash_map<std::string, std::string> committing_ ABSL_GUARDED_BY(mutex_);
   std::list<TargetWait> target_waits_ ABSL_GUARDED_BY(mutex_);
   int64_t next_lease_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_token_ ABSL_GUARDED_BY(mutex_) = 1;

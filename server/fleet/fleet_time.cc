@@ -19,7 +19,7 @@ void Fleet::Tick() {
       if (worker.call.token != 0) {
         if (worker.call.deadline <= now) Answer(worker, SynchronizeReply(), after);
       } else if (worker.connected && worker.last_seen + options_.silence_limit <= now) {
-        LoseWorker(id, worker,
+        LoseWorker(worker,
                    absl::StrCat("not heard of for ", absl::FormatDuration(options_.silence_limit)),
                    after);
       }

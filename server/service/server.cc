@@ -18,10 +18,6 @@ namespace {
 constexpr absl::Duration kCallsLimit = absl::Seconds(2);  // that open calls get to end
 constexpr absl::Duration kJobsLimit = absl::Seconds(2);   // that cancelled jobs get to end
 
-int Threads(int asked) {
-  return asked > 0 ? asked : std::max(2u, std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
 Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
@@ -29,7 +25,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
     : options_(std::move(options)),
       fleet_(&clock_, &artifacts_, options_.fleet),
       environment_(std::move(environment)),
-      pool_(std::make_unique<task::ThreadPool>(Threads(options_.threads))),
+      pool_(std::make_unique<task::ThreadPool>(options_.threads)),
       store_(std::move(store)) {
   const task::JobServices services{.clock = &clock_,
                                    .store = store_.get(),
@@ -48,7 +44,8 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                            .store = store_.get(),
                                                            .watches = watches_.get(),
                                                            .executor = pool_.get(),
-                                                           .readiness = &readiness_});
+                                                           .readiness = &readiness_,
+                                                           .target_wait = options_.target_wait});
   worker_service_ =
       std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_);
 }
@@ -124,7 +121,7 @@ void Server::CancelUnwatched() {
     auto known = unwatched_since_.find(id);
     const absl::Time since = known == unwatched_since_.end() ? now : known->second;
     unwatched[id] = since;
-    if (now - since < kUnwatchedLimit) continue;
+    if (now - since < options_.unwatched_limit) continue;
     spdlog::info("job {}: cancelled, since its client has gone", id);
     if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has gone, too", id);
   }

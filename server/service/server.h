@@ -32,11 +32,15 @@ struct ServerOptions {
   std::vector<rpc::Address> listen;
   bool insecure = false;
   // Serves the clients of one user alone and ends with them: a job that nobody watches for
-  // kUnwatchedLimit is cancelled, and so is what is left at the end.
+  // unwatched_limit is cancelled, and so is what is left at the end.
   bool private_mode = false;
   fleet::FleetOptions fleet;
   task::JobOptions job;
-  int threads = 0;  // that evaluate candidates and train; 0: one per core
+  // CreateJob waits so long for a worker of its target, so that a worker and a job may be started
+  // together.
+  absl::Duration target_wait = absl::Seconds(20);
+  absl::Duration unwatched_limit = absl::Seconds(10);
+  int threads = 2;  // that evaluate candidates and train
 };
 
 // The whole server in one object: store, fleet, jobs, and the gRPC services on its addresses, with
@@ -45,7 +49,6 @@ class Server {
  public:
   // How long Shutdown takes at most.
   static constexpr absl::Duration kShutdownLimit = absl::Seconds(5);
-  static constexpr absl::Duration kUnwatchedLimit = absl::Seconds(10);
   static constexpr absl::Duration kTick = absl::Milliseconds(100);
 
   // Takes up unfinished jobs and serves. AlreadyExists: an address is in use; PermissionDenied: it

@@ -49,7 +49,7 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
   rooms_.fleet->FindTarget(
-      key, rooms_.clock->Now() + kTargetWait,
+      key, rooms_.clock->Now() + rooms_.target_wait,
       [this, reactor, response,
        spec = *std::move(spec)](absl::StatusOr<fleet::Fleet::TargetChoice> target) mutable {
         if (!target.ok()) {

@@ -18,10 +18,6 @@ namespace hone::service {
 // Thread-safe. Errors are those of tuning.proto; the limits are in job_convert.h.
 class TuningService final : public v1::TuningService::CallbackService {
  public:
-  // CreateJob waits so long for a worker of its target, so that a worker and a job may be started
-  // together.
-  static constexpr absl::Duration kTargetWait = absl::Seconds(20);
-
   struct Rooms {
     const Clock* clock = nullptr;
     task::JobManager* jobs = nullptr;
@@ -32,6 +28,7 @@ class TuningService final : public v1::TuningService::CallbackService {
     WatchHub* watches = nullptr;
     task::Executor* executor = nullptr;  // for reads that take longer than a handler may
     const Readiness* readiness = nullptr;
+    absl::Duration target_wait;  // see ServerOptions
   };
   explicit TuningService(const Rooms& rooms) : rooms_(rooms) {}
 

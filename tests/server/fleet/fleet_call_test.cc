@@ -80,6 +80,21 @@ TEST_F(CallTest, UnknownLeasesAreCancelled) {
   EXPECT_THAT(worker.durable, ElementsAre("also-earlier"));
 }
 
+TEST_F(CallTest, ACancelledLeaseThatStopsSlowlyDoesNotKeepTheLineBusy) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  const HeldLease stubborn{"of-an-earlier-server", LeasePhase::kRunning};
+  worker.report.held = {stubborn};
+  worker.Call(fleet);
+  EXPECT_THAT(worker.cancelled, SizeIs(1));
+  worker.report.held = {stubborn};
+  worker.Call(fleet, absl::Seconds(30));
+  EXPECT_FALSE(worker.reply.has_value()) << "it knows; the call is held for real news";
+  clock.Advance(FleetOptions().cancel_retry);
+  worker.report.held = {stubborn};
+  worker.Call(fleet);
+  EXPECT_THAT(worker.cancelled, SizeIs(2)) << "perhaps it did not hear";
+}
+
 TEST_F(CallTest, JobsShareTheWorkersAndPriorityGoesFirst) {
   for (int i = 0; i < 3; ++i) Submit(Item("a", i));
   for (int i = 0; i < 3; ++i) Submit(Item("b", i));

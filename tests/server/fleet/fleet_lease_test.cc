@@ -103,6 +103,24 @@ TEST_F(LeaseTest, ANewEpochRequeuesAtOnce) {
   EXPECT_NE(worker.started[0].lease_id, old);
 }
 
+TEST_F(LeaseTest, ANewProcessHandsInWhatTheOldOneFinished) {
+  auto done = Submit(Item("job", 1));
+  Submit(Item("job", 2));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet);
+  const std::string lease = worker.started.at(0).lease_id;
+  worker.Restart("second");
+  worker.report.finished.push_back({lease, Measured(3)});  // from its spool
+  worker.Call(fleet);
+  ASSERT_TRUE(done->called);
+  EXPECT_EQ(done->result->result.latency_ns, 3);
+  EXPECT_THAT(worker.started, SizeIs(1)) << "only the other one is granted again";
+  EXPECT_THAT(worker.durable, IsEmpty());
+  std::move(done->acknowledge)();
+  worker.Call(fleet);
+  EXPECT_THAT(worker.durable, ElementsAre(lease));
+}
+
 TEST_F(LeaseTest, ACandidateThatKillsTwoWorkersIsPoisoned) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);

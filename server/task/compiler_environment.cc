@@ -1,0 +1,120 @@
+#include "server/task/compiler_environment.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/ir/workload_parser.h"
+#include "common/schedule/trace.h"
+#include "common/target/target.h"
+#include "server/feature/feature_set.h"
+#include "server/space/design_space.h"
+#include "server/space/generate.h"
+
+namespace hone::task {
+namespace {
+
+class CompilerSpaces final : public TaskSpaces {
+ public:
+  static absl::StatusOr<std::unique_ptr<TaskSpaces>> Make(const std::string& workload_text,
+                                                          const std::string& target_text,
+                                                          int threads) {
+    HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(workload_text));
+    auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
+    auto made = std::make_unique<CompilerSpaces>();
+    made->threads_ = threads;
+    HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
+    HONE_ASSIGN_OR_RETURN(made->searched_, space::GenerateDesignSpaces(workload, made->target_));
+    HONE_ASSIGN_OR_RETURN(made->default_, space::DefaultCandidate(workload, made->target_));
+    for (const auto& space : made->searched_) made->Know(*space);
+    if (!made->by_digest_.contains(made->default_->digest())) made->Know(*made->default_);
+    return made;
+  }
+
+  const std::vector<SpaceInfo>& spaces() const override { return infos_; }
+  record::Candidate default_schedule() const override { return {default_->digest(), {}}; }
+  bool IsSearched(const record::Candidate& candidate) const override {
+    auto found = by_digest_.find(candidate.space_digest);
+    return found != by_digest_.end() && found->second != default_.get();
+  }
+  absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
+      const std::string& name, uint64_t seed) const override {
+    search::SearchContext context{.target = target_, .seed = seed, .threads = threads_};
+    for (const auto& space : searched_) context.spaces.push_back(space.get());
+    return search::CreateSearchStrategy(name, std::move(context));
+  }
+  absl::Status AppendFeatures(const std::string& feature_set, const record::Candidate& candidate,
+                              cost_model::FeatureMatrix* matrix) const override {
+    auto space = by_digest_.find(candidate.space_digest);
+    if (space == by_digest_.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no space of this task has the digest ", candidate.space_digest));
+    }
+    HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features,
+                          feature::FindFeatureSet(feature_set));
+    HONE_ASSIGN_OR_RETURN(const ir::Program program, space->second->Replay(candidate.decisions));
+    std::vector<float> rows;
+    int count = 0;
+    HONE_RETURN_IF_ERROR(features->Extract(program, target_, rows, count));
+    matrix->columns = features->Columns();
+    matrix->Append(rows, count);
+    return absl::OkStatus();
+  }
+
+ private:
+  void Know(const space::DesignSpace& space) {
+    by_digest_[space.digest()] = &space;
+    infos_.push_back({space.digest(), space.text()});
+  }
+
+  int threads_ = 1;
+  target::Target target_;
+  std::vector<std::unique_ptr<space::DesignSpace>> searched_;
+  std::unique_ptr<space::DesignSpace> default_;
+  std::map<std::string, const space::DesignSpace*> by_digest_;
+  std::vector<SpaceInfo> infos_;
+};
+
+class CompilerEnvironment final : public TaskEnvironment {
+ public:
+  explicit CompilerEnvironment(int threads) : threads_(threads) {}
+
+  absl::StatusOr<WorkloadInfo> Describe(const std::string& text) const override {
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
+    return WorkloadInfo{workload.ToText(), workload.StructuralDigest().ToHex(), workload.name,
+                        workload.FlopCount()};
+  }
+  absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
+                                                   const std::string& target) const override {
+    return CompilerSpaces::Make(workload, target, threads_);
+  }
+  absl::StatusOr<std::string> TraceText(const std::string&, const std::string& space,
+                                        const std::vector<int64_t>& decisions) const override {
+    // Not through DesignSpace, which replays: a look-up has a millisecond.
+    HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
+    if (static_cast<int>(decisions.size()) != file.parsed.trace.decisions) {
+      return absl::InvalidArgumentError(absl::StrCat("the space has ", file.parsed.trace.decisions,
+                                                     " decisions, not ", decisions.size()));
+    }
+    return schedule::TraceFileText(file.workload, file.parsed.trace, decisions);
+  }
+  absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
+      const std::string& name, const cost_model::CostModelOptions& options) const override {
+    return cost_model::CreateCostModel(name, options);
+  }
+  std::string default_strategy() const override { return "evolutionary"; }
+  std::string default_cost_model() const override { return "xgboost"; }
+  std::vector<std::string> StrategyNames() const override { return search::SearchStrategyNames(); }
+  std::vector<std::string> CostModelNames() const override { return cost_model::CostModelNames(); }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads) {
+  return std::make_unique<CompilerEnvironment>(threads);
+}
+
+}  // namespace hone::task
