@@ -1,0 +1,196 @@
+// The whole way in private mode, as a user goes it: tune, best, show, export, link, run.
+
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+const std::vector<std::string> kMatmul = {"matmul", "m=48", "n=80", "k=64"};
+
+std::vector<std::string> With(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::vector<std::string> KeysOf(const nlohmann::json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST(FirstLightTest, TuneBestShowExportAndLink) {
+  HoneHome home;
+
+  // Nothing is known yet, and asking measures nothing.
+  const Result nothing = home.Hone(With({"best"}, kMatmul));
+  EXPECT_EQ(nothing.code, 3) << nothing.errors;
+  EXPECT_THAT(nothing.errors, HasSubstr("hone tune matmul m=48 n=80 k=64"));
+  EXPECT_FALSE(std::filesystem::exists(home.data_dir() + "/run/worker.log"))
+      << "a look-up started a worker";
+
+  const Result tuned =
+      home.Hone(With({"tune", "--trials", "24", "--seed", "1", "--json"}, kMatmul));
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  const nlohmann::json run = OneLineOfJson(tuned.output);
+  ASSERT_TRUE(run.is_object()) << tuned.output;
+  EXPECT_THAT(KeysOf(run),
+              UnorderedElementsAre("workload", "target", "trials", "outcomes", "wall_s",
+                                   "trials_per_min", "best", "default", "peak_gflops", "job"));
+  EXPECT_THAT(KeysOf(run["best"]), UnorderedElementsAre("latency_ns", "gflops", "trace"));
+  EXPECT_THAT(KeysOf(run["default"]), UnorderedElementsAre("latency_ns", "gflops"));
+  EXPECT_EQ(run["trials"], 24);
+  EXPECT_GT(run["best"]["latency_ns"].get<double>(), 0);
+  EXPECT_GT(run["peak_gflops"].get<double>(), 0);
+  int64_t outcomes = 0;
+  for (const auto& [name, count] : run["outcomes"].items()) outcomes += count.get<int64_t>();
+  EXPECT_EQ(outcomes, 24);
+
+  // What the CI job asks: the same best from a server that was not running.
+  const Result looked_up = home.Hone(With({"best", "--json"}, kMatmul));
+  ASSERT_EQ(looked_up.code, 0) << looked_up.errors;
+  const nlohmann::json best = OneLineOfJson(looked_up.output);
+  ASSERT_TRUE(best.is_object()) << looked_up.output;
+  EXPECT_THAT(KeysOf(best), UnorderedElementsAre("workload", "target", "best"));
+  EXPECT_EQ(best["workload"], run["workload"]);
+  EXPECT_EQ(best["target"], run["target"]);
+  EXPECT_EQ(best["best"]["latency_ns"], run["best"]["latency_ns"]);
+  EXPECT_EQ(best["best"]["trace"], run["best"]["trace"]);
+
+  const Result shown = home.Hone(With({"show"}, kMatmul));
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_THAT(shown.output,
+              AllOf(HasSubstr("# workload"), HasSubstr("# program"), HasSubstr("# trace")));
+
+  const Result records = home.Hone(With({"records", "query", "--limit", "0", "--json"}, kMatmul));
+  ASSERT_EQ(records.code, 0) << records.errors;
+  EXPECT_GE(OneLineOfJson(records.output)["records"].size(), 24u);
+  const Result jobs = home.Hone({"jobs", "list", "--json"});
+  ASSERT_EQ(jobs.code, 0) << jobs.errors;
+  const nlohmann::json job = OneLineOfJson(jobs.output)["jobs"][0];
+  EXPECT_EQ(job["job"], run["job"]);
+  EXPECT_EQ(job["state"], "done");
+
+  // The very bytes: linked into a C program, whose result is right.
+  TemporaryFolder kernel;
+  const Result exported = home.Hone(With({"export", "-o", kernel / "out"}, kMatmul));
+  ASSERT_EQ(exported.code, 0) << exported.errors;
+  for (const char* suffix : {".so", ".o", ".h", ".hone", ".trace", ".program"}) {
+    EXPECT_TRUE(std::filesystem::exists(kernel / "out" + "/matmul" + suffix)) << suffix;
+  }
+  const Result compiled = Run({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out",
+                               "-o", kernel / "use", "tests/integration/use_kernel.c",
+                               kernel / "out" + "/matmul.o", "-lgomp", "-lm"});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const Result used = Run({kernel / "use"});
+  EXPECT_EQ(used.code, 0) << used.output;
+  EXPECT_EQ(used.output, "right\n");
+
+  // The exported trace is a schedule: replaying it gives the exported program.
+  const Result replayed = home.Hone({"show", kernel / "out" + "/matmul.trace", "--program"});
+  EXPECT_EQ(replayed.code, 0) << replayed.errors;
+  std::ifstream program(kernel / "out" + "/matmul.program");
+  EXPECT_EQ(replayed.output, std::string(std::istreambuf_iterator<char>(program), {}));
+}
+
+TEST(FirstLightTest, TheWorkerIsStartedAgainWhenItIsKilled) {
+  HoneHome home;
+  Process tune(With({"hone", "tune", "--trials", "40", "--json"}, kMatmul), home.variables());
+  pid_t worker = 0;
+  ASSERT_TRUE(Eventually([&] { return (worker = home.ChildOfKeeper("hone-worker")) > 0; }))
+      << tune.Errors();
+  // In the middle: it has measured something.
+  ASSERT_TRUE(Eventually([&] {
+    const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
+    return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
+  })) << tune.Errors();
+  kill(worker, SIGKILL);
+  pid_t next = 0;
+  EXPECT_TRUE(
+      Eventually([&] { return (next = home.ChildOfKeeper("hone-worker")) > 0 && next != worker; }));
+  EXPECT_EQ(tune.Wait(absl::Seconds(240)), 0) << tune.Errors();
+  const nlohmann::json run = OneLineOfJson(tune.Output());
+  ASSERT_TRUE(run.is_object()) << tune.Output();
+  EXPECT_EQ(run["trials"], 40);
+}
+
+TEST(FirstLightTest, CtrlCKeepsWhatWasMeasuredAndConfirmsTheBest) {
+  HoneHome home;
+  Process tune(With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul), home.variables());
+  ASSERT_TRUE(Eventually(
+      [&] {
+        const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
+        return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 8;
+      },
+      absl::Seconds(60)))
+      << tune.Errors();
+  tune.Signal(SIGINT);
+  EXPECT_EQ(tune.Wait(absl::Seconds(120)), 0) << tune.Errors();
+  const nlohmann::json run = OneLineOfJson(tune.Output());
+  ASSERT_TRUE(run.is_object()) << tune.Output();
+  EXPECT_LT(run["trials"], 100000);
+  const Result best = home.Hone(With({"best", "--json"}, kMatmul));
+  EXPECT_EQ(best.code, 0) << "the finalists were not confirmed: " << best.errors;
+}
+
+TEST(FirstLightTest, EverythingEndsWithAClientThatIsKilled) {
+  HoneHome home;
+  Process tune(With({"hone", "tune", "--trials", "100000"}, kMatmul), home.variables());
+  pid_t worker = 0;
+  pid_t server = 0;
+  ASSERT_TRUE(Eventually([&] {
+    worker = home.ChildOfKeeper("hone-worker");
+    server = home.ChildOfKeeper("hone-server");
+    return worker > 0 && server > 0;
+  })) << tune.Errors();
+  tune.Signal(SIGKILL);
+  EXPECT_TRUE(Eventually(
+      [&] { return home.Keeper() == 0 && kill(worker, 0) != 0 && kill(server, 0) != 0; }));
+}
+
+TEST(FirstLightTest, AnUnknownStrategyIsNamedWithTheKnownOnes) {
+  HoneHome home;
+  const Result result = home.Hone(With({"tune", "--trials", "4", "--strategy", "magic"}, kMatmul));
+  EXPECT_EQ(result.code, 2) << result.errors;
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("magic"), HasSubstr("evolutionary")));
+}
+
+TEST(FirstLightTest, DoctorIsContentHere) {
+  HoneHome home;
+  const Result result = home.Hone({"doctor", "--json"});
+  EXPECT_EQ(result.code, 0) << result.output;
+  const nlohmann::json report = OneLineOfJson(result.output);
+  ASSERT_TRUE(report.is_object()) << result.output;
+  EXPECT_EQ(report["ok"], true);
+  std::set<std::string> names;
+  for (const auto& check : report["checks"]) {
+    names.insert(check["name"].get<std::string>());
+    if (check["name"] == "LLVM")
+      EXPECT_THAT(check["finding"].get<std::string>(), HasSubstr("LLVM 19"));
+    if (check["state"] != "ok") EXPECT_NE(check["advice"], "") << check;
+  }
+  for (const char* name : {"instruction set", "cores", "governor", "LLVM", "store", "port",
+                           "programs", "data folder"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace hone::integration

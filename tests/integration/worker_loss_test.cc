@@ -1,0 +1,108 @@
+// Server and worker started by hand: the worker is killed in the middle of a run, another one is
+// started, the run finishes, and nothing that was acknowledged is lost.
+
+#include <signal.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::IsSupersetOf;
+
+constexpr int kTrials = 60;
+
+class WorkerLossTest : public ::testing::Test {
+ protected:
+  WorkerLossTest() : address_("unix:" + folder_ / "server.sock") {}
+
+  std::unique_ptr<Process> StartServer() {
+    auto server = std::make_unique<Process>(
+        std::vector<std::string>{"hone-server", "--listen", address_, "--store",
+                                 folder_ / "hone.db", "--ready-file", folder_ / "ready"});
+    EXPECT_TRUE(Eventually([&] { return ReadyExists() || !server->Running(); }));
+    EXPECT_TRUE(server->Running()) << server->Errors();
+    return server;
+  }
+  bool ReadyExists() const { return Run({"/usr/bin/test", "-e", folder_ / "ready"}).code == 0; }
+  std::unique_ptr<Process> StartWorker(const std::string& name) {
+    return std::make_unique<Process>(std::vector<std::string>{"hone-worker", "--server", address_,
+                                                              "--state-dir", folder_ / name});
+  }
+  Result Hone(std::vector<std::string> words) {
+    words.insert(words.begin(), {"hone", "--server", address_});
+    return Run(std::move(words));
+  }
+  int64_t Trials() {
+    const nlohmann::json jobs = OneLineOfJson(Hone({"jobs", "list", "--json"}).output);
+    return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0]["trials"].get<int64_t>()
+                                                     : -1;
+  }
+  // What clients were told is kept: record ids with their latencies.
+  std::set<std::string> Records() {
+    std::set<std::string> records;
+    const nlohmann::json list =
+        OneLineOfJson(Hone({"records", "query", "--limit", "0", "--json"}).output);
+    EXPECT_TRUE(list.is_object());
+    if (!list.is_object()) return records;
+    for (const auto& record : list["records"])
+      records.insert(absl::StrCat(record["id"].dump(), " ", record["latency_ns"].dump()));
+    return records;
+  }
+  std::unique_ptr<Process> StartTuning() {
+    return std::make_unique<Process>(
+        std::vector<std::string>{"hone", "--server", address_, "tune", "matmul", "m=64", "n=64",
+                                 "k=64", "--trials", absl::StrCat(kTrials), "--json"});
+  }
+  void ExpectFinished(Process& tune) {
+    EXPECT_EQ(tune.Wait(absl::Seconds(240)), 0) << tune.Errors();
+    const nlohmann::json run = OneLineOfJson(tune.Output());
+    ASSERT_TRUE(run.is_object()) << tune.Output();
+    EXPECT_EQ(run["trials"], kTrials);
+  }
+
+  TemporaryFolder folder_;
+  const std::string address_;
+};
+
+TEST_F(WorkerLossTest, AKilledWorkerIsReplacedAndTheRunFinishes) {
+  const auto server = StartServer();
+  auto worker = StartWorker("worker");
+  const auto tune = StartTuning();
+  ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(90)))
+      << tune->Errors() << worker->Errors();
+  const std::set<std::string> before = Records();
+  EXPECT_GE(before.size(), 8u);
+  worker->Signal(SIGKILL);
+  worker->Wait();
+  EXPECT_TRUE(tune->Running()) << "the run ended with its worker: " << tune->Errors();
+  worker = StartWorker("worker");
+  ExpectFinished(*tune);
+  std::set<std::string> after = Records();
+  EXPECT_THAT(after, IsSupersetOf(before));
+}
+
+TEST_F(WorkerLossTest, AKilledServerIsReplacedAndTheRunFinishes) {
+  auto server = StartServer();
+  const auto worker = StartWorker("worker");
+  const auto tune = StartTuning();
+  ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(90)))
+      << tune->Errors() << worker->Errors();
+  const std::set<std::string> before = Records();
+  server->Signal(SIGKILL);
+  server->Wait();
+  Run({"/bin/rm", "-f", folder_ / "ready"});
+  server = StartServer();
+  ExpectFinished(*tune);
+  EXPECT_THAT(Records(), IsSupersetOf(before));
+}
+
+}  // namespace
+}  // namespace hone::integration
