@@ -98,7 +98,13 @@ void Program::Detach(NodeId id) {
     nodes[parent].children.erase(nodes[parent].children.begin() + PositionInParent(child));
     nodes[child].parent = kNoNode;
     if (child != id) Remove(child);
-    if (nodes[parent].kind != Node::Kind::kLoop || !nodes[parent].children.empty()) return;
+    if (!nodes[parent].children.empty()) return;
+    if (nodes[parent].kind != Node::Kind::kLoop) {
+      if (kernels.size() == 1) return;
+      kernels.erase(std::find(kernels.begin(), kernels.end(), parent));
+      Remove(parent);
+      return;
+    }
     child = parent;
   }
 }

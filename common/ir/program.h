@@ -58,6 +58,9 @@ struct Block {
   // Of a reduction: the neutral element is stored first, when every reduction variable is 0. False after
   // decompose_reduction, which makes that a block of its own.
   bool has_init = false;
+  // The loops around the block run through its iterations one to one (predicates left aside). False where compute_at makes
+  // several of them compute the same element. What is legal depends on it, what the block computes does not.
+  bool exact = true;
   std::vector<BufferId> outputs;   // one per component
   IndexList indices;               // of the outputs
   std::vector<ExprId> values;      // one per component
@@ -111,7 +114,8 @@ class Program {
   void Append(NodeId parent, NodeId child) { Insert(parent, nodes[parent].children.size(), child); }
   void Insert(NodeId parent, size_t position, NodeId child);
   size_t PositionInParent(NodeId child) const;
-  // Takes a node, and every loop around it that has no other content, out of the tree. The node itself stays usable.
+  // Takes a node, and every loop around it that has no other content, out of the tree; also the kernel if that is empty
+  // then and not the last one. The node itself stays usable.
   void Detach(NodeId id);
   void Remove(NodeId id) { nodes[id].kind = Node::Kind::kRemoved; }
 

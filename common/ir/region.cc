@@ -26,11 +26,27 @@ absl::InlinedVector<AtomId, 16> InnerVars(const Program& program, NodeId scope) 
   return vars;
 }
 
+// The positive factor with which every term of `part` occurs in `whole`; 0 when there is none, or a variable of `part` is
+// not an inner one.
+int64_t MultipleIn(const AtomTable& atoms, const Index& part, const Index& whole, absl::FunctionRef<bool(AtomId)> inner) {
+  if (part.IsConstant()) return 0;
+  const IndexTerm& first = part.terms()[0];
+  const int64_t factor = whole.CoeffOf(first.atom) / first.coeff;
+  if (factor <= 0) return 0;
+  bool all_inner = true;
+  atoms.VisitVars(part, [&](AtomId var) { all_inner &= inner(var); });
+  if (!all_inner) return 0;
+  for (const IndexTerm& term : part.terms()) {
+    if (whole.CoeffOf(term.atom) != factor * term.coeff) return 0;
+  }
+  return factor;
+}
+
 void Merge(Program& program, std::vector<Interval>& region, const Block& block, const IndexList& indices,
            absl::FunctionRef<bool(AtomId)> inner) {
   const bool first = region.empty();
   for (size_t d = 0; d < indices.size(); ++d) {
-    const Interval interval = IntervalOf(program, program.OverLoops(block, indices[d]), inner);
+    const Interval interval = IntervalOf(program, program.OverLoops(block, indices[d]), inner, block.predicates);
     if (first) {
       region.push_back(interval);
     } else {
@@ -41,10 +57,22 @@ void Merge(Program& program, std::vector<Interval>& region, const Block& block, 
 
 }  // namespace
 
-Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner) {
+Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner,
+                    const std::vector<Condition>& predicates) {
   const AtomTable& atoms = program.atoms;
+  Index rest = index;
   Interval interval{Index(index.constant()), ExtentTable::Constant(1)};
-  for (const IndexTerm& term : index.terms()) {
+  for (const Condition& predicate : predicates) {
+    const int64_t factor = MultipleIn(atoms, predicate.index, rest, inner);
+    if (factor == 0) continue;
+    const Range range = atoms.RangeOf(predicate.index);
+    const int64_t low = std::max<int64_t>(range.min, 0), high = std::min(range.max, predicate.extent - 1);
+    if (low > high || (low == range.min && high == range.max)) continue;
+    rest.AddScaled(predicate.index, -factor);
+    interval.min += factor * (low - predicate.index.constant());
+    interval.extent = program.extents.Add(interval.extent, ExtentTable::Constant(factor * (high - low)));
+  }
+  for (const IndexTerm& term : rest.terms()) {
     bool any_inner = false, any_outer = false;
     atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { (inner(var) ? any_inner : any_outer) = true; });
     if (!any_inner) {

@@ -17,7 +17,9 @@ struct Interval {
 
 // The interval of an index over loop variables. `inner` says which loops run; an index whose floordiv or mod mixes inner and
 // outer variables is enclosed by constants.
-Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner);
+// Predicates over inner loops alone narrow it: 0 ≤ 3·a + b < 4 makes 4·o + 3·a + b four wide.
+Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner,
+                    const std::vector<Condition>& predicates = {});
 
 // The smallest interval that holds both; falls back to constants when their minima differ by more than a constant.
 Interval Union(Program& program, const Interval& a, const Interval& b);

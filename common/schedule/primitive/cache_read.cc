@@ -27,6 +27,9 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
   }
   const ir::Buffer source = program.buffers[buffer];
   const bool ahead = source.constant;
+  if (ahead && scope != ir::Scope::kGlobal) {
+    return Illegal(program, block, absl::StrCat("cache_read: ", source.name, " is constant and copied ahead of time, to scope global only"));
+  }
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(source.name, "_copy")),
                              .dtype = source.dtype,
                              .shape = source.shape,

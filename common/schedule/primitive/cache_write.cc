@@ -21,7 +21,8 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(target.name, "_cache")),
                              .dtype = target.dtype,
                              .shape = target.shape,
-                             .scope = scope});
+                             .scope = scope,
+                             .constant = target.constant});
   const auto cache = static_cast<ir::BufferId>(program.buffers.size()) - 1;
   program.BlockOf(block).outputs[0] = cache;
   return AddCopyNest(program, cache, buffer, program.node(nest).parent, program.PositionInParent(nest) + 1);

@@ -5,6 +5,7 @@
 #include "common/ir/region.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/primitive/regenerate.h"
 #include "common/schedule/replay.h"
@@ -16,6 +17,12 @@ using ir::NodeId;
 
 absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   if (program.IsUnder(block, loop)) return Illegal(program, block, "compute_at: the block is under the loop already");
+  if (program.KernelOf(block) != program.KernelOf(loop)) {
+    return Illegal(program, loop, "compute_at: the loop is in another kernel than the block");
+  }
+  if (program.node(loop).loop == ir::LoopKind::kVectorized) {
+    return Illegal(program, loop, "compute_at: the loop is vectorized");
+  }
   const ir::Block content = program.BlockOf(block);
   if (content.outputs.size() != 1) return Illegal(program, block, "compute_at: the block writes several buffers");
   const ir::BufferId buffer = content.outputs[0];
@@ -49,9 +56,11 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       if (program.IsUnder(reader, child)) position = i;
     }
   }
-  program.Detach(block);
-  Regenerate(program, block, region, content.indices, loop, position);
-  return absl::OkStatus();
+  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+    p.Detach(block);
+    p.BlockOf(block).exact = false;
+    Regenerate(p, block, region, content.indices, loop, position);
+  });
 }
 
 absl::Status ApplyComputeAt(Call& call) {

@@ -4,6 +4,7 @@
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/replay.h"
 
@@ -12,20 +13,12 @@ namespace hone::schedule {
 using ir::Index;
 using ir::NodeId;
 
-absl::Status ComputeInline(ir::Program& program, NodeId block) {
-  const ir::Block content = program.BlockOf(block);
-  if (content.reducer != ir::Reducer::kNone) return Illegal(program, block, "compute_inline: the block reduces");
+namespace {
+
+constexpr int kMaxNodes = 4096;
+
+void Inline(ir::Program& program, NodeId block, const ir::Block& content, const std::vector<NodeId>& readers) {
   const ir::BufferId buffer = content.outputs[0];
-  if (program.buffers[buffer].output) {
-    return Illegal(program, block, absl::StrCat("compute_inline: ", program.buffers[buffer].name, " is an output of the workload"));
-  }
-  if (program.WritersOf(buffer).size() != 1) return Illegal(program, block, "compute_inline: another block writes the same buffer");
-  for (const Index& index : content.indices) {
-    const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
-    if (!own) return Illegal(program, block, "compute_inline: the block does not write at its own iteration variables");
-  }
-  const std::vector<NodeId> readers = program.ReadersOf(buffer);
-  if (readers.empty()) return Illegal(program, block, "compute_inline: no block reads the result");
   program.Detach(block);
   program.Remove(block);
   const auto keep = [](const Index& index) { return index; };
@@ -50,7 +43,37 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
           keep);
     }
   }
-  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ComputeInline(ir::Program& program, NodeId block) {
+  const ir::Block content = program.BlockOf(block);
+  if (content.reducer != ir::Reducer::kNone) return Illegal(program, block, "compute_inline: the block reduces");
+  const ir::BufferId buffer = content.outputs[0];
+  if (program.buffers[buffer].output) {
+    return Illegal(program, block, absl::StrCat("compute_inline: ", program.buffers[buffer].name, " is an output of the workload"));
+  }
+  if (program.WritersOf(buffer).size() != 1) return Illegal(program, block, "compute_inline: another block writes the same buffer");
+  for (const Index& index : content.indices) {
+    const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
+    if (!own) return Illegal(program, block, "compute_inline: the block does not write at its own iteration variables");
+  }
+  const std::vector<NodeId> readers = program.ReadersOf(buffer);
+  if (readers.empty()) return Illegal(program, block, "compute_inline: no block reads the result");
+  // Reads of reads multiply: a chain of squares would double with every stage.
+  int nodes = 0;
+  program.pool.Visit(content.values[0], [&](const ir::Expr&) { ++nodes; });
+  for (NodeId reader : readers) {
+    int64_t total = 0;
+    for (ir::ExprId value : program.BlockOf(reader).values) {
+      program.pool.Visit(value, [&](const ir::Expr& e) { total += e.op == ir::Op::kLoad && e.buffer == buffer ? nodes : 1; });
+    }
+    if (total > kMaxNodes) {
+      return Illegal(program, reader, absl::StrCat("compute_inline: the reader's expression would have ", total, " nodes; at most ", kMaxNodes));
+    }
+  }
+  return KeepConcurrencyLegal(program, [&](ir::Program& p) { Inline(p, block, content, readers); });
 }
 
 absl::Status ApplyComputeInline(Call& call) {

@@ -4,6 +4,8 @@
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
+#include "common/schedule/primitive/one_to_one.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/replay.h"
 
@@ -38,7 +40,11 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       }
     }
   }
-  ir::Block init{.name = program.FreshBlockName(absl::StrCat(content.name, "_init")), .outputs = content.outputs};
+  // Without its own init the block must not meet an element again.
+  if (!OneToOneUnder(program, block, loop)) {
+    return Illegal(program, loop, "decompose_reduction: iterations of the loop may compute the same elements");
+  }
+  ir::Block init{.name = program.FreshBlockName(absl::StrCat(content.name, "_init")), .exact = content.exact, .outputs = content.outputs};
   std::vector<NodeId> copies;
   std::vector<Index> copy_index;
   for (NodeId at : inner) {
@@ -80,16 +86,18 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
     });
     if (!reduces) init.predicates.push_back({index, predicate.extent});
   }
-  const NodeId parent = program.node(loop).parent;
-  const size_t position = program.PositionInParent(loop);
   const NodeId node = program.NewBlock(std::move(init));
-  NodeId at = parent;
-  for (size_t i = 0; i < copies.size(); ++i) {
-    program.Insert(at, i == 0 ? position : 0, copies[i]);
-    at = copies[i];
-  }
-  program.Insert(at, copies.empty() ? position : 0, node);
-  program.BlockOf(block).has_init = false;
+  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
+    NodeId at = p.node(loop).parent;
+    size_t position = p.PositionInParent(loop);
+    for (NodeId copy : copies) {
+      p.Insert(at, position, copy);
+      at = copy;
+      position = 0;
+    }
+    p.Insert(at, position, node);
+    p.BlockOf(block).has_init = false;
+  }));
   return node;
 }
 

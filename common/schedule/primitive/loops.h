@@ -22,16 +22,17 @@ absl::StatusOr<ir::NodeId> Fuse(ir::Program& program, absl::Span<const ir::NodeI
 
 // Puts loops of one nest into the given order; the loops of the nest between them that are not named keep their places.
 // Legal when they lie on one path without other content between the first and the last: every block is a set of independent
-// or reduction iterations, so any order computes the same (floating-point sums are reassociated).
+// or reduction iterations, so any order computes the same (floating-point sums are reassociated). Refused where a reduction
+// would be seen unfinished, run twice over an element, or begin elsewhere than at its init.
 absl::Status Reorder(ir::Program& program, absl::Span<const ir::NodeId> loops);
 
 // Parallel: the iterations run on several threads. Legal when no block under the loop reduces over it, no other parallel loop
-// is above or below, and every buffer written under it is either written at places that depend on the loop or used only
-// under it.
+// is above or below, and every buffer written under it is either written at different places by different iterations, or used
+// only under the loop: then it is private to each iteration.
 absl::Status Parallel(ir::Program& program, ir::NodeId loop);
 
-// Vectorize: the iterations are lanes. Legal for a loop that contains blocks alone and over which none of them reduces;
-// at most 64 lanes.
+// Vectorize: the iterations are lanes. Legal for a loop that contains blocks alone, over which none of them reduces, and
+// whose lanes write different places; at most 64 lanes.
 absl::Status Vectorize(ir::Program& program, ir::NodeId loop);
 
 // Unroll: the body is repeated. Legal everywhere; at most 1024 iterations.

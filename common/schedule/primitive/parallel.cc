@@ -1,9 +1,8 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/loops.h"
 #include "common/schedule/replay.h"
 
@@ -24,27 +23,7 @@ absl::Status Parallel(ir::Program& program, NodeId loop) {
     return absl::OkStatus();
   };
   HONE_RETURN_IF_ERROR(visit(visit, loop));
-  const ir::AtomId var = program.node(loop).var;
-  for (NodeId id : program.BlocksUnder(loop)) {
-    const ir::Block block = program.BlockOf(id);
-    if (program.IsReductionLoop(loop, block)) {
-      return Illegal(program, loop, absl::StrCat("parallel: block ", block.name, " reduces over the loop"));
-    }
-    const bool distinct = std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-      return !iter.reduce && program.atoms.DependsOn(iter.binding, var);
-    });
-    if (distinct) continue;
-    for (ir::BufferId buffer : block.outputs) {
-      std::vector<NodeId> users = program.WritersOf(buffer);
-      const std::vector<NodeId> readers = program.ReadersOf(buffer);
-      users.insert(users.end(), readers.begin(), readers.end());
-      const bool is_private = !program.buffers[buffer].output &&
-                              std::all_of(users.begin(), users.end(), [&](NodeId user) { return program.IsUnder(user, loop); });
-      if (!is_private) {
-        return Illegal(program, loop, absl::StrCat("parallel: every iteration writes the same elements of ", program.buffers[buffer].name));
-      }
-    }
-  }
+  HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "parallel", /*privates=*/true));
   program.node(loop).loop = ir::LoopKind::kParallel;
   return absl::OkStatus();
 }

@@ -24,7 +24,8 @@ absl::Status ReverseComputeAt(ir::Program& program, ir::NodeId block, ir::NodeId
 absl::Status ComputeInline(ir::Program& program, ir::NodeId block);
 
 // Gives the block of a reduction its own block that stores the neutral element, before `loop`. Returns the new block.
-// Legal when the loop is above the block, no loop above it reduces, and the block still has its init.
+// Legal when the loop is above the block, no loop above it reduces, the loops under it compute every element once, and the
+// block still has its init.
 absl::StatusOr<ir::NodeId> DecomposeReduction(ir::Program& program, ir::NodeId block, ir::NodeId loop);
 
 }  // namespace hone::schedule

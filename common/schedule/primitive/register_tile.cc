@@ -19,6 +19,10 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
   constexpr int64_t kMaxAccumulators = 64;
   const ir::Block& content = original.BlockOf(block);
   if (content.reducer == ir::Reducer::kNone) return Illegal(original, block, "register_tile: the block does not reduce");
+  for (NodeId loop : {row, vector, reduce}) {
+    if (!original.IsUnder(block, loop)) return Illegal(original, loop, "register_tile: the loop is not above the block");
+  }
+  if (row == vector) return Illegal(original, row, "register_tile: the row loop is the vector loop");
   for (NodeId loop : {row, vector}) {
     if (original.IsReductionLoop(loop, content)) return Illegal(original, loop, "register_tile: the block reduces over this loop");
   }

@@ -3,12 +3,57 @@
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/loops.h"
+#include "common/schedule/primitive/one_to_one.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
 
 using ir::NodeId;
+
+namespace {
+
+// Whether the block may reduce in another order of the loops of its nest.
+absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vector<NodeId>& chain, const std::vector<NodeId>& order) {
+  const ir::Block content = program.BlockOf(block);
+  const auto reduces = [&](NodeId loop) { return program.IsReductionLoop(loop, content); };
+  const auto reducing = std::find_if(chain.begin(), chain.end(), reduces);
+  if (reducing == chain.end()) return absl::OkStatus();
+  // Below a loop over which the block reduces nothing else may use its result: it would see unfinished sums.
+  for (NodeId other : program.BlocksUnder(chain.back())) {
+    if (other == block) continue;
+    for (ir::BufferId output : content.outputs) {
+      const auto& outputs = program.BlockOf(other).outputs;
+      if (program.Reads(program.BlockOf(other), output) || std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
+        return Illegal(program, *reducing, "reorder: a block reduces over this loop and another one below uses its result");
+      }
+    }
+  }
+  if (!OneToOneUnder(program, block, chain.front())) {
+    return Illegal(program, chain.front(), "reorder: a block reduces in the nest, whose loops may compute an element several times");
+  }
+  if (!content.has_init) return absl::OkStatus();
+  // The first visit of an element must stay the one that stores the neutral element. Loops that carry spatial and reduction
+  // iterations at once decide together which that is.
+  const auto mixed_of = [&](const std::vector<NodeId>& loops) {
+    std::vector<NodeId> mixed;
+    for (NodeId loop : loops) {
+      const bool spatial = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+        return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
+      });
+      if (spatial && reduces(loop)) mixed.push_back(loop);
+    }
+    return mixed;
+  };
+  const std::vector<NodeId> mixed = mixed_of(chain);
+  if (mixed != mixed_of(order)) {
+    return Illegal(program, mixed[0], "reorder: the loop carries spatial and reduction iterations of a block that stores its neutral element first");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   if (loops.size() < 2) return absl::InvalidArgumentError("reorder: needs two loops");
@@ -41,38 +86,24 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   for (NodeId loop : loops) {
     if (std::find(chain.begin(), chain.end(), loop) == chain.end()) return Illegal(program, loop, "reorder: the loops are not on one path");
   }
-  // Below a loop over which a block reduces nothing else may use the block's result: it would see unfinished sums.
-  const std::vector<NodeId> below = program.BlocksUnder(bottom);
-  for (NodeId loop : loops) {
-    for (NodeId block : below) {
-      const ir::Block& reducing = program.BlockOf(block);
-      if (!program.IsReductionLoop(loop, reducing)) continue;
-      for (NodeId other : below) {
-        if (other == block) continue;
-        const auto& outputs = program.BlockOf(other).outputs;
-        if (program.Reads(program.BlockOf(other), reducing.outputs[0]) ||
-            std::find(outputs.begin(), outputs.end(), reducing.outputs[0]) != outputs.end()) {
-          return Illegal(program, loop, "reorder: a block reduces over this loop and another one below uses its result");
-        }
-      }
-    }
-  }
-  const NodeId parent = program.node(top).parent;
-  const size_t position = program.PositionInParent(top);
-  const auto content = program.node(bottom).children;
-  size_t next = 0;
   std::vector<NodeId> order;
+  size_t next = 0;
   for (NodeId loop : chain) order.push_back(named(loop) ? loops[next++] : loop);
-  for (size_t i = 0; i < order.size(); ++i) {
-    ir::Node& node = program.node(order[i]);
-    node.parent = i == 0 ? parent : order[i - 1];
-    node.children.clear();
-    if (i + 1 < order.size()) node.children.push_back(order[i + 1]);
-  }
-  program.node(order.back()).children = content;
-  for (NodeId child : content) program.node(child).parent = order.back();
-  program.node(parent).children[position] = order[0];
-  return absl::OkStatus();
+  for (NodeId block : program.BlocksUnder(bottom)) HONE_RETURN_IF_ERROR(CheckReduction(program, block, chain, order));
+  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+    const NodeId parent = p.node(top).parent;
+    const size_t position = p.PositionInParent(top);
+    const auto content = p.node(bottom).children;
+    for (size_t i = 0; i < order.size(); ++i) {
+      ir::Node& node = p.node(order[i]);
+      node.parent = i == 0 ? parent : order[i - 1];
+      node.children.clear();
+      if (i + 1 < order.size()) node.children.push_back(order[i + 1]);
+    }
+    p.node(order.back()).children = content;
+    for (NodeId child : content) p.node(child).parent = order.back();
+    p.node(parent).children[position] = order[0];
+  });
 }
 
 absl::Status ApplyReorder(Call& call) {

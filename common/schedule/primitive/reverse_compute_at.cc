@@ -5,6 +5,8 @@
 #include "common/ir/region.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
+#include "common/schedule/primitive/one_to_one.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/primitive/regenerate.h"
 #include "common/schedule/replay.h"
@@ -16,6 +18,12 @@ using ir::NodeId;
 
 absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   if (program.IsUnder(block, loop)) return Illegal(program, block, "reverse_compute_at: the block is under the loop already");
+  if (program.KernelOf(block) != program.KernelOf(loop)) {
+    return Illegal(program, loop, "reverse_compute_at: the loop is in another kernel than the block");
+  }
+  if (program.node(loop).loop == ir::LoopKind::kVectorized) {
+    return Illegal(program, loop, "reverse_compute_at: the loop is vectorized");
+  }
   const ir::Block content = program.BlockOf(block);
   // The computed buffers that the block reads, their producers, and the one read that fixes its iterations.
   std::vector<NodeId> producers;
@@ -46,18 +54,11 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   for (NodeId producer : producers) {
     if (!program.IsUnder(producer, loop)) return Illegal(program, producer, "reverse_compute_at: a producer is not under the loop");
     const ir::Block& producing = program.BlockOf(producer);
-    std::vector<NodeId> around = program.LoopsAbove(loop);
-    around.push_back(loop);
-    for (NodeId above : around) {
+    std::vector<NodeId> above_producer = program.LoopsAbove(loop);
+    above_producer.push_back(loop);
+    for (NodeId above : above_producer) {
       if (program.IsReductionLoop(above, producing)) {
         return Illegal(program, above, "reverse_compute_at: the producer is not complete under the loop, which reduces");
-      }
-      // Iterations that produce the same elements would consume them again and again.
-      const bool distinct = std::any_of(producing.iters.begin(), producing.iters.end(), [&](const ir::BlockIter& iter) {
-        return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(above).var);
-      });
-      if (!distinct && program.node(above).extent.value > 1) {
-        return Illegal(program, above, "reverse_compute_at: every iteration of the loop produces the same elements");
       }
     }
   }
@@ -67,22 +68,15 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     }
   }
   const std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, loop);
-  // Iterations must consume disjoint parts: every outer term steps over the whole region, and none is mixed with inner ones.
-  std::vector<ir::AtomId> outer;
-  for (NodeId above : program.LoopsAbove(loop)) outer.push_back(program.node(above).var);
-  outer.push_back(program.node(loop).var);
-  const auto is_outer = [&](ir::AtomId var) { return std::find(outer.begin(), outer.end(), var) != outer.end(); };
-  for (NodeId producer : producers) {
-    const ir::Block producing = program.BlockOf(producer);
-    for (size_t d = 0; d < producing.indices.size(); ++d) {
-      const Index index = program.OverLoops(producing, producing.indices[d]);
-      for (const ir::IndexTerm& term : index.terms()) {
-        bool any_outer = false, any_inner = false;
-        program.atoms.VisitVars(Index::Of(term.atom), [&](ir::AtomId var) { (is_outer(var) ? any_outer : any_inner) = true; });
-        if (any_outer && (any_inner || std::abs(term.coeff) < region[d].extent.value)) {
-          return Illegal(program, loop, "reverse_compute_at: iterations of the loop produce interleaved parts");
-        }
-      }
+  // Iterations must consume parts of their own: what the loop and those above it are at follows from the place consumed.
+  std::vector<Known> known;
+  for (const ir::Interval& interval : region) known.push_back({interval.min, interval.extent.value - 1});
+  const std::vector<ir::AtomId> determined = Determined(program, std::move(known), [](ir::AtomId) { return false; });
+  std::vector<NodeId> around = program.LoopsAbove(loop);
+  around.push_back(loop);
+  for (NodeId at : around) {
+    if (program.node(at).extent.value > 1 && std::find(determined.begin(), determined.end(), program.node(at).var) == determined.end()) {
+      return Illegal(program, at, "reverse_compute_at: iterations of the loop produce interleaved parts, or the same");
     }
   }
   size_t position = 0;
@@ -91,9 +85,11 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       if (program.IsUnder(producer, program.node(loop).children[i])) position = i + 1;
     }
   }
-  program.Detach(block);
-  Regenerate(program, block, region, indices, loop, position);
-  return absl::OkStatus();
+  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+    p.Detach(block);
+    p.BlockOf(block).exact = true;
+    Regenerate(p, block, region, indices, loop, position);
+  });
 }
 
 absl::Status ApplyReverseComputeAt(Call& call) {

@@ -2,6 +2,7 @@
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/loops.h"
 #include "common/schedule/replay.h"
 
@@ -19,11 +20,7 @@ absl::Status Vectorize(ir::Program& program, NodeId loop) {
   for (NodeId child : node.children) {
     if (!program.IsBlock(child)) return Illegal(program, loop, "vectorize: the loop contains other loops");
   }
-  for (NodeId child : node.children) {
-    if (program.IsReductionLoop(loop, program.BlockOf(child))) {
-      return Illegal(program, loop, absl::StrCat("vectorize: block ", program.BlockOf(child).name, " reduces over the loop"));
-    }
-  }
+  HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "vectorize", /*privates=*/false));
   program.node(loop).loop = ir::LoopKind::kVectorized;
   return absl::OkStatus();
 }

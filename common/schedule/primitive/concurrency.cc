@@ -1,0 +1,82 @@
+#include "common/schedule/primitive/concurrency.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/one_to_one.h"
+
+namespace hone::schedule {
+namespace {
+
+using ir::NodeId;
+
+// Whether different iterations of the loop write different elements, whatever the loops under it do.
+bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
+  const ir::AtomId var = program.node(loop).var;
+  if (program.node(loop).extent.value == 1) return true;
+  if (block.exact) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+      return !iter.reduce && program.atoms.DependsOn(iter.binding, var);
+    });
+  }
+  std::vector<Known> known;
+  for (const ir::Index& index : block.indices) known.push_back({program.OverLoops(block, index)});
+  std::vector<ir::AtomId> above;
+  for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
+  const std::vector<ir::AtomId> determined = Determined(
+      program, std::move(known), [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
+  return std::find(determined.begin(), determined.end(), var) != determined.end();
+}
+
+bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {
+  if (program.buffers[buffer].output) return false;
+  const auto under = [&](NodeId user) { return program.IsUnder(user, loop); };
+  const std::vector<NodeId> writers = program.WritersOf(buffer), readers = program.ReadersOf(buffer);
+  return std::all_of(writers.begin(), writers.end(), under) && std::all_of(readers.begin(), readers.end(), under);
+}
+
+}  // namespace
+
+absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_view what, bool privates) {
+  for (NodeId id : program.BlocksUnder(loop)) {
+    const ir::Block block = program.BlockOf(id);
+    if (program.IsReductionLoop(loop, block)) {
+      return Illegal(program, loop, absl::StrCat(what, ": block ", block.name, " reduces over the loop"));
+    }
+    if (WritesApart(program, block, loop)) continue;
+    for (ir::BufferId buffer : block.outputs) {
+      if (!privates || !IsPrivate(program, buffer, loop)) {
+        return Illegal(program, loop, absl::StrCat(what, ": different iterations write the same elements of ", program.buffers[buffer].name));
+      }
+    }
+    // A private accumulator does not outlive the iteration.
+    for (NodeId above : program.LoopsAbove(loop)) {
+      if (program.IsReductionLoop(above, block)) {
+        return Illegal(program, loop, absl::StrCat(what, ": block ", block.name, " reduces over a loop above"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeepConcurrencyLegal(ir::Program& program, absl::FunctionRef<void(ir::Program&)> change) {
+  const auto is_parallel = [](const ir::Node& node) {
+    return node.kind == ir::Node::Kind::kLoop && node.loop == ir::LoopKind::kParallel;
+  };
+  if (std::none_of(program.nodes.begin(), program.nodes.end(), is_parallel)) {
+    change(program);
+    return absl::OkStatus();
+  }
+  ir::Program changed = program;
+  change(changed);
+  for (size_t id = 0; id < changed.nodes.size(); ++id) {
+    if (!is_parallel(changed.nodes[id])) continue;
+    HONE_RETURN_IF_ERROR(CheckConcurrent(changed, static_cast<NodeId>(id), "a parallel loop would no longer be one", /*privates=*/true));
+  }
+  program = std::move(changed);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,140 @@
+#include "common/schedule/primitive/one_to_one.h"
+
+#include <algorithm>
+
+namespace hone::schedule {
+namespace {
+
+using ir::Atom;
+using ir::AtomId;
+using ir::Index;
+using ir::NodeId;
+
+// floor(base / low) mod (high / low) is known; high 0: without the mod.
+struct Digit {
+  Index base;
+  int64_t low;
+  int64_t high;
+};
+
+class Solver {
+ public:
+  Solver(ir::Program& program, std::vector<Known> known, absl::FunctionRef<bool(AtomId)> fixed)
+      : atoms_(program.atoms), known_(std::move(known)), fixed_(fixed) {}
+
+  std::vector<AtomId> Run() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (size_t i = 0; i < known_.size(); ++i) progress |= Peel(i);
+      progress |= JoinDigits();
+    }
+    return vars_;
+  }
+
+ private:
+  bool IsKnown(AtomId atom) const {
+    if (std::find(solved_.begin(), solved_.end(), atom) != solved_.end()) return true;
+    bool all = true;
+    atoms_.VisitVars(Index::Of(atom), [&](AtomId var) {
+      all &= fixed_(var) || std::find(vars_.begin(), vars_.end(), var) != vars_.end();
+    });
+    return all;
+  }
+
+  // Reads digits off a known index, from the largest coefficient down.
+  bool Peel(size_t i) {
+    std::vector<ir::IndexTerm> terms;
+    for (const ir::IndexTerm& term : known_[i].index.terms()) {
+      if (!IsKnown(term.atom)) terms.push_back(term);
+    }
+    std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
+    const auto width = [&](const ir::IndexTerm& term) {
+      return std::abs(term.coeff) * (atoms_.RangeOf(Index::Of(term.atom)).extent() - 1);
+    };
+    int64_t rest = known_[i].slack;
+    for (const ir::IndexTerm& term : terms) rest += width(term);
+    bool progress = false;
+    for (const ir::IndexTerm& term : terms) {
+      rest -= width(term);
+      if (std::abs(term.coeff) <= rest) break;
+      progress = true;
+      Solved(term.atom);
+    }
+    return progress;
+  }
+
+  void Solved(AtomId id) {
+    solved_.push_back(id);
+    const Atom atom = atoms_[id];
+    if (atom.kind == Atom::Kind::kVar) {
+      vars_.push_back(id);
+    } else if (atom.kind == Atom::Kind::kFloorDiv) {
+      digits_.push_back({atom.argument, atom.divisor, 0});
+    } else {
+      digits_.push_back({atom.argument, 1, atom.divisor});
+      const AtomId inner = atom.argument.SingleAtom();
+      if (inner == ir::kNoAtom || atoms_[inner].kind != Atom::Kind::kFloorDiv) return;
+      const Atom quotient = atoms_[inner];
+      digits_.push_back({quotient.argument, quotient.divisor, quotient.divisor * atom.divisor});
+    }
+  }
+
+  // Digits that make up their whole base make it known.
+  bool JoinDigits() {
+    for (size_t d = 0; d < digits_.size(); ++d) {
+      const Index base = digits_[d].base;
+      const ir::Range range = atoms_.RangeOf(base);
+      if (range.min < 0 || std::any_of(known_.begin(), known_.end(), [&](const Known& k) { return k.slack == 0 && k.index == base; })) {
+        continue;
+      }
+      int64_t covered = 1;
+      bool whole = false;
+      for (bool progress = true; progress && !whole;) {
+        progress = false;
+        for (const Digit& digit : digits_) {
+          if (digit.base != base) continue;
+          if (digit.high == 0 ? digit.low <= covered : digit.low == covered) {
+            whole |= digit.high == 0 || digit.high > range.max;
+            progress |= digit.high > covered;
+            covered = std::max(covered, digit.high);
+          }
+        }
+      }
+      if (!whole) continue;
+      known_.push_back({base, 0});
+      return true;
+    }
+    return false;
+  }
+
+  ir::AtomTable& atoms_;
+  std::vector<Known> known_;
+  absl::FunctionRef<bool(AtomId)> fixed_;
+  std::vector<AtomId> vars_;     // known
+  std::vector<AtomId> solved_;   // known atoms, composite ones too
+  std::vector<Digit> digits_;
+};
+
+}  // namespace
+
+std::vector<AtomId> Determined(ir::Program& program, std::vector<Known> known, absl::FunctionRef<bool(AtomId)> fixed) {
+  return Solver(program, std::move(known), fixed).Run();
+}
+
+bool OneToOneUnder(ir::Program& program, NodeId block, NodeId top) {
+  const ir::Block& content = program.BlockOf(block);
+  if (content.exact) return true;
+  std::vector<Known> known;
+  for (const ir::BlockIter& iter : content.iters) known.push_back({iter.binding});
+  std::vector<AtomId> free;
+  for (NodeId loop : program.LoopsAbove(block)) {
+    if (program.IsUnder(loop, top)) free.push_back(program.node(loop).var);
+  }
+  const std::vector<AtomId> determined =
+      Determined(program, std::move(known), [&](AtomId var) { return std::find(free.begin(), free.end(), var) == free.end(); });
+  return std::all_of(free.begin(), free.end(), [&](AtomId var) {
+    return program.atoms[var].range.extent() == 1 || std::find(determined.begin(), determined.end(), var) != determined.end();
+  });
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,118 @@
+#include "tests/common/schedule/random_workload.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace hone::schedule {
+namespace {
+
+// Patterns of workloads. Letters in braces are extents; {m+n} and {m*n} are computed.
+constexpr absl::string_view kPatterns[] = {
+    // Contractions.
+    R"(input A: f32[{m}, {k}]
+input B: f32[{k}, {n}]
+output C[i: {m}, j: {n}] = sum(k: {k}) A[i, k] * B[k, j])",
+    R"(input A: f32[{b}, {m}, {k}]
+input B: f32[{b}, {k}, {n}]
+output C[b: {b}, i: {m}, j: {n}] = sum(k: {k}) A[b, i, k] * B[b, k, j])",
+    R"(input A: f32[{m}, {k}]
+input W: f32[{k}, {n}] constant
+C[i: {m}, j: {n}] = sum(k: {k}) A[i, k] * W[k, j]
+output D[i: {m}, j: {n}] = max(C[i, j], 0.0))",
+    R"(input A: f32[{m}, {k}]
+input W: f32[{k}, {n}] constant
+input bias: f32[{n}] constant
+C[i: {m}, j: {n}] = sum(k: {k}) A[i, k] * W[k, j]
+D[i: {m}, j: {n}] = C[i, j] + bias[j]
+output E[i: {m}, j: {n}] = max(D[i, j], 0.0) + A[i, 0])",
+    R"(input A: f32[{m}, {k}]
+input B: f32[{k}, {n}]
+input W: f32[{n}, {b}] constant
+C[i: {m}, j: {n}] = sum(k: {k}) A[i, k] * B[k, j]
+output D[i: {m}, j: {b}] = sum(k: {n}) C[i, k] * W[k, j])",
+    // Convolutions.
+    R"(input X: f32[{b}, {m}, {m}, {c}]
+input W: f32[3, 3, {c}, {n}] constant
+output Y[n: {b}, h: {m}, w: {m}, co: {n}] = sum(r: 3, s: 3, ci: {c} where 0 <= h + r - 1 < {m}, 0 <= w + s - 1 < {m})
+  X[n, h + r - 1, w + s - 1, ci] * W[r, s, ci, co])",
+    R"(input X: f32[{2*m}, {2*m+1}, {c}]
+input W: f32[2, 3, {c}, {n}] constant
+Y[h: {m}, w: {m}, co: {n}] = sum(r: 2, s: 3, ci: {c}) X[2*h + r, 2*w + s, ci] * W[r, s, ci, co]
+output Z[h: {m}, w: {m}, co: {n}] = max(Y[h, w, co], 0.0))",
+    R"(input X: f32[{m}, {n}]
+input W: f32[3, 3] constant
+P[i: {m}, j: {n}] = X[i, j] * 2.0
+Y[h: {m}, w: {n}] = sum(r: 3, s: 3 where 0 <= h + r - 1 < {m}, 0 <= w + s - 1 < {n}) P[h + r - 1, w + s - 1] * W[r, s]
+output Z[h: {m}, w: {n}] = Y[h, w] - P[h, w])",
+    // Windows over computed tensors.
+    R"(input X: f32[{n+3}, {m}]
+B[i: {n+3}, j: {m}] = X[i, j] + 1.0
+C[i: {n}, j: {m}] = B[i, j] + B[i + 1, j] * 2.0 + B[i + 3, j]
+output D[j: {m}, i: {n}] = C[i, j])",
+    R"(input X: f32[{2*n+1}, {m}]
+S[i: {2*n+1}] = sum(j: {m}) X[i, j]
+output P[i: {n}] = max(r: 3) S[2*i + r])",
+    // Row reductions.
+    R"(input X: f32[{m}, {n}]
+M[i: {m}] = max(k: {n}) X[i, k]
+E[i: {m}, k: {n}] = X[i, k] - M[i]
+S[i: {m}] = sum(k: {n}) E[i, k]
+output Y[i: {m}, k: {n}] = E[i, k] * 2.0 + S[i])",
+    R"(input X: i32[{m}, {n}]
+(V, I)[i: {m}] = argmax(k: {n}) (X[i, k], index(k))
+output Y[i: {m}] = V[i] * 10 + i32(I[i]))",
+    R"(input X: f32[{m}, {n}, {k}]
+output Y[i: {m}] = min(j: {n}, k: {k}) X[i, j, k])",
+    R"(input X: f32[{m}, {n}]
+R[j: {n}] = sum(i: {m}) X[i, j]
+output T[u: 1] = sum(j: {n}) R[j])",
+    // Transposes, reshapes, element-wise chains.
+    R"(input A: f32[{m}, {n}]
+B[j: {n}, i: {m}] = A[i, j] * 3.0
+C[j: {n}, i: {m}] = B[j, i] + A[i, j]
+output D[i: {m}, j: {n}] = max(C[j, i], B[j, i]))",
+    R"(input A: f32[{m}, {n}]
+B[f: {m*n}] = A[f / {n}, f % {n}] + 1.0
+output C[j: {n}, i: {m}] = B[{n}*i + j] * 2.0)",
+    R"(input A: i8[{m}, {k}]
+input B: i8[{k}, {n}] constant
+C[i: {m}, j: {n}] = sum(k: {k}) i32(A[i, k]) * i32(B[k, j])
+output D[i: {m}, j: {n}] = select(C[i, j] < 0, 0 - C[i, j], C[i, j]))",
+    R"(input A: f16[{m}, {k}]
+input B: f16[{n}, {k}]
+S[i: {m}, j: {n}] = sum(k: {k}) f32(A[i, k]) * f32(B[j, k])
+output D[i: {m}, j: {n}] = f16(S[i, j]) + A[i, 0])",
+};
+
+}  // namespace
+
+std::string RandomWorkloadText(Rng& rng, int64_t max_extent) {
+  const auto extent = [&](int64_t limit) {
+    return 1 + static_cast<int64_t>(rng.Below(std::min(limit, max_extent)));
+  };
+  const absl::string_view pattern = kPatterns[rng.Below(std::size(kPatterns))];
+  const int64_t m = extent(9), n = extent(9), k = extent(9), b = extent(3), c = extent(3);
+  return absl::StrCat("workload random\n",
+                      absl::StrReplaceAll(pattern, {{"{m}", absl::StrCat(m)},
+                                                    {"{n}", absl::StrCat(n)},
+                                                    {"{k}", absl::StrCat(k)},
+                                                    {"{b}", absl::StrCat(b)},
+                                                    {"{c}", absl::StrCat(c)},
+                                                    {"{n+3}", absl::StrCat(n + 3)},
+                                                    {"{2*m}", absl::StrCat(2 * m)},
+                                                    {"{2*m+1}", absl::StrCat(2 * m + 1)},
+                                                    {"{2*n+1}", absl::StrCat(2 * n + 1)},
+                                                    {"{m*n}", absl::StrCat(m * n)}}),
+                      "\n");
+}
+
+std::vector<ir::Values> SmallIntegerInputs(const ir::Workload& workload, Rng& rng) {
+  std::vector<ir::Values> inputs;
+  for (ir::BufferId id : workload.Inputs()) {
+    ir::Values& values = inputs.emplace_back(ir::ElementsOf(workload.tensors[id].shape));
+    for (double& value : values) value = static_cast<double>(rng.Below(9)) - 4;
+  }
+  return inputs;
+}
+
+}  // namespace hone::schedule
