@@ -119,8 +119,9 @@ absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::strin
 grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
                                                      const v1::SynchronizeRequest* request,
                                                      v1::SynchronizeResponse* response) {
-  absl::StatusOr<fleet::WorkerReport> report = readiness_->Check();
-  if (report.status().ok()) report = FromProto(*request);
+  const absl::Status ready = readiness_->Check();
+  absl::StatusOr<fleet::WorkerReport> report =
+      ready.ok() ? FromProto(*request) : absl::StatusOr<fleet::WorkerReport>(ready);
   if (!report.ok()) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(rpc::ToGrpc(report.status()));

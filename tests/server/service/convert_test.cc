@@ -1,0 +1,76 @@
+#include "gtest/gtest.h"
+#include "server/service/job_convert.h"
+#include "server/service/worker_convert.h"
+#include "tests/fakes/fake_task_environment.h"
+
+namespace hone::service {
+namespace {
+
+TEST(ConvertTest, DefaultsAreFilledIn) {
+  v1::CreateJobRequest request;
+  request.set_workload("fake op 12");
+  request.set_target("native");
+  request.set_max_time_ms(1500);
+  absl::StatusOr<task::JobSpec> spec = ToSpec(request, task::FakeTaskEnvironment());
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->strategy, "picky");
+  EXPECT_EQ(spec->cost_model, "nearest");
+  EXPECT_EQ(spec->max_time, absl::Milliseconds(1500));
+}
+
+TEST(ConvertTest, EveryStateHasItsOwnValue) {
+  using task::JobState;
+  task::JobSnapshot snapshot;
+  const std::pair<JobState, v1::JobState> states[] = {
+      {JobState::kPending, v1::JOB_STATE_PENDING},
+      {JobState::kRunning, v1::JOB_STATE_RUNNING},
+      {JobState::kConfirming, v1::JOB_STATE_CONFIRMING},
+      {JobState::kDone, v1::JOB_STATE_DONE},
+      {JobState::kCancelled, v1::JOB_STATE_CANCELLED},
+      {JobState::kFailed, v1::JOB_STATE_FAILED}};
+  for (const auto& [state, expected] : states) {
+    snapshot.state = state;
+    EXPECT_EQ(ToProto(snapshot).state(), expected);
+  }
+}
+
+TEST(ConvertTest, AGrantCarriesEverything) {
+  fleet::SynchronizeReply reply;
+  reply.start.push_back({.lease_id = "l",
+                         .build = true,
+                         .run = true,
+                         .limit = absl::Seconds(3),
+                         .workload = "w",
+                         .workload_digest = "wd",
+                         .space_digest = "sd",
+                         .space = "s",
+                         .decisions = {1, -2},
+                         .target = "t",
+                         .artifact_digest = "a",
+                         .policy = {.name = "confirm", .threads = 2},
+                         .tolerance = 0.5,
+                         .best_latency_ns = 7,
+                         .job_id = "j",
+                         .priority = 3});
+  reply.cancel = {"c"};
+  reply.durable = {"d"};
+  reply.keep_artifacts = {"k"};
+  reply.next_call = absl::Seconds(1);
+  const v1::SynchronizeResponse response = ToProto(reply);
+  EXPECT_EQ(response.ShortDebugString(),
+            "start { lease_id: \"l\" build: true run: true deadline_ms: 3000 workload: \"w\" "
+            "workload_digest: \"wd\" space_digest: \"sd\" space: \"s\" decisions: 1 decisions: -2 "
+            "target: \"t\" artifact_digest: \"a\" policy { name: \"confirm\" cache: \"warm\" "
+            "threads: 2 } tolerance: 0.5 best_latency_ns: 7 job_id: \"j\" priority: 3 } cancel: "
+            "\"c\" durable: \"d\" next_call_ms: 1000 keep_artifacts: \"k\"");
+}
+
+TEST(ConvertTest, PageSizesAreBounded) {
+  EXPECT_EQ(*PageSize(0), kDefaultPage);
+  EXPECT_EQ(*PageSize(5), 5);
+  EXPECT_EQ(*PageSize(1 << 20), kMaxPage);
+  EXPECT_FALSE(PageSize(-1).ok());
+}
+
+}  // namespace
+}  // namespace hone::service

@@ -1,0 +1,152 @@
+// The life of a server: health, reflection, drain, restart, private mode.
+
+#include "server/service/server.h"
+
+#include <sys/stat.h>
+
+#include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+#include "tests/server/service/service_harness.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::HasSubstr;
+using Stub = v1::TuningService::Stub;
+
+class ServerTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  // A unary call by its name with bytes as its message; the bytes of the answer.
+  absl::StatusOr<std::string> RawCall(const std::string& method, const std::string& message) {
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Minutes(1)));
+    grpc::CompletionQueue queue;
+    grpc::Slice slice(message);
+    grpc::ByteBuffer request(&slice, 1), response;
+    auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, this);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    if (!status.ok()) {
+      return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                          status.error_message());
+    }
+    std::vector<grpc::Slice> slices;
+    EXPECT_TRUE(response.Dump(&slices).ok());
+    std::string bytes;
+    for (const grpc::Slice& part : slices) {
+      bytes.append(reinterpret_cast<const char*>(part.begin()), part.size());
+    }
+    return bytes;
+  }
+  // grpc.health.v1: HealthCheckRequest{service = 1}; HealthCheckResponse{status = 1}, SERVING is 1.
+  bool IsServing(const std::string& service) {
+    std::string request;
+    if (!service.empty()) {
+      request = std::string("\x0a") + static_cast<char>(service.size()) + service;
+    }
+    auto response = RawCall("/grpc.health.v1.Health/Check", request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() && *response == std::string("\x08\x01");
+  }
+};
+
+TEST_F(ServerTest, HealthIsServingForEachService) {
+  ASSERT_TRUE(Start().ok());
+  EXPECT_TRUE(IsServing(""));
+  EXPECT_TRUE(IsServing("hone.v1.TuningService"));
+  EXPECT_TRUE(IsServing("hone.v1.WorkerService"));
+}
+
+TEST_F(ServerTest, ASecondServerOnTheSameSocketOrStoreIsRefused) {
+  ASSERT_TRUE(Start().ok());
+  std::unique_ptr<Server> first = std::move(server);
+  const absl::Status same_store = Start();
+  EXPECT_FALSE(same_store.ok());
+  EXPECT_EQ(same_store.code(), absl::StatusCode::kUnavailable) << same_store;
+  folder = folder + "/other";
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  const absl::Status same_socket = Start();
+  EXPECT_EQ(same_socket.code(), absl::StatusCode::kAlreadyExists) << same_socket;
+  folder = folder.substr(0, folder.rfind('/'));
+  EXPECT_TRUE(IsServing("")) << "the first one is as it was";
+  first.reset();
+}
+
+TEST_F(ServerTest, RemoteAddressesNeedInsecure) {
+  ServerOptions options;
+  options.listen = {*rpc::Address::Parse("0.0.0.0:0")};
+  auto refused = Server::Start(options, *store::OpenSqliteStore(folder + "/hone.db"), nullptr);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(ServerTest, ShutdownTellsWatchersAndIsQuick) {
+  ASSERT_TRUE(Start().ok());
+  RemoteWorker worker(channel, "w");
+  v1::CreateJobRequest endless = Request(0);
+  endless.set_max_time_ms(3'600'000);
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+  v1::GetJobRequest request;
+  request.set_id(job.id());
+  grpc::ClientContext context;
+  auto reader = tuning->WatchJob(&context, request);
+  ASSERT_TRUE(reader->Read(&job));
+  const absl::Time begin = absl::Now();
+  Stop();
+  EXPECT_LT(absl::Now() - begin, Server::kShutdownLimit);
+  while (reader->Read(&job)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(ServerTest, ANewServerGoesOnWithTheJob) {
+  ASSERT_TRUE(Start().ok());
+  v1::Job job;
+  {
+    RemoteWorker worker(channel, "w");
+    ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(300), &job).ok());
+    v1::GetJobRequest request;
+    request.set_id(job.id());
+    ASSERT_TRUE(Eventually(
+        [&] { return Call(*tuning, &Stub::GetJob, request, &job).ok() && job.trials() > 30; }));
+    Stop();
+  }
+  ASSERT_TRUE(Start().ok());
+  RemoteWorker worker(channel, "w");
+  const v1::Job ended = WaitForEnd(job.id());
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_DONE) << ended.error();
+  EXPECT_EQ(ended.trials(), 300);
+}
+
+TEST_F(ServerTest, APrivateServerCancelsWhatNobodyWatches) {
+  ASSERT_TRUE(Start({.private_mode = true, .unwatched_limit = absl::Milliseconds(300)}).ok());
+  RemoteWorker worker(channel, "w");
+  v1::CreateJobRequest endless = Request(0);
+  endless.set_max_time_ms(3'600'000);
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+  EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ServerTest, APrivateServerLeavesNoJobToTheNextOne) {
+  ASSERT_TRUE(Start({.private_mode = true}).ok());
+  v1::Job job;
+  {
+    RemoteWorker worker(channel, "w");
+    v1::CreateJobRequest endless = Request(0);
+    endless.set_max_time_ms(3'600'000);
+    ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+    Stop();
+  }
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_CANCELLED);
+}
+
+}  // namespace
+}  // namespace hone::service

@@ -1,0 +1,92 @@
+#ifndef HONE_TESTS_SERVER_SERVICE_SERVICE_HARNESS_H_
+#define HONE_TESTS_SERVER_SERVICE_SERVICE_HARNESS_H_
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+#include "hone/v1/tuning.grpc.pb.h"
+#include "hone/v1/worker.grpc.pb.h"
+#include "server/service/server.h"
+
+namespace hone::service {
+
+// Waits until `condition` holds, for a minute at most. Whether it does.
+inline bool Eventually(const std::function<bool()>& condition) {
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  while (!condition()) {
+    if (absl::Now() > limit) return false;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return true;
+}
+
+// A worker over gRPC that measures with FakeLatency. Its artifacts are the decisions in words.
+class RemoteWorker {
+ public:
+  RemoteWorker(std::shared_ptr<grpc::Channel> channel, std::string id);
+  ~RemoteWorker();  // as if it were killed
+
+  static v1::SynchronizeRequest Hello(const std::string& id);
+
+  std::atomic<int> slow{0};  // finishes nothing while it is set
+
+ private:
+  void Run();
+  absl::Status Upload(const std::string& digest);
+
+  const std::unique_ptr<v1::WorkerService::Stub> stub_;
+  const std::string id_;
+  std::map<std::string, std::string> artifacts_;
+  absl::Mutex mutex_;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// A server in this process on a Unix socket in a temporary folder, with a real store and fake
+// design spaces.
+class ServiceHarness {
+ public:
+  ServiceHarness();
+  ~ServiceHarness();
+
+  // Starts a server on the folder's socket and store.
+  absl::Status Start(ServerOptions options = {});
+  // Ends it; the store stays.
+  void Stop() { server.reset(); }
+  std::shared_ptr<grpc::Channel> Connect();
+
+  static v1::CreateJobRequest Request(int64_t trials, const std::string& request_id = "");
+  // The state of a job when it has ended.
+  v1::Job WaitForEnd(const std::string& id);
+
+  std::string folder;
+  rpc::Address address;
+  std::unique_ptr<Server> server;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::TuningService::Stub> tuning;
+  std::unique_ptr<v1::WorkerService::Stub> working;
+};
+
+// Calls a unary method with a deadline.
+template <typename Stub, typename Request, typename Response>
+grpc::Status Call(Stub& stub,
+                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                  const Request& request, Response* response) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Minutes(1)));
+  return (stub.*method)(&context, request, response);
+}
+
+}  // namespace hone::service
+
+#endif  // HONE_TESTS_SERVER_SERVICE_SERVICE_HARNESS_H_

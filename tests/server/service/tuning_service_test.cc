@@ -1,0 +1,225 @@
+// What a client sees, over a Unix socket.
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "common/base/digest.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/service/service_harness.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::HasSubstr;
+using Stub = v1::TuningService::Stub;
+
+class TuningServiceTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+  v1::Job Tune(int64_t trials, const std::string& request_id = "") {
+    v1::Job job;
+    const grpc::Status status = Call(*tuning, &Stub::CreateJob, Request(trials, request_id), &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return WaitForEnd(job.id());
+  }
+  grpc::Status Create(const v1::CreateJobRequest& request) {
+    v1::Job job;
+    return Call(*tuning, &Stub::CreateJob, request, &job);
+  }
+};
+
+TEST_F(TuningServiceTest, TunesAndAnswersTheBestAndItsBytes) {
+  RemoteWorker worker(channel, "w");
+  const v1::Job job = Tune(150);
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  EXPECT_EQ(job.trials(), 150);
+  EXPECT_EQ(job.outcomes().at("ok"), 150);
+  EXPECT_EQ(job.target(), "t");
+  EXPECT_EQ(job.request().target(), "native");
+  EXPECT_EQ(job.default_schedule().record().result().latency_ns(), 1000);
+  EXPECT_EQ(job.best().peak_gflops(), 50);
+
+  v1::LookupBestRequest lookup;
+  lookup.set_workload("fake op 12");
+  lookup.set_target("t");
+  v1::Best best;
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  EXPECT_EQ(best.record().id(), job.best().record().id());
+  EXPECT_EQ(best.record().policy().name(), "confirm");
+  EXPECT_EQ(best.record().environment().cpu(), "fake cpu");
+  EXPECT_EQ(best.trace(), job.best().trace());
+
+  v1::GetArtifactRequest get;
+  get.set_digest(best.record().result().artifact_digest());
+  grpc::ClientContext context;
+  auto reader = tuning->GetArtifact(&context, get);
+  v1::ArtifactChunk chunk;
+  std::string bytes;
+  while (reader->Read(&chunk)) bytes += chunk.data();
+  ASSERT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
+}
+
+TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
+  RemoteWorker worker(channel, "w");
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(200), &job).ok());
+  v1::GetJobRequest request;
+  request.set_id(job.id());
+  grpc::ClientContext context;
+  auto reader = tuning->WatchJob(&context, request);
+  v1::Job state;
+  int64_t trials = -1;
+  int messages = 0;
+  const absl::Time begin = absl::Now();
+  while (reader->Read(&state)) {
+    EXPECT_GE(state.trials(), trials);
+    trials = state.trials();
+    ++messages;
+  }
+  ASSERT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(state.state(), v1::JOB_STATE_DONE) << state.error();
+  EXPECT_EQ(state.trials(), 200);
+  EXPECT_LE(messages, 3 + (absl::Now() - begin) / WatchHub::kInterval);
+}
+
+TEST_F(TuningServiceTest, CancelKeepsWhatWasMeasured) {
+  RemoteWorker worker(channel, "w");
+  v1::CreateJobRequest endless = Request(0);
+  endless.set_max_time_ms(3'600'000);
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+  v1::GetJobRequest get;
+  get.set_id(job.id());
+  ASSERT_TRUE(Eventually(
+      [&] { return Call(*tuning, &Stub::GetJob, get, &job).ok() && job.trials() > 20; }));
+  v1::CancelJobRequest cancel;
+  cancel.set_id(job.id());
+  cancel.set_confirm_finalists(true);
+  ASSERT_TRUE(Call(*tuning, &Stub::CancelJob, cancel, &job).ok());
+  job = WaitForEnd(job.id());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.best().record().policy().name(), "confirm");
+}
+
+TEST_F(TuningServiceTest, ARepeatedRequestIsOneJob) {
+  RemoteWorker worker(channel, "w");
+  const v1::Job first = Tune(10, "same");
+  EXPECT_EQ(Tune(10, "same").id(), first.id());
+  EXPECT_NE(Tune(10, "other").id(), first.id());
+}
+
+TEST_F(TuningServiceTest, ListsArePaged) {
+  RemoteWorker worker(channel, "w");
+  const v1::Job job = Tune(30);
+  Tune(10);
+  std::set<int64_t> ids;
+  v1::ListRecordsRequest request;
+  request.set_page_size(7);
+  do {
+    v1::ListRecordsResponse page;
+    ASSERT_TRUE(Call(*tuning, &Stub::ListRecords, request, &page).ok());
+    EXPECT_LE(page.records_size(), 7);
+    for (const v1::Record& record : page.records()) EXPECT_TRUE(ids.insert(record.id()).second);
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_GE(ids.size(), 40u);
+
+  v1::ListJobsRequest jobs;
+  jobs.set_page_size(1);
+  v1::ListJobsResponse page;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, jobs, &page).ok());
+  ASSERT_EQ(page.jobs_size(), 1);
+  EXPECT_NE(page.jobs(0).id(), job.id()) << "newest first";
+  jobs.set_page_token(page.next_page_token());
+  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, jobs, &page).ok());
+  EXPECT_EQ(page.jobs(0).id(), job.id());
+
+  v1::ListWorkersResponse workers;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListWorkers, v1::ListWorkersRequest(), &workers).ok());
+  ASSERT_EQ(workers.workers_size(), 1);
+  EXPECT_EQ(workers.workers(0).id(), "w");
+  EXPECT_TRUE(workers.workers(0).connected());
+  EXPECT_THAT(workers.workers(0).environment(), HasSubstr("fake cpu"));
+}
+
+TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
+  struct Case {
+    const char* field;
+    std::function<void(v1::CreateJobRequest&)> spoil;
+  };
+  const Case cases[] = {
+      {"1:1", [](auto& r) { r.set_workload("nonsense"); }},
+      {"workload", [](auto& r) { r.clear_workload(); }},
+      {"target", [](auto& r) { r.clear_target(); }},
+      {"max_trials", [](auto& r) { r.set_max_trials(-1); }},
+      {"max_trials", [](auto& r) { r.set_max_trials(0); }},
+      {"max_time_ms", [](auto& r) { r.set_max_time_ms(-5); }},
+      {"strategy", [](auto& r) { r.set_strategy("magic"); }},
+      {"cost_model", [](auto& r) { r.set_cost_model("oracle"); }},
+      {"tolerance", [](auto& r) { r.set_tolerance(-1); }},
+      {"tolerance", [](auto& r) { r.set_tolerance(std::nan("")); }},
+      {"request_id", [](auto& r) { r.set_request_id(std::string(1000, 'x')); }},
+  };
+  for (const Case& c : cases) {
+    v1::CreateJobRequest request = Request(10);
+    c.spoil(request);
+    const grpc::Status status = Create(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
+    EXPECT_THAT(status.error_message(), HasSubstr(c.field));
+  }
+  v1::CreateJobRequest request = Request(10);
+  request.set_strategy("magic");
+  EXPECT_THAT(Create(request).error_message(), HasSubstr("picky")) << "it lists what there is";
+}
+
+TEST_F(TuningServiceTest, WhatIsNotThereIsNotFound) {
+  v1::Job job;
+  v1::GetJobRequest get;
+  get.set_id("4711");
+  EXPECT_EQ(Call(*tuning, &Stub::GetJob, get, &job).error_code(), grpc::StatusCode::NOT_FOUND);
+  grpc::ClientContext watch;
+  auto reader = tuning->WatchJob(&watch, get);
+  EXPECT_FALSE(reader->Read(&job));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+  v1::LookupBestRequest lookup;
+  lookup.set_workload("fake op 12");
+  lookup.set_target("t");
+  v1::Best best;
+  EXPECT_EQ(Call(*tuning, &Stub::LookupBest, lookup, &best).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  v1::GetArtifactRequest artifact;
+  artifact.set_digest(std::string(32, '0'));
+  grpc::ClientContext context;
+  v1::ArtifactChunk chunk;
+  auto chunks = tuning->GetArtifact(&context, artifact);
+  EXPECT_FALSE(chunks->Read(&chunk));
+  EXPECT_EQ(chunks->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+  v1::ListRecordsRequest list;
+  list.set_page_token("x");
+  v1::ListRecordsResponse page;
+  EXPECT_EQ(Call(*tuning, &Stub::ListRecords, list, &page).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(TuningServiceTest, AJobMayBeCreatedBeforeItsWorkerComes) {
+  std::optional<RemoteWorker> worker;
+  std::thread late([&] { worker.emplace(channel, "late"); });
+  const v1::Job job = Tune(10);
+  late.join();
+  EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+}
+
+TEST_F(TuningServiceTest, ATargetWithoutAWorkerIsRefusedWithWhatToDo) {
+  Stop();
+  ASSERT_TRUE(Start({.target_wait = absl::Milliseconds(1)}).ok());
+  const grpc::Status status = Create(Request(10));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("start hone-worker"));
+}
+
+}  // namespace
+}  // namespace hone::service

@@ -1,0 +1,151 @@
+// What a worker sees, over a Unix socket.
+
+#include "common/base/digest.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/service/service_harness.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::HasSubstr;
+using Stub = v1::WorkerService::Stub;
+
+class WorkerServiceTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+
+  grpc::Status Upload(const std::string& digest, int64_t total,
+                      const std::vector<std::string>& chunks) {
+    grpc::ClientContext context;
+    v1::UploadArtifactResponse response;
+    auto writer = working->UploadArtifact(&context, &response);
+    for (size_t i = 0; i < chunks.size(); ++i) {
+      v1::WorkerArtifactChunk chunk;
+      if (i == 0) {
+        chunk.set_digest(digest);
+        chunk.set_total_bytes(total);
+      }
+      chunk.set_data(chunks[i]);
+      if (!writer->Write(chunk)) break;
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  }
+};
+
+TEST_F(WorkerServiceTest, AHeldCallIsAnsweredWhenAJobComes) {
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  v1::SynchronizeResponse response;
+  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok()) << "registers";
+  request.set_max_wait_ms(30000);
+  request.set_free_build_slots(2);
+  std::thread caller([&] {
+    const grpc::Status status = Call(*working, &Stub::Synchronize, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
+  caller.join();
+  ASSERT_GE(response.start_size(), 1);
+  const v1::Lease& lease = response.start(0);
+  EXPECT_TRUE(lease.build() && lease.run());
+  EXPECT_EQ(lease.workload(), "fake op 12");
+  EXPECT_EQ(lease.target(), "target text");
+  EXPECT_EQ(lease.job_id(), job.id());
+  EXPECT_EQ(lease.policy().name(), "screen");
+  EXPECT_GT(lease.deadline_ms(), 0);
+}
+
+TEST_F(WorkerServiceTest, AnIdleCallIsAnsweredInTime) {
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  request.set_max_wait_ms(200);
+  v1::SynchronizeResponse response;
+  EXPECT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+}
+
+TEST_F(WorkerServiceTest, AWorkerThatBreaksTheConnectionIsNotedAndCanComeBack) {
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  request.set_max_wait_ms(30000);
+  {
+    grpc::ClientContext context;
+    v1::SynchronizeResponse response;
+    std::thread caller([&] {
+      const grpc::Status status = working->Synchronize(&context, request, &response);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+    });
+    v1::ListWorkersResponse workers;
+    EXPECT_TRUE(Eventually([&] {
+      return Call(*tuning, &v1::TuningService::Stub::ListWorkers, v1::ListWorkersRequest(),
+                  &workers)
+                 .ok() &&
+             workers.workers_size() == 1;
+    }));
+    context.TryCancel();
+    caller.join();
+  }
+  request.set_max_wait_ms(0);
+  v1::SynchronizeResponse response;
+  EXPECT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+}
+
+TEST_F(WorkerServiceTest, ArtifactsTravelInChunksAndAreVerified) {
+  std::string bytes;
+  for (int i = 0; i < 200000; ++i) bytes += std::to_string(i);
+  const std::string digest = DigestOf(bytes).ToHex();
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  EXPECT_TRUE(Upload(digest, size, {bytes.substr(0, 1000), bytes.substr(1000)}).ok());
+
+  grpc::ClientContext context;
+  v1::DownloadArtifactRequest request;
+  request.set_digest(digest);
+  auto reader = working->DownloadArtifact(&context, request);
+  v1::WorkerArtifactChunk chunk;
+  std::string received;
+  while (reader->Read(&chunk)) {
+    EXPECT_LE(chunk.data().size(), 256u << 10);
+    if (received.empty()) {
+      EXPECT_EQ(chunk.digest(), digest);
+      EXPECT_EQ(chunk.total_bytes(), size);
+    }
+    received += chunk.data();
+  }
+  ASSERT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(received, bytes);
+
+  const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
+  EXPECT_EQ(Upload(digest, 5, {"other"}).error_code(), refused) << "not those bytes";
+  EXPECT_EQ(Upload(digest, 100, {"short"}).error_code(), refused);
+  EXPECT_EQ(Upload(digest, 2, {"too long"}).error_code(), refused);
+  EXPECT_EQ(Upload(digest, int64_t{1} << 40, {"x"}).error_code(), refused);
+  EXPECT_EQ(Upload("../../x", 1, {"x"}).error_code(), refused);
+  EXPECT_EQ(Upload("", 0, {}).error_code(), refused);
+}
+
+TEST_F(WorkerServiceTest, BadReportsAreRefusedWithTheField) {
+  struct Case {
+    const char* field;
+    std::function<void(v1::SynchronizeRequest&)> spoil;
+  };
+  const Case cases[] = {
+      {"worker_id", [](auto& r) { r.clear_worker_id(); }},
+      {"epoch", [](auto& r) { r.clear_epoch(); }},
+      {"target_key", [](auto& r) { r.mutable_capabilities()->clear_target_key(); }},
+      {"free_build_slots", [](auto& r) { r.set_free_build_slots(-1); }},
+      {"free_run_slots", [](auto& r) { r.set_free_run_slots(1 << 30); }},
+      {"max_wait_ms", [](auto& r) { r.set_max_wait_ms(-1); }},
+      {"held.phase", [](auto& r) { r.add_held()->set_lease_id("x"); }},
+      {"outcome", [](auto& r) { r.add_finished()->set_lease_id("x"); }},
+  };
+  for (const Case& c : cases) {
+    v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+    c.spoil(request);
+    v1::SynchronizeResponse response;
+    const grpc::Status status = Call(*working, &Stub::Synchronize, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
+    EXPECT_THAT(status.error_message(), HasSubstr(c.field));
+  }
+}
+
+}  // namespace
+}  // namespace hone::service
