@@ -1,0 +1,298 @@
+#include "server/search/draft_score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/match.h"
+#include "server/feature/nest.h"
+
+namespace hone::search {
+namespace {
+
+using feature::Access;
+using feature::AccessKind;
+using feature::Nest;
+using feature::NestLoop;
+using feature::Statement;
+
+constexpr double kLineBytes = 64;
+constexpr int kLevels = 3;  // into L1, into L2, into L3
+
+bool IsStatic(const NestLoop& loop) {
+  return loop.extent == 1 || loop.kind == ir::LoopKind::kVectorized ||
+         loop.kind == ir::LoopKind::kUnrolled;
+}
+
+// A buffer that the program computes is stored compactly: as large as what is live in the innermost
+// loop around its users.
+struct Storage {
+  bool compact = false;
+  double live_bytes = 0;
+  absl::InlinedVector<int64_t, 4> shape;
+};
+
+// The memory that an access touches in one run of some loops: `rows` runs of `run_bytes`,
+// `row_stride` bytes apart.
+struct Footprint {
+  double rows = 1;
+  double run_bytes = 4;
+  int64_t row_stride = 0;
+  double lines() const { return rows * std::ceil(run_bytes / kLineBytes); }
+};
+
+class Drafter {
+ public:
+  Drafter(Nest& nest, const DraftMachine& machine) : nest_(nest), machine_(machine) {}
+
+  double Run() {
+    double cycles = 0;
+    for (const Statement& statement : nest_.statements()) cycles += Cost(statement);
+    return cycles + Forks();
+  }
+
+ private:
+  // The innermost loops that become straight code.
+  struct Body {
+    int depth = 0;          // where they begin
+    int vector_depth = -1;  // of the vectorized loop
+    double lanes = 1;       // of its extent
+    double registers_per_vector = 1;
+  };
+
+  Body BodyOf(const Statement& statement) const {
+    Body body;
+    body.depth = static_cast<int>(statement.loops.size());
+    while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
+    const int bytes = statement.accesses[0].element_bytes;
+    const double lanes = std::max(1, machine_.vector_bits / 8 / bytes);
+    for (int d = body.depth; d < static_cast<int>(statement.loops.size()); ++d) {
+      if (statement.loops[d].kind != ir::LoopKind::kVectorized) continue;
+      body.vector_depth = d;
+      body.lanes = static_cast<double>(statement.loops[d].extent);
+      body.registers_per_vector = std::ceil(body.lanes / lanes);
+    }
+    return body;
+  }
+
+  // Register operands of an access in one body: vectors, broadcast elements, or single elements of
+  // a gather.
+  double Operands(const Statement& statement, const Access& access, const Body& body) const {
+    const double elements = access.touched[body.depth];
+    if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
+    if (feature::StrideOf(nest_.program(), statement, access, body.vector_depth) != 1)
+      return 1.5 * elements;
+    return elements / body.lanes * body.registers_per_vector;
+  }
+
+  double Cost(const Statement& statement) {
+    const Body body = BodyOf(statement);
+    const bool update = statement.block->reducer != ir::Reducer::kNone;
+    const double bodies = statement.executions[0] / statement.executions[body.depth];
+    const double instances =
+        statement.executions[body.depth] / body.lanes * body.registers_per_vector;
+    const feature::OpCounts ops =
+        feature::CountOps(nest_.program(), *statement.block, /*detect_mad=*/true);
+    const feature::OpCounts::Arithmetic& f = ops.floating;
+    const double per_instance =
+        f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8 * f.divmod + 16 * f.math;
+
+    double loads = 0, vector_operands = 1;
+    for (const Access& access : statement.accesses) {
+      if (access.kind != AccessKind::kRead) continue;
+      const double operands = Operands(statement, access, body);
+      loads += operands;
+      if (body.vector_depth >= 0 && (access.varies >> body.vector_depth & 1) != 0)
+        vector_operands = std::max(vector_operands, operands);
+    }
+    double stores = 0, outputs = 0, transfers = 0;
+    for (const Access& access : statement.accesses) {
+      if (access.kind != AccessKind::kRead) outputs += Operands(statement, access, body);
+    }
+    double compute = instances * per_instance / machine_.fma_pipes;
+    // Sums stay in registers while only loops turn that they do not depend on.
+    int resident = body.depth;
+    while (update && resident > 0 && (statement.accesses[0].varies >> (resident - 1) & 1) == 0)
+      --resident;
+    if (update && (resident < body.depth || body.depth == 0)) {
+      compute = std::max(compute, machine_.fma_latency * instances / std::max(1.0, outputs));
+      const double spilled =
+          std::max(0.0, outputs + std::min(vector_operands, outputs) + 1 - machine_.registers);
+      loads += spilled * instances / std::max(1.0, outputs);
+      stores += spilled * instances / std::max(1.0, outputs);
+      const double entries = statement.executions[0] / statement.executions[resident];
+      transfers = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
+    } else {
+      if (update) loads += outputs;
+      stores += outputs;
+    }
+    const double ports = std::max(loads / machine_.loads, stores / machine_.stores);
+    const double execute = bodies * (std::max(compute, ports) + 1) + transfers;
+
+    double lines[kLevels];
+    Traffic(statement, body, lines);
+    const double share = Share(statement);
+    const double memory = std::max(
+        lines[2] * machine_.memory_line_cycles * share,
+        lines[2] * std::min(machine_.memory_shared_line_cycles, machine_.memory_line_cycles));
+    const double parts[] = {execute * share, lines[0] * machine_.l2_line_cycles * share,
+                            lines[1] * machine_.l3_line_cycles * share, memory};
+    const double largest = *std::max_element(std::begin(parts), std::end(parts));
+    const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
+    return largest + 0.3 * (sum - largest);  // they overlap, but not fully
+  }
+
+  // The part of the work that the busiest core has.
+  double Share(const Statement& statement) const {
+    double units = 1;
+    for (const NestLoop& loop : statement.loops) {
+      if (loop.kind == ir::LoopKind::kParallel) units *= static_cast<double>(loop.extent);
+    }
+    return std::ceil(units / machine_.cores) / units;
+  }
+
+  double Forks() const {
+    double forks = 0;
+    absl::InlinedVector<ir::NodeId, 8> seen;
+    for (const Statement& statement : nest_.statements()) {
+      for (size_t d = 0; d < statement.loops.size(); ++d) {
+        const NestLoop& loop = statement.loops[d];
+        if (loop.kind != ir::LoopKind::kParallel ||
+            std::find(seen.begin(), seen.end(), loop.node) != seen.end())
+          continue;
+        seen.push_back(loop.node);
+        forks += statement.executions[0] / statement.executions[d];
+      }
+    }
+    return forks * machine_.fork_cycles;
+  }
+
+  Storage StorageOf(const Statement& statement, const Access& access) {
+    const ir::Program& program = nest_.program();
+    const ir::Buffer& buffer = program.buffers[access.buffer];
+    Storage storage;
+    storage.shape.assign(buffer.shape.begin(), buffer.shape.end());
+    if (buffer.input || buffer.output) return storage;
+    const Statement* writer = nullptr;
+    size_t depth = statement.loops.size();
+    for (const Statement& other : nest_.statements()) {
+      const Access* use = other.Find(access.buffer);
+      if (use == nullptr) continue;
+      if (use->kind != AccessKind::kRead) writer = &other;
+      size_t common = 0;
+      while (common < std::min(depth, other.loops.size()) &&
+             other.loops[common].node == statement.loops[common].node)
+        ++common;
+      depth = common;
+    }
+    if (writer == nullptr) return storage;  // of the prepack kernel
+    storage.compact = true;
+    nest_.BoxOf(*writer, *writer->Find(access.buffer), static_cast<int>(depth), storage.shape);
+    storage.live_bytes = access.element_bytes;
+    for (int64_t extent : storage.shape) storage.live_bytes *= static_cast<double>(extent);
+    return storage;
+  }
+
+  Footprint FootprintOf(const Statement& statement, const Access& access, const Storage& storage,
+                        int depth) {
+    nest_.BoxOf(statement, access, depth, box_);
+    Footprint footprint{.run_bytes = static_cast<double>(access.element_bytes)};
+    int64_t stride = access.element_bytes;
+    bool contiguous = true;
+    for (size_t dim = box_.size(); dim-- > 0;) {
+      if (contiguous) {
+        footprint.run_bytes *= static_cast<double>(box_[dim]);
+      } else if (box_[dim] > 1) {
+        if (footprint.row_stride == 0) footprint.row_stride = stride;
+        footprint.rows *= static_cast<double>(box_[dim]);
+      }
+      contiguous &= box_[dim] == storage.shape[dim];
+      stride *= storage.shape[dim];
+    }
+    return footprint;
+  }
+
+  // Whether the rows of a footprint push each other out of L1.
+  bool Collides(const Footprint& footprint) const {
+    if (footprint.row_stride == 0) return false;
+    const auto common = static_cast<double>(std::gcd(footprint.row_stride, machine_.l1_period));
+    const double places = static_cast<double>(machine_.l1_period) / common;
+    return footprint.rows / places * std::ceil(footprint.run_bytes / common) > machine_.l1_ways;
+  }
+
+  // Cache lines that a statement brings into each level over the whole nest.
+  void Traffic(const Statement& statement, const Body& body, double (&lines)[kLevels]) {
+    const double capacity[kLevels] = {
+        0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
+        0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
+    std::fill(std::begin(lines), std::end(lines), 0.0);
+    const size_t accesses = statement.accesses.size();
+    absl::InlinedVector<Storage, 4> storage;
+    for (const Access& access : statement.accesses) storage.push_back(StorageOf(statement, access));
+    // From the outside in: at the first depth where everything fits, each access is loaded once per
+    // run.
+    absl::InlinedVector<Footprint, 4> footprints(accesses);
+    absl::InlinedVector<bool, 16> placed(accesses * kLevels, false);
+    for (int depth = 0; depth <= body.depth; ++depth) {
+      double bytes = 0;
+      for (size_t a = 0; a < accesses; ++a) {
+        const Access& access = statement.accesses[a];
+        if (depth == 0 || (access.varies >> (depth - 1) & 1) != 0)
+          footprints[a] = FootprintOf(statement, access, storage[a], depth);
+        bytes += footprints[a].lines() * kLineBytes;
+      }
+      for (int level = 0; level < kLevels; ++level) {
+        for (size_t a = 0; a < accesses; ++a) {
+          if (placed[a * kLevels + level]) continue;
+          const bool fits = bytes <= capacity[level] && !(level == 0 && Collides(footprints[a]));
+          if (!fits && depth < body.depth) continue;
+          placed[a * kLevels + level] = true;
+          // A compact buffer that fits is written and read in the cache.
+          if (storage[a].compact && storage[a].live_bytes <= 0.5 * capacity[level]) continue;
+          const double short_runs =
+              footprints[a].run_bytes < 4 * kLineBytes && level == 0 ? 1.5 : 1;
+          lines[level] += short_runs * footprints[a].lines() *
+                          Runs(statement, statement.accesses[a], depth, fits);
+        }
+      }
+    }
+  }
+
+  // How often the content of the loops from `depth` inwards is loaded anew. Where it fits, the
+  // loops right outside that the access does not vary with find it still there.
+  static double Runs(const Statement& statement, const Access& access, int depth, bool fits) {
+    int outside = depth;
+    while (fits && outside > 0 && (access.varies >> (outside - 1) & 1) == 0) --outside;
+    return statement.executions[0] / statement.executions[outside];
+  }
+
+  Nest& nest_;
+  const DraftMachine& machine_;
+  absl::InlinedVector<int64_t, 4> box_;
+};
+
+}  // namespace
+
+DraftMachine DraftMachine::Of(const target::Target& target) {
+  DraftMachine machine{.l1_bytes = target.l1_bytes,
+                       .l2_bytes = target.l2_bytes,
+                       .l3_bytes = target.l3_bytes,
+                       .vector_bits = target.vector_bits,
+                       .registers = target.vector_registers,
+                       .cores = target.cores};
+  machine.l1_ways =
+      std::max(1.0, static_cast<double>(target.l1_bytes) / static_cast<double>(machine.l1_period));
+  if (target.vector_bits >= 512 && absl::StartsWith(target.cpu, "znver4"))
+    machine.fma_pipes = 1;  // two halves
+  if (target.vector_bits <= 256 && !absl::StartsWith(target.cpu, "znver")) machine.fma_latency = 5;
+  return machine;
+}
+
+double DraftCycles(const ir::Program& program, const DraftMachine& machine) {
+  thread_local Nest nest;                        // keeps its memory from candidate to candidate
+  if (!nest.Analyze(program).ok()) return 1e30;  // too deep to be any good
+  return std::max(1.0, Drafter(nest, machine).Run());
+}
+
+}  // namespace hone::search

@@ -1,0 +1,114 @@
+#include "server/search/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::search {
+namespace {
+
+constexpr size_t kCacheSize = 4096;      // of each of the two
+constexpr size_t kPointsPerThread = 16;  // fewer are not worth starting one
+
+}  // namespace
+
+Evaluator::Evaluator(const SearchContext* context)
+    : context_(context), machine_(DraftMachine::Of(context->target)) {}
+
+absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
+  const feature::FeatureSet* features = nullptr;
+  if (model != nullptr && !model->feature_set().empty()) {
+    const absl::StatusOr<const feature::FeatureSet*> found =
+        feature::FindFeatureSet(model->feature_set());
+    if (!found.ok())
+      return absl::InvalidArgumentError(
+          absl::StrCat("model ", model->name(), ": ", found.status().message()));
+    features = *found;
+  }
+  if (features == features_) return absl::OkStatus();
+  features_ = features;
+  recent_.clear();
+  older_.clear();
+  return absl::OkStatus();
+}
+
+EvaluationPtr Evaluator::Make(const Point& point) const {
+  auto evaluation = std::make_shared<Evaluation>();
+  const absl::StatusOr<ir::Program> program =
+      context_->spaces[point.space]->Replay(point.decisions);
+  if (!program.ok()) return evaluation;
+  if (features_ != nullptr &&
+      !features_->Extract(*program, context_->target, evaluation->rows, evaluation->row_count)
+           .ok()) {
+    return evaluation;
+  }
+  evaluation->program = program->StructuralDigest();
+  evaluation->draft_cycles = DraftCycles(*program, machine_);
+  evaluation->legal = true;
+  return evaluation;
+}
+
+void Evaluator::Keep(const Digest& key, EvaluationPtr evaluation) {
+  if (recent_.size() >= kCacheSize) {
+    older_ = std::move(recent_);
+    recent_.clear();
+  }
+  recent_[key] = std::move(evaluation);
+}
+
+std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
+  std::vector<EvaluationPtr> evaluations(points.size());
+  std::vector<Digest> keys(points.size());
+  std::vector<size_t> missing;
+  absl::flat_hash_map<Digest, size_t> first;  // a point may come twice
+  for (size_t i = 0; i < points.size(); ++i) {
+    keys[i] = KeyOf(*context_, points[i]);
+    if (const auto found = recent_.find(keys[i]); found != recent_.end()) {
+      evaluations[i] = found->second;
+    } else if (const auto old = older_.find(keys[i]); old != older_.end()) {
+      evaluations[i] = old->second;
+    } else if (first.emplace(keys[i], i).second) {
+      missing.push_back(i);
+    }
+  }
+  const size_t threads =
+      std::clamp<size_t>(missing.size() / kPointsPerThread, 1, context_->threads);
+  const auto work = [&](size_t thread) {
+    for (size_t m = thread; m < missing.size(); m += threads)
+      evaluations[missing[m]] = Make(points[missing[m]]);
+  };
+  std::vector<std::thread> others;
+  for (size_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
+  work(0);
+  for (std::thread& other : others) other.join();
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (evaluations[i] == nullptr) evaluations[i] = evaluations[first.at(keys[i])];
+  }
+  for (size_t i = 0; i < points.size(); ++i) Keep(keys[i], evaluations[i]);
+  return evaluations;
+}
+
+absl::StatusOr<std::vector<double>> Evaluator::Predict(absl::Span<const EvaluationPtr> evaluations,
+                                                       const cost_model::CostModel* model) const {
+  std::vector<double> scores(evaluations.size(), 0.0);
+  if (model == nullptr) return scores;
+  cost_model::FeatureMatrix matrix{.columns = features_ == nullptr ? 0 : features_->Columns()};
+  std::vector<size_t> asked;
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    if (!evaluations[i]->legal) continue;
+    matrix.Append(evaluations[i]->rows, evaluations[i]->row_count);
+    asked.push_back(i);
+  }
+  if (asked.empty()) return scores;
+  HONE_ASSIGN_OR_RETURN(const cost_model::Prediction prediction, model->Predict(matrix));
+  for (size_t a = 0; a < asked.size() && a < prediction.mean.size(); ++a) {
+    if (std::isfinite(prediction.mean[a])) scores[asked[a]] = prediction.mean[a];
+  }
+  return scores;
+}
+
+}  // namespace hone::search

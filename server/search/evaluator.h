@@ -1,0 +1,63 @@
+#ifndef HONE_SERVER_SEARCH_EVALUATOR_H_
+#define HONE_SERVER_SEARCH_EVALUATOR_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/digest.h"
+#include "server/cost_model/cost_model.h"
+#include "server/feature/feature_set.h"
+#include "server/search/draft_score.h"
+#include "server/search/point.h"
+
+namespace hone::search {
+
+// What a replay tells of a candidate.
+struct Evaluation {
+  bool legal = false;       // it replays; else the rest is empty
+  Digest program;           // structural
+  double draft_cycles = 0;  // DraftCycles
+  std::vector<float> rows;  // of the feature set
+  int row_count = 0;
+};
+using EvaluationPtr = std::shared_ptr<const Evaluation>;
+
+// Replays candidates and keeps what it learnt of the last several thousand. An evaluation is a pure
+// function of the candidate, so neither the cache nor the number of threads changes an answer. Used
+// by one thread at a time.
+class Evaluator {
+ public:
+  // `context` outlives it.
+  explicit Evaluator(const SearchContext* context);
+
+  // The rows that evaluations carry from now on: those of the feature set that a model reads; none
+  // for "" or null. InvalidArgument: it reads a set that does not exist.
+  absl::Status UseFeaturesOf(const cost_model::CostModel* model);
+
+  // One per point, in order. Never null.
+  std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
+
+  // The model's scores, one per evaluation; illegal ones and values that are not finite get 0. All
+  // 0 without a model. Errors of the model. REQUIRES evaluations since the last
+  // UseFeaturesOf(model).
+  absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
+                                              const cost_model::CostModel* model) const;
+
+ private:
+  using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
+
+  EvaluationPtr Make(const Point& point) const;
+  void Keep(const Digest& key, EvaluationPtr evaluation);
+
+  const SearchContext* const context_;
+  const DraftMachine machine_;
+  const feature::FeatureSet* features_ = nullptr;
+  Cache recent_, older_;  // when the first is full it becomes the second
+};
+
+}  // namespace hone::search
+
+#endif  // HONE_SERVER_SEARCH_EVALUATOR_H_

@@ -1,0 +1,42 @@
+#ifndef HONE_SERVER_SEARCH_RANKING_H_
+#define HONE_SERVER_SEARCH_RANKING_H_
+
+#include <vector>
+
+#include "server/search/history.h"
+
+namespace hone::search {
+
+// Turns the draft and a model's prediction into one score, about "best latency so far / latency":
+// higher is better.
+//
+// The draft is calibrated on the results: a factor per design space between cycles and nanoseconds,
+// shrunken towards that of all. The model gets the more weight, the better it ordered what was
+// proposed after it had ranked it, compared with the draft: a model of few results does not outrank
+// the draft before it has earned it. Immutable.
+class Ranking {
+ public:
+  // From everything told. REQUIRES history.Refresh since the last Tell.
+  static Ranking Of(const SearchContext& context, const History& history);
+
+  double DraftScore(int space, double draft_cycles) const;
+  // Of a result; 0 for a failure.
+  double MeasuredScore(const History::Entry& entry) const {
+    return entry.ok ? best_latency_ns_ / entry.latency_ns : 0;
+  }
+  // `learnt`: the model has seen results.
+  double Score(double draft_score, double prediction, bool learnt) const {
+    return learnt ? model_weight_ * prediction + (1 - model_weight_) * draft_score : draft_score;
+  }
+  double model_weight() const { return model_weight_; }
+
+ private:
+  bool calibrated_ = false;  // there are results
+  double best_latency_ns_ = 1;
+  std::vector<double> ns_per_cycle_;  // per space
+  double model_weight_ = 0;
+};
+
+}  // namespace hone::search
+
+#endif  // HONE_SERVER_SEARCH_RANKING_H_
