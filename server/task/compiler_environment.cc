@@ -109,6 +109,9 @@ class CompilerEnvironment final : public TaskEnvironment {
   std::string default_cost_model() const override { return "xgboost"; }
   std::vector<std::string> StrategyNames() const override { return search::SearchStrategyNames(); }
   std::vector<std::string> CostModelNames() const override { return cost_model::CostModelNames(); }
+
+ private:
+  const int threads_;
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace hone::task {
 
 // The real rooms: workloads of common/ir, spaces of server/space, features of server/feature, the
 // registered models and strategies.
-std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment();
+// `threads`: that one proposal may use.
+std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads);
 
 }  // namespace hone::task
 
