@@ -45,7 +45,8 @@ class Solver {
   bool Peel(size_t i) {
     std::vector<ir::IndexTerm> terms;
     for (const ir::IndexTerm& term : known_[i].index.terms()) {
-      if (!IsKnown(term.atom)) terms.push_back(term);
+      // What has one value is known, and must not hide a digit of the same coefficient.
+      if (!IsKnown(term.atom) && atoms_.RangeOf(Index::Of(term.atom)).extent() > 1) terms.push_back(term);
     }
     std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
     const auto width = [&](const ir::IndexTerm& term) {
