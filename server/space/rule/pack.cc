@@ -68,7 +68,7 @@ class Packer {
 
   // The copy runs in the order of the panels.
   void Schedule(const std::vector<Operand>& loops, bool at_tile) {
-    std::vector<Operand> outer, order, inner, unrolled;
+    std::vector<Operand> outer, order, inner;
     std::vector<Operand> panel =
         rows_ ? Add("split", {loops[operand_.panel_dimension], Literal(0), tiling_.rows}, {}, 2)
               : Add("split",
@@ -132,7 +132,9 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   for (int axis : c.row_like) row_points *= block.iters[axis].extent;
   const TileLimits limits =
       TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
-  const bool pack_vectors = pays(c.vector_operand, row_points / 8);
+  // An operand of one vector's width is a panel already.
+  const bool is_panel = c.vector_contiguous && block.iters[c.vector].extent <= limits.lanes;
+  const bool pack_vectors = !is_panel && pays(c.vector_operand, row_points / 8);
   const bool pack_rows = pays(c.row_operand, block.iters[c.vector].extent / (2 * limits.lanes));
   if (!pack_vectors) return {};
 

@@ -1,0 +1,56 @@
+// The texts of the design spaces of three workloads, as kept in testdata/. HONE_UPDATE_GOLDEN=1
+// writes them again.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/space/generate.h"
+#include "tests/server/space/workloads.h"
+
+namespace hone::space {
+namespace {
+
+struct Golden {
+  const char* file;
+  const char* workload;
+};
+
+class GoldenText : public testing::TestWithParam<Golden> {};
+
+TEST_P(GoldenText, IsUnchanged) {
+  const auto workload = MakeWorkload(GetParam().workload);
+  const target::Target target = target::TargetByName("x86-avx512").value();
+  auto spaces = GenerateDesignSpaces(workload, target);
+  ASSERT_TRUE(spaces.ok()) << spaces.status();
+  spaces->push_back(DefaultCandidate(workload, target).value());
+  std::string text =
+      absl::StrCat("# ", GetParam().workload, " on x86-avx512\n\n", workload->ToText());
+  for (const auto& space : *spaces) {
+    absl::StrAppend(&text, "\n# ", space->name(), " ", space->digest(), "\n",
+                    space->trace().ToText());
+  }
+  const std::string path = absl::StrCat("tests/server/space/testdata/", GetParam().file, ".txt");
+  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path) << text;
+    return;
+  }
+  std::ifstream file(path);
+  ASSERT_TRUE(file.is_open()) << path;
+  std::stringstream kept;
+  kept << file.rdbuf();
+  EXPECT_EQ(text, kept.str());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenText,
+                         testing::Values(Golden{"matmul", "matmul m=256 n=256 k=256"},
+                                         Golden{"conv2d",
+                                                "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"},
+                                         Golden{"dense_relu", "dense_relu m=19 n=70 k=9"}),
+                         [](const auto& info) { return std::string(info.param.file); });
+
+}  // namespace
+}  // namespace hone::space

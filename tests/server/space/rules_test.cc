@@ -1,0 +1,290 @@
+// Every workload here goes through all rules: the spaces must hold what generate.h, rule.h and
+// design_space.h promise.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/ir/interpreter.h"
+#include "server/space/generate.h"
+#include "server/space/rule.h"
+#include "tests/server/space/workloads.h"
+
+namespace hone::space {
+namespace {
+
+target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
+target::Target Avx2() { return target::TargetByName("x86-avx2").value(); }
+
+std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text,
+                                                   const target::Target& target) {
+  auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
+  EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+  if (!spaces.ok()) return {};
+  return *std::move(spaces);
+}
+
+std::set<std::string> Names(const std::vector<std::unique_ptr<DesignSpace>>& spaces) {
+  std::set<std::string> names;
+  for (const auto& space : spaces) EXPECT_TRUE(names.insert(space->name()).second) << space->name();
+  return names;
+}
+
+// Odd and prime sizes, sizes of one, and sizes below a vector.
+const char* const kSmall[] = {
+    "matmul m=1 n=1 k=1",
+    "matmul m=17 n=13 k=7",
+    "matmul m=33 n=129 k=7",
+    "matmul m=34 n=40 k=21",
+    "matmul m=1 n=40 k=9",
+    "matmul m=40 n=1 k=9",
+    "batch_matmul b=3 m=10 n=37 k=11",
+    "batch_matmul b=2 m=34 n=40 k=8",
+    "conv2d n=2 h=5 w=9 ci=3 co=37 k=3 s=1 p=1",
+    "conv2d n=1 h=9 w=9 ci=4 co=33 k=3 s=2 p=1",
+    "conv2d n=1 h=8 w=8 ci=8 co=16 k=1 s=1 p=0",
+    "conv2d n=1 h=6 w=11 ci=3 co=20 k=5 s=2 p=2",
+    "dense_relu m=19 n=70 k=9",
+    "dense_relu m=36 n=128 k=5",
+    // B transposed: vectors are contiguous only once it is packed.
+    "workload matmul_nt\n"
+    "input A: f32[20, 12]\n"
+    "input B: f32[40, 12] constant\n"
+    "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n",
+    // A producer to inline and a consumer to fuse.
+    "workload chain\n"
+    "input A: f32[18, 10]\n"
+    "input B: f32[10, 50] constant\n"
+    "input bias: f32[50]\n"
+    "P[i: 18, k: 10] = A[i, k] + 1.0\n"
+    "C[i: 18, j: 50] = sum(k: 10) P[i, k] * B[k, j]\n"
+    "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
+    "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n",
+    // Two contractions.
+    "workload twice\n"
+    "input A: f32[12, 9]\n"
+    "input B: f32[9, 40]\n"
+    "input V: f32[40, 20]\n"
+    "C[i: 12, j: 40] = sum(k: 9) A[i, k] * B[k, j]\n"
+    "output D[i: 12, j: 20] = sum(k: 40) C[i, k] * V[k, j]\n",
+    // No contraction.
+    "workload add\n"
+    "input A: f32[7, 90]\n"
+    "input B: f32[7, 90]\n"
+    "output C[i: 7, j: 90] = A[i, j] + B[i, j]\n",
+    "workload short\n"
+    "input A: f32[5]\n"
+    "output C[i: 5] = A[i] * 2.0\n",
+    "workload row_max\n"
+    "input A: f32[21, 30]\n"
+    "output C[i: 21] = max(k: 30) A[i, k]\n",
+    "workload total\n"
+    "input A: f32[30]\n"
+    "output C[i: 1] = sum(k: 30) A[k]\n",
+    // Depthwise: both operands have the vector axis.
+    "workload depthwise\n"
+    "input X: f32[1, 8, 9, 20]\n"
+    "input W: f32[3, 3, 20] constant\n"
+    "output Y[n: 1, h: 8, w: 9, c: 20] = sum(r: 3, s: 3 where 0 <= h + r - 1 < 8, 0 <= w + s - 1 < "
+    "9)\n"
+    "  X[n, h + r - 1, w + s - 1, c] * W[r, s, c]\n",
+};
+
+class SmallWorkload : public testing::TestWithParam<const char*> {};
+
+// The primitives together, and the rules' use of them, keep the meaning: bitwise on integers.
+TEST_P(SmallWorkload, EveryCandidateComputesTheWorkload) {
+  constexpr int kCandidates = 4;
+  for (const target::Target& target : {Avx512(), Avx2()}) {
+    const auto workload = MakeWorkload(GetParam());
+    const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
+    const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
+    auto spaces = Generate(GetParam(), target);
+    auto fallback = DefaultCandidate(workload, target);
+    ASSERT_TRUE(fallback.ok()) << fallback.status();
+    EXPECT_EQ((*fallback)->decision_count(), 0);
+    spaces.push_back(*std::move(fallback));
+    for (const auto& space : spaces) {
+      std::vector<int64_t> decisions;
+      for (uint64_t i = 0; i < kCandidates; ++i) {
+        Rng rng(11, i);
+        // Half are mutants of the one before.
+        auto drawn = i % 2 == 0 ? space->Sample(rng) : space->Mutate(decisions, rng);
+        if (i % 2 == 1 && absl::IsResourceExhausted(drawn.status())) continue;
+        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        decisions = *drawn;
+        auto program = space->Replay(decisions);
+        if (!program.ok()) continue;  // counted below
+        auto computed = ir::Interpret(*program, inputs);
+        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+        ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(decisions) << program->ToText();
+      }
+    }
+  }
+}
+
+TEST_P(SmallWorkload, FewCandidatesAreInvalid) {
+  constexpr int kCandidates = 50;
+  int tried = 0, invalid = 0;
+  absl::Status last;
+  for (const auto& space : Generate(GetParam(), Avx512())) {
+    for (uint64_t i = 0; i < kCandidates; ++i) {
+      Rng rng(13, i);
+      auto drawn = space->Sample(rng);
+      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      EXPECT_TRUE(space->IsLegal(*drawn)) << space->name();
+      auto program = space->Replay(*drawn);
+      ++tried;
+      if (program.ok()) continue;
+      ++invalid;
+      last = program.status();
+    }
+  }
+  EXPECT_LE(invalid * 50, tried) << last;
+}
+
+TEST_P(SmallWorkload, TheSameArgumentsGiveTheSameSpaces) {
+  const auto first = Generate(GetParam(), Avx512());
+  const auto second = Generate(GetParam(), Avx512());
+  ASSERT_EQ(first.size(), second.size());
+  ASSERT_FALSE(first.empty());
+  std::set<std::string> digests;
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(first[i]->text(), second[i]->text());
+    EXPECT_EQ(first[i]->digest(), second[i]->digest());
+    EXPECT_TRUE(digests.insert(first[i]->digest()).second);
+  }
+  Names(first);
+}
+
+std::string NameOf(const testing::TestParamInfo<const char*>& info) {
+  std::string name = absl::StrCat(info.index, "_");
+  for (char c : std::string(info.param).substr(0, 40)) {
+    if (c == '\n') break;
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  }
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, SmallWorkload, testing::ValuesIn(kSmall), NameOf);
+
+class LargeWorkload : public testing::TestWithParam<const char*> {};
+
+TEST_P(LargeWorkload, CandidatesAreValidAndDiffer) {
+  constexpr int kCandidates = 200;
+  int tried = 0, invalid = 0, repeated = 0;
+  absl::Status last;
+  for (const auto& space : Generate(GetParam(), Avx512())) {
+    std::set<Digest> programs;
+    for (uint64_t i = 0; i < kCandidates; ++i) {
+      Rng rng(17, i);
+      auto drawn = space->Sample(rng);
+      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      auto program = space->Replay(*drawn);
+      ++tried;
+      if (!program.ok()) {
+        ++invalid;
+        last = program.status();
+      } else {
+        repeated += !programs.insert(program->StructuralDigest()).second;
+      }
+    }
+  }
+  EXPECT_LE(invalid * 50, tried) << last;
+  EXPECT_LE(repeated * 100, tried);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LargeWorkload,
+                         testing::Values("matmul m=1024 n=1024 k=1024",
+                                         "matmul m=1009 n=997 k=1013",
+                                         "batch_matmul b=8 m=128 n=128 k=64",
+                                         "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
+                                         "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1",
+                                         "dense_relu m=512 n=512 k=512"),
+                         NameOf);
+
+TEST(Rules, NamesAreSortedByTheirUseAndUnique) {
+  std::set<absl::string_view> names;
+  for (const Rule& rule : Rules()) EXPECT_TRUE(names.insert(rule.name).second);
+  EXPECT_EQ(Rules().front().name, "auto_inline");
+  EXPECT_EQ(Rules().back().name, "parallel_vectorize_unroll");
+}
+
+TEST(Rules, MatmulOffersEveryPacking) {
+  const std::set<std::string> names = Names(Generate("matmul m=1024 n=1024 k=1024", Avx512()));
+  for (const char* name : {"tile_ij_ij", "tile_ij_ji_packB", "tile_ji_ij_packAB",
+                           "tile_ij_ji_packAB_at", "tile_ij_ij_cache"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST(Rules, ConstantWeightsArePackedAheadOfTimeAndTheGuardedInputNever) {
+  for (const auto& space : Generate("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Avx512())) {
+    EXPECT_EQ(space->text().find("\"X\""), std::string::npos) << space->text();
+    Rng rng(1);
+    const ir::Program program = space->Replay(space->Sample(rng).value()).value();
+    const bool packed = space->name().find("packW") != std::string::npos;
+    EXPECT_EQ(program.kernels.size(), packed ? 2u : 1u) << space->name();
+  }
+}
+
+TEST(Rules, AConsumerIsFusedAndAProducerInlined) {
+  for (const auto& space : Generate(kSmall[15], Avx512())) {
+    Rng rng(1);
+    const ir::Program program = space->Replay(space->Sample(rng).value()).value();
+    EXPECT_EQ(program.FindBlock("P"), ir::kNoNode);
+    EXPECT_EQ(program.FindBlock("E"), ir::kNoNode);
+    // The consumer's outermost loop is the tile's.
+    EXPECT_EQ(program.LoopsAbove(program.FindBlock("D"))[0],
+              program.LoopsAbove(program.FindBlock("C"))[0]);
+  }
+}
+
+TEST(Rules, EveryRegisterTileFitsTheRegisters) {
+  for (const target::Target& target : {Avx512(), Avx2()}) {
+    const TileLimits limits = TileLimits::Of(target, ir::DType::kF32);
+    const std::vector<int64_t> tiles = RegisterTiles(limits, 1024, 1024);
+    ASSERT_FALSE(tiles.empty());
+    for (size_t t = 0; t < tiles.size(); t += 2) {
+      EXPECT_LE(tiles[t] * tiles[t + 1] + tiles[t + 1] + 1, target.vector_registers);
+      EXPECT_GE(tiles[t] * tiles[t + 1], 8);
+    }
+  }
+  // The shapes that BLAS libraries use are among them.
+  const auto has = [](const target::Target& target, int64_t rows, int64_t vectors) {
+    const std::vector<int64_t> tiles =
+        RegisterTiles(TileLimits::Of(target, ir::DType::kF32), 1024, 1024);
+    for (size_t t = 0; t < tiles.size(); t += 2) {
+      if (tiles[t] == rows && tiles[t + 1] == vectors) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has(Avx512(), 14, 2));
+  EXPECT_TRUE(has(Avx512(), 9, 3));
+  EXPECT_TRUE(has(Avx512(), 8, 3));
+  EXPECT_TRUE(has(Avx2(), 6, 2));
+  EXPECT_TRUE(has(Avx2(), 4, 3));
+  // Small shapes keep the largest tile that there is.
+  EXPECT_EQ(RegisterTiles(TileLimits::Of(Avx512(), ir::DType::kF32), 3, 5),
+            (std::vector<int64_t>{3, 1}));
+}
+
+TEST(DefaultCandidate, IsUntiledParallelAndVectorized) {
+  auto space = DefaultCandidate(MakeWorkload("matmul m=64 n=64 k=64"), Avx512());
+  ASSERT_TRUE(space.ok()) << space.status();
+  const std::string text = (*space)->Replay({}).value().ToText();
+  EXPECT_NE(text.find("parallel i.j_0 in 256"), std::string::npos) << text;
+  EXPECT_NE(text.find("vectorized j_1 in 16"), std::string::npos) << text;
+}
+
+TEST(GenerateDesignSpaces, RefusesAnInvalidWorkload) {
+  ir::Workload empty;
+  EXPECT_EQ(
+      GenerateDesignSpaces(std::make_shared<const ir::Workload>(empty), Avx512()).status().code(),
+      absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hone::space
