@@ -16,7 +16,7 @@ namespace hone::search {
 namespace {
 
 constexpr StateHeader kState = {"evolutionary", 1};
-constexpr int kGenerations = 3;
+constexpr int kGenerations = 3;  // the first, drawn one included
 constexpr double kMutation = 0.85;
 constexpr double kMeasuredShare = 0.2;
 constexpr int kRandomSeeds = 50;
@@ -57,7 +57,7 @@ class EvolutionarySearch final : public SearchStrategy {
     Rng rng(context_.seed, event, /*purpose=*/2);
     Call call{.model = model, .ranking = Ranking::Of(context_, history_)};
     std::vector<Point> generation = FirstGeneration(rng);
-    for (int g = 0;; ++g) {
+    for (int g = 1;; ++g) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(generation, call));
       for (const Scored& each : scored) {
         if (call.keys.insert(each.key).second) call.pool.push_back(each);

@@ -1,0 +1,215 @@
+// What a Propose costs and of what: drawing, replaying, hashing, features, draft and prediction per
+// candidate, on the design spaces that the rules make for a matmul and a convolution.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "common/operator/operator.h"
+#include "server/cost_model/cost_model.h"
+#include "server/feature/feature_set.h"
+#include "server/search/draft_score.h"
+#include "server/search/search_strategy.h"
+#include "server/space/generate.h"
+
+namespace hone::search {
+namespace {
+
+struct Task {
+  std::string op;
+  std::vector<std::string> words;
+};
+const Task kMatmul = {"matmul", {"m=1024", "n=1024", "k=1024"}};
+const Task kConv = {"conv2d", {"n=1", "h=14", "w=14", "ci=256", "co=256", "k=3", "s=1", "p=1"}};
+
+struct Spaces {
+  std::vector<std::unique_ptr<space::DesignSpace>> spaces;
+  SearchContext context;
+
+  explicit Spaces(const Task& task) {
+    context.target = *target::TargetByName("x86-avx512");
+    context.target.cores = 2;
+    auto workload = std::make_shared<const ir::Workload>(*op::BuildWorkload(task.op, task.words));
+    spaces = *space::GenerateDesignSpaces(workload, context.target);
+    for (const auto& space : spaces) context.spaces.push_back(space.get());
+  }
+};
+
+struct Drawn {
+  const space::DesignSpace* space;
+  std::vector<int64_t> decisions;
+  ir::Program program;
+};
+
+std::vector<Drawn> Draw(const Spaces& spaces, int count) {
+  std::vector<Drawn> drawn;
+  Rng rng(1);
+  while (static_cast<int>(drawn.size()) < count) {
+    const space::DesignSpace* space =
+        spaces.context.spaces[drawn.size() % spaces.context.spaces.size()];
+    const std::vector<int64_t> decisions = *space->Sample(rng);
+    auto program = space->Replay(decisions);
+    if (program.ok()) drawn.push_back({space, decisions, *std::move(program)});
+  }
+  return drawn;
+}
+
+void BM_Sample(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  Rng rng(1);
+  size_t at = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        spaces.context.spaces[at++ % spaces.context.spaces.size()]->Sample(rng));
+}
+
+void BM_Mutate(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  const std::vector<Drawn> drawn = Draw(spaces, 64);
+  Rng rng(1);
+  size_t at = 0;
+  for (auto _ : state) {
+    const Drawn& each = drawn[at++ % drawn.size()];
+    benchmark::DoNotOptimize(each.space->Mutate(each.decisions, rng));
+  }
+}
+
+void BM_Replay(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  const std::vector<Drawn> drawn = Draw(spaces, 64);
+  size_t at = 0;
+  for (auto _ : state) {
+    const Drawn& each = drawn[at++ % drawn.size()];
+    benchmark::DoNotOptimize(each.space->Replay(each.decisions));
+  }
+}
+
+void BM_StructuralDigest(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  const std::vector<Drawn> drawn = Draw(spaces, 64);
+  size_t at = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(drawn[at++ % drawn.size()].program.StructuralDigest());
+}
+
+void BM_Features(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  const std::vector<Drawn> drawn = Draw(spaces, 64);
+  const feature::FeatureSet& set = **feature::FindFeatureSet("statement");
+  size_t at = 0;
+  for (auto _ : state) {
+    std::vector<float> rows;
+    int count = 0;
+    if (!set.Extract(drawn[at++ % drawn.size()].program, spaces.context.target, rows, count).ok())
+      state.SkipWithError("refused");
+  }
+}
+
+void BM_Draft(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  const std::vector<Drawn> drawn = Draw(spaces, 64);
+  const DraftMachine machine = DraftMachine::Of(spaces.context.target);
+  size_t at = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(DraftCycles(drawn[at++ % drawn.size()].program, machine));
+}
+
+// Results for what a strategy proposed, by the draft with noise, and a model of them.
+class Told {
+ public:
+  explicit Told(const Spaces* spaces)
+      : spaces_(spaces), model_(*cost_model::CreateCostModel("xgboost", {})) {}
+
+  void Tell(SearchStrategy& strategy, const std::vector<record::Candidate>& candidates) {
+    const feature::FeatureSet& set = **feature::FindFeatureSet("statement");
+    const DraftMachine machine = DraftMachine::Of(spaces_->context.target);
+    matrix_.columns = set.Columns();
+    std::vector<Measured> results;
+    for (const record::Candidate& candidate : candidates) {
+      for (const auto& space : spaces_->spaces) {
+        if (space->digest() != candidate.space_digest) continue;
+        const ir::Program program = *space->Replay(candidate.decisions);
+        std::vector<float> rows;
+        int count = 0;
+        if (!set.Extract(program, spaces_->context.target, rows, count).ok()) continue;
+        matrix_.Append(rows, count);
+        latencies_.push_back(DraftCycles(program, machine) *
+                             (1 + 0.3 * Rng(program.StructuralDigest().low).Uniform()));
+        results.push_back({candidate, record::Outcome::kOk, latencies_.back()});
+      }
+    }
+    strategy.Tell(results);
+    const double best = *std::min_element(latencies_.begin(), latencies_.end());
+    std::vector<double> throughput;
+    for (const double latency : latencies_) throughput.push_back(best / latency);
+    if (!model_->Update(matrix_, throughput).ok()) std::abort();
+  }
+  const cost_model::CostModel* model() const { return model_.get(); }
+  const cost_model::FeatureMatrix& matrix() const { return matrix_; }
+
+ private:
+  const Spaces* const spaces_;
+  std::unique_ptr<cost_model::CostModel> model_;
+  cost_model::FeatureMatrix matrix_;
+  std::vector<double> latencies_;
+};
+
+// 32 candidates of a new search, or of one that has 128 results and a model of them. Arguments:
+// results before, threads.
+void BM_Propose(benchmark::State& state, const Task& task, const std::string& name) {
+  const Spaces spaces(task);
+  SearchContext context = spaces.context;
+  context.seed = 1;
+  context.threads = static_cast<int>(state.range(1));
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto strategy = *CreateSearchStrategy(name, context);
+    Told told(&spaces);
+    uint64_t event = 0;
+    for (int64_t results = 0; results < state.range(0); results += 32) {
+      told.Tell(*strategy, *strategy->Propose(32, event++, told.model()));
+    }
+    state.ResumeTiming();
+    benchmark::DoNotOptimize(strategy->Propose(32, event++, told.model()));
+  }
+}
+
+void BM_Predict(benchmark::State& state, const Task& task) {
+  const Spaces spaces(task);
+  auto strategy = *CreateSearchStrategy("random", spaces.context);
+  Told told(&spaces);
+  told.Tell(*strategy, *strategy->Propose(256, 0, nullptr));
+  for (auto _ : state) benchmark::DoNotOptimize(told.model()->Predict(told.matrix()));
+  state.SetItemsProcessed(state.iterations() * told.matrix().candidates());
+}
+
+void Register(const Task& task) {
+  using Part = void (*)(benchmark::State&, const Task&);
+  const std::pair<const char*, Part> parts[] = {
+      {"sample", BM_Sample},           {"mutate", BM_Mutate},     {"replay", BM_Replay},
+      {"digest", BM_StructuralDigest}, {"features", BM_Features}, {"draft", BM_Draft},
+      {"predict_256", BM_Predict}};
+  for (const auto& [name, part] : parts)
+    benchmark::RegisterBenchmark((task.op + "/" + name).c_str(), part, task);
+  for (const std::string& name : SearchStrategyNames()) {
+    benchmark::RegisterBenchmark((task.op + "/propose_32/" + name).c_str(), BM_Propose, task, name)
+        ->Args({0, 1})
+        ->Args({128, 1})
+        ->Args({128, 2})
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(5);
+  }
+}
+
+}  // namespace
+}  // namespace hone::search
+
+int main(int argc, char** argv) {
+  hone::search::Register(hone::search::kMatmul);
+  hone::search::Register(hone::search::kConv);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,133 @@
+// The draft orders schedules as one who knows the machine would.
+#include "server/search/draft_score.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/search/spaces.h"
+
+namespace hone::search {
+namespace {
+
+// A machine with 32 vector registers of 16 lanes, 2 cores, 32 KiB and 1 MiB of cache.
+DraftMachine Machine() {
+  target::Target target = *target::TargetByName("x86-avx512");
+  target.cores = 2;
+  return DraftMachine::Of(target);
+}
+
+double Cycles(const TestSpaces& spaces, absl::string_view name,
+              const std::vector<int64_t>& decisions) {
+  for (const auto& space : spaces.spaces()) {
+    if (space->name() != name) continue;
+    const absl::StatusOr<ir::Program> program = space->Replay(decisions);
+    EXPECT_TRUE(program.ok()) << program.status();
+    return DraftCycles(*program, Machine());
+  }
+  ADD_FAILURE() << "no space " << name;
+  return 0;
+}
+
+// Decisions of "strided" and "packed": rows, vectors, k unroll, then the tiles of j, k and i, outer
+// first.
+TEST(DraftScoreTest, AccumulatorsMustHideTheLatencyOfTheMultiplyAdd) {
+  const TestSpaces spaces = MatmulSpaces(512);
+  const double one = Cycles(spaces, "strided", {1, 1, 1, 8, 64, 2, 256, 8, 64});
+  const double four = Cycles(spaces, "strided", {4, 1, 1, 8, 64, 2, 256, 8, 64});
+  const double sixteen = Cycles(spaces, "strided", {8, 2, 1, 8, 64, 2, 256, 8, 64});
+  EXPECT_GT(one, 3 * four);
+  EXPECT_GT(four, 1.2 * sixteen);
+}
+
+TEST(DraftScoreTest, AccumulatorsBeyondTheRegistersSpill) {
+  const TestSpaces spaces = MatmulSpaces(512);
+  const double fits = Cycles(spaces, "packed", {14, 2, 1, 8, 64, 2, 256, 2, 256});
+  const double spills = Cycles(spaces, "packed", {16, 2, 1, 8, 64, 2, 256, 2, 256});
+  EXPECT_GT(spills, 1.02 * fits);
+}
+
+// 1024 floats make a row of 4096 bytes: rows of B share the sets of L1.
+TEST(DraftScoreTest, RowsThatCollideInL1CostMoreThanPanels) {
+  const TestSpaces collide = MatmulSpaces(1024), spread = MatmulSpaces(1000);
+  const auto per_flop = [](double cycles, double size) { return cycles / (size * size * size); };
+  const std::vector<int64_t> decisions_1024 = {8, 3, 1, 16, 64, 4, 256, 4, 256};
+  const std::vector<int64_t> decisions_1000 = {8, 3, 1, 16, 63, 4, 250, 4, 250};
+  const double colliding = per_flop(Cycles(collide, "strided", decisions_1024), 1024);
+  const double spreading = per_flop(Cycles(spread, "strided", decisions_1000), 1000);
+  EXPECT_GT(colliding, spreading);
+}
+
+TEST(DraftScoreTest, ThreeUnitsOnTwoCoresTakeTwoTurns) {
+  TestSpaces parts(96);
+  parts.Add("parts", R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=0)
+l3, l4 = split(l0, x0, x1)
+parallel(l3)
+)");
+  const double one = Cycles(parts, "parts", {1, 96}), two = Cycles(parts, "parts", {2, 48});
+  const double three = Cycles(parts, "parts", {3, 32}), many = Cycles(parts, "parts", {48, 2});
+  EXPECT_NEAR(one / two, 2, 0.2);
+  EXPECT_NEAR(three / two, 4.0 / 3, 0.1);
+  EXPECT_NEAR(many / two, 1, 0.1);
+}
+
+TEST(DraftScoreTest, EmptyLanesAndGathersCost) {
+  TestSpaces spaces(512);
+  for (const int lanes : {4, 16}) {
+    spaces.Add(absl::StrCat("lanes", lanes), absl::StrCat(R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4 = split(l1, 0, )",
+                                                          lanes, R"()
+reorder(l0, l3, l2, l4)
+vectorize(l4)
+)"));
+  }
+  spaces.Add("gather", R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4 = split(l0, 0, 16)
+reorder(l3, l1, l2, l4)
+vectorize(l4)
+)");
+  const double sixteen = Cycles(spaces, "lanes16", {});
+  EXPECT_NEAR(Cycles(spaces, "lanes4", {}) / sixteen, 4, 1);
+  EXPECT_GT(Cycles(spaces, "gather", {}), 2 * sixteen);
+}
+
+TEST(DraftScoreTest, EveryProgramHasAPositiveFiniteTime) {
+  const TestSpaces spaces = MatmulSpaces(256);
+  for (const auto& space : spaces.spaces()) {
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      Rng rng(seed);
+      const absl::StatusOr<ir::Program> program = space->Replay(*space->Sample(rng));
+      if (!program.ok()) continue;
+      const double cycles = DraftCycles(*program, Machine());
+      ASSERT_TRUE(std::isfinite(cycles) && cycles > 0) << program->ToText();
+      // Nothing is faster than both cores' pipes.
+      EXPECT_GT(cycles, 256.0 * 256 * 256 / 16 / 2 / 2);
+    }
+  }
+}
+
+TEST(DraftScoreTest, NoCachesAndNoVectorsAreNoTrouble) {
+  const TestSpaces spaces = MatmulSpaces(64);
+  target::Target bare{.arch = "riscv64",
+                      .vector_bits = 64,
+                      .vector_registers = 1,
+                      .l1_bytes = 1 << 10,
+                      .l2_bytes = 0};
+  Rng rng(1);
+  for (const auto& space : spaces.spaces()) {
+    const absl::StatusOr<ir::Program> program = space->Replay(*space->Sample(rng));
+    if (!program.ok()) continue;
+    EXPECT_TRUE(std::isfinite(DraftCycles(*program, DraftMachine::Of(bare))));
+  }
+}
+
+}  // namespace
+}  // namespace hone::search
