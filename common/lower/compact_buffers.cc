@@ -33,7 +33,9 @@ ir::Program CompactBuffers(const ir::Program& original) {
     // A block with several outputs has one list of indices for all of them.
     const bool tuple = std::any_of(users.begin(), users.end(), [&](NodeId id) { return program.BlockOf(id).outputs.size() > 1; });
     if (users.empty() || tuple) continue;
-    const NodeId scope = CommonAncestor(program, users);
+    NodeId scope = CommonAncestor(program, users);
+    // The lanes of a vectorized loop run at once: each needs elements of its own.
+    while (program.IsLoop(scope) && program.node(scope).loop == ir::LoopKind::kVectorized) scope = program.node(scope).parent;
     // Buffers that live across kernels or the whole kernel keep their shape.
     if (scope == ir::kNoNode || !program.IsLoop(scope)) continue;
     std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, scope);

@@ -87,7 +87,7 @@ class FunctionEmitter {
   absl::StatusOr<llvm::Value*> EmitOp(const ir::Expr& expr, llvm::Value* a, llvm::Value* b);
   absl::Status StoreTo(ir::BufferId buffer, const Index& offset, llvm::Value* value, llvm::Value* mask);
 
-  Split SplitIndex(const Index& index) const;
+  Split SplitIndex(const Index& original);
   // The runtime part as an i64; nullptr when it is 0. Hoisted to the scopes of its variables.
   llvm::Value* RuntimeValue(const Index& runtime);
   llvm::Value* AtomValue(ir::AtomId atom);

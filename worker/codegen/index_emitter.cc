@@ -12,8 +12,21 @@ using ir::Index;
 using llvm::Value;
 using lower::Storage;
 
-FunctionEmitter::Split FunctionEmitter::SplitIndex(const Index& index) const {
-  const ir::AtomTable& atoms = state_.program.atoms;
+FunctionEmitter::Split FunctionEmitter::SplitIndex(const Index& original) {
+  ir::AtomTable& atoms = state_.program.atoms;
+  // A floordiv or mod of constants and runtime variables becomes one of runtime variables alone: values are remembered by
+  // atom, and the constants of unrolled loops change.
+  bool mixed = false;
+  for (const ir::IndexTerm& term : original.terms()) {
+    if (atoms[term.atom].kind == Atom::Kind::kVar) continue;
+    atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { mixed |= variables_[var].kind == Variable::Kind::kConstant; });
+  }
+  Index known;
+  const Index index = !mixed ? original : atoms.Substitute(original, [&](AtomId var) -> const Index* {
+    if (variables_[var].kind != Variable::Kind::kConstant) return nullptr;
+    known = Index(variables_[var].constant);
+    return &known;
+  });
   Split split;
   split.constant = index.constant();
   for (const ir::IndexTerm& term : index.terms()) {

@@ -27,6 +27,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> Kernel::Load(const std::string& artifact
 
 absl::StatusOr<std::unique_ptr<Kernel>> Kernel::LoadSharedObject(absl::string_view bytes) {
   auto kernel = std::unique_ptr<Kernel>(new Kernel);
+  // The OpenMP runtime stays when the kernel that brought it goes: its threads wait in its code.
+  static const void* const openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE);
+  if (openmp == nullptr) {
+    return absl::FailedPreconditionError("the OpenMP runtime libgomp.so.1 cannot be loaded; install libgomp1");
+  }
   kernel->fd_ = memfd_create("hone-kernel", MFD_CLOEXEC);
   if (kernel->fd_ < 0) return ErrnoStatus(errno, "create a memory file");
   while (!bytes.empty()) {

@@ -1,0 +1,40 @@
+#ifndef HONE_TESTS_WORKER_CODEGEN_COMPILED_PROGRAM_H_
+#define HONE_TESTS_WORKER_CODEGEN_COMPILED_PROGRAM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/program.h"
+#include "common/target/target.h"
+
+namespace hone::codegen {
+
+// A program lowered, compiled, linked and loaded into this process, to be run on the interpreter's values. Guard bytes around
+// every buffer are checked after each run.
+class CompiledProgram {
+ public:
+  static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(const ir::Program& program, const target::Target& target);
+  ~CompiledProgram();
+
+  // Outputs are NaN (integers: a pattern) before the run. Internal: a return code, or bytes outside a buffer were written.
+  absl::StatusOr<std::vector<ir::Values>> Run(absl::Span<const ir::Values> inputs);
+  // hone_kernel_range over [begin, end) after prepacking, without the rest of the kernel.
+  absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end);
+  int64_t range_extent() const;
+  int64_t workspace_bytes() const;
+  void* Symbol(const char* name) const;
+
+ private:
+  CompiledProgram() = default;
+  absl::StatusOr<std::vector<ir::Values>> RunWith(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end);
+  std::shared_ptr<const ir::Workload> workload_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_TESTS_WORKER_CODEGEN_COMPILED_PROGRAM_H_
