@@ -33,6 +33,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
     // It is there: its keeper says so. A machine that is busy measuring may only be slow to accept.
     options.retry.give_up_after = kPrivatePatience;
     options.call_timeout = kPrivatePatience;
+    options.check = [server = session->private_server_.get()] { return server->Check(); };
   }
   session->host_key_ = target::DetectHost().Key();  // while the server starts
   if (session->private_server_ != nullptr)
@@ -74,7 +75,7 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
     const bool there = std::any_of(workers.begin(), workers.end(),
                                    [](const client::Worker& w) { return w.connected; });
     if (there) return absl::OkStatus();
-    HONE_RETURN_IF_ERROR(private_server_->CheckWorker());
+    HONE_RETURN_IF_ERROR(private_server_->Check());
     if (!waiting()) return absl::CancelledError("interrupted");
     absl::SleepFor(kWorkerPoll);
   }

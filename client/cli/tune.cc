@@ -121,7 +121,7 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
           if (!problem.ok()) return false;
         }
         if (session.private_server() != nullptr && !HasEnded(now.state)) {
-          problem = session.private_server()->CheckWorker();
+          problem = session.private_server()->Check();
           if (!problem.ok()) return false;
         }
         return true;

@@ -178,14 +178,21 @@ class GrpcConnection final : public Connection {
   absl::Status Retry(const std::function<absl::Status()>& attempt) const {
     RetryOptions retry = options_.retry;
     retry.seed = RandomSeed();
+    const auto checked = [&] {
+      absl::Status status = attempt();
+      if (absl::IsUnavailable(status) && options_.check != nullptr) {
+        if (absl::Status known = options_.check(); !known.ok()) return known;
+      }
+      return status;
+    };
     return Explain(RetryUnavailable(
-        retry, attempt, [] { return absl::Now(); }, absl::SleepFor));
+        retry, checked, [] { return absl::Now(); }, absl::SleepFor));
   }
 
   absl::Status Explain(const absl::Status& status) const {
     if (absl::IsUnavailable(status)) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot reach the server at ", address_, ": ", status.message(),
+      return absl::UnavailableError(absl::StrCat("cannot reach the server at ", address_, ": ",
+                                                 status.message(),
                                                  "; is hone-server running there?"));
     }
     if (absl::IsDeadlineExceeded(status)) {

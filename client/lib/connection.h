@@ -20,6 +20,9 @@ struct ConnectionOptions {
       absl::Seconds(60);  // how long WatchJob tries to find a server again
   RetryOptions retry;
   bool insecure = false;  // allow a server beyond this machine without encryption
+  // Asked when the server cannot be reached, before a call is tried again; an error ends the trying
+  // and is what the call returns. null: nobody knows more.
+  std::function<absl::Status()> check;
 };
 
 // How often WatchJob reports at least.

@@ -162,8 +162,11 @@ class Keeper {
                        [](const Attached& c) { return c.wants_worker; });
   }
 
+  // From now on there is no server. Clients that were told otherwise are told again.
   void Fail(const std::string& why) {
-    if (failure_.empty()) failure_ = why;
+    if (!failure_.empty()) return;
+    failure_ = why;
+    for (Attached& client : clients_) client.answered = false;
   }
 
   int PollTimeoutMs() const {

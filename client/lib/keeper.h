@@ -15,8 +15,9 @@ namespace hone::client {
 //
 // Messages are SOCK_SEQPACKET packets of text. A client says kAttach or kAttachWorker once; the
 // keeper answers once with kReady, or with kFailed and the reason. A client that wants the worker
-// may later get kWorkerFailed and the reason, when the worker does not stay up. A connection that
-// is closed without an answer met a keeper that was ending: try again.
+// may later get kWorkerFailed and the reason, when the worker does not stay up, and every client
+// gets kFailed when the server dies later. A connection that is closed without an answer met a
+// keeper that was ending: try again.
 inline constexpr char kAttach[] = "attach";
 inline constexpr char kAttachWorker[] = "attach worker";
 inline constexpr char kReady[] = "ready";

@@ -192,20 +192,21 @@ absl::Status PrivateServer::WaitUntilReady() {
   return absl::OkStatus();
 }
 
-absl::Status PrivateServer::CheckWorker() {
-  if (!worker_status_.ok()) return worker_status_;
+absl::Status PrivateServer::Check() {
+  if (!health_.ok()) return health_;
   const absl::StatusOr<std::string> packet = Receive(absl::InfinitePast());
   if (absl::IsDeadlineExceeded(packet.status())) return absl::OkStatus();
   if (!packet.ok()) {
-    worker_status_ = absl::FailedPreconditionError(
+    health_ = absl::FailedPreconditionError(
         absl::StrCat("the keeper of the private server has ended; its logs are ", paths_.server_log,
                      " and ", paths_.worker_log));
-    return worker_status_;
+    return health_;
   }
   absl::string_view text = *packet;
-  if (absl::ConsumePrefix(&text, kWorkerFailed))
-    worker_status_ = absl::FailedPreconditionError(text);
-  return worker_status_;
+  if (absl::ConsumePrefix(&text, kFailed) || absl::ConsumePrefix(&text, kWorkerFailed)) {
+    health_ = absl::FailedPreconditionError(text);
+  }
+  return health_;
 }
 
 }  // namespace hone::client

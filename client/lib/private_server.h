@@ -38,9 +38,10 @@ class PrivateServer {
   // Options::timeout.
   absl::Status WaitUntilReady();
 
-  // Ok while the worker is up or being started again; FailedPrecondition once it does not stay up,
-  // with its last words.
-  absl::Status CheckWorker();
+  // Ok while server and worker are up or being started again. FailedPrecondition: the server has
+  // died, or the worker that was asked for does not stay up; the message has their last words. Does
+  // not wait.
+  absl::Status Check();
 
   // "unix:/…", for Connection.
   const std::string& address() const { return address_; }
@@ -59,7 +60,7 @@ class PrivateServer {
   const std::string address_;
   int fd_ = -1;  // the connection to the keeper: held open as long as the server is wanted
   bool ready_ = false;
-  absl::Status worker_status_;
+  absl::Status health_;  // what Check found
 };
 
 // The folder of the running program.

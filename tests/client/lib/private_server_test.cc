@@ -168,7 +168,7 @@ TEST_F(PrivateServerTest, AWorkerThatDoesNotStayUpIsReported) {
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_TRUE((*server)->WaitUntilReady().ok());
   absl::Status status;
-  EXPECT_TRUE(Eventually([&] { return !(status = (*server)->CheckWorker()).ok(); }));
+  EXPECT_TRUE(Eventually([&] { return !(status = (*server)->Check()).ok(); }));
   EXPECT_THAT(std::string(status.message()), HasSubstr("exit code 3: no cores left"));
 }
 
@@ -179,6 +179,17 @@ TEST_F(PrivateServerTest, AServerThatCannotStartSaysWhy) {
   const absl::Status ready = (*server)->WaitUntilReady();
   EXPECT_EQ(ready.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(ready.message()), HasSubstr("the store is corrupt"));
+}
+
+TEST_F(PrivateServerTest, AServerThatDiesLaterIsReported) {
+  auto server = PrivateServer::StartOrJoin(Options());
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->WaitUntilReady().ok());
+  EXPECT_TRUE((*server)->Check().ok());
+  kill(Pids("servers")[0], SIGKILL);
+  absl::Status status;
+  EXPECT_TRUE(Eventually([&] { return !(status = (*server)->Check()).ok(); }));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("hone-server was ended by signal 9"));
 }
 
 TEST_F(PrivateServerTest, ManyClientsAtOnceMeetInOneServer) {
