@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
+#include "absl/types/span.h"
 #include "server/feature/nest.h"
 
 namespace hone::search {
@@ -117,10 +120,10 @@ class Drafter {
       --resident;
     if (update && (resident < body.depth || body.depth == 0)) {
       compute = std::max(compute, machine_.fma_latency * instances / std::max(1.0, outputs));
-      const double spilled =
-          std::max(0.0, outputs + std::min(vector_operands, outputs) + 1 - machine_.registers);
-      loads += spilled * instances / std::max(1.0, outputs);
-      stores += spilled * instances / std::max(1.0, outputs);
+      // A spilled accumulator waits for its own store.
+      const double needed = outputs + std::min(vector_operands, outputs) + 1;
+      compute +=
+          2 * std::max(0.0, needed - machine_.registers) * instances / std::max(1.0, outputs);
       const double entries = statement.executions[0] / statement.executions[resident];
       transfers = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
     } else {
@@ -228,48 +231,60 @@ class Drafter {
         0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
     std::fill(std::begin(lines), std::end(lines), 0.0);
     const size_t accesses = statement.accesses.size();
-    absl::InlinedVector<Storage, 4> storage;
-    for (const Access& access : statement.accesses) storage.push_back(StorageOf(statement, access));
-    // From the outside in: at the first depth where everything fits, each access is loaded once per
-    // run.
-    absl::InlinedVector<Footprint, 4> footprints(accesses);
-    absl::InlinedVector<bool, 16> placed(accesses * kLevels, false);
-    for (int depth = 0; depth <= body.depth; ++depth) {
-      double bytes = 0;
-      for (size_t a = 0; a < accesses; ++a) {
-        const Access& access = statement.accesses[a];
-        if (depth == 0 || (access.varies >> (depth - 1) & 1) != 0)
-          footprints[a] = FootprintOf(statement, access, storage[a], depth);
-        bytes += footprints[a].lines() * kLineBytes;
+    const size_t depths = body.depth + 1;
+    total_bytes_.assign(depths, 0.0);
+    for (const Access& access : statement.accesses) {
+      const Storage storage = StorageOf(statement, access);
+      absl::InlinedVector<Footprint, 16> footprints(depths);
+      for (size_t depth = 0; depth < depths; ++depth) {
+        const bool same = depth > 0 && (access.varies >> (depth - 1) & 1) == 0;
+        footprints[depth] = same ? footprints[depth - 1]
+                                 : FootprintOf(statement, access, storage, static_cast<int>(depth));
+        total_bytes_[depth] += footprints[depth].lines() * kLineBytes;
       }
+      all_footprints_.push_back(std::move(footprints));
+      storages_.push_back(storage);
+    }
+    for (size_t a = 0; a < accesses; ++a) {
       for (int level = 0; level < kLevels; ++level) {
-        for (size_t a = 0; a < accesses; ++a) {
-          if (placed[a * kLevels + level]) continue;
-          const bool fits = bytes <= capacity[level] && !(level == 0 && Collides(footprints[a]));
-          if (!fits && depth < body.depth) continue;
-          placed[a * kLevels + level] = true;
-          // A compact buffer that fits is written and read in the cache.
-          if (storage[a].compact && storage[a].live_bytes <= 0.5 * capacity[level]) continue;
-          const double short_runs =
-              footprints[a].run_bytes < 4 * kLineBytes && level == 0 ? 1.5 : 1;
-          lines[level] += short_runs * footprints[a].lines() *
-                          Runs(statement, statement.accesses[a], depth, fits);
-        }
+        // A compact buffer that fits is written and read in the cache.
+        if (storages_[a].compact && storages_[a].live_bytes <= 0.5 * capacity[level]) continue;
+        lines[level] +=
+            Misses(statement, statement.accesses[a], all_footprints_[a], level, capacity[level]);
       }
     }
+    all_footprints_.clear();
+    storages_.clear();
   }
 
-  // How often the content of the loops from `depth` inwards is loaded anew. Where it fits, the
-  // loops right outside that the access does not vary with find it still there.
-  static double Runs(const Statement& statement, const Access& access, int depth, bool fits) {
-    int outside = depth;
-    while (fits && outside > 0 && (access.varies >> (outside - 1) & 1) == 0) --outside;
-    return statement.executions[0] / statement.executions[outside];
+  // From the outside in: at the first depth where everything fits, the access is loaded once. The
+  // loops right outside that it does not vary with find it still there, and the next one finds what
+  // it shares with its own last iteration, lines that are not used up above all.
+  double Misses(const Statement& statement, const Access& access,
+                absl::Span<const Footprint> footprints, int level, double capacity) const {
+    size_t depth = 0;
+    bool fits = false;
+    for (; depth < footprints.size(); ++depth) {
+      fits = total_bytes_[depth] <= capacity && !(level == 0 && Collides(footprints[depth]));
+      if (fits || depth + 1 == footprints.size()) break;
+    }
+    if (fits) {
+      while (depth > 0 && (access.varies >> (depth - 1) & 1) == 0) --depth;
+      if (depth > 0) --depth;
+    }
+    const double runs = statement.executions[0] / statement.executions[depth];
+    // The prefetchers of L1 need a few lines to see a stream.
+    const double short_runs = level == 0 && footprints[depth].run_bytes < 4 * kLineBytes ? 1.5 : 1;
+    return short_runs * footprints[depth].lines() * runs;
   }
 
   Nest& nest_;
   const DraftMachine& machine_;
+  // Scratch of Traffic.
   absl::InlinedVector<int64_t, 4> box_;
+  absl::InlinedVector<double, 16> total_bytes_;                     // of all accesses, per depth
+  std::vector<absl::InlinedVector<Footprint, 16>> all_footprints_;  // per access and depth
+  std::vector<Storage> storages_;                                   // per access
 };
 
 }  // namespace

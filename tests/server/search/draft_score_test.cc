@@ -50,13 +50,13 @@ TEST(DraftScoreTest, AccumulatorsBeyondTheRegistersSpill) {
 
 // 1024 floats make a row of 4096 bytes: rows of B share the sets of L1.
 TEST(DraftScoreTest, RowsThatCollideInL1CostMoreThanPanels) {
-  const TestSpaces collide = MatmulSpaces(1024), spread = MatmulSpaces(1000);
+  const TestSpaces collide = MatmulSpaces(1024), spread = MatmulSpaces(1056);
   const auto per_flop = [](double cycles, double size) { return cycles / (size * size * size); };
-  const std::vector<int64_t> decisions_1024 = {8, 3, 1, 16, 64, 4, 256, 4, 256};
-  const std::vector<int64_t> decisions_1000 = {8, 3, 1, 16, 63, 4, 250, 4, 250};
-  const double colliding = per_flop(Cycles(collide, "strided", decisions_1024), 1024);
-  const double spreading = per_flop(Cycles(spread, "strided", decisions_1000), 1000);
-  EXPECT_GT(colliding, spreading);
+  const double colliding =
+      per_flop(Cycles(collide, "strided", {8, 2, 1, 32, 32, 8, 128, 4, 256}), 1024);
+  const double spreading =
+      per_flop(Cycles(spread, "strided", {8, 2, 1, 33, 32, 8, 132, 4, 264}), 1056);
+  EXPECT_GT(colliding, 1.05 * spreading);
 }
 
 TEST(DraftScoreTest, ThreeUnitsOnTwoCoresTakeTwoTurns) {
@@ -76,7 +76,7 @@ parallel(l3)
 }
 
 TEST(DraftScoreTest, EmptyLanesAndGathersCost) {
-  TestSpaces spaces(512);
+  TestSpaces spaces(128);
   for (const int lanes : {4, 16}) {
     spaces.Add(absl::StrCat("lanes", lanes), absl::StrCat(R"(
 b0 = block("C")

@@ -41,9 +41,9 @@ class Device {
   const DraftMachine machine_;
 };
 
-// The best latency after `rounds` of 16, with a model that learns after each.
-double BestAfter(const TestSpaces& spaces, const std::string& strategy_name, uint64_t seed,
-                 int rounds) {
+// The best latency after each of `rounds` of 16, with a model that learns from them.
+std::vector<double> BestOf(const TestSpaces& spaces, const std::string& strategy_name,
+                           uint64_t seed, int rounds) {
   const Device device(&spaces);
   const feature::FeatureSet& set = **feature::FindFeatureSet("statement");
   SearchContext context = spaces.Context(seed);
@@ -51,7 +51,7 @@ double BestAfter(const TestSpaces& spaces, const std::string& strategy_name, uin
   auto strategy = *CreateSearchStrategy(strategy_name, context);
   auto model = *cost_model::CreateCostModel("xgboost", {});
   cost_model::FeatureMatrix matrix{.columns = set.Columns()};
-  std::vector<double> latencies;
+  std::vector<double> latencies, curve;
   for (int round = 0; round < rounds; ++round) {
     const Candidates candidates = *strategy->Propose(16, round, model.get());
     std::vector<Measured> results;
@@ -70,8 +70,9 @@ double BestAfter(const TestSpaces& spaces, const std::string& strategy_name, uin
     std::vector<double> throughput;
     for (const double latency : latencies) throughput.push_back(best / latency);
     EXPECT_TRUE(model->Update(matrix, throughput).ok());
+    curve.push_back(best);
   }
-  return *std::min_element(latencies.begin(), latencies.end());
+  return curve;
 }
 
 TEST(EvolutionarySearchTest, FirstTrialBeatsTheBestOfManyRandomOnes) {
@@ -92,15 +93,12 @@ TEST(EvolutionarySearchTest, FirstTrialBeatsTheBestOfManyRandomOnes) {
 
 TEST(EvolutionarySearchTest, LearnsWhatTheDraftDoesNotKnow) {
   const TestSpaces spaces = MatmulSpaces(512);
-  int wins = 0;
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const double early = BestAfter(spaces, "evolutionary", seed, 1);
-    const double late = BestAfter(spaces, "evolutionary", seed, 6);
-    const double random = BestAfter(spaces, "random", seed, 6);
-    EXPECT_LT(late, early);
-    wins += late < 0.9 * random;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const std::vector<double> evolved = BestOf(spaces, "evolutionary", seed, 6);
+    const std::vector<double> random = BestOf(spaces, "random", seed, 6);
+    EXPECT_LT(evolved.back(), 0.9 * evolved.front()) << "seed " << seed;
+    EXPECT_LT(evolved.back(), 0.9 * random.back()) << "seed " << seed;
   }
-  EXPECT_EQ(wins, 3);
 }
 
 TEST(EvolutionarySearchTest, NoSpaceFillsMoreThanHalfOfABatchWhileOneIsUntried) {
