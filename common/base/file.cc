@@ -45,7 +45,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return content;
 }
 
-absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
+                                 Durability durability) {
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
@@ -61,7 +62,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     content.remove_prefix(n);
   }
   if (fchmod(fd, 0644) != 0) return fail("set the mode of");
-  if (fsync(fd) != 0) return fail("sync");
+  if (durability == Durability::kMachine && fsync(fd) != 0) return fail("sync");
   if (rename(temporary.c_str(), path.c_str()) != 0) return fail("rename to");
   close(fd);
   return absl::OkStatus();

@@ -78,7 +78,7 @@ void BoundedDir::Add(const std::string& digest) {
 }
 
 absl::Status BoundedDir::Put(const std::string& digest, absl::string_view bytes) {
-  HONE_RETURN_IF_ERROR(WriteFileAtomically(PathOf(digest), bytes));
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(PathOf(digest), bytes, Durability::kProcess));
   Add(digest);
   return absl::OkStatus();
 }

@@ -1,9 +1,7 @@
 #include "worker/agent/spool.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -41,20 +39,9 @@ std::vector<v1::FinishedLease> Spool::Load() {
 }
 
 absl::Status Spool::Put(const v1::FinishedLease& finished) {
-  const std::string bytes = finished.SerializeAsString();
-  const std::string path = PathOf(finished.lease_id());
-  const std::string temporary = absl::StrCat(path, ".new");
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
-  const bool written = write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-  const int error_number = errno;
-  close(fd);
-  // No fsync: it would cost more than the measurement that a crash of the machine could lose.
-  if (!written || rename(temporary.c_str(), path.c_str()) != 0) {
-    unlink(temporary.c_str());
-    return ErrnoStatus(written ? errno : error_number, absl::StrCat("write ", path));
-  }
-  return absl::OkStatus();
+  // A sync would cost more than the measurement that a power loss could lose.
+  return WriteFileAtomically(PathOf(finished.lease_id()), finished.SerializeAsString(),
+                             Durability::kProcess);
 }
 
 void Spool::Remove(const std::string& lease_id) { unlink(PathOf(lease_id).c_str()); }

@@ -1,0 +1,131 @@
+#include "worker/builder/build.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/artifact.h"
+#include "common/target/target.h"
+#include "worker/runner/kernel.h"
+
+namespace hone::builder {
+namespace {
+
+using record::BuildRequest;
+using record::BuildResponse;
+using record::Outcome;
+using ::testing::HasSubstr;
+
+constexpr absl::string_view kMatmul =
+    "workload matmul\n"
+    "input A: f32[8, 32]\n"
+    "input B: f32[32, 64]\n"
+    "output C[i: 8, j: 64] = sum(k: 32) A[i, k] * B[k, j]\n";
+
+constexpr absl::string_view kTrace =
+    "trace 1\n"
+    "b0 = block(\"C\")\n"
+    "l0, l1, l2 = loops(b0)\n"
+    "x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=8)\n"
+    "l3, l4 = split(l0, x0, x1)\n"
+    "parallel(l3)\n";
+
+class BuildTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone-build-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  BuildRequest Request() const {
+    return {.workload = std::string(kMatmul),
+            .space = absl::StrCat(kMatmul, kTrace),
+            .decisions = {4, 2},
+            .target = target::DetectHost().ToText(),
+            .artifact_dir = folder_};
+  }
+
+  std::string folder_;
+};
+
+TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
+  const BuildResponse response = Build(Request());
+  ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
+  const auto bytes = ReadFile(absl::StrCat(folder_, "/", response.artifact_digest));
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(DigestOf(*bytes).ToHex(), response.artifact_digest);
+  const auto artifact = record::DecodeArtifact(*bytes);
+  ASSERT_TRUE(artifact.ok()) << artifact.status();
+  EXPECT_THAT(artifact->trace, HasSubstr("[4, 2]"));
+  EXPECT_THAT(artifact->program, HasSubstr("parallel"));
+  EXPECT_EQ(artifact->target, target::DetectHost().ToText());
+  EXPECT_EQ(ir::ParseWorkload(artifact->workload)->StructuralDigest(),
+            ir::ParseWorkload(kMatmul)->StructuralDigest());
+  EXPECT_GT(response.facts.compile_ms, 0);
+  EXPECT_GT(response.facts.link_ms, 0);
+  EXPECT_GT(response.facts.code_bytes, 0);
+  EXPECT_TRUE(Digest::FromHex(response.facts.program_digest).ok());
+
+  const auto kernel = runner::Kernel::LoadSharedObject(artifact->shared_object);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  alignas(64) static float a[8 * 32], b[32 * 64], c[8 * 64];
+  std::fill_n(a, 8 * 32, 2.0f);
+  std::fill_n(b, 32 * 64, 3.0f);
+  void* const buffers[] = {a, b, c};
+  std::string workspace((*kernel)->workspace_bytes() + 64, '\0');
+  void* const aligned =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(workspace.data()) + 63) / 64 * 64);
+  ASSERT_EQ((*kernel)->Run(buffers, nullptr, aligned), target::kKernelOk);
+  for (const float value : c) ASSERT_EQ(value, 2 * 3 * 32);
+}
+
+TEST_F(BuildTest, EqualRequestsGiveEqualArtifacts) {
+  EXPECT_EQ(Build(Request()).artifact_digest, Build(Request()).artifact_digest);
+}
+
+TEST_F(BuildTest, WhatIsWrongWithACandidateIsSaid) {
+  const auto refused = [](const BuildRequest& request) {
+    const BuildResponse response = Build(request);
+    EXPECT_EQ(record::OutcomeName(response.outcome), "invalid");
+    return response.detail;
+  };
+  BuildRequest request = Request();
+  request.decisions = {3, 2};
+  EXPECT_THAT(refused(request), HasSubstr("3"));
+  request.decisions = {4};
+  EXPECT_FALSE(refused(request).empty());
+  request = Request();
+  request.workload = "workload x\nnonsense";
+  EXPECT_THAT(refused(request), HasSubstr("2:"));
+  request = Request();
+  request.space = absl::StrCat(kMatmul, "trace 1\nexplode(l0)\n");
+  EXPECT_FALSE(refused(request).empty());
+  request = Request();
+  request.target = "target arch=pdp11";
+  EXPECT_THAT(refused(request), HasSubstr("missing"));
+  request = Request();
+  request.workload =
+      "workload matmul\n"
+      "input A: f32[4, 4]\n"
+      "output B[i: 4] = sum(k: 4) A[i, k]\n";
+  EXPECT_THAT(refused(request), HasSubstr("another workload"));
+}
+
+TEST_F(BuildTest, AFolderThatCannotBeWrittenIsTheSystemsFailure) {
+  BuildRequest request = Request();
+  request.artifact_dir = "/no/such/folder";
+  const BuildResponse response = Build(request);
+  EXPECT_EQ(response.outcome, Outcome::kDeviceLost);
+  EXPECT_THAT(response.detail, HasSubstr("/no/such/folder"));
+}
+
+}  // namespace
+}  // namespace hone::builder

@@ -1,0 +1,108 @@
+#include "worker/builder/build.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/ir/program.h"
+#include "common/ir/workload_parser.h"
+#include "common/lower/lower.h"
+#include "common/record/artifact.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+#include "common/target/target.h"
+#include "worker/builder/link.h"
+#include "worker/codegen/compile.h"
+
+namespace hone::builder {
+namespace {
+
+using record::BuildRequest;
+using record::BuildResponse;
+using record::Outcome;
+
+double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+// A step's error with the outcome that it comes to.
+struct Failure {
+  Outcome outcome;
+  absl::Status status;
+};
+
+// A program to build, and how it came about.
+struct Source {
+  ir::Program program;
+  std::string trace;  // text form with decisions
+};
+
+absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request,
+                                       std::shared_ptr<const ir::Workload> workload) {
+  HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(request.space));
+  if (file.workload.StructuralDigest() != workload->StructuralDigest()) {
+    return absl::InvalidArgumentError("the design space is of another workload");
+  }
+  const schedule::Trace& trace = file.parsed.trace;
+  HONE_ASSIGN_OR_RETURN(ir::Program program, schedule::Replay(workload, trace, request.decisions));
+  return Source{std::move(program), schedule::TraceFileText(*workload, trace, request.decisions)};
+}
+
+absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure& failure) {
+  BuildResponse response;
+  failure.outcome = Outcome::kInvalid;
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(request.target));
+  HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(request.workload));
+  const auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
+  HONE_ASSIGN_OR_RETURN(const Source source, ReplayCandidate(request, workload));
+  response.facts.program_digest = source.program.StructuralDigest().ToHex();
+  const auto compile_begin = std::chrono::steady_clock::now();
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
+  response.facts.workspace_bytes = lowered.workspace_bytes;
+
+  absl::StatusOr<codegen::CompiledObject> compiled = codegen::Compile(lowered, target);
+  // A limit of the unrolled code is the candidate's fault, anything else the code generator's.
+  if (!absl::IsInvalidArgument(compiled.status())) failure.outcome = Outcome::kCompileError;
+  HONE_RETURN_IF_ERROR(compiled.status());
+  response.facts.compile_ms = MillisecondsSince(compile_begin);
+  response.facts.code_bytes = compiled->code_bytes;
+
+  const auto link_begin = std::chrono::steady_clock::now();
+  absl::StatusOr<std::string> shared_object = LinkSharedObject(
+      compiled->object, {.triple = target.triple, .scratch_dir = request.artifact_dir});
+  // The linker's refusal is InvalidArgument; the rest is the machine's.
+  failure.outcome = absl::IsInvalidArgument(shared_object.status()) ? Outcome::kCompileError
+                                                                    : Outcome::kDeviceLost;
+  HONE_RETURN_IF_ERROR(shared_object.status());
+  response.facts.link_ms = MillisecondsSince(link_begin);
+
+  failure.outcome = Outcome::kDeviceLost;
+  const std::string artifact = record::EncodeArtifact({.shared_object = *std::move(shared_object),
+                                                       .object = std::move(compiled->object),
+                                                       .workload = workload->ToText(),
+                                                       .trace = source.trace,
+                                                       .program = source.program.ToText(),
+                                                       .target = target.ToText()});
+  response.artifact_digest = DigestOf(artifact).ToHex();
+  HONE_RETURN_IF_ERROR(
+      WriteFileAtomically(absl::StrCat(request.artifact_dir, "/", response.artifact_digest),
+                          artifact, Durability::kProcess));
+  return response;
+}
+
+}  // namespace
+
+BuildResponse Build(const BuildRequest& request) {
+  Failure failure{Outcome::kInvalid, absl::OkStatus()};
+  absl::StatusOr<BuildResponse> response = BuildProgram(request, failure);
+  if (response.ok()) return *std::move(response);
+  return {.outcome = failure.outcome, .detail = std::string(response.status().message())};
+}
+
+}  // namespace hone::builder

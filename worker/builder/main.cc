@@ -1,0 +1,94 @@
+// hone-builder: compiles and links the candidates that the agent names on standard input
+// (BuildRequest), and answers on standard output (BuildResponse), one at a time. See --help.
+#include <llvm/Config/llvm-config.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "common/base/host_lock.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+#include "worker/builder/build.h"
+#include "worker/codegen/compile.h"
+
+namespace {
+
+using hone::HostLock;
+using hone::record::BuildResponse;
+
+// A runaway compile dies alone.
+constexpr rlim_t kAddressSpaceBytes = rlim_t{4} << 30;
+
+void LimitMemory() {
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer reserves terabytes of addresses
+  rlimit limit;
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = std::min(kAddressSpaceBytes, limit.rlim_max);
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "hone-builder: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+int Serve(const std::string& lock_path) {
+  // Whatever LLVM prints must not get between the messages.
+  const int out = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  for (;;) {
+    const absl::StatusOr<std::string> message = hone::record::ReadFrame(STDIN_FILENO);
+    if (absl::IsOutOfRange(message.status())) return 0;
+    if (!message.ok()) return Fail(message.status());
+    hone::v1::BuildRequest proto;
+    if (!proto.ParseFromString(*message)) return Fail(absl::DataLossError("a garbled request"));
+    const auto request = hone::record::FromProto(proto);
+    BuildResponse response{.outcome = hone::record::Outcome::kInvalid};
+    if (request.ok()) {
+      // Nobody is timed while this compiles.
+      const absl::StatusOr<HostLock> lock =
+          HostLock::Acquire(HostLock::Mode::kShared, absl::InfiniteFuture(), lock_path);
+      if (!lock.ok()) return Fail(lock.status());
+      response = hone::builder::Build(*request);
+    } else {
+      response.detail = std::string(request.status().message());
+    }
+    const absl::Status sent =
+        hone::record::WriteFrame(out, hone::record::ToProto(response).SerializeAsString());
+    if (!sent.ok()) return Fail(sent);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Compiles and links kernels. Started by hone-worker, which sends requests on standard "
+      "input.\nExample: hone-builder --version");
+  bool describe = false;
+  std::string lock_path = HostLock::DefaultPath();
+  app.add_flag("--describe", describe, "Print what compiles here as JSON and end");
+  app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
+  app.set_version_flag("--version", "hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
+  CLI11_PARSE(app, argc, argv);
+
+  if (describe) {
+    std::printf(R"({"compiler": "llvm %s", "codegen_version": %d, "hone_version": "%s"})"
+                "\n",
+                LLVM_VERSION_STRING, hone::codegen::kCodegenVersion, HONE_VERSION);
+    return 0;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  LimitMemory();
+  return Serve(lock_path);
+}
