@@ -60,6 +60,7 @@ class LeaseTable {
   std::vector<std::shared_ptr<HeldWork>> NextToRun(int max);
   void MarkRunning(HeldWork& work) { work.phase = v1::LEASE_PHASE_RUNNING; }
 
+  int waiting_to_prepare() const { return static_cast<int>(to_prepare_.size()); }
   int waiting_to_run() const { return static_cast<int>(to_run_.size()); }
   // Leases that are or will be prepared.
   int preparing() const { return preparing_; }

@@ -213,11 +213,13 @@ void Worker::PrepareLoop() {
     std::shared_ptr<HeldWork> work;
     {
       absl::MutexLock lock(&mutex_);
-      const auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || (work = leases_.NextToPrepare()) != nullptr;
+      // Without side effects: a mutex evaluates conditions as often, and in whatever thread, it likes.
+      const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || leases_.waiting_to_prepare() > 0;
       };
       mutex_.Await(absl::Condition(&ready));
       if (stopping_) return;
+      work = leases_.NextToPrepare();
     }
     Prepare(work, builder);
   }
