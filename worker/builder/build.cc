@@ -10,9 +10,11 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/program.h"
+#include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 #include "common/lower/lower.h"
 #include "common/record/artifact.h"
+#include "common/schedule/default_schedule.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
@@ -54,13 +56,28 @@ absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request,
   return Source{std::move(program), schedule::TraceFileText(*workload, trace, request.decisions)};
 }
 
+// The reference kernel: everything in f64, each output's values and then its magnitudes, by a
+// schedule that is good enough for one run.
+absl::StatusOr<Source> ScheduleReference(const ir::Workload& workload,
+                                         const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(ir::Workload reference, ir::ReferenceWorkload(workload));
+  Source source{
+      ir::Program::FromWorkload(std::make_shared<const ir::Workload>(std::move(reference))), ""};
+  constexpr int kDoubleBits = 64;
+  HONE_RETURN_IF_ERROR(
+      schedule::ApplyDefaultSchedule(source.program, target.vector_bits / kDoubleBits));
+  return source;
+}
+
 absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure& failure) {
   BuildResponse response;
   failure.outcome = Outcome::kInvalid;
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(request.target));
   HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(request.workload));
   const auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
-  HONE_ASSIGN_OR_RETURN(const Source source, ReplayCandidate(request, workload));
+  HONE_ASSIGN_OR_RETURN(const Source source, request.reference
+                                                 ? ScheduleReference(*workload, target)
+                                                 : ReplayCandidate(request, workload));
   response.facts.program_digest = source.program.StructuralDigest().ToHex();
   const auto compile_begin = std::chrono::steady_clock::now();
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));

@@ -13,6 +13,7 @@
 #include "common/record/artifact.h"
 #include "common/target/target.h"
 #include "worker/runner/kernel.h"
+#include "worker/runner/reference.h"
 
 namespace hone::builder {
 namespace {
@@ -89,6 +90,35 @@ TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
 
 TEST_F(BuildTest, EqualRequestsGiveEqualArtifacts) {
   EXPECT_EQ(Build(Request()).artifact_digest, Build(Request()).artifact_digest);
+}
+
+TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
+  for (const absl::string_view text :
+       {kMatmul,
+        absl::string_view("workload conv_relu\n"
+                          "input X: f32[1, 8, 8, 6]\n"
+                          "input W: f32[3, 3, 6, 10] constant\n"
+                          "Y[n: 1, h: 8, w: 8, o: 10] = sum(r: 3, s: 3, c: 6 where 0 <= h + "
+                          "r - 1 < 8, 0 <= w + s - 1 < 8) X[n, h + r - 1, w + s - 1, c] * "
+                          "W[r, s, c, o]\n"
+                          "output Z[n: 1, h: 8, w: 8, o: 10] = max(Y[n, h, w, o], 0.0)\n")}) {
+    BuildRequest request = Request();
+    request.workload = std::string(text);
+    request.space = "";
+    request.decisions = {};
+    request.reference = true;
+    const BuildResponse response = Build(request);
+    ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
+    const auto kernel = runner::Kernel::Load(absl::StrCat(folder_, "/", response.artifact_digest));
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const auto workload = ir::ParseWorkload(text);
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    // Compares some hundred elements of values and magnitudes with the interpreter.
+    const absl::Status made =
+        runner::MakeReference(*workload, workload->StructuralDigest().ToHex(), kernel->get(),
+                              absl::StrCat(folder_, "/reference"));
+    EXPECT_TRUE(made.ok()) << made;
+  }
 }
 
 TEST_F(BuildTest, WhatIsWrongWithACandidateIsSaid) {
