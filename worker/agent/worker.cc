@@ -163,10 +163,12 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
       StartCall();
       continue;
     }
-    const auto wake = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || CallIsDue();
+    // An answer may set another time than the one that is waited for: then the wait begins anew.
+    const absl::Time until = NextWake();
+    const auto wake = [this, until]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || CallIsDue() || NextWake() != until;
     };
-    mutex_.AwaitWithDeadline(absl::Condition(&wake), NextWake());
+    mutex_.AwaitWithDeadline(absl::Condition(&wake), until);
   }
   mutex_.Unlock();
   ChildProcess::KillAll();
@@ -331,14 +333,15 @@ void Worker::RunLoop() {
     std::string digest, text;
     {
       absl::MutexLock lock(&mutex_);
-      const auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || NextReference(digest, text) || BatchIsReady();
-      };
       while (!stopping_ && !NextReference(digest, text) && !BatchIsReady()) {
-        const absl::Time due = leases_.waiting_to_run() > 0
-                                   ? leases_.oldest_ready() + options_.batch_wait
-                                   : absl::InfiniteFuture();
-        mutex_.AwaitWithDeadline(absl::Condition(&ready), due);
+        // A lease that becomes ready sets the time by which a batch begins.
+        const absl::Time due = leases_.oldest_ready() + options_.batch_wait;
+        const auto news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          std::string unused_digest, unused_text;
+          return stopping_ || NextReference(unused_digest, unused_text) || BatchIsReady() ||
+                 leases_.oldest_ready() + options_.batch_wait != due;
+        };
+        mutex_.AwaitWithDeadline(absl::Condition(&news), due);
       }
       if (stopping_) return;
       if (digest.empty()) batch = leases_.NextToRun(2 * options_.batch);
