@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,15 @@ double RoundSignificand(double value, int digits, int min_exponent, double max_f
   const int ulp = std::max(exponent, min_exponent) - digits;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -ulp)), ulp);
   return std::abs(rounded) > max_finite ? std::copysign(INFINITY, value) : rounded;
+}
+
+// Modulo 2^64.
+int64_t ToInteger(double value) {
+  if (!std::isfinite(value)) return 0;
+  const double whole = std::trunc(value);
+  if (whole >= -0x1p63 && whole < 0x1p63) return static_cast<int64_t>(whole);
+  const double wrapped = std::fmod(whole, 0x1p64);  // exact
+  return static_cast<int64_t>(wrapped < 0 ? -static_cast<uint64_t>(-wrapped) : static_cast<uint64_t>(wrapped));
 }
 
 }  // namespace
@@ -55,13 +65,13 @@ double RoundTo(DType dtype, double value) {
     case DType::kF64:
       return value;
     case DType::kI8:
-      return static_cast<int8_t>(static_cast<int64_t>(value));
+      return static_cast<int8_t>(ToInteger(value));
     case DType::kU8:
-      return static_cast<uint8_t>(static_cast<int64_t>(value));
+      return static_cast<uint8_t>(ToInteger(value));
     case DType::kI32:
-      return static_cast<int32_t>(static_cast<int64_t>(value));
+      return static_cast<int32_t>(ToInteger(value));
     case DType::kI64:
-      return static_cast<double>(static_cast<int64_t>(value));
+      return static_cast<double>(ToInteger(value));
     case DType::kBool:
       return value != 0 ? 1 : 0;
   }

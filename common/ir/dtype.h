@@ -18,7 +18,8 @@ absl::StatusOr<DType> DTypeFromName(absl::string_view name);
 // Size in memory; bool takes one byte.
 int DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
-// Rounds a value to what the type can hold (the float formats to nearest even, integers wrap).
+// Rounds a value to what the type can hold: the float formats to nearest even; integers drop the fraction and wrap, and take
+// NaN and the infinities as 0.
 double RoundTo(DType dtype, double value);
 
 }  // namespace hone::ir

@@ -62,6 +62,7 @@ ExprId ExprPool::Select(ExprId condition, ExprId then, ExprId otherwise) {
 }
 
 ExprId ExprPool::Cast(DType dtype, ExprId a) {
+  if (exprs_[a].op == Op::kConst) return Const(dtype, exprs_[a].value);
   return exprs_[a].dtype == dtype ? a : Add({.op = Op::kCast, .dtype = dtype, .a = a});
 }
 

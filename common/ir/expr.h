@@ -64,6 +64,7 @@ class ExprPool {
   ExprId Unary(Op op, ExprId a);
   ExprId Binary(Op op, ExprId a, ExprId b);
   ExprId Select(ExprId condition, ExprId then, ExprId otherwise);
+  // A constant is cast at once.
   ExprId Cast(DType dtype, ExprId a);
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);

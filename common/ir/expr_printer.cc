@@ -8,14 +8,23 @@
 namespace hone::ir {
 namespace {
 
-std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence,
+// `typed`: a constant must say its dtype, because no other operand does.
+std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence, bool typed,
                   absl::FunctionRef<std::string(BufferId)> buffer_name) {
   const Expr& expr = pool[root];
   const OpInfo& info = InfoOf(expr.op);
-  const auto operand = [&](ExprId id, int precedence) { return Print(pool, atoms, id, precedence, buffer_name); };
+  // A constant takes its dtype from the operand beside it, unless that is a constant too.
+  const ExprId first = expr.op == Op::kSelect ? expr.b : expr.a, second = expr.op == Op::kSelect ? expr.c : expr.b;
+  const bool alone = second == kNoExpr || (pool[first].op == Op::kConst && pool[second].op == Op::kConst);
+  const auto operand = [&](ExprId id, int precedence) {
+    const bool beside = id == first || id == second;
+    return Print(pool, atoms, id, precedence, /*typed=*/alone || !beside, buffer_name);
+  };
   switch (expr.op) {
-    case Op::kConst:
-      return PrintConst(expr.dtype, expr.value);
+    case Op::kConst: {
+      const std::string number = PrintConst(expr.dtype, expr.value);
+      return typed && expr.dtype != DType::kF32 ? absl::StrCat(DTypeName(expr.dtype), "(", number, ")") : number;
+    }
     case Op::kIndex:
       return absl::StrCat("index(", atoms.ToString(pool.IndicesOf(expr)[0]), ")");
     case Op::kLoad:
@@ -60,7 +69,7 @@ std::string PrintIndices(const AtomTable& atoms, const IndexList& indices) {
 
 std::string PrintExpr(const ExprPool& pool, const AtomTable& atoms, ExprId root,
                       absl::FunctionRef<std::string(BufferId)> buffer_name) {
-  return Print(pool, atoms, root, 0, buffer_name);
+  return Print(pool, atoms, root, 0, /*typed=*/true, buffer_name);
 }
 
 }  // namespace hone::ir

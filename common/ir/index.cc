@@ -6,6 +6,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace hone::ir {
+namespace {
+
+constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // products of divisors stay below
+
+}  // namespace
 
 int64_t FloorDivInt(int64_t a, int64_t b) {
   const int64_t q = a / b;
@@ -95,6 +100,29 @@ void AtomTable::Divide(const Index& index, int64_t divisor, Index& quotient, Ind
   }
 }
 
+int64_t AtomTable::SplitOff(const Index& index, int64_t divisor, Index& multiple) const {
+  absl::InlinedVector<int64_t, 8> candidates;
+  int64_t common = divisor;
+  for (const IndexTerm& term : index.terms()) {
+    candidates.push_back(std::gcd(term.coeff, divisor));
+    common = std::gcd(common, term.coeff);
+  }
+  candidates.push_back(common);
+  int64_t best = 1;
+  for (const int64_t factor : candidates) {
+    if (factor <= best || factor == divisor) continue;
+    Index whole(FloorDivInt(index.constant(), factor));
+    for (const IndexTerm& term : index.terms()) {
+      if (term.coeff % factor == 0) whole += Index::Of(term.atom, term.coeff / factor);
+    }
+    const Range rest = RangeOf(index - whole * factor);
+    if (rest.min < 0 || rest.max >= factor) continue;
+    best = factor;
+    multiple = std::move(whole);
+  }
+  return best;
+}
+
 Index AtomTable::FloorDiv(const Index& index, int64_t divisor) {
   if (divisor == 1) return index;
   Index quotient, remainder;
@@ -103,18 +131,18 @@ Index AtomTable::FloorDiv(const Index& index, int64_t divisor) {
   const Range range = RangeOf(remainder);
   const int64_t low = FloorDivInt(range.min, divisor);
   if (low == FloorDivInt(range.max, divisor)) return quotient + low;
-  // (g·x + k) / (g·d) = (x + k/g) / d.
-  int64_t gcd = divisor;
-  for (const IndexTerm& term : remainder.terms()) gcd = std::gcd(gcd, term.coeff);
-  if (gcd > 1) {
-    Index reduced(FloorDivInt(remainder.constant(), gcd));
-    for (const IndexTerm& term : remainder.terms()) reduced += Index::Of(term.atom, term.coeff / gcd);
-    return Simplify(quotient + FloorDiv(reduced, divisor / gcd));
+  // (g·x + r) / (g·d) = x / d for 0 ≤ r < g.
+  Index multiple;
+  if (const int64_t factor = SplitOff(remainder, divisor, multiple); factor > 1) {
+    return Simplify(quotient + FloorDiv(multiple, divisor / factor));
   }
-  // (x / a) / b = x / (a·b).
-  if (const AtomId inner = remainder.SingleAtom(); inner != kNoAtom && atoms_[inner].kind == Atom::Kind::kFloorDiv) {
-    const Index argument = atoms_[inner].argument;
-    return Simplify(quotient + FloorDiv(argument, atoms_[inner].divisor * divisor));
+  // (x / a + k) / b = (x + a·k) / (a·b).
+  if (remainder.terms().size() == 1 && remainder.terms()[0].coeff == 1) {
+    const Atom inner = atoms_[remainder.terms()[0].atom];
+    if (inner.kind == Atom::Kind::kFloorDiv && remainder.constant() <= kMaxDivisor / inner.divisor &&
+        inner.divisor <= kMaxDivisor / divisor) {
+      return Simplify(quotient + FloorDiv(inner.argument + remainder.constant() * inner.divisor, inner.divisor * divisor));
+    }
   }
   return Simplify(quotient + Intern(Atom::Kind::kFloorDiv, remainder, divisor));
 }
@@ -127,19 +155,17 @@ Index AtomTable::Mod(const Index& index, int64_t divisor) {
   const Range range = RangeOf(remainder);
   const int64_t low = FloorDivInt(range.min, divisor);
   if (low == FloorDivInt(range.max, divisor)) return Simplify(remainder + (-low * divisor));
-  // (g·x + k) mod (g·d) = g·((x + k/g) mod d) + k mod g.
-  int64_t gcd = divisor;
-  for (const IndexTerm& term : remainder.terms()) gcd = std::gcd(gcd, term.coeff);
-  if (gcd > 1) {
-    Index reduced(FloorDivInt(remainder.constant(), gcd));
-    for (const IndexTerm& term : remainder.terms()) reduced += Index::Of(term.atom, term.coeff / gcd);
-    return Simplify(Mod(reduced, divisor / gcd) * gcd + FloorModInt(remainder.constant(), gcd));
+  // (g·x + r) mod (g·d) = g·(x mod d) + r for 0 ≤ r < g.
+  Index multiple;
+  if (const int64_t factor = SplitOff(remainder, divisor, multiple); factor > 1) {
+    const Index rest = remainder - multiple * factor;
+    return Simplify(Mod(multiple, divisor / factor) * factor + rest);
   }
-  // (x mod (a·d)) mod d = x mod d.
-  if (const AtomId inner = remainder.SingleAtom();
-      inner != kNoAtom && atoms_[inner].kind == Atom::Kind::kMod && atoms_[inner].divisor % divisor == 0) {
-    const Index argument = atoms_[inner].argument;
-    return Mod(argument, divisor);
+  // (c·(x mod m) + y) mod d = (c·x + y) mod d where d divides c·m.
+  for (const IndexTerm& term : remainder.terms()) {
+    const Atom inner = atoms_[term.atom];
+    if (inner.kind != Atom::Kind::kMod || term.coeff * (inner.divisor % divisor) % divisor != 0) continue;
+    return Mod(remainder - Index::Of(term.atom, term.coeff) + inner.argument * term.coeff, divisor);
   }
   return Intern(Atom::Kind::kMod, remainder, divisor);
 }

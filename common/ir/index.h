@@ -77,8 +77,8 @@ struct Atom {
 };
 
 // The variables of a workload or program, and the floordiv and mod terms over them, each kept once. Every Index that these
-// functions return is simplified: (i·c + r) / c = i and (i·c + r) mod c = r for 0 ≤ r < c; c·(x/c) + x mod c = x; nested
-// divisions are merged. Divisions round down; divisors are positive. Copyable; ids stay valid in a copy.
+// functions return is simplified: (i·c + r) / (c·d) = i / d and (i·c + r) mod (c·d) = c·(i mod d) + r for 0 ≤ r < c;
+// c·(x/c) + x mod c = x; nested divisions are merged. Divisions round down; divisors are positive. Copyable; ids stay valid in a copy.
 class AtomTable {
  public:
   // A variable with the domain [0, extent).
@@ -116,6 +116,9 @@ class AtomTable {
   Index Intern(Atom::Kind kind, const Index& argument, int64_t divisor);
   // index = divisor·quotient + remainder with the multiples of the divisor in the quotient.
   static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
+
+  // The largest proper factor of the divisor with index = factor·multiple + r, 0 ≤ r < factor; 1 when there is none.
+  int64_t SplitOff(const Index& index, int64_t divisor, Index& multiple) const;
 
   std::vector<Atom> atoms_;
   std::vector<AtomId> composites_;

@@ -1,8 +1,9 @@
 #include "common/ir/interpreter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <limits>
+#include <cstdint>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +13,14 @@
 namespace hone::ir {
 namespace {
 
-double CombineNumber(Reducer reducer, int component, absl::Span<const double> l, absl::Span<const double> r) {
+double CombineNumber(Reducer reducer, int component, DType dtype, absl::Span<const double> l, absl::Span<const double> r) {
   switch (reducer) {
     case Reducer::kNone:
       return r[component];
     case Reducer::kSum:
-      return l[0] + r[0];
+      return EvaluateOp(Op::kAdd, dtype, l[0], r[0], 0);
     case Reducer::kProd:
-      return l[0] * r[0];
+      return EvaluateOp(Op::kMul, dtype, l[0], r[0], 0);
     case Reducer::kMin:
       return EvaluateOp(Op::kMin, DType::kF64, l[0], r[0], 0);
     case Reducer::kMax:
@@ -40,13 +41,15 @@ double CombineNumber(Reducer reducer, int component, absl::Span<const double> l,
   return 0;
 }
 
+// A NaN that no computation gives, in memory that has not been written.
+constexpr uint64_t kUnwritten = 0x7ff8'dead'beef'0001;
+
 class Machine {
  public:
   Machine(const Program& program, int64_t max_steps)
       : program_(program), max_steps_(max_steps), vars_(program.atoms.size(), 0) {
     for (const Buffer& buffer : program.buffers) {
-      // NaN marks what has not been written: reading it shows in the result.
-      memory_.emplace_back(ElementsOf(buffer.shape), std::numeric_limits<double>::quiet_NaN());
+      memory_.emplace_back(ElementsOf(buffer.shape), std::bit_cast<double>(kUnwritten));
     }
   }
 
@@ -91,6 +94,11 @@ class Machine {
     return offset;
   }
 
+  absl::Status Unwritten(BufferId buffer, const IndexList& indices) const {
+    return absl::FailedPreconditionError(absl::StrCat("element ", PrintIndices(program_.atoms, indices), " of ",
+                                                      program_.buffers[buffer].name, " is read before it is written"));
+  }
+
   absl::StatusOr<double> Evaluate(ExprId id) const {
     const Expr& expr = program_.pool[id];
     if (expr.op == Op::kConst) return expr.value;
@@ -99,7 +107,9 @@ class Machine {
     }
     if (expr.op == Op::kLoad) {
       HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(expr.buffer, program_.pool.IndicesOf(expr)));
-      return memory_[expr.buffer][offset];
+      const double value = memory_[expr.buffer][offset];
+      if (std::bit_cast<uint64_t>(value) == kUnwritten) return Unwritten(expr.buffer, program_.pool.IndicesOf(expr));
+      return value;
     }
     HONE_ASSIGN_OR_RETURN(const double a, Evaluate(expr.a));
     if (expr.op == Op::kSelect) return Evaluate(a != 0 ? expr.b : expr.c);
@@ -134,9 +144,12 @@ class Machine {
       HONE_ASSIGN_OR_RETURN(const double value, Evaluate(block.values[c]));
       values.push_back(value);
       old.push_back(memory_[block.outputs[c]][offset]);
+      if (block.reducer != Reducer::kNone && std::bit_cast<uint64_t>(old.back()) == kUnwritten) {
+        return Unwritten(block.outputs[c], block.indices);
+      }
     }
     for (size_t c = 0; c < values.size(); ++c) {
-      memory_[block.outputs[c]][offset] = RoundTo(dtype(c), CombineNumber(block.reducer, static_cast<int>(c), old, values));
+      memory_[block.outputs[c]][offset] = RoundTo(dtype(c), CombineNumber(block.reducer, static_cast<int>(c), dtype(c), old, values));
     }
     return absl::OkStatus();
   }
@@ -192,7 +205,7 @@ class ElementMachine {
       }
       std::vector<double> combined(value.size());
       for (size_t c = 0; c < value.size(); ++c) {
-        combined[c] = CombineNumber(stage.reducer, static_cast<int>(c), value, next);
+        combined[c] = CombineNumber(stage.reducer, static_cast<int>(c), workload_.tensors[stage.tensors[c]].dtype, value, next);
         const bool sum = stage.reducer == Reducer::kSum;
         const bool product = stage.reducer == Reducer::kProd;
         magnitude[c] = sum       ? magnitude[c] + next_magnitude[c]
@@ -247,24 +260,46 @@ class ElementMachine {
 
 }  // namespace
 
+namespace {
+
+// Wraps like the machine's integers; a and b hold whole numbers.
+double IntegerOp(Op op, DType dtype, double a, double b) {
+  const auto left = static_cast<uint64_t>(static_cast<int64_t>(a)), right = static_cast<uint64_t>(static_cast<int64_t>(b));
+  const uint64_t result = op == Op::kAdd ? left + right : op == Op::kSub ? left - right : left * right;
+  switch (dtype) {
+    case DType::kI8:
+      return static_cast<int8_t>(result);
+    case DType::kU8:
+      return static_cast<uint8_t>(result);
+    case DType::kI32:
+      return static_cast<int32_t>(result);
+    default:
+      return static_cast<double>(static_cast<int64_t>(result));
+  }
+}
+
+bool IsInteger(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
+
+}  // namespace
+
 double EvaluateOp(Op op, DType dtype, double a, double b, double c) {
   switch (op) {
     case Op::kAdd:
-      return a + b;
+      return IsInteger(dtype) ? IntegerOp(op, dtype, a, b) : a + b;
     case Op::kSub:
-      return a - b;
+      return IsInteger(dtype) ? IntegerOp(op, dtype, a, b) : a - b;
     case Op::kMul:
-      return a * b;
+      return IsInteger(dtype) ? IntegerOp(op, dtype, a, b) : a * b;
     case Op::kDiv:
-      return IsFloat(dtype) ? a / b : (b == 0 ? 0 : std::trunc(a / b));
+      return IsFloat(dtype) ? a / b : (b == 0 ? 0 : RoundTo(dtype, std::trunc(a / b)));
     case Op::kMin:
       return b < a ? b : a;
     case Op::kMax:
       return a < b ? b : a;
     case Op::kNeg:
-      return -a;
+      return IsInteger(dtype) ? IntegerOp(Op::kSub, dtype, 0, a) : -a;
     case Op::kAbs:
-      return std::abs(a);
+      return IsInteger(dtype) ? RoundTo(dtype, std::abs(a)) : std::abs(a);
     case Op::kExp:
       return std::exp(a);
     case Op::kLog:
@@ -294,7 +329,7 @@ double EvaluateOp(Op op, DType dtype, double a, double b, double c) {
     case Op::kSelect:
       return a != 0 ? b : c;
     case Op::kCast:
-      return RoundTo(dtype, IsFloat(dtype) || dtype == DType::kBool ? a : std::trunc(a));
+      return RoundTo(dtype, a);
     case Op::kConst:
     case Op::kIndex:
     case Op::kLoad:

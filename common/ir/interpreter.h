@@ -14,9 +14,11 @@ namespace hone::ir {
 // A dense row-major tensor, each element a double that its dtype can hold.
 using Values = std::vector<double>;
 
-// Runs a program: this is what a program means. Arithmetic is in double and rounded to the dtype at each store.
+// Runs a program: this is what a program means. Arithmetic of floats is in double and rounded to the dtype at each store;
+// that of integers wraps at each operation (i64 is exact to 2^53 only).
 // `inputs` in the order of workload.Inputs(); the answer is in the order of workload.Outputs().
 // InvalidArgument: the number or sizes of the inputs do not fit. OutOfRange: a block touches memory outside its buffer.
+// FailedPrecondition: a block reads an element before it is written.
 // ResourceExhausted: more than `max_steps` block instances.
 absl::StatusOr<std::vector<Values>> Interpret(const Program& program, absl::Span<const Values> inputs,
                                               int64_t max_steps = int64_t{1} << 32);

@@ -39,6 +39,7 @@ struct Buffer {
   bool input = false;
   bool output = false;
   bool constant = false;   // an input that is known ahead of time, or computed from such inputs alone
+  bool padded = false;     // its layout has places that no element is stored at: they are never written
 };
 
 // An iteration variable of a block: what the block is a function of, whatever the loops around it are.
@@ -141,7 +142,7 @@ class Program {
   std::string FreshBufferName(absl::string_view base) const;
   std::string FreshBlockName(absl::string_view base) const;
 
-  // Hash of the whole state: structure, bindings, kinds, buffers and expressions, not names of variables.
+  // Hash of the whole state: structure, bindings, kinds, buffers and expressions; not names, dead nodes or unused buffers.
   Digest StructuralDigest() const;
 
   // Readable text of any state, e.g.

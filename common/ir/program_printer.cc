@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/expr_printer.h"
@@ -85,37 +87,46 @@ class Printer {
   std::string text_;
 };
 
-// Encodes the state with variables by the order in which the walk meets them.
+// Encodes the state with variables and buffers by the order in which the walk meets them: names, dead nodes, unused buffers
+// and the order in which things were made do not matter.
 class Encoder {
  public:
-  explicit Encoder(const Program& program) : program_(program), order_(program.atoms.size(), -1) {}
+  explicit Encoder(const Program& program)
+      : program_(program), vars_(program.atoms.size(), -1), buffers_(program.buffers.size(), -1) {}
 
   Digest Run() {
-    builder_.Add(absl::string_view("hone.program.1")).Add(program_.workload().StructuralDigest());
-    for (const Buffer& buffer : program_.buffers) {
-      builder_.Add(static_cast<int64_t>(buffer.dtype)).Add(static_cast<int64_t>(buffer.scope));
-      builder_.Add(static_cast<int64_t>(buffer.input << 2 | buffer.output << 1 | int{buffer.constant}));
-      builder_.Add(static_cast<int64_t>(buffer.shape.size()));
-      for (int64_t extent : buffer.shape) builder_.Add(extent);
-    }
+    builder_.Add(absl::string_view("hone.program.2")).Add(program_.workload().StructuralDigest());
     for (NodeId kernel : program_.kernels) Walk(kernel);
     return builder_.Finish();
   }
 
  private:
-  void Add(const Index& index) {
-    builder_.Add(index.constant()).Add(static_cast<int64_t>(index.terms().size()));
+  using Code = absl::InlinedVector<int64_t, 8>;
+
+  // Terms are sorted by atom id, which depends on the order of creation: here by their own code.
+  void Encode(const Index& index, Code& code) {
+    code.push_back(index.constant());
+    code.push_back(static_cast<int64_t>(index.terms().size()));
+    absl::InlinedVector<Code, 4> terms;
     for (const IndexTerm& term : index.terms()) {
       const Atom& atom = program_.atoms[term.atom];
-      builder_.Add(term.coeff).Add(static_cast<int64_t>(atom.kind));
+      Code& t = terms.emplace_back();
+      t.push_back(static_cast<int64_t>(atom.kind));
       if (atom.kind == Atom::Kind::kVar) {
-        if (order_[term.atom] < 0) order_[term.atom] = next_++;
-        builder_.Add(order_[term.atom]);
+        t.push_back(vars_[term.atom]);
       } else {
-        builder_.Add(atom.divisor);
-        Add(atom.argument);
+        t.push_back(atom.divisor);
+        Encode(atom.argument, t);
       }
+      t.push_back(term.coeff);
     }
+    std::sort(terms.begin(), terms.end());
+    for (const Code& t : terms) code.insert(code.end(), t.begin(), t.end());
+  }
+  void Add(const Index& index) {
+    Code code;
+    Encode(index, code);
+    for (int64_t word : code) builder_.Add(word);
   }
   void Add(const std::vector<Condition>& conditions) {
     builder_.Add(static_cast<int64_t>(conditions.size()));
@@ -124,11 +135,22 @@ class Encoder {
       builder_.Add(condition.extent);
     }
   }
+  void AddBuffer(BufferId id) {
+    const bool met = buffers_[id] >= 0;
+    if (!met) buffers_[id] = next_buffer_++;
+    builder_.Add(buffers_[id]);
+    if (met) return;
+    const Buffer& buffer = program_.buffers[id];
+    builder_.Add(static_cast<int64_t>(buffer.tensor)).Add(static_cast<int64_t>(buffer.dtype)).Add(static_cast<int64_t>(buffer.scope));
+    builder_.Add(static_cast<int64_t>(buffer.input << 2 | buffer.output << 1 | int{buffer.constant}));
+    builder_.Add(static_cast<int64_t>(buffer.shape.size()));
+    for (int64_t extent : buffer.shape) builder_.Add(extent);
+  }
   void Add(ExprId id) {
     const Expr& expr = program_.pool[id];
     builder_.Add(static_cast<int64_t>(expr.op)).Add(static_cast<int64_t>(expr.dtype));
     if (expr.op == Op::kConst) builder_.Add(expr.value);
-    if (expr.op == Op::kLoad) builder_.Add(static_cast<int64_t>(expr.buffer));
+    if (expr.op == Op::kLoad) AddBuffer(expr.buffer);
     if (expr.indices >= 0) {
       for (const Index& index : program_.pool.IndicesOf(expr)) Add(index);
     }
@@ -141,18 +163,20 @@ class Encoder {
     builder_.Add(static_cast<int64_t>(node.kind)).Add(static_cast<int64_t>(node.children.size()));
     if (node.kind == Node::Kind::kKernel) builder_.Add(absl::string_view(node.name));
     if (node.kind == Node::Kind::kLoop) {
-      order_[node.var] = next_++;
+      vars_[node.var] = next_var_++;
       builder_.Add(static_cast<int64_t>(node.loop)).Add(static_cast<int64_t>(node.axis)).Add(node.extent.value);
     }
     if (node.kind == Node::Kind::kBlock) {
       const Block& block = program_.BlockOf(id);
+      builder_.Add(static_cast<int64_t>(block.iters.size()));
       for (const BlockIter& iter : block.iters) {
         Add(iter.binding);
         builder_.Add(iter.extent).Add(int64_t{iter.reduce});
       }
-      for (const BlockIter& iter : block.iters) order_[iter.var] = next_++;
+      for (const BlockIter& iter : block.iters) vars_[iter.var] = next_var_++;
       builder_.Add(static_cast<int64_t>(block.reducer)).Add(int64_t{block.has_init});
-      for (BufferId output : block.outputs) builder_.Add(static_cast<int64_t>(output));
+      builder_.Add(static_cast<int64_t>(block.outputs.size()));
+      for (BufferId output : block.outputs) AddBuffer(output);
       for (const Index& index : block.indices) Add(index);
       for (ExprId value : block.values) Add(value);
       Add(block.guards);
@@ -163,8 +187,8 @@ class Encoder {
 
   const Program& program_;
   DigestBuilder builder_;
-  std::vector<int64_t> order_;
-  int64_t next_ = 0;
+  std::vector<int64_t> vars_, buffers_;   // their numbers; -1: not met yet
+  int64_t next_var_ = 0, next_buffer_ = 0;
 };
 
 }  // namespace

@@ -12,26 +12,6 @@
 namespace hone::ir {
 namespace {
 
-absl::Status CheckShape(const Tensor& tensor) {
-  if (tensor.shape.empty() || tensor.shape.size() > kMaxRank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor ", tensor.name, " has rank ", tensor.shape.size(), "; 1 to ", kMaxRank, " are supported"));
-  }
-  int64_t elements = 1;
-  for (int64_t extent : tensor.shape) {
-    if (extent <= 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor ", tensor.name, " has extent ", extent, "; extents are at least 1"));
-    }
-    if (extent > kMaxElements / elements) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, ": ", TypeText(tensor.dtype, tensor.shape),
-                                                     " has more than ", kMaxElements, " elements"));
-    }
-    elements *= extent;
-  }
-  return absl::OkStatus();
-}
-
 // Whether an index provably stays in [0, extent), by its range or by a guard of the stage.
 bool InBounds(const AtomTable& atoms, const Index& index, int64_t extent, const std::vector<Condition>& guards) {
   const Range range = atoms.RangeOf(index);
@@ -115,75 +95,104 @@ std::vector<BufferId> Workload::Outputs() const {
   return ids;
 }
 
+absl::Status ValidateTensor(const Tensor& tensor) {
+  if (tensor.shape.empty() || tensor.shape.size() > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", tensor.name, " has rank ", tensor.shape.size(), "; 1 to ", kMaxRank, " are supported"));
+  }
+  int64_t elements = 1;
+  for (int64_t extent : tensor.shape) {
+    if (extent <= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", tensor.name, " has extent ", extent, "; extents are at least 1"));
+    }
+    if (extent > kMaxElements / elements) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, ": ", TypeText(tensor.dtype, tensor.shape),
+                                                     " has more than ", kMaxElements, " elements"));
+    }
+    elements *= extent;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Workload::Validate() const {
   if (stages.empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no stage"));
   if (tensors.size() > kMaxTensors) {
     return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has more than ", kMaxTensors, " tensors"));
   }
   if (Outputs().empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no output"));
-  for (const Tensor& tensor : tensors) HONE_RETURN_IF_ERROR(CheckShape(tensor));
-  for (size_t s = 0; s < stages.size(); ++s) {
-    const Stage& stage = stages[s];
-    const std::string& stage_name = tensors[stage.tensors[0]].name;
-    if (stage.values.size() != stage.tensors.size() ||
-        stage.tensors.size() != static_cast<size_t>(ReducerArity(stage.reducer))) {
-      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " needs ", ReducerArity(stage.reducer),
-                                                     " components, but has ", stage.values.size()));
-    }
-    if ((stage.reducer == Reducer::kNone) != stage.reduce.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reduces over no axis"));
-    }
-    if (stage.reducer == Reducer::kNone && !stage.guards.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
-    }
-    double domain = 1;
-    for (const auto* axes : {&stage.spatial, &stage.reduce}) {
-      for (const Axis& axis : *axes) {
-        if (axis.extent <= 0) {
-          return absl::InvalidArgumentError(absl::StrCat("axis ", atoms[axis.var].name, " of stage ", stage_name,
-                                                         " has extent ", axis.extent, "; extents are at least 1"));
-        }
-        domain *= static_cast<double>(axis.extent);
+  for (const Tensor& tensor : tensors) {
+    if (tensor.input) HONE_RETURN_IF_ERROR(ValidateTensor(tensor));
+  }
+  for (size_t s = 0; s < stages.size(); ++s) HONE_RETURN_IF_ERROR(ValidateStage(s));
+  return absl::OkStatus();
+}
+
+absl::Status Workload::ValidateStage(size_t s) const {
+  const Stage& stage = stages[s];
+  const std::string& stage_name = tensors[stage.tensors[0]].name;
+  for (BufferId tensor : stage.tensors) HONE_RETURN_IF_ERROR(ValidateTensor(tensors[tensor]));
+  if (stage.guards.size() > kMaxGuards) {
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has more than ", kMaxGuards, " guards"));
+  }
+  if (stage.values.size() != stage.tensors.size() ||
+      stage.tensors.size() != static_cast<size_t>(ReducerArity(stage.reducer))) {
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " needs ", ReducerArity(stage.reducer),
+                                                   " components, but has ", stage.values.size()));
+  }
+  if ((stage.reducer == Reducer::kNone) != stage.reduce.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reduces over no axis"));
+  }
+  if (stage.reducer == Reducer::kNone && !stage.guards.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
+  }
+  double domain = 1;
+  for (const auto* axes : {&stage.spatial, &stage.reduce}) {
+    for (const Axis& axis : *axes) {
+      if (axis.extent <= 0) {
+        return absl::InvalidArgumentError(absl::StrCat("axis ", atoms[axis.var].name, " of stage ", stage_name,
+                                                       " has extent ", axis.extent, "; extents are at least 1"));
       }
+      domain *= static_cast<double>(axis.extent);
     }
-    if (domain > static_cast<double>(kMaxDomain)) {
+  }
+  if (domain > static_cast<double>(kMaxDomain)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", stage_name, " has ", domain, " points; at most ", kMaxDomain, " are supported"));
+  }
+  for (size_t c = 0; c < stage.values.size(); ++c) {
+    if (Depth(pool, stage.values[c]) > kMaxExprDepth) {
       return absl::InvalidArgumentError(
-          absl::StrCat("stage ", stage_name, " has ", domain, " points; at most ", kMaxDomain, " are supported"));
+          absl::StrCat("the expression of ", stage_name, " is nested deeper than ", kMaxExprDepth));
     }
-    for (size_t c = 0; c < stage.values.size(); ++c) {
-      if (Depth(pool, stage.values[c]) > kMaxExprDepth) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the expression of ", stage_name, " is nested deeper than ", kMaxExprDepth));
-      }
-      if (pool[stage.values[c]].dtype != tensors[stage.tensors[c]].dtype) {
-        return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " computes ",
-                                                       DTypeName(pool[stage.values[c]].dtype), " but its tensor is ",
-                                                       DTypeName(tensors[stage.tensors[c]].dtype)));
-      }
-      absl::Status status = absl::OkStatus();
-      pool.VisitLoads(stage.values[c], [&](const Expr& load) {
-        if (!status.ok()) return;
-        const Tensor& tensor = tensors[load.buffer];
-        const IndexList& indices = pool.IndicesOf(load);
-        if (!tensor.input && tensor.stage >= static_cast<int>(s)) {
-          status = absl::InvalidArgumentError(
-              absl::StrCat("stage ", stage_name, " reads ", tensor.name, ", which is not computed before it"));
-        } else if (indices.size() != tensor.shape.size()) {
-          status = absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ",
-                                                           indices.size(), " indices; its type is ",
-                                                           TypeText(tensor.dtype, tensor.shape)));
-        }
-        for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
-          if (InBounds(atoms, indices[d], tensor.shape[d], stage.guards)) continue;
-          const Range range = atoms.RangeOf(indices[d]);
-          status = absl::InvalidArgumentError(absl::StrCat(
-              "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices), " runs from ",
-              range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
-              "; add a guard to the reduction (… where 0 <= ", atoms.ToString(indices[d]), " < ", tensor.shape[d], ")"));
-        }
-      });
-      HONE_RETURN_IF_ERROR(status);
+    if (pool[stage.values[c]].dtype != tensors[stage.tensors[c]].dtype) {
+      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " computes ",
+                                                     DTypeName(pool[stage.values[c]].dtype), " but its tensor is ",
+                                                     DTypeName(tensors[stage.tensors[c]].dtype)));
     }
+    absl::Status status = absl::OkStatus();
+    pool.VisitLoads(stage.values[c], [&](const Expr& load) {
+      if (!status.ok()) return;
+      const Tensor& tensor = tensors[load.buffer];
+      const IndexList& indices = pool.IndicesOf(load);
+      if (!tensor.input && tensor.stage >= static_cast<int>(s)) {
+        status = absl::InvalidArgumentError(
+            absl::StrCat("stage ", stage_name, " reads ", tensor.name, ", which is not computed before it"));
+      } else if (indices.size() != tensor.shape.size()) {
+        status = absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ",
+                                                         indices.size(), " indices; its type is ",
+                                                         TypeText(tensor.dtype, tensor.shape)));
+      }
+      for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
+        if (InBounds(atoms, indices[d], tensor.shape[d], stage.guards)) continue;
+        const Range range = atoms.RangeOf(indices[d]);
+        status = absl::InvalidArgumentError(absl::StrCat(
+            "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices), " runs from ",
+            range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
+            "; add a guard to the reduction (… where 0 <= ", atoms.ToString(indices[d]), " < ", tensor.shape[d], ")"));
+      }
+    });
+    HONE_RETURN_IF_ERROR(status);
   }
   return absl::OkStatus();
 }
@@ -239,6 +248,9 @@ double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
     });
   }
   double points = 1;
+  for (const Condition& guard : stage.guards) {
+    if (guard.index.IsConstant() && (guard.index.constant() < 0 || guard.index.constant() >= guard.extent)) return 0;
+  }
   for (const auto& [group, unused] : extents) {
     if (root(group) != group) continue;
     std::vector<AtomId> vars;
@@ -248,8 +260,13 @@ double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
       vars.push_back(var);
       total *= static_cast<double>(extent);
     }
+    const bool guarded = std::any_of(stage.guards.begin(), stage.guards.end(), [&](const Condition& guard) {
+      bool own = false;
+      atoms.VisitVars(guard.index, [&](AtomId var) { own |= root(var) == group; });
+      return own;
+    });
     // A group too large to enumerate is counted as if its guards always held: an upper bound.
-    if (vars.size() > 1 && total <= 4e6) {
+    if (guarded && total <= 4e6) {
       std::vector<int64_t> values(atoms.size(), 0);
       int64_t holds = 0;
       for (int64_t point = 0; point < static_cast<int64_t>(total); ++point) {

@@ -21,6 +21,8 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 33;  // of one tensor
 inline constexpr int64_t kMaxDomain = int64_t{1} << 50;    // points of one stage
 inline constexpr int kMaxTensors = 256;
 inline constexpr int kMaxExprDepth = 64;
+inline constexpr int kMaxGuards = 32;                      // of one stage
+inline constexpr int kMaxTextOperators = 16384;            // of one workload's text, in expressions and indices
 inline constexpr int kMaxTextBytes = 1 << 20;
 
 using Shape = absl::InlinedVector<int64_t, 4>;
@@ -51,6 +53,9 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
+// InvalidArgument: the rank, an extent or the number of elements is beyond a limit.
+absl::Status ValidateTensor(const Tensor& tensor);
+
 // tensors[spatial…] = reducer over reduce (where the guards hold) of values.
 struct Stage {
   std::vector<BufferId> tensors;  // one per component of the reducer's tuple
@@ -76,6 +81,8 @@ struct Workload {
   // InvalidArgument: a limit is exceeded, a rank or dtype does not fit, an index can leave its tensor, or a stage reads a
   // tensor that is not computed before it. The message names the tensor and prints the index.
   absl::Status Validate() const;
+  // The part of it that concerns one stage, when those before it are valid.
+  absl::Status ValidateStage(size_t stage) const;
 
   // The structural hash: shapes, dtypes and expressions, not names. The same on every platform.
   Digest StructuralDigest() const;

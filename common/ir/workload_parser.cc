@@ -1,15 +1,18 @@
 #include "common/ir/workload_parser.h"
 
+#include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/expr_printer.h"
 
 namespace hone::ir {
 namespace {
@@ -80,7 +83,7 @@ class Parser {
       HONE_RETURN_IF_ERROR(Peek().text == "input" && Peek(1).kind == Token::kName ? InputStatement() : StageStatement());
       HONE_RETURN_IF_ERROR(EndOfStatement());
     }
-    HONE_RETURN_IF_ERROR(workload_.Validate());
+    if (const absl::Status status = workload_.Validate(); !status.ok()) return Error(Peek(), status.message());
     return std::move(workload_);
   }
 
@@ -165,6 +168,7 @@ class Parser {
     }
     tensor.constant = Accept("constant");
     HONE_RETURN_IF_ERROR(Declare(tensor.name, token));
+    if (const absl::Status status = ValidateTensor(tensor); !status.ok()) return Error(token, status.message());
     workload_.tensors.push_back(std::move(tensor));
     return absl::OkStatus();
   }
@@ -219,6 +223,7 @@ class Parser {
           HONE_RETURN_IF_ERROR(Expect("<"));
           HONE_ASSIGN_OR_RETURN(guard.extent, Extent());
           stage.guards.push_back(std::move(guard));
+          if (stage.guards.size() > kMaxGuards) return Error(token, absl::StrCat("more than ", kMaxGuards, " guards"));
         } while (Accept(","));
       }
       HONE_RETURN_IF_ERROR(Expect(")"));
@@ -228,7 +233,9 @@ class Parser {
     if (tuple_value) HONE_RETURN_IF_ERROR(Expect("("));
     for (size_t c = 0; c < names.size(); ++c) {
       if (c > 0) HONE_RETURN_IF_ERROR(Expect(","));
-      HONE_ASSIGN_OR_RETURN(const ExprId value, Expression(0, 0));
+      HONE_ASSIGN_OR_RETURN(ExprId value, Expression(0, 0));
+      const bool as_first = c > 0 && stage.reducer == Reducer::kOnlineSoftmax;
+      HONE_ASSIGN_OR_RETURN(value, Typed(value_token, value, as_first ? workload_.pool[stage.values[0]].dtype : DType::kF32));
       stage.values.push_back(value);
     }
     if (tuple_value) HONE_RETURN_IF_ERROR(Expect(")"));
@@ -236,6 +243,7 @@ class Parser {
       return Error(value_token, absl::StrCat("this stage has ", names.size(), " components, its reducer ",
                                              ReducerArity(stage.reducer)));
     }
+    HONE_RETURN_IF_ERROR(CheckReducer(value_token, stage));
     for (size_t c = 0; c < names.size(); ++c) {
       HONE_RETURN_IF_ERROR(Declare(names[c], name_token));
       Tensor tensor{.name = names[c], .dtype = workload_.pool[stage.values[c]].dtype, .output = output,
@@ -245,7 +253,39 @@ class Parser {
       workload_.tensors.push_back(std::move(tensor));
     }
     workload_.stages.push_back(std::move(stage));
+    const absl::Status status = workload_.ValidateStage(workload_.stages.size() - 1);
+    return status.ok() ? absl::OkStatus() : Error(name_token, status.message());
+  }
+
+  // Which dtypes a reducer takes.
+  absl::Status CheckReducer(const Token& token, const Stage& stage) const {
+    const auto dtype = [&](int c) { return workload_.pool[stage.values[c]].dtype; };
+    const absl::string_view name = ReducerName(stage.reducer);
+    if (stage.reducer != Reducer::kNone && dtype(0) == DType::kBool) {
+      return Error(token, absl::StrCat(name, " of bool; cast it, as in i32(x)"));
+    }
+    if ((stage.reducer == Reducer::kArgMax || stage.reducer == Reducer::kArgMin) && dtype(1) != DType::kI32 && dtype(1) != DType::kI64) {
+      return Error(token, absl::StrCat("the second component of ", name, " must be i32 or i64, not ", DTypeName(dtype(1))));
+    }
+    if (stage.reducer == Reducer::kOnlineSoftmax && (!IsFloat(dtype(0)) || dtype(0) != dtype(1))) {
+      return Error(token, "both components of online_softmax must be of one float dtype");
+    }
     return absl::OkStatus();
+  }
+
+  absl::Status CountOperator(const Token& token) {
+    if (++operators_ > kMaxTextOperators) return Error(token, absl::StrCat("more than ", kMaxTextOperators, " operators"));
+    return absl::OkStatus();
+  }
+  // Refuses what may overflow: coefficients times domains must stay far inside 64 bits.
+  absl::Status CheckSize(const Token& token, const Index& index, int64_t factor) const {
+    double size = std::abs(static_cast<double>(index.constant()));
+    for (const IndexTerm& term : index.terms()) {
+      const Range range = workload_.atoms.RangeOf(Index::Of(term.atom));
+      size += std::abs(static_cast<double>(term.coeff)) * static_cast<double>(std::max<int64_t>({1, std::abs(range.min), std::abs(range.max)}));
+    }
+    if (size * std::abs(static_cast<double>(factor)) <= static_cast<double>(kMaxDomain)) return absl::OkStatus();
+    return Error(token, absl::StrCat("this index can exceed ", kMaxDomain));
   }
 
   // index := term (('+' | '-') term)*
@@ -253,8 +293,11 @@ class Parser {
     Index sum;
     int sign = Accept("-") ? -1 : 1;
     while (true) {
+      const Token token = Peek();
+      HONE_RETURN_IF_ERROR(CountOperator(token));
       HONE_ASSIGN_OR_RETURN(const Index term, IndexTermText(depth));
       sum.AddScaled(term, sign);
+      HONE_RETURN_IF_ERROR(CheckSize(token, sum, 1));
       if (Accept("+")) {
         sign = 1;
       } else if (Accept("-")) {
@@ -289,15 +332,12 @@ class Parser {
       const std::string op = token.text;
       if (token.kind != Token::kSymbol || (op != "*" && op != "/" && op != "%")) return value;
       Next();
+      HONE_RETURN_IF_ERROR(CountOperator(token));
       HONE_ASSIGN_OR_RETURN(Index factor, IndexFactor(depth));
       if (op == "*") {
         if (value.IsConstant()) std::swap(value, factor);
         if (!factor.IsConstant()) return Error(token, "a product of two axes is not affine");
-        if (std::abs(factor.constant()) > kMaxElements) return Error(token, "this factor is too large");
-        const Range range = workload_.atoms.RangeOf(value);
-        if (std::max(std::abs(range.min), std::abs(range.max)) > kMaxDomain / std::max<int64_t>(1, std::abs(factor.constant()))) {
-          return Error(token, absl::StrCat("this product can exceed ", kMaxDomain));
-        }
+        HONE_RETURN_IF_ERROR(CheckSize(token, value, factor.constant()));
         value *= factor.constant();
       } else {
         if (!factor.IsConstant() || factor.constant() < 1) return Error(token, "the divisor must be a positive number");
@@ -306,17 +346,42 @@ class Parser {
     }
   }
 
-  // Gives literals the dtype of the other operand.
+  // Numbers are kept as they are written until something says their dtype.
+  bool IsLiteral(ExprId id) const { return literals_.contains(id); }
+  absl::StatusOr<ExprId> Typed(const Token& token, ExprId id, DType dtype) {
+    if (!IsLiteral(id)) return id;
+    const double value = workload_.pool[id].value;
+    if (!IsFloat(dtype) && RoundTo(dtype, value) != value) {
+      return Error(token, absl::StrCat("the number ", PrintConst(DType::kF64, value), " is not a value of ", DTypeName(dtype)));
+    }
+    return workload_.pool.Const(dtype, value);
+  }
+  ExprId Literal(double value) {
+    const ExprId id = workload_.pool.Const(DType::kF64, value);
+    literals_.insert(id);
+    return id;
+  }
+
+  // Gives literals the dtype of the other operand, f32 where both are.
   absl::Status Unify(const Token& token, ExprId& a, ExprId& b) {
-    ExprPool& pool = workload_.pool;
+    const ExprPool& pool = workload_.pool;
+    const DType dtype = !IsLiteral(a) ? pool[a].dtype : !IsLiteral(b) ? pool[b].dtype : DType::kF32;
+    HONE_ASSIGN_OR_RETURN(a, Typed(token, a, dtype));
+    HONE_ASSIGN_OR_RETURN(b, Typed(token, b, dtype));
     if (pool[a].dtype == pool[b].dtype) return absl::OkStatus();
-    if (pool[a].op == Op::kConst) {
-      a = pool.Const(pool[b].dtype, pool[a].value);
-    } else if (pool[b].op == Op::kConst) {
-      b = pool.Const(pool[a].dtype, pool[b].value);
-    } else {
-      return Error(token, absl::StrCat("operands have dtypes ", DTypeName(pool[a].dtype), " and ",
-                                       DTypeName(pool[b].dtype), "; cast one, as in f32(x)"));
+    return Error(token, absl::StrCat("operands have dtypes ", DTypeName(pool[a].dtype), " and ",
+                                     DTypeName(pool[b].dtype), "; cast one, as in f32(x)"));
+  }
+
+  // Which dtypes an operation takes.
+  absl::Status CheckOperand(const Token& token, Op op, ExprId operand) const {
+    const DType dtype = workload_.pool[operand].dtype;
+    const bool logical = op == Op::kAnd || op == Op::kOr || op == Op::kNot;
+    const bool real = op >= Op::kExp && op <= Op::kSigmoid;
+    if (logical && dtype != DType::kBool) return Error(token, absl::StrCat("'", InfoOf(op).name, "' takes bool, not ", DTypeName(dtype)));
+    if (real && !IsFloat(dtype)) return Error(token, absl::StrCat("'", InfoOf(op).name, "' takes a float type, not ", DTypeName(dtype)));
+    if (!logical && !real && op != Op::kEqual && dtype == DType::kBool) {
+      return Error(token, absl::StrCat("'", InfoOf(op).name, "' takes numbers, not bool"));
     }
     return absl::OkStatus();
   }
@@ -334,9 +399,10 @@ class Parser {
     HONE_ASSIGN_OR_RETURN(ExprId left, Primary(depth));
     while (const std::optional<Op> op = InfixAt(min_precedence)) {
       const Token token = Next();
-      if (++operators_ > 4096) return Error(token, "more than 4096 operators");
+      HONE_RETURN_IF_ERROR(CountOperator(token));
       HONE_ASSIGN_OR_RETURN(ExprId right, Expression(InfoOf(*op).precedence + 1, depth + 1));
       HONE_RETURN_IF_ERROR(Unify(token, left, right));
+      HONE_RETURN_IF_ERROR(CheckOperand(token, *op, left));
       left = workload_.pool.Binary(*op, left, right);
     }
     return left;
@@ -353,14 +419,16 @@ class Parser {
     }
     if (Accept("-")) {
       HONE_ASSIGN_OR_RETURN(const ExprId inner, Primary(depth + 1));
+      if (IsLiteral(inner)) return Literal(-pool[inner].value);
+      HONE_RETURN_IF_ERROR(CheckOperand(token, Op::kNeg, inner));
       if (pool[inner].op == Op::kConst) return pool.Const(pool[inner].dtype, -pool[inner].value);
       return pool.Unary(Op::kNeg, inner);
     }
-    if (token.kind == Token::kNumber || token.text == "inf" || token.text == "nan") {
+    if (token.kind == Token::kNumber || ((token.text == "inf" || token.text == "nan") && Peek(1).text != "[")) {
       Next();
       double value = 0;
       if (!absl::SimpleAtod(token.text, &value)) return Error(token, absl::StrCat("'", token.text, "' is not a number"));
-      return pool.Const(DType::kF32, value);
+      return Literal(value);
     }
     HONE_ASSIGN_OR_RETURN(const std::string name, Name("a tensor, a function or a number"));
     if (Accept("[")) {
@@ -402,8 +470,8 @@ class Parser {
     };
     if (dtype.ok()) {
       HONE_RETURN_IF_ERROR(expect_operands(1));
-      if (pool[operands[0]].op == Op::kConst) return pool.Const(*dtype, pool[operands[0]].value);
-      return pool.Cast(*dtype, operands[0]);
+      HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], *dtype));
+      return pool.Cast(*dtype, operand);
     }
     if (name == "select") {
       HONE_RETURN_IF_ERROR(expect_operands(3));
@@ -415,12 +483,15 @@ class Parser {
       if (InfoOf(op).name != name) continue;
       HONE_RETURN_IF_ERROR(expect_operands(2));
       HONE_RETURN_IF_ERROR(Unify(token, operands[0], operands[1]));
+      HONE_RETURN_IF_ERROR(CheckOperand(token, op, operands[0]));
       return pool.Binary(op, operands[0], operands[1]);
     }
     for (const Op op : {Op::kAbs, Op::kExp, Op::kLog, Op::kSqrt, Op::kRsqrt, Op::kTanh, Op::kErf, Op::kSigmoid, Op::kNot}) {
       if (InfoOf(op).name != name) continue;
       HONE_RETURN_IF_ERROR(expect_operands(1));
-      return pool.Unary(op, operands[0]);
+      HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], DType::kF32));
+      HONE_RETURN_IF_ERROR(CheckOperand(token, op, operand));
+      return pool.Unary(op, operand);
     }
     return Error(token, absl::StrCat("unknown function '", name, "'"));
   }
@@ -428,6 +499,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int operators_ = 0;
+  absl::flat_hash_set<ExprId> literals_;
   Workload workload_;
   std::map<std::string, BufferId> tensor_ids_;
   std::map<std::string, AtomId> axes_;  // of the stage being read

@@ -16,7 +16,7 @@ namespace hone::ir {
 //   output D[i: 512, j: 512] = max(C[i, j], 0.0)
 //
 // A guard: sum(r: 3 where 0 <= h + r - 1 < 14). A tuple: (V, I)[i: 4] = argmax(k: 8) (A[i, k], index(k)). Casts are named
-// like types: f32(x). A number takes the dtype of the other operand. '#' starts a comment; a line that starts with a blank
+// like types: f32(x). A number takes the dtype of the other operand, f32 when there is none. '#' starts a comment; a line that starts with a blank
 // continues the one before.
 // InvalidArgument: "line:column: what is wrong"; also everything that Workload::Validate refuses.
 absl::StatusOr<Workload> ParseWorkload(absl::string_view text);

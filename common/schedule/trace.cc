@@ -1,5 +1,6 @@
 #include "common/schedule/trace.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <map>
@@ -164,11 +165,14 @@ class TraceParser {
       Operand result{.kind = KindOf(letter)};
       int& count = Counter(result_.trace, result.kind);
       result.reg = count++;
-      if (names[i].empty() || registers_.contains(names[i])) {
+      if (names[i].empty() || std::isdigit(static_cast<unsigned char>(names[i][0])) || registers_.contains(names[i])) {
         return line.Error(absl::StrCat("result '", names[i], "' is not a fresh name"));
       }
       registers_[names[i]] = result;
       instruction.results.push_back(std::move(result));
+    }
+    if (!instruction.primitive->samples && !instruction.attributes.empty()) {
+      return line.Error(absl::StrCat(primitive, " has no attribute '", instruction.attributes[0].name, "'"));
     }
     if (instruction.primitive->samples) {
       auto count = DecisionCount(instruction);
@@ -179,7 +183,11 @@ class TraceParser {
       instruction.decision_begin = result_.trace.decisions;
       instruction.decision_count = *count;
       result_.trace.decisions += *count;
-      if (line.Accept('=')) {
+      const bool decided = line.Accept('=');
+      if (instruction.decision_begin > 0 && decided == result_.decisions.empty()) {
+        return line.Error("some decisions are given and others are open; give all or none");
+      }
+      if (decided) {
         HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> values, line.IntegerList());
         if (static_cast<int>(values.size()) != *count) {
           return line.Error(absl::StrCat("expected ", *count, " decisions, found ", values.size()));
@@ -192,19 +200,12 @@ class TraceParser {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ParsedTrace> Finish() {
-    const int given = static_cast<int>(result_.decisions.size());
-    if (given != 0 && given != result_.trace.decisions) {
-      return absl::InvalidArgumentError(absl::StrCat("only ", given, " of ", result_.trace.decisions,
-                                                     " decisions are given; give all or none"));
-    }
-    return std::move(result_);
-  }
+  ParsedTrace Finish() { return std::move(result_); }
 
  private:
   absl::Status Operands(LineParser& line, Instruction& instruction) {
     HONE_RETURN_IF_ERROR(line.Expect('('));
-    if (line.Accept(')')) return absl::OkStatus();
+    if (line.Accept(')')) return EnoughOperands(line, instruction);
     do {
       const char c = line.PeekChar();
       const size_t begin = line.position();
@@ -223,6 +224,11 @@ class TraceParser {
           } else {
             HONE_ASSIGN_OR_RETURN(attribute.numbers.emplace_back(), line.Integer());
           }
+          if (std::any_of(instruction.attributes.begin(), instruction.attributes.end(),
+                          [&](const Attribute& a) { return a.name == attribute.name; })) {
+            line.set_position(begin);
+            return line.Error(absl::StrCat("attribute ", word, " is given twice"));
+          }
           instruction.attributes.push_back(std::move(attribute));
           continue;
         }
@@ -239,7 +245,16 @@ class TraceParser {
                                        "(", instruction.primitive->operands, ")"));
       }
     } while (line.Accept(','));
-    return line.Expect(')');
+    HONE_RETURN_IF_ERROR(line.Expect(')'));
+    return EnoughOperands(line, instruction);
+  }
+  absl::Status EnoughOperands(const LineParser& line, const Instruction& instruction) const {
+    const absl::string_view signature = instruction.primitive->operands;
+    const bool repeats = !signature.empty() && signature.back() == '*';
+    const size_t least = repeats ? signature.size() - 2 : signature.size();
+    if (instruction.operands.size() >= least) return absl::OkStatus();
+    return line.Error(absl::StrCat(instruction.primitive->name, "(", signature, ") takes ", repeats ? "at least " : "", least,
+                                   " operands, not ", instruction.operands.size()));
   }
 
   ParsedTrace result_;
@@ -311,16 +326,30 @@ std::string TraceFileText(const ir::Workload& workload, const Trace& trace, absl
 }
 
 absl::StatusOr<int> DecisionCount(const Instruction& instruction) {
+  const bool tile = instruction.primitive->results == "i*";
+  int parts = 0;
+  bool candidates = false;
   for (const Attribute& attribute : instruction.attributes) {
-    if (attribute.name == "parts") {
-      if (attribute.numbers.size() == 1 && attribute.numbers[0] >= 1 && attribute.numbers[0] <= 16) {
-        return static_cast<int>(attribute.numbers[0]);
+    const auto is_one_from = [&](int64_t low, int64_t high) {
+      return attribute.numbers.size() == 1 && attribute.numbers[0] >= low && attribute.numbers[0] <= high;
+    };
+    if (tile && attribute.name == "parts") {
+      if (!is_one_from(1, 16)) return absl::InvalidArgumentError("parts must be one number from 1 to 16");
+      parts = static_cast<int>(attribute.numbers[0]);
+    } else if (tile && attribute.name == "max_inner") {
+      if (!is_one_from(0, ir::kMaxElements)) return absl::InvalidArgumentError("max_inner must be one number, 0 or more");
+    } else if (!tile && attribute.name == "candidates") {
+      candidates = true;
+      if (attribute.numbers.empty() || attribute.numbers.size() % instruction.primitive->results.size() != 0) {
+        return absl::InvalidArgumentError(absl::StrCat("candidates must be a list of rows of ", instruction.primitive->results.size()));
       }
-      return absl::InvalidArgumentError("parts must be one number from 1 to 16");
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " has no attribute '", attribute.name, "'"));
     }
   }
-  if (instruction.primitive->results != "i*") return static_cast<int>(instruction.primitive->results.size());
-  return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs parts="));
+  if (tile && parts == 0) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs parts="));
+  if (!tile && !candidates) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs candidates=[…]"));
+  return tile ? parts : static_cast<int>(instruction.primitive->results.size());
 }
 
 std::vector<Operand> TraceBuilder::Add(absl::string_view name, std::vector<Operand> operands,

@@ -26,6 +26,7 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
     }
   }
   const ir::Buffer source = program.buffers[buffer];
+  if (source.padded) return Illegal(program, block, absl::StrCat("cache_read: ", source.name, " is stored with padding"));
   const bool ahead = source.constant;
   if (ahead && scope != ir::Scope::kGlobal) {
     return Illegal(program, block, absl::StrCat("cache_read: ", source.name, " is constant and copied ahead of time, to scope global only"));

@@ -18,6 +18,7 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
   while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel) nest = program.node(nest).parent;
   if (program.BlocksUnder(nest).size() != 1) return Illegal(program, nest, "cache_write: other blocks share the block's nest");
   const ir::Buffer target = program.buffers[buffer];
+  if (target.padded) return Illegal(program, block, absl::StrCat("cache_write: ", target.name, " is stored with padding"));
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(target.name, "_cache")),
                              .dtype = target.dtype,
                              .shape = target.shape,

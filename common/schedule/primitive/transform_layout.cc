@@ -125,6 +125,7 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
           [](const Index& index) { return index; });
     }
   }
+  program.buffers[buffer].padded |= ir::ElementsOf(shape) != ir::ElementsOf(old.shape);
   program.buffers[buffer].shape = std::move(shape);
   return absl::OkStatus();
 }

@@ -1,0 +1,111 @@
+#include "common/ir/dtype.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "common/base/rng.h"
+
+namespace hone::ir {
+namespace {
+
+// Every value of a 16-bit format, from its bits alone.
+double HalfFromBits(uint32_t bits) {
+  const int sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  if (exponent == 31) return fraction ? std::nan("") : sign * INFINITY;
+  return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
+}
+
+double BFloatFromBits(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
+
+// Rounding to nearest even by searching the two neighbours among all finite values of the format.
+void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t largest_finite,
+                       double value) {
+  uint32_t low = 0, high = largest_finite;  // positive bit patterns are ordered like their values
+  const double magnitude = std::abs(value);
+  while (low < high) {
+    const uint32_t middle = (low + high + 1) / 2;
+    (from_bits(middle) <= magnitude) ? low = middle : high = middle - 1;
+  }
+  const double below = from_bits(low);
+  // Beyond the largest finite value the next one of the same exponent stands for infinity.
+  const double step = from_bits(largest_finite) - from_bits(largest_finite - 1);
+  const double above = low == largest_finite ? below + step : from_bits(low + 1);
+  double expected = magnitude - below < above - magnitude                             ? below
+                    : magnitude - below > above - magnitude || (low & 1) ? above
+                                                                         : below;
+  if (low == largest_finite && expected == above) expected = INFINITY;
+  expected = std::copysign(expected, value);
+  const double actual = RoundTo(dtype, value);
+  EXPECT_EQ(std::bit_cast<uint64_t>(actual), std::bit_cast<uint64_t>(expected))
+      << DTypeName(dtype) << " of " << value << " is " << actual << ", expected " << expected;
+}
+
+TEST(DTypeTest, EveryValueOfTheShortFormatsIsKept) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    const double half = HalfFromBits(bits), bfloat = BFloatFromBits(bits);
+    if (!std::isnan(half)) {
+      EXPECT_EQ(RoundTo(DType::kF16, half), half);
+    }
+    if (!std::isnan(bfloat)) {
+      EXPECT_EQ(RoundTo(DType::kBF16, bfloat), bfloat);
+    }
+  }
+  EXPECT_TRUE(std::isnan(RoundTo(DType::kF16, std::nan(""))));
+}
+
+TEST(DTypeTest, RoundsToNearestEven) {
+  Rng rng(20240501);
+  for (int i = 0; i < 20000; ++i) {
+    // Spread over the exponents of both formats, some near the middle of two values.
+    const double value = std::ldexp(rng.Uniform() - 0.5, static_cast<int>(rng.Below(50)) - 30);
+    ExpectNearestEven(DType::kF16, HalfFromBits, 0x7bff, value);
+    const double wide = std::ldexp(rng.Uniform() - 0.5, static_cast<int>(rng.Below(270)) - 140);
+    ExpectNearestEven(DType::kBF16, BFloatFromBits, 0x7f7f, wide);
+  }
+  for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
+    ExpectNearestEven(DType::kF16, HalfFromBits, 0x7bff,
+                      (HalfFromBits(bits) + HalfFromBits(bits + 1)) / 2);
+  }
+  for (uint32_t bits = 0; bits < 0x7f7f; ++bits) {
+    ExpectNearestEven(DType::kBF16, BFloatFromBits, 0x7f7f,
+                      (BFloatFromBits(bits) + BFloatFromBits(bits + 1)) / 2);
+  }
+  for (const double value : {65504.0, 65519.999, 65520.0, 65536.0, 1e9, 0.0, -0.0, 0x1p-25, 0x1.8p-25}) {
+    ExpectNearestEven(DType::kF16, HalfFromBits, 0x7bff, value);
+  }
+  EXPECT_EQ(RoundTo(DType::kF32, 0.1), static_cast<double>(0.1f));
+}
+
+TEST(DTypeTest, IntegersDropTheFractionAndWrap) {
+  EXPECT_EQ(RoundTo(DType::kI8, 127.9), 127);
+  EXPECT_EQ(RoundTo(DType::kI8, -128.9), -128);
+  EXPECT_EQ(RoundTo(DType::kI8, 128), -128);
+  EXPECT_EQ(RoundTo(DType::kI8, -129), 127);
+  EXPECT_EQ(RoundTo(DType::kU8, 256 + 7), 7);
+  EXPECT_EQ(RoundTo(DType::kU8, -1), 255);
+  EXPECT_EQ(RoundTo(DType::kI32, 2147483648.0), -2147483648.0);
+  EXPECT_EQ(RoundTo(DType::kI64, 0x1p63), -0x1p63);
+  EXPECT_EQ(RoundTo(DType::kI64, 0x1p64), 0);
+  EXPECT_EQ(RoundTo(DType::kI32, -(0x1p64 + 0x1p13)), -0x1p13);
+  EXPECT_EQ(RoundTo(DType::kI32, INFINITY), 0);
+  EXPECT_EQ(RoundTo(DType::kU8, std::nan("")), 0);
+  EXPECT_EQ(RoundTo(DType::kBool, -3.5), 1);
+  EXPECT_EQ(RoundTo(DType::kBool, 0), 0);
+}
+
+TEST(DTypeTest, NamesReadBack) {
+  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const auto read = DTypeFromName(DTypeName(dtype));
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(*read, dtype);
+  }
+  EXPECT_EQ(DTypeFromName("f31").status().message(),
+            "unknown dtype 'f31'; known: f16, bf16, f32, f64, i8, u8, i32, i64, bool");
+}
+
+}  // namespace
+}  // namespace hone::ir

@@ -1,0 +1,133 @@
+#include "common/ir/workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/ir/workload_parser.h"
+#include "common/operator/operator.h"
+
+namespace hone::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+Workload Parse(const std::string& text) {
+  auto workload = ParseWorkload(text);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return std::move(workload).value();
+}
+
+Workload Operator(const std::string& line) {
+  std::vector<std::string> words = absl::StrSplit(line, ' ');
+  const std::string name = words[0];
+  words.erase(words.begin());
+  auto workload = op::BuildWorkload(name, words);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return std::move(workload).value();
+}
+
+// Records, artifacts and bests are kept under these: they must never change by a refactoring or on another platform. A
+// change on purpose goes with a new version word in StructuralDigest and a migration of the store.
+TEST(StructuralDigestTest, IsTheSameForEver) {
+  const std::pair<const char*, const char*> kGolden[] = {
+      {"matmul m=1024 n=1024 k=1024", "e34187b808ccca13e8838150b48238bd"},
+      {"matmul m=1024 n=1024 k=1024 dtype=bf16", "465ecc4662ee92f8d8f26d39e42dadab"},
+      {"batch_matmul b=8 m=128 n=64 k=32", "01662020389f5c7f08e38da725426c73"},
+      {"conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1", "e007016bcbe554e4efa23d9215cdf9b1"},
+      {"conv2d n=2 h=28 w=30 ci=8 co=16 k=3 s=2", "5562dc9260abe933e9a4dfa9791c2cf9"},
+      {"dense_relu m=32 n=1000 k=512", "f4dd2a4e59a12f9f9d14f490311d5d14"},
+  };
+  for (const auto& [line, hex] : kGolden) EXPECT_EQ(Operator(line).StructuralDigest().ToHex(), hex) << line;
+}
+
+TEST(StructuralDigestTest, NamesDoNotMatter) {
+  const Workload a = Parse(
+      "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8] constant\n"
+      "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] = max(C[i, j], 0.0)\n");
+  const Workload b = Parse(
+      "workload b\ninput x: f32[4, 6]\ninput y: f32[6, 8] constant\n"
+      "t[u: 4, v: 8] = sum(w: 6 where 0 <= w + u - 1 < 5) x[u, w] * y[w, v]\noutput z[q: 4, r: 8] = max(t[q, r], 0.0)\n");
+  EXPECT_EQ(a.StructuralDigest(), b.StructuralDigest());
+}
+
+TEST(StructuralDigestTest, EverythingElseDoes) {
+  const std::string text =
+      "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8]\n"
+      "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] = max(C[i, j], 0.0)\n";
+  const Digest digest = Parse(text).StructuralDigest();
+  const std::pair<const char*, const char*> kChanges[] = {
+      {"input B: f32[6, 8]", "input B: f32[6, 8] constant"},
+      {"input B: f32[6, 8]", "input B: f32[7, 8]"},
+      {"i + k - 1 < 5", "i + k - 1 < 6"},
+      {"i + k - 1", "i + k"},
+      {"sum(", "max("},
+      {"* B", "+ B"},
+      {"A[i, k]", "A[k % 4, k]"},
+      {", 0.0", ", 1.0"},
+      {"\noutput D", "\nD[i: 4, j: 8] = C[i, j]\noutput E"},
+  };
+  for (const auto& [from, to] : kChanges) {
+    std::string changed = text;
+    changed.replace(changed.find(from), std::string(from).size(), to);
+    EXPECT_NE(Parse(changed).StructuralDigest(), digest) << to;
+  }
+}
+
+TEST(FlopCountTest, CountsMultiplicationsAndAdditions) {
+  EXPECT_EQ(Operator("matmul m=10 n=20 k=30").FlopCount(), 2.0 * 10 * 20 * 30);
+  EXPECT_EQ(Operator("dense_relu m=10 n=20 k=30").FlopCount(), 2.0 * 10 * 20 * 30 + 10 * 20);
+  EXPECT_EQ(Operator("conv2d n=2 h=8 w=9 ci=3 co=5 k=3 s=2").FlopCount(), 2.0 * 2 * 3 * 4 * 5 * 3 * 9);
+}
+
+// Taps that fall on the padding are no work: 14 + 13 + 13 rows times as many columns.
+TEST(FlopCountTest, PaddedTapsDoNotCount) {
+  EXPECT_EQ(Operator("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1").FlopCount(), 2.0 * 40 * 40 * 256 * 256);
+  EXPECT_EQ(Operator("conv2d n=1 h=5 w=4 ci=1 co=1 k=3 p=2").FlopCount(), 2.0 * 15 * 12);
+  EXPECT_EQ(Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= k - 2 < 4) A[k]\n").FlopCount(), 4);
+  EXPECT_EQ(Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= 9 < 4) A[k]\n").FlopCount(), 0);
+}
+
+TEST(WorkloadBuilderTest, ValidatesWhatItBuilds) {
+  WorkloadBuilder builder("w");
+  const auto a = builder.Input("A", DType::kF32, {4});
+  const auto i = builder.NewAxis("i", 4);
+  builder.Output(builder.Map("B", {i}, builder.Load(a, {Index::Of(i.var) + 1})));
+  const auto workload = std::move(builder).Build();
+  EXPECT_THAT(std::string(workload.status().message()), HasSubstr("index 0 of A[i + 1] runs from 1 to 4, but the extent is 4"));
+  WorkloadBuilder empty("w");
+  EXPECT_THAT(std::string(std::move(empty).Build().status().message()), HasSubstr("has no stage"));
+}
+
+// What the builder made prints and reads back as the same computation, constants of every type included.
+TEST(WorkloadBuilderTest, TextKeepsTheDTypesOfConstants) {
+  for (int d = 0; d < static_cast<int>(DType::kBool); ++d) {
+    const auto dtype = static_cast<DType>(d);
+    WorkloadBuilder builder("w");
+    const auto a = builder.Input("A", dtype, {4});
+    ExprPool& pool = builder.pool();
+    const auto make = [&](const char* name, auto&& value) {
+      const auto i = builder.NewAxis("i", 4);
+      builder.Output(builder.Map(name, {i}, value(builder.Load(a, {Index::Of(i.var)}))));
+    };
+    make("B", [&](ExprId) { return pool.Const(dtype, 3); });
+    make("C", [&](ExprId x) { return pool.Binary(Op::kSub, x, pool.Const(dtype, 3)); });
+    make("D", [&](ExprId x) {
+      return pool.Binary(Op::kMul, pool.Binary(Op::kAdd, pool.Const(dtype, 1), pool.Const(dtype, 2)), x);
+    });
+    make("E", [&](ExprId x) {
+      return pool.Select(pool.Binary(Op::kLess, pool.Const(dtype, 0), x), pool.Const(dtype, 1), pool.Const(dtype, 2));
+    });
+    make("F", [&](ExprId x) { return pool.Unary(Op::kNeg, pool.Binary(Op::kMin, pool.Unary(Op::kAbs, x), pool.Const(dtype, 5))); });
+    const auto workload = std::move(builder).Build();
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    const auto read = ParseWorkload(workload->ToText());
+    ASSERT_TRUE(read.ok()) << read.status() << "\n" << workload->ToText();
+    EXPECT_EQ(read->StructuralDigest(), workload->StructuralDigest()) << workload->ToText();
+    EXPECT_EQ(read->ToText(), workload->ToText());
+  }
+}
+
+}  // namespace
+}  // namespace hone::ir
