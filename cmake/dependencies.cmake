@@ -14,6 +14,7 @@ pkg_check_modules(lld_compression REQUIRED IMPORTED_TARGET zlib libzstd)
 if(HONE_BUILD_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
+  find_package(Eigen3 REQUIRED)
 endif()
 
 # XGBoost's package has no CMake or pkg-config file.

@@ -76,12 +76,12 @@ Result OnSmallDisk(const std::string& prepare) {
       absl::StrCat("mount -t tmpfs -o size=256k none ", folder.path(),
                    " || exit 99; export XDG_DATA_HOME=", folder.path(), "; ", prepare, "; exec ",
                    BinDir(), "/hone best matmul m=4 n=4 k=4");
-  return Run({"/usr/bin/unshare", "--map-root-user", "--mount", "/bin/sh", "-c", script});
+  return RunProgram({"/usr/bin/unshare", "--map-root-user", "--mount", "/bin/sh", "-c", script});
 }
 
 bool CanMakeDisks() {
   TemporaryFolder folder;
-  return Run({"/usr/bin/unshare", "--map-root-user", "--mount", "/bin/mount", "-t", "tmpfs", "none",
+  return RunProgram({"/usr/bin/unshare", "--map-root-user", "--mount", "/bin/mount", "-t", "tmpfs", "none",
               folder.path()})
              .code == 0;
 }

@@ -95,11 +95,11 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   for (const char* suffix : {".so", ".o", ".h", ".hone", ".trace", ".program"}) {
     EXPECT_TRUE(std::filesystem::exists(kernel / "out" + "/matmul" + suffix)) << suffix;
   }
-  const Result compiled = Run({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out",
+  const Result compiled = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out",
                                "-o", kernel / "use", "tests/integration/use_kernel.c",
                                kernel / "out" + "/matmul.o", "-lgomp", "-lm"});
   ASSERT_EQ(compiled.code, 0) << compiled.errors;
-  const Result used = Run({kernel / "use"});
+  const Result used = RunProgram({kernel / "use"});
   EXPECT_EQ(used.code, 0) << used.output;
   EXPECT_EQ(used.output, "right\n");
 
@@ -182,9 +182,12 @@ TEST(FirstLightTest, DoctorIsContentHere) {
   std::set<std::string> names;
   for (const auto& check : report["checks"]) {
     names.insert(check["name"].get<std::string>());
-    if (check["name"] == "LLVM")
+    if (check["name"] == "LLVM") {
       EXPECT_THAT(check["finding"].get<std::string>(), HasSubstr("LLVM 19"));
-    if (check["state"] != "ok") EXPECT_NE(check["advice"], "") << check;
+    }
+    if (check["state"] != "ok") {
+      EXPECT_NE(check["advice"], "") << check;
+    }
   }
   for (const char* name : {"instruction set", "cores", "governor", "LLVM", "store", "port",
                            "programs", "data folder"}) {

@@ -22,7 +22,7 @@ HoneHome::~HoneHome() {
 
 Result HoneHome::Hone(std::vector<std::string> words, absl::Duration limit) const {
   words.insert(words.begin(), "hone");
-  return Run(std::move(words), variables(), limit);
+  return RunProgram(std::move(words), variables(), limit);
 }
 
 pid_t HoneHome::Keeper() const {

@@ -68,7 +68,7 @@ struct Result {
   std::string output;
   std::string errors;
 };
-Result Run(std::vector<std::string> argv, const Variables& variables = {},
+Result RunProgram(std::vector<std::string> argv, const Variables& variables = {},
            absl::Duration limit = absl::Seconds(120), const std::string& input = "");
 
 }  // namespace hone::integration

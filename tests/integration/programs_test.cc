@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string Needed(const std::string& program) {
-  const Result result = Run({"/usr/bin/readelf", "-d", BinDir() + "/" + program});
+  const Result result = RunProgram({"/usr/bin/readelf", "-d", BinDir() + "/" + program});
   EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("NEEDED"));
   return result.output;
@@ -43,11 +43,11 @@ TEST(ProgramsTest, TheDisposableOnesHaveNoGrpc) {
 TEST(ProgramsTest, EveryOneTellsItsVersionAndItsUsage) {
   for (const char* program :
        {"hone", "hone-server", "hone-worker", "hone-builder", "hone-runner"}) {
-    const Result version = Run({program, "--version"});
+    const Result version = RunProgram({program, "--version"});
     EXPECT_EQ(version.code, 0) << program;
     EXPECT_THAT(version.output, HasSubstr(std::string(program) + " ")) << program;
-    EXPECT_EQ(Run({program, "--help"}).code, 0) << program;
-    EXPECT_NE(Run({program, "--no-such-option"}).code, 0) << program;
+    EXPECT_EQ(RunProgram({program, "--help"}).code, 0) << program;
+    EXPECT_NE(RunProgram({program, "--no-such-option"}).code, 0) << program;
   }
 }
 

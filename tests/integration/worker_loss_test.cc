@@ -31,14 +31,14 @@ class WorkerLossTest : public ::testing::Test {
     EXPECT_TRUE(server->Running()) << server->Errors();
     return server;
   }
-  bool ReadyExists() const { return Run({"/usr/bin/test", "-e", folder_ / "ready"}).code == 0; }
+  bool ReadyExists() const { return RunProgram({"/usr/bin/test", "-e", folder_ / "ready"}).code == 0; }
   std::unique_ptr<Process> StartWorker(const std::string& name) {
     return std::make_unique<Process>(std::vector<std::string>{"hone-worker", "--server", address_,
                                                               "--state-dir", folder_ / name});
   }
   Result Hone(std::vector<std::string> words) {
     words.insert(words.begin(), {"hone", "--server", address_});
-    return Run(std::move(words));
+    return RunProgram(std::move(words));
   }
   int64_t Trials() {
     const nlohmann::json jobs = OneLineOfJson(Hone({"jobs", "list", "--json"}).output);
@@ -98,7 +98,7 @@ TEST_F(WorkerLossTest, AKilledServerIsReplacedAndTheRunFinishes) {
   const std::set<std::string> before = Records();
   server->Signal(SIGKILL);
   server->Wait();
-  Run({"/bin/rm", "-f", folder_ / "ready"});
+  RunProgram({"/bin/rm", "-f", folder_ / "ready"});
   server = StartServer();
   ExpectFinished(*tune);
   EXPECT_THAT(Records(), IsSupersetOf(before));

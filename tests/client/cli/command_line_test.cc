@@ -24,7 +24,7 @@ class CommandLineTest : public ::testing::Test {
  protected:
   Result Hone(std::vector<std::string> words, const std::string& input = "") {
     words.insert(words.begin(), "hone");
-    return integration::Run(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60), input);
+    return integration::RunProgram(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60), input);
   }
   // A file of text in a folder of the test; its path.
   std::string File(const std::string& name, const std::string& text) {
@@ -176,7 +176,7 @@ TEST_F(CommandLineTest, AddressesAreChecked) {
 }
 
 TEST_F(CommandLineTest, ADataFolderThatCannotBeMade) {
-  const Result result = integration::Run({"hone", "best", "matmul", "m=4", "n=4", "k=4"},
+  const Result result = integration::RunProgram({"hone", "best", "matmul", "m=4", "n=4", "k=4"},
                                          {{"XDG_DATA_HOME", "/proc/nowhere"}});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors, AllOf(HasSubstr("/proc/nowhere"), HasSubstr("XDG_DATA_HOME")));

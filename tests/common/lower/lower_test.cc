@@ -1,0 +1,128 @@
+#include "common/lower/lower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/lower/passes.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+
+namespace hone::lower {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+LoweredProgram LowerTrace(absl::string_view text) {
+  const auto file = schedule::ParseTraceFile(text);
+  EXPECT_TRUE(file.ok()) << file.status();
+  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload), file->parsed.trace, file->parsed.decisions);
+  EXPECT_TRUE(program.ok()) << program.status();
+  target::Target target;
+  target.cores = 2;
+  const auto lowered = Lower(*program, target);
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return *lowered;
+}
+
+constexpr char kMatmul[] = R"(workload matmul
+input A: f32[20, 8]
+input B: f32[8, 32]
+output C[i: 20, j: 32] = sum(k: 8) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+)";
+
+constexpr char kConv[] = R"(workload conv
+input X: f32[1, 6, 6, 8]
+input W: f32[3, 3, 8, 16] constant
+output Y[n: 1, h: 6, w: 6, co: 16] = sum(r: 3, s: 3, ci: 8 where 0 <= h + r - 1 < 6, 0 <= w + s - 1 < 6) X[n, h + r - 1, w + s - 1, ci] * W[r, s, ci, co]
+trace 1
+b0 = block("Y")
+ln, lh, lw, lco, lr, ls, lci = loops(b0)
+)";
+
+const Storage& StorageOf(const LoweredProgram& program, absl::string_view name) {
+  for (size_t b = 0; b < program.buffers.size(); ++b) {
+    if (program.buffers[b].name == name) return program.storage[b];
+  }
+  ADD_FAILURE() << "no buffer " << name;
+  return program.storage[0];
+}
+
+TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
+  const std::string text = LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n").ToText();
+  EXPECT_THAT(text, HasSubstr("f32[4, 2, 16] register"));
+  EXPECT_THAT(text, Not(HasSubstr("C[32*i_0")));  // C is stored after the reduction only
+}
+
+TEST(LowerTest, ARemainderTileIsCodeOfItsOwnWithoutConditionsInTheLoop) {
+  // 20 rows in tiles of 6: three whole ones and one of 2.
+  const std::string text = LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n").ToText();
+  EXPECT_THAT(text, HasSubstr("if 0 <= 6*i_0 - 18 < 1"));
+  EXPECT_THAT(text, HasSubstr("if 0 <= i_1 + 18 < 20"));       // static: folded when the rows are unrolled
+  EXPECT_THAT(text, Not(HasSubstr("if 0 <= 6*i_0 + i_1 < 20")));  // never asked at run time
+}
+
+TEST(LowerTest, AGuardedWindowLoopRunsOverWhatTheGuardLeaves) {
+  const std::string text = LowerTrace(std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 6, 1, 16, 1)\nreorder(l3, l4, lr, ls, l5)\n").ToText();
+  EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
+  // The other window axis: first, interior and last tap with the dead rows folded.
+  EXPECT_THAT(text, HasSubstr("if 0 <= s < 1"));
+  EXPECT_THAT(text, HasSubstr("if 0 <= s - 2 < 1"));
+}
+
+TEST(LowerTest, ARuntimeGuardBecomesLoopBoundsNotConditions) {
+  const std::string text = LowerTrace(kConv).ToText();
+  EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
+  EXPECT_THAT(text, HasSubstr("for s in 3 from -w + 1 to -w + 7"));
+  EXPECT_THAT(text, Not(HasSubstr(" if 0 <=")));
+}
+
+TEST(LowerTest, APanelComputedAtALoopShrinksToWhatTheLoopNeeds) {
+  const LoweredProgram program = LowerTrace(std::string(kMatmul) +
+                                            "l3, l4 = split(l2, 0, 4)\nreorder(l3, l0, l1, l4)\n"
+                                            "b1 = cache_read(b0, \"B\", \"global\")\ncompute_at(b1, l3)\n");
+  EXPECT_EQ(StorageOf(program, "B_copy").elements, 4 * 32);
+}
+
+TEST(LowerTest, BuffersInsideAParallelLoopAreEachThreadsOwn) {
+  const std::string tail =
+      "l3, l4 = split(l0, 0, 10)\nb1 = cache_read(b0, \"A\", \"global\")\ncompute_at(b1, l3)\nparallel(l3)\n";
+  EXPECT_EQ(StorageOf(LowerTrace(kMatmul + tail), "A_copy").kind, Storage::Kind::kStack);
+  const LoweredProgram large = LowerTrace(std::string(R"(workload matmul
+input A: f32[64, 4096]
+input B: f32[4096, 8]
+output C[i: 64, j: 8] = sum(k: 4096) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+)") + tail);
+  EXPECT_EQ(StorageOf(large, "A_copy").kind, Storage::Kind::kThread);
+  EXPECT_GE(large.workspace_bytes, 2 * 10 * 4096 * 4);
+}
+
+TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
+  const LoweredProgram program = LowerTrace(std::string(kConv) + "b1 = cache_read(b0, \"W\", \"global\")\n");
+  ASSERT_EQ(program.kernels.size(), 2u);
+  EXPECT_EQ(program.kernels[0].name, "prepack");
+  EXPECT_EQ(StorageOf(program, "W_copy").kind, Storage::Kind::kPacked);
+  EXPECT_EQ(program.packed_bytes, 3 * 3 * 8 * 16 * 4);
+}
+
+TEST(LowerTest, AnOuterReductionLoopDecidesBetweenNeutralElementAndPartialSum) {
+  const std::string text = LowerTrace(std::string(kMatmul) +
+                                      "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 1)\n"
+                                      "l6, l7 = split(l5, 0, 4)\nreorder(l6, l3, l4, l7)\n").ToText();
+  EXPECT_THAT(text, HasSubstr("if 0 <= k_0_0 < 1"));
+  EXPECT_THAT(text, HasSubstr("= C["));
+}
+
+TEST(LowerTest, EveryPassIsAFunctionOfItsInput) {
+  const std::string text = std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 5, 1, 16, 1)\n";
+  EXPECT_EQ(LowerTrace(text).ToText(), LowerTrace(text).ToText());
+}
+
+}  // namespace
+}  // namespace hone::lower
