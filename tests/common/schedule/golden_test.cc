@@ -1,0 +1,66 @@
+// What each primitive makes of a program. A file of testdata/ holds a trace file, a line "program", and the program that the
+// trace gives. HONE_UPDATE_GOLDEN=1 writes the programs anew; read the difference before it is committed.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+namespace {
+
+constexpr char kFolder[] = "tests/common/schedule/testdata";
+
+std::vector<std::string> Files() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class GoldenTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenTest, TraceGivesTheProgram) {
+  const std::string path = absl::StrCat(kFolder, "/", GetParam(), ".txt");
+  std::stringstream content;
+  content << std::ifstream(path).rdbuf();
+  const std::string text = content.str();
+  const size_t end = text.find("\nprogram\n");
+  const std::string input = end == std::string::npos ? text : text.substr(0, end + 1);
+  const auto file = ParseTraceFile(input);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(TraceFileText(file->workload, file->parsed.trace, file->parsed.decisions), input);
+  const auto workload = std::make_shared<const ir::Workload>(file->workload);
+  const auto program = Replay(workload, file->parsed.trace, file->parsed.decisions);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::string output = absl::StrCat(input, "program\n", program->ToText());
+  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << output;
+  EXPECT_EQ(text, output);
+  // The same trace gives the same program again.
+  EXPECT_EQ(Replay(workload, file->parsed.trace, file->parsed.decisions)->StructuralDigest(), program->StructuralDigest());
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(Files()), [](const auto& info) { return info.param; });
+
+// A primitive without a golden has no test of what it makes.
+TEST(GoldenCoverageTest, EveryPrimitiveHasOne) {
+  std::string all;
+  for (const std::string& name : Files()) {
+    std::stringstream content;
+    content << std::ifstream(absl::StrCat(kFolder, "/", name, ".txt")).rdbuf();
+    all += content.str();
+  }
+  for (const Primitive& primitive : Primitives()) {
+    EXPECT_NE(all.find(absl::StrCat(primitive.name, "(")), std::string::npos) << primitive.name;
+  }
+}
+
+}  // namespace
+}  // namespace hone::schedule
