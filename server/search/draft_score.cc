@@ -127,6 +127,8 @@ class Drafter {
       const double entries = statement.executions[0] / statement.executions[resident];
       transfers = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
     } else {
+      // Sums through memory wait for each other.
+      if (update) compute = std::max(compute, machine_.fma_latency * instances);
       if (update) loads += outputs;
       stores += outputs;
     }
@@ -134,7 +136,7 @@ class Drafter {
     const double execute = bodies * (std::max(compute, ports) + 1) + transfers;
 
     double lines[kLevels];
-    Traffic(statement, body, lines);
+    Traffic(statement, body, resident, lines);
     const double share = Share(statement);
     const double memory = std::max(
         lines[2] * machine_.memory_line_cycles * share,
@@ -216,16 +218,23 @@ class Drafter {
     return footprint;
   }
 
-  // Whether the rows of a footprint push each other out of L1.
-  bool Collides(const Footprint& footprint) const {
-    if (footprint.row_stride == 0) return false;
-    const auto common = static_cast<double>(std::gcd(footprint.row_stride, machine_.l1_period));
-    const double places = static_cast<double>(machine_.l1_period) / common;
-    return footprint.rows / places * std::ceil(footprint.run_bytes / common) > machine_.l1_ways;
+  // Whether the rows of a footprint push each other out of L1 (level 0) or L2. Some ways are taken
+  // by other data.
+  bool Collides(const Footprint& footprint, int level) const {
+    if (footprint.row_stride == 0 || level > 1) return false;
+    const double ways = level == 0 ? machine_.l1_ways : machine_.l2_ways;
+    const int64_t period = level == 0 ? machine_.l1_period
+                                      : machine_.l2_bytes / static_cast<int64_t>(machine_.l2_ways);
+    if (period <= 0) return true;
+    const auto common = static_cast<double>(std::gcd(footprint.row_stride, period));
+    const double places = static_cast<double>(period) / common;
+    return footprint.rows / places * std::ceil(footprint.run_bytes / common) > 0.8 * ways;
   }
 
-  // Cache lines that a statement brings into each level over the whole nest.
-  void Traffic(const Statement& statement, const Body& body, double (&lines)[kLevels]) {
+  // Cache lines that a statement brings into each level over the whole nest. From the depth
+  // `resident` on an updated output is in registers.
+  void Traffic(const Statement& statement, const Body& body, int resident,
+               double (&lines)[kLevels]) {
     const double capacity[kLevels] = {
         0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
         0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
@@ -249,8 +258,12 @@ class Drafter {
       for (int level = 0; level < kLevels; ++level) {
         // A compact buffer that fits is written and read in the cache.
         if (storages_[a].compact && storages_[a].live_bytes <= 0.5 * capacity[level]) continue;
+        const Access& access = statement.accesses[a];
+        const bool sum = access.kind == AccessKind::kReadWrite;
         lines[level] +=
-            Misses(statement, statement.accesses[a], all_footprints_[a], level, capacity[level]);
+            Misses(statement, access,
+                   absl::MakeConstSpan(all_footprints_[a]).first(1 + (sum ? resident : body.depth)),
+                   level, capacity[level]);
       }
     }
     all_footprints_.clear();
@@ -265,7 +278,7 @@ class Drafter {
     size_t depth = 0;
     bool fits = false;
     for (; depth < footprints.size(); ++depth) {
-      fits = total_bytes_[depth] <= capacity && !(level == 0 && Collides(footprints[depth]));
+      fits = total_bytes_[depth] <= capacity && !Collides(footprints[depth], level);
       if (fits || depth + 1 == footprints.size()) break;
     }
     if (fits) {
@@ -273,9 +286,10 @@ class Drafter {
       if (depth > 0) --depth;
     }
     const double runs = statement.executions[0] / statement.executions[depth];
-    // The prefetchers of L1 need a few lines to see a stream.
-    const double short_runs = level == 0 && footprints[depth].run_bytes < 4 * kLineBytes ? 1.5 : 1;
-    return short_runs * footprints[depth].lines() * runs;
+    // Prefetchers do not follow short runs from page to page.
+    const Footprint& loaded = footprints[depth];
+    const bool jumps = level > 0 && loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
+    return (jumps ? machine_.unforeseen : 1) * loaded.lines() * runs;
   }
 
   Nest& nest_;

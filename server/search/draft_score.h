@@ -16,12 +16,14 @@ struct DraftMachine {
   double loads = 2;        // vector loads per cycle
   double stores = 1;
   double l1_ways = 8;
+  double l2_ways = 16;
   int64_t l1_period = 4096;   // addresses this far apart share a set
   double l2_line_cycles = 2;  // per cache line from L2, L3 and memory
   double l3_line_cycles = 8;
   double memory_line_cycles = 16;
-  double memory_shared_line_cycles = 8;                             // all cores together
-  double fork_cycles = 12000;                                       // per entry of a parallel loop
+  double memory_shared_line_cycles = 8;  // all cores together
+  double unforeseen = 2.5;               // times as much where no prefetcher helps
+  double fork_cycles = 12000;            // per entry of a parallel loop
   int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 0;  // what data may take
   int vector_bits = 128;
   int registers = 16;

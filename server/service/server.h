@@ -37,8 +37,8 @@ struct ServerOptions {
   fleet::FleetOptions fleet;
   task::JobOptions job;
   // CreateJob waits so long for a worker of its target, so that a worker and a job may be started
-  // together.
-  absl::Duration target_wait = absl::Seconds(20);
+  // together; less than the 20 s that clients give a call.
+  absl::Duration target_wait = absl::Seconds(15);
   absl::Duration unwatched_limit = absl::Seconds(10);
   int threads = 2;  // that evaluate candidates and train
 };

@@ -1,7 +1,5 @@
 #include "server/space/elementwise.h"
 
-#include <algorithm>
-
 namespace hone::space {
 
 ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id) {

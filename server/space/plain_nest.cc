@@ -1,7 +1,5 @@
 #include "server/space/plain_nest.h"
 
-#include <algorithm>
-
 namespace hone::space {
 
 using schedule::Operand;

@@ -288,7 +288,7 @@ void Job::End(JobState state, absl::Status why) {
   state_.wall = Wall();
   state_.queued = 0;
   state_.phase.clear();
-  if (!why.ok()) {
+  if (state == JobState::kFailed) {
     state_.error = std::string(why.message());
     spdlog::warn("job {}: failed: {}", id_, why.ToString());
     services_.fleet->CancelJob(id_);

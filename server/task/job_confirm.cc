@@ -40,6 +40,7 @@ void Job::StartConfirming() {
     return End(JobState::kFailed, NothingRan(state_));
   }
   state_.state = JobState::kConfirming;
+  drain_deadline_ = absl::InfiniteFuture();
   SetPhase("confirming the finalists");
   Save();
   ShowState();

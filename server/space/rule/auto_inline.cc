@@ -1,10 +1,6 @@
-#include <algorithm>
-
 #include "server/space/rule/rules.h"
 
 namespace hone::space {
-
-using schedule::Operand;
 
 // A stage without a reduction whose tensor is no output and is read by others is computed where it
 // is read.

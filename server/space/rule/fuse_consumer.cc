@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "server/space/elementwise.h"
 #include "server/space/rule/rules.h"
 

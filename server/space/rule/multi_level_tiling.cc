@@ -59,23 +59,8 @@ class Tiler {
     decisions.vector = vector_tile[0];
     decisions.row = row_tile[0];
 
-    std::vector<Operand> unrolled_window;
-    for (size_t w = 0; w < c_.windows.size(); ++w) {
-      const Operand loop = loops[c_.windows[w]];
-      const int64_t extent = Extent(c_.windows[w]);
-      decisions.window_points *= extent;
-      if (w + 1 < c_.windows.size() || extent == 1 || extent > kMaxUnrolledWindow) {
-        windows.push_back(loop);
-        continue;
-      }
-      // The last window runs as a loop or is unrolled inside the micro-kernel's steps.
-      const Operand factor = Sample("sample_categorical", {{"candidates", {1, extent}}});
-      decisions.window_unroll = DecisionOf(factor);
-      const std::vector<Operand> parts = Add("split", {loop, Literal(0), factor}, {}, 2);
-      windows.push_back(parts[0]);
-      unrolled_window.push_back(parts[1]);
-      unroll_.push_back(parts[1]);
-    }
+    std::vector<Operand> unrolled_windows;
+    CutWindows(loops, decisions, windows, unrolled_windows);
     Operand steps = tiled[2];
     if (variant.tile_reduction) {
       const std::vector<Operand> sizes = Add("sample_tile", {tiled[2]}, {{"parts", {2}}});
@@ -97,9 +82,9 @@ class Tiler {
     Append(order, inner);
     Append(order, windows);
     order.push_back(steps);
-    Append(order, unrolled_window);
+    Append(order, unrolled_windows);
     Add("reorder", order);
-    for (const Operand& loop : unroll_) Add("unroll", {loop});
+    for (const Operand& loop : unrolled_windows) Add("unroll", {loop});
     tiling.outer = Add("fuse", outer)[0];
     tiling.inner = inner.back();
     tiling.loops_to_inner = 1 + static_cast<int>(inner.size());
@@ -156,6 +141,26 @@ class Tiler {
     inner.push_back(parts[1]);
   }
 
+  // The last window runs as a loop or is unrolled inside the micro-kernel's steps; the others run
+  // as loops.
+  void CutWindows(const std::vector<Operand>& loops, TileDecisions& decisions,
+                  std::vector<Operand>& rolled, std::vector<Operand>& unrolled) {
+    for (size_t w = 0; w < c_.windows.size(); ++w) {
+      const Operand loop = loops[c_.windows[w]];
+      const int64_t extent = Extent(c_.windows[w]);
+      decisions.window_points *= extent;
+      if (w + 1 < c_.windows.size() || extent == 1 || extent > kMaxUnrolledWindow) {
+        rolled.push_back(loop);
+        continue;
+      }
+      const Operand factor = Sample("sample_categorical", {{"candidates", {1, extent}}});
+      decisions.window_unroll = DecisionOf(factor);
+      const std::vector<Operand> parts = Add("split", {loop, Literal(0), factor}, {}, 2);
+      rolled.push_back(parts[0]);
+      unrolled.push_back(parts[1]);
+    }
+  }
+
   TileShape Shape(bool inner_row_first, int64_t lanes) const {
     return {.row_first = inner_row_first,
             .lanes = lanes,
@@ -180,7 +185,6 @@ class Tiler {
   const ir::Block& block_;
   const Contraction& c_;
   const TileLimits& limits_;
-  std::vector<Operand> unroll_;
 };
 
 bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir::NodeId producer) {

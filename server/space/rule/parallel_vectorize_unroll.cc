@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "server/space/plain_nest.h"
 #include "server/space/rule/rules.h"
 

@@ -103,6 +103,21 @@ TEST_F(JobConfirmTest, AnArtifactThatNeverComesFailsTheJob) {
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
+TEST_F(JobConfirmTest, ASlowConfirmationAfterACancelIsNotCutShort) {
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, true).ok());
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  for (int i = 0; i < 60; ++i) {
+    Step(0);  // the device is there and takes its time
+    clock.Advance(absl::Seconds(1));
+  }
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_EQ(job->error, "");
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+}
+
 TEST_F(JobConfirmTest, CancelWhileConfirmingEndsAtOnce) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step(2);
