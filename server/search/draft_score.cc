@@ -114,16 +114,16 @@ class Drafter {
       if (access.kind != AccessKind::kRead) outputs += Operands(statement, access, body);
     }
     double compute = instances * per_instance / machine_.fma_pipes;
+    const double steps = update ? instances / std::max(1.0, outputs) : 1;
     // Sums stay in registers while only loops turn that they do not depend on.
     int resident = body.depth;
     while (update && resident > 0 && (statement.accesses[0].varies >> (resident - 1) & 1) == 0)
       --resident;
     if (update && (resident < body.depth || body.depth == 0)) {
-      compute = std::max(compute, machine_.fma_latency * instances / std::max(1.0, outputs));
+      compute = std::max(compute, machine_.fma_latency * steps);
       // A spilled accumulator waits for its own store.
-      const double needed = outputs + std::min(vector_operands, outputs) + 1;
-      compute +=
-          2 * std::max(0.0, needed - machine_.registers) * instances / std::max(1.0, outputs);
+      const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
+      compute += 2 * std::max(0.0, needed - machine_.registers) * steps;
       const double entries = statement.executions[0] / statement.executions[resident];
       transfers = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
     } else {
@@ -135,14 +135,14 @@ class Drafter {
     const double ports = std::max(loads / machine_.loads, stores / machine_.stores);
     const double execute = bodies * (std::max(compute, ports) + 1) + transfers;
 
-    double lines[kLevels];
-    Traffic(statement, body, resident, lines);
-    const double share = Share(statement);
-    const double memory = std::max(
-        lines[2] * machine_.memory_line_cycles * share,
-        lines[2] * std::min(machine_.memory_shared_line_cycles, machine_.memory_line_cycles));
-    const double parts[] = {execute * share, lines[0] * machine_.l2_line_cycles * share,
-                            lines[1] * machine_.l3_line_cycles * share, memory};
+    double traffic[kLevels];
+    Traffic(statement, body, resident, steps, traffic);
+    const double share = Share(statement) * Coverage(statement, body);
+    // Memory serves all cores together.
+    const double alone = machine_.line_cycles[2];
+    const double memory =
+        traffic[2] * std::max(share, std::min(1.0, machine_.memory_shared_line_cycles / alone));
+    const double parts[] = {execute * share, traffic[0] * share, traffic[1] * share, memory};
     const double largest = *std::max_element(std::begin(parts), std::end(parts));
     const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
     return largest + 0.3 * (sum - largest);  // they overlap, but not fully
@@ -231,14 +231,14 @@ class Drafter {
     return footprint.rows / places * std::ceil(footprint.run_bytes / common) > 0.8 * ways;
   }
 
-  // Cache lines that a statement brings into each level over the whole nest. From the depth
+  // Cycles to bring a statement's cache lines into each level over the whole nest. From the depth
   // `resident` on an updated output is in registers.
-  void Traffic(const Statement& statement, const Body& body, int resident,
-               double (&lines)[kLevels]) {
+  void Traffic(const Statement& statement, const Body& body, int resident, double steps,
+               double (&cycles)[kLevels]) {
     const double capacity[kLevels] = {
         0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
         0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
-    std::fill(std::begin(lines), std::end(lines), 0.0);
+    std::fill(std::begin(cycles), std::end(cycles), 0.0);
     const size_t accesses = statement.accesses.size();
     const size_t depths = body.depth + 1;
     total_bytes_.assign(depths, 0.0);
@@ -260,10 +260,11 @@ class Drafter {
         if (storages_[a].compact && storages_[a].live_bytes <= 0.5 * capacity[level]) continue;
         const Access& access = statement.accesses[a];
         const bool sum = access.kind == AccessKind::kReadWrite;
-        lines[level] +=
-            Misses(statement, access,
-                   absl::MakeConstSpan(all_footprints_[a]).first(1 + (sum ? resident : body.depth)),
-                   level, capacity[level]);
+        const int deepest = sum ? resident : body.depth;
+        const double touches = sum ? 1e30 : Operands(statement, access, body);
+        cycles[level] +=
+            Misses(statement, access, absl::MakeConstSpan(all_footprints_[a]).first(1 + deepest),
+                   steps, touches, level, capacity[level]);
       }
     }
     all_footprints_.clear();
@@ -272,9 +273,11 @@ class Drafter {
 
   // From the outside in: at the first depth where everything fits, the access is loaded once. The
   // loops right outside that it does not vary with find it still there, and the next one finds what
-  // it shares with its own last iteration, lines that are not used up above all.
+  // it shares with its own last iteration, lines that are not used up above all. Where not even one
+  // body fits, each of its steps loads anew, but not more lines than it has operands.
   double Misses(const Statement& statement, const Access& access,
-                absl::Span<const Footprint> footprints, int level, double capacity) const {
+                absl::Span<const Footprint> footprints, double steps, double operands, int level,
+                double capacity) const {
     size_t depth = 0;
     bool fits = false;
     for (; depth < footprints.size(); ++depth) {
@@ -285,11 +288,36 @@ class Drafter {
       while (depth > 0 && (access.varies >> (depth - 1) & 1) == 0) --depth;
       if (depth > 0) --depth;
     }
-    const double runs = statement.executions[0] / statement.executions[depth];
-    // Prefetchers do not follow short runs from page to page.
     const Footprint& loaded = footprints[depth];
-    const bool jumps = level > 0 && loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
-    return (jumps ? machine_.unforeseen : 1) * loaded.lines() * runs;
+    const double runs = statement.executions[0] / statement.executions[depth];
+    const double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
+    // Prefetchers do not follow short runs from page to page.
+    const bool jumps = loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
+    double cycles =
+        lines * machine_.line_cycles[level] * (jumps && level > 0 ? machine_.unforeseen : 1);
+    if (level == 0 && jumps && loaded.rows > machine_.pages) {
+      cycles += loaded.rows * std::min(1.0, static_cast<double>(loaded.row_stride) / 4096) *
+                machine_.page_cycles;
+    }
+    return cycles * runs;
+  }
+
+  // The part of the executions whose predicates can hold: tiles that lie outside are skipped.
+  double Coverage(const Statement& statement, const Body& body) const {
+    const ir::AtomTable& atoms = nest_.program().atoms;
+    double covered = 1;
+    for (const ir::BlockIter& iter : statement.block->iters) {
+      const auto all = static_cast<double>(atoms.RangeOf(iter.binding).extent());
+      const ir::Range inner = atoms.RangeOf(iter.binding, [&](ir::AtomId var) {
+        for (size_t d = body.depth; d < statement.loops.size(); ++d) {
+          if (statement.loops[d].var == var) return atoms[var].range;
+        }
+        return ir::Range{0, 0};
+      });
+      const auto tile = static_cast<double>(inner.extent());
+      covered *= std::min(1.0, std::ceil(static_cast<double>(iter.extent) / tile) * tile / all);
+    }
+    return covered;
   }
 
   Nest& nest_;

@@ -17,11 +17,11 @@ struct DraftMachine {
   double stores = 1;
   double l1_ways = 8;
   double l2_ways = 16;
-  int64_t l1_period = 4096;   // addresses this far apart share a set
-  double l2_line_cycles = 2;  // per cache line from L2, L3 and memory
-  double l3_line_cycles = 8;
-  double memory_line_cycles = 16;
-  double memory_shared_line_cycles = 8;  // all cores together
+  int64_t l1_period = 4096;              // addresses this far apart share a set
+  double line_cycles[3] = {2, 8, 16};    // per cache line from L2, L3 and memory
+  double memory_shared_line_cycles = 8;  // from memory, all cores together
+  double pages = 64;                     // that the first-level TLB holds
+  double page_cycles = 20;               // to enter one that it does not hold
   double unforeseen = 2.5;               // times as much where no prefetcher helps
   double fork_cycles = 12000;            // per entry of a parallel loop
   int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 0;  // what data may take
