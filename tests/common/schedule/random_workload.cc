@@ -31,14 +31,14 @@ input W: f32[{n}, {b}] constant
 C[i: {m}, j: {n}] = sum(k: {k}) A[i, k] * B[k, j]
 output D[i: {m}, j: {b}] = sum(k: {n}) C[i, k] * W[k, j])",
     // Convolutions.
-    R"(input X: f32[{b}, {m}, {m}, {c}]
+    R"(input X: f32[{b}, {s}, {s}, {c}]
 input W: f32[3, 3, {c}, {n}] constant
-output Y[n: {b}, h: {m}, w: {m}, co: {n}] = sum(r: 3, s: 3, ci: {c} where 0 <= h + r - 1 < {m}, 0 <= w + s - 1 < {m})
+output Y[n: {b}, h: {s}, w: {s}, co: {n}] = sum(r: 3, s: 3, ci: {c} where 0 <= h + r - 1 < {s}, 0 <= w + s - 1 < {s})
   X[n, h + r - 1, w + s - 1, ci] * W[r, s, ci, co])",
-    R"(input X: f32[{2*m}, {2*m+1}, {c}]
+    R"(input X: f32[{2*s}, {2*s+1}, {c}]
 input W: f32[2, 3, {c}, {n}] constant
-Y[h: {m}, w: {m}, co: {n}] = sum(r: 2, s: 3, ci: {c}) X[2*h + r, 2*w + s, ci] * W[r, s, ci, co]
-output Z[h: {m}, w: {m}, co: {n}] = max(Y[h, w, co], 0.0))",
+Y[h: {s}, w: {s}, co: {n}] = sum(r: 2, s: 3, ci: {c}) X[2*h + r, 2*w + s, ci] * W[r, s, ci, co]
+output Z[h: {s}, w: {s}, co: {n}] = max(Y[h, w, co], 0.0))",
     R"(input X: f32[{m}, {n}]
 input W: f32[3, 3] constant
 P[i: {m}, j: {n}] = X[i, j] * 2.0
@@ -91,7 +91,9 @@ std::string RandomWorkloadText(Rng& rng, int64_t max_extent) {
     return 1 + static_cast<int64_t>(rng.Below(std::min(limit, max_extent)));
   };
   const absl::string_view pattern = kPatterns[rng.Below(std::size(kPatterns))];
-  const int64_t m = extent(9), n = extent(9), k = extent(9), b = extent(3), c = extent(3);
+  // Images, batches and channels stay small: their extents multiply.
+  const int64_t m = extent(max_extent), n = extent(max_extent), k = extent(max_extent);
+  const int64_t s = extent(9), b = extent(3), c = extent(3);
   return absl::StrCat("workload random\n",
                       absl::StrReplaceAll(pattern, {{"{m}", absl::StrCat(m)},
                                                     {"{n}", absl::StrCat(n)},
@@ -99,8 +101,9 @@ std::string RandomWorkloadText(Rng& rng, int64_t max_extent) {
                                                     {"{b}", absl::StrCat(b)},
                                                     {"{c}", absl::StrCat(c)},
                                                     {"{n+3}", absl::StrCat(n + 3)},
-                                                    {"{2*m}", absl::StrCat(2 * m)},
-                                                    {"{2*m+1}", absl::StrCat(2 * m + 1)},
+                                                    {"{s}", absl::StrCat(s)},
+                                                    {"{2*s}", absl::StrCat(2 * s)},
+                                                    {"{2*s+1}", absl::StrCat(2 * s + 1)},
                                                     {"{2*n+1}", absl::StrCat(2 * n + 1)},
                                                     {"{m*n}", absl::StrCat(m * n)}}),
                       "\n");
