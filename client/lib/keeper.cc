@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ constexpr absl::Duration kStopTimeout = absl::Seconds(5);
 // A worker that lived this long was fine; its next end is not counted with the earlier ones.
 constexpr absl::Duration kWorkerSettled = absl::Seconds(10);
 constexpr int kWorkerAttempts = 4;
+constexpr uint64_t kFullDiskBytes = 64 << 10;
 
 struct Attached {
   int fd = -1;
@@ -51,6 +53,19 @@ std::string Tail(const std::string& path) {
   constexpr size_t kMaxTail = 1500;
   if (tail.size() > kMaxTail) tail.remove_prefix(tail.size() - kMaxTail);
   return std::string(tail);
+}
+
+// The last words of a program that has ended: of its log, or what must have kept it from writing
+// one.
+std::string LastWords(const std::string& log) {
+  const std::string tail = Tail(log);
+  if (!tail.empty()) return tail;
+  struct statvfs space = {};
+  if (statvfs(log.c_str(), &space) == 0 && space.f_bavail * space.f_frsize < kFullDiskBytes) {
+    return absl::StrCat("the disk of ", log,
+                        " is full; free some space, or set XDG_DATA_HOME to another disk");
+  }
+  return absl::StrCat("it said nothing in ", log);
 }
 
 std::string HowItEnded(int status) {
@@ -226,7 +241,7 @@ class Keeper {
       if (pid == server_.pid) {
         server_ = {};
         Fail(absl::StrCat("the private hone-server ", HowItEnded(status), ": ",
-                          Tail(paths_.server_log)));
+                          LastWords(paths_.server_log)));
       } else if (pid == worker_.pid) {
         WorkerEnded(status);
       }
@@ -241,7 +256,7 @@ class Keeper {
       return;
     }
     const std::string why = absl::StrCat(kWorkerFailed, "the local hone-worker ",
-                                         HowItEnded(status), ": ", Tail(paths_.worker_log));
+                                         HowItEnded(status), ": ", LastWords(paths_.worker_log));
     for (const Attached& client : clients_) {
       if (client.wants_worker)
         send(client.fd, why.data(), std::min<size_t>(why.size(), kMaxKeeperPacket), MSG_NOSIGNAL);
@@ -260,7 +275,8 @@ class Keeper {
       ready_ = true;
     } else if (absl::Now() - server_.started > kServerStartTimeout) {
       Fail(absl::StrCat("the private hone-server did not get ready in ",
-                        absl::FormatDuration(kServerStartTimeout), ": ", Tail(paths_.server_log)));
+                        absl::FormatDuration(kServerStartTimeout), ": ",
+                        LastWords(paths_.server_log)));
     }
   }
 

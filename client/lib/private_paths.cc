@@ -18,8 +18,11 @@ namespace {
 // Says what a person can do about a data folder that does not work.
 absl::Status WithAdvice(const absl::Status& status) {
   if (status.ok()) return status;
+  // A folder above that is missing is no answer to what was asked for.
+  const absl::StatusCode code =
+      absl::IsNotFound(status) ? absl::StatusCode::kFailedPrecondition : status.code();
   return absl::Status(
-      status.code(),
+      code,
       absl::StrCat(
           status.message(),
           "; the data folder must be writable: free some space there, or set XDG_DATA_HOME to "

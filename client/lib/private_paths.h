@@ -27,7 +27,8 @@ struct PrivatePaths {
 absl::StatusOr<std::string> DefaultDataDir();
 
 // The paths for a data folder; makes the folders. PermissionDenied: the folder cannot be made or
-// belongs to somebody else; ResourceExhausted: the disk is full. The messages say what to do.
+// belongs to somebody else; ResourceExhausted: the disk is full; FailedPrecondition: the folder
+// that should hold it is missing. The messages say what to do.
 absl::StatusOr<PrivatePaths> MakePrivatePaths(const std::string& data_dir);
 
 }  // namespace hone::client

@@ -81,8 +81,8 @@ Result OnSmallDisk(const std::string& prepare) {
 
 bool CanMakeDisks() {
   TemporaryFolder folder;
-  return RunProgram({"/usr/bin/unshare", "--map-root-user", "--mount", "/bin/mount", "-t", "tmpfs", "none",
-              folder.path()})
+  return RunProgram({"/usr/bin/unshare", "--map-root-user", "--mount", "/bin/mount", "-t", "tmpfs",
+                     "none", folder.path()})
              .code == 0;
 }
 

@@ -95,9 +95,9 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   for (const char* suffix : {".so", ".o", ".h", ".hone", ".trace", ".program"}) {
     EXPECT_TRUE(std::filesystem::exists(kernel / "out" + "/matmul" + suffix)) << suffix;
   }
-  const Result compiled = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out",
-                               "-o", kernel / "use", "tests/integration/use_kernel.c",
-                               kernel / "out" + "/matmul.o", "-lgomp", "-lm"});
+  const Result compiled = RunProgram(
+      {"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o", kernel / "use",
+       "tests/integration/use_kernel.c", kernel / "out" + "/matmul.o", "-lgomp", "-lm"});
   ASSERT_EQ(compiled.code, 0) << compiled.errors;
   const Result used = RunProgram({kernel / "use"});
   EXPECT_EQ(used.code, 0) << used.output;

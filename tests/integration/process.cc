@@ -85,7 +85,7 @@ std::string Process::Output() const { return ReadFile(folder_ / "out").value_or(
 std::string Process::Errors() const { return ReadFile(folder_ / "err").value_or(""); }
 
 Result RunProgram(std::vector<std::string> argv, const Variables& variables, absl::Duration limit,
-           const std::string& input) {
+                  const std::string& input) {
   Process process(std::move(argv), variables, input);
   const int code = process.Wait(limit);
   return {code, process.Output(), process.Errors()};

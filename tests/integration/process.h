@@ -69,7 +69,7 @@ struct Result {
   std::string errors;
 };
 Result RunProgram(std::vector<std::string> argv, const Variables& variables = {},
-           absl::Duration limit = absl::Seconds(120), const std::string& input = "");
+                  absl::Duration limit = absl::Seconds(120), const std::string& input = "");
 
 }  // namespace hone::integration
 

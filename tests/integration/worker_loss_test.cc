@@ -31,7 +31,9 @@ class WorkerLossTest : public ::testing::Test {
     EXPECT_TRUE(server->Running()) << server->Errors();
     return server;
   }
-  bool ReadyExists() const { return RunProgram({"/usr/bin/test", "-e", folder_ / "ready"}).code == 0; }
+  bool ReadyExists() const {
+    return RunProgram({"/usr/bin/test", "-e", folder_ / "ready"}).code == 0;
+  }
   std::unique_ptr<Process> StartWorker(const std::string& name) {
     return std::make_unique<Process>(std::vector<std::string>{"hone-worker", "--server", address_,
                                                               "--state-dir", folder_ / name});
