@@ -50,7 +50,12 @@ std::vector<int> Confirmation::NextRound() {
     const std::vector<int> ranking = Ranking();
     for (size_t i = 1; i < ranking.size() && round_ >= 2; ++i) {
       const Interval ratio = Compare(ranking[i], ranking[0]);
-      if (ratio.median > options_.drop_above && ratio.low > 0) entries_[ranking[i]].out = true;
+      const bool surely_slower = ratio.median > options_.drop_above && ratio.low > 0;
+      // Further rounds are for those that may still win.
+      const bool far_behind = round_ >= options_.min_rounds &&
+                              static_cast<int>(i) >= options_.last_finalists &&
+                              ranking[i] != incumbent_;
+      if (surely_slower || far_behind) entries_[ranking[i]].out = true;
     }
     if (Decided()) return {};
   }

@@ -73,6 +73,19 @@ TEST(ConfirmationTest, LosersDropOutAfterTwoRounds) {
   EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(0, 1));
 }
 
+TEST(ConfirmationTest, OnlyThoseThatMayStillWinGoBeyondTheThirdRound) {
+  Confirmation confirmation(8, 6, 1);
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<int> order = confirmation.NextRound();
+    ASSERT_THAT(order, SizeIs(8));
+    for (int f : order) confirmation.Report(f, Process(100 + 0.01 * f, round, f + 1, 0.02));
+  }
+  const std::vector<int> order = confirmation.NextRound();
+  EXPECT_GE(order.size(), 3u);
+  EXPECT_LE(order.size(), 4u);
+  EXPECT_THAT(order, ::testing::Contains(6));
+}
+
 TEST(ConfirmationTest, ATieKeepsTheIncumbent) {
   Confirmation confirmation(3, 2, 1);
   EXPECT_EQ(Decide(confirmation, {100, 100.05, 100.02}, 0.01).front(), 2);
