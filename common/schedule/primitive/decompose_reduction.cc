@@ -78,13 +78,23 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
     init.values.push_back(program.pool.Const(dtype, ir::ReducerIdentity(content.reducer, static_cast<int>(c), dtype)));
   }
   for (const ir::Condition& predicate : content.predicates) {
-    // Predicates over reduction loops alone do not concern the init.
+    // Predicates over reduction loops do not concern the init, but they may be what keeps its place in the domain.
     const Index index = program.atoms.Substitute(predicate.index, to_copy);
     bool reduces = false;
     program.atoms.VisitVars(predicate.index, [&](ir::AtomId var) {
       for (NodeId at : program.LoopsAbove(block)) reduces |= program.node(at).var == var && program.IsReductionLoop(at, content);
     });
-    if (!reduces) init.predicates.push_back({index, predicate.extent});
+    if (!reduces) {
+      init.predicates.push_back({index, predicate.extent});
+      continue;
+    }
+    for (const ir::BlockIter& iter : init.iters) {
+      const ir::Range range = program.atoms.RangeOf(iter.binding);
+      const ir::Condition inside{iter.binding, iter.extent};
+      const bool known = (range.min >= 0 && range.max < iter.extent) ||
+                         std::find(init.predicates.begin(), init.predicates.end(), inside) != init.predicates.end();
+      if (!known) init.predicates.push_back(inside);
+    }
   }
   const NodeId node = program.NewBlock(std::move(init));
   HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
