@@ -14,17 +14,16 @@ int64_t Inner(Decisions d, const Tile& tile) { return tile.sampled() ? d[tile.ou
 
 void AddTileConstraints(const TileLimits& limits, const TileDecisions& at, const TileShape& shape,
                         std::vector<Constraint>& constraints) {
+  const int64_t statements = at.guarded ? limits.guarded_statements : limits.unrolled_statements;
   constraints.push_back(
       {"statements", std::max({at.rows, at.vectors, at.k_unroll}) + 1, [=](Decisions d) {
-         return d[at.k_unroll] == 1 ||
-                d[at.rows] * d[at.vectors] * d[at.k_unroll] <= limits.unrolled_statements;
+         return d[at.k_unroll] == 1 || d[at.rows] * d[at.vectors] * d[at.k_unroll] <= statements;
        }});
   if (at.window_unroll >= 0) {
     constraints.push_back({"statements of the window", at.window_unroll + 1, [=](Decisions d) {
-                             return d[at.window_unroll] == 1 || d[at.rows] * d[at.vectors] *
-                                                                        d[at.k_unroll] *
-                                                                        d[at.window_unroll] <=
-                                                                    limits.unrolled_statements;
+                             const int64_t body = d[at.rows] * d[at.vectors] * d[at.k_unroll];
+                             return d[at.window_unroll] == 1 ||
+                                    body * d[at.window_unroll] <= statements;
                            }});
   }
   constraints.push_back({"parallel", at.row.outer + 2, [=](Decisions d) {

@@ -25,6 +25,7 @@ struct TileDecisions {
   int window_unroll = -1;     // -1: no window is unrolled
   Tile reduce;                // not sampled: the reduction is not tiled
   int64_t window_points = 1;  // iterations of all windows together
+  bool guarded = false;       // the reduction's domain has guards
 };
 
 struct TileShape {

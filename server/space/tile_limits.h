@@ -16,8 +16,11 @@ struct TileLimits {
   int64_t accumulators = 8;  // that hide the FMA's latency: latency × FMAs per cycle
   int64_t max_vectors = 4;   // of a register tile's row
   std::vector<int64_t> k_unroll = {1, 2, 4, 8};
-  int64_t unrolled_statements = 512;  // of a micro-kernel's body
-  int64_t cores = 1;                  // parallel iterations wanted, at least
+  // Of a micro-kernel's body: what is longer takes long to compile and gains nothing. A guarded
+  // block is compiled several times over (first, interior and last tiles).
+  int64_t unrolled_statements = 256;
+  int64_t guarded_statements = 96;
+  int64_t cores = 1;  // parallel iterations wanted, at least
   int64_t panel_bytes =
       0;  // that a micro-kernel's two panels may take: they alternate with the next ones
   int64_t block_bytes = 0;         // of the operand that the inner tile loops read again and again

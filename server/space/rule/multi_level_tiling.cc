@@ -45,7 +45,8 @@ class Tiler {
                               tiling.rows, tiling.vectors, Literal(tiling.lanes), k_unroll});
     TileDecisions decisions{.rows = DecisionOf(tiling.rows),
                             .vectors = DecisionOf(tiling.vectors),
-                            .k_unroll = DecisionOf(k_unroll)};
+                            .k_unroll = DecisionOf(k_unroll),
+                            .guarded = !block_.guards.empty()};
 
     // Outer and inner tile loops per group of axes.
     std::vector<Operand> shared_outer, row_outer, vector_outer, row_inner, vector_inner, windows;

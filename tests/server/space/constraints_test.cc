@@ -40,6 +40,26 @@ TEST_F(TileConstraints, LimitTheUnrolledBody) {
   EXPECT_FALSE(Holds(Make(true), "statements", {30, 4, 8, 1, 1, 1, 1, 1, 1}));
 }
 
+TEST(TileConstraintsOfWindows, LimitTheUnrolledWindowMoreWhereThereAreGuards) {
+  for (const bool guarded : {false, true}) {
+    TileDecisions decisions = Matmul();
+    decisions.window_unroll = 7;
+    decisions.reduce = {8};
+    decisions.window_points = 9;
+    decisions.guarded = guarded;
+    std::vector<Constraint> constraints;
+    AddTileConstraints(TileLimits{}, decisions, {.lanes = 16}, constraints);
+    const auto holds = [&](int64_t k_unroll, int64_t window) {
+      return Holds(constraints, "statements of the window",
+                   {14, 2, k_unroll, 1, 1, 1, 1, window, 1, 1});
+    };
+    EXPECT_TRUE(holds(1, 3));
+    EXPECT_EQ(holds(2, 3), !guarded);
+    EXPECT_FALSE(holds(4, 3));
+    EXPECT_TRUE(holds(8, 1));  // the other constraint's business
+  }
+}
+
 TEST_F(TileConstraints, WantAnIterationPerCoreWhereThereAreSoMany) {
   EXPECT_TRUE(Holds(Make(true), "parallel", {8, 2, 1, 2, 9, 2, 9, 1, 1}));
   EXPECT_FALSE(Holds(Make(true), "parallel", {8, 2, 1, 3, 9, 1, 9, 1, 1}));
