@@ -43,11 +43,11 @@ TEST(ProgramsTest, TheDisposableOnesHaveNoGrpc) {
 TEST(ProgramsTest, EveryOneTellsItsUsageAndThoseThatPeopleStartTheirVersion) {
   for (const char* program :
        {"hone", "hone-server", "hone-worker", "hone-builder", "hone-runner"}) {
-    EXPECT_EQ(Run({program, "--help"}).code, 0) << program;
-    EXPECT_NE(Run({program, "--no-such-option"}).code, 0) << program;
+    EXPECT_EQ(RunProgram({program, "--help"}).code, 0) << program;
+    EXPECT_NE(RunProgram({program, "--no-such-option"}).code, 0) << program;
   }
   for (const char* program : {"hone", "hone-server", "hone-worker"}) {
-    const Result version = Run({program, "--version"});
+    const Result version = RunProgram({program, "--version"});
     EXPECT_EQ(version.code, 0) << program;
     EXPECT_THAT(version.output, HasSubstr(std::string(program) + " "));
   }

@@ -18,6 +18,7 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "worker/builder/code_facts.h"
 #include "worker/builder/link.h"
 #include "worker/codegen/compile.h"
 
@@ -88,7 +89,10 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   if (!absl::IsInvalidArgument(compiled.status())) failure.outcome = Outcome::kCompileError;
   HONE_RETURN_IF_ERROR(compiled.status());
   response.facts.compile_ms = MillisecondsSince(compile_begin);
-  response.facts.code_bytes = compiled->code_bytes;
+  const CodeFacts facts = ReadCodeFacts(compiled->object, target);
+  response.facts.code_bytes = facts.code_bytes;
+  response.facts.spills = facts.spills;
+  response.facts.loads_per_fma = facts.loads_per_fma;
 
   const auto link_begin = std::chrono::steady_clock::now();
   absl::StatusOr<std::string> shared_object = LinkSharedObject(

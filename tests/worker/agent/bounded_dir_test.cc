@@ -1,0 +1,93 @@
+#include "worker/agent/bounded_dir.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "common/base/digest.h"
+#include "common/base/file.h"
+
+namespace hone::agent {
+namespace {
+
+class BoundedDirTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone-dir-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    Open();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void Open() {
+    auto dir = BoundedDir::Open(folder_ + "/dir", 300);
+    ASSERT_TRUE(dir.ok()) << dir.status();
+    dir_ = *std::move(dir);
+  }
+  // A file of 100 bytes; returns its name.
+  std::string Put(char letter) {
+    const std::string bytes(100, letter);
+    const std::string digest = DigestOf(bytes).ToHex();
+    EXPECT_TRUE(dir_->Put(digest, bytes).ok());
+    return digest;
+  }
+  bool Exists(const std::string& digest) { return std::filesystem::exists(dir_->PathOf(digest)); }
+
+  std::string folder_;
+  std::unique_ptr<BoundedDir> dir_;
+};
+
+TEST_F(BoundedDirTest, TheLeastRecentlyUsedGoesFirst) {
+  const std::string a = Put('a'), b = Put('b'), c = Put('c');
+  EXPECT_TRUE(dir_->Pin(a));  // used again
+  dir_->Unpin(a);
+  const std::string d = Put('d');
+  EXPECT_TRUE(Exists(a) && Exists(c) && Exists(d));
+  EXPECT_FALSE(Exists(b));
+  EXPECT_FALSE(dir_->Pin(b));
+}
+
+TEST_F(BoundedDirTest, WhatIsPinnedStaysUntilItIsUnpinned) {
+  const std::string a = Put('a');
+  EXPECT_TRUE(dir_->Pin(a));
+  EXPECT_TRUE(dir_->Pin(a));
+  for (char letter = 'b'; letter < 'h'; ++letter) Put(letter);
+  EXPECT_TRUE(Exists(a));
+  dir_->Unpin(a);
+  Put('x');
+  EXPECT_TRUE(Exists(a));
+  dir_->Unpin(a);
+  Put('y');
+  EXPECT_FALSE(Exists(a));
+}
+
+TEST_F(BoundedDirTest, FilesOfOthersAreTakenIn) {
+  const std::string name = DigestOf("by another hand").ToHex();
+  ASSERT_TRUE(WriteFileAtomically(dir_->PathOf(name), std::string(250, 'x')).ok());
+  dir_->Add(name);
+  Put('a');
+  EXPECT_FALSE(Exists(name));  // it counts
+  EXPECT_FALSE(dir_->Pin(DigestOf("nothing").ToHex()));
+}
+
+TEST_F(BoundedDirTest, AnotherProcessFindsTheFilesAndRemovesLeftovers) {
+  const std::string a = Put('a');
+  ASSERT_TRUE(WriteFileAtomically(dir_->path() + "/.link-1234", "half").ok());
+  Open();
+  EXPECT_TRUE(dir_->Pin(a));
+  EXPECT_FALSE(std::filesystem::exists(dir_->path() + "/.link-1234"));
+}
+
+TEST_F(BoundedDirTest, AFileThatIsTooLargeStaysUntilTheNextOne) {
+  const std::string bytes(1000, 'x');
+  const std::string large = DigestOf(bytes).ToHex();
+  ASSERT_TRUE(dir_->Put(large, bytes).ok());
+  EXPECT_TRUE(Exists(large));
+  const std::string a = Put('a');
+  EXPECT_FALSE(Exists(large));
+  EXPECT_TRUE(Exists(a));
+}
+
+}  // namespace
+}  // namespace hone::agent

@@ -1,0 +1,138 @@
+// The agent's clients of its children: each way for a child to go wrong has its outcome, and the
+// next request is answered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/workload_parser.h"
+#include "worker/agent/builder_client.h"
+#include "worker/agent/runner_client.h"
+
+namespace hone::agent {
+namespace {
+
+using record::MeasureResult;
+using record::Outcome;
+using ::testing::HasSubstr;
+
+constexpr absl::string_view kMatmul =
+    "workload matmul\n"
+    "input A: f32[64, 32]\n"
+    "input B: f32[32, 48]\n"
+    "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
+
+class ClientsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    char folder[] = "/tmp/hone-clients-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  record::BuildResponse Build(const std::string& space, bool reference = false) {
+    return builder_.Build({.workload = std::string(kMatmul),
+                           .space = space,
+                           .artifact_dir = folder_,
+                           .reference = reference});
+  }
+  record::RunRequest RunRequest(const std::string& space) {
+    const record::BuildResponse built = Build(space);
+    EXPECT_EQ(built.outcome, Outcome::kOk) << built.detail;
+    record::RunRequest request;
+    request.workload = std::string(kMatmul);
+    request.workload_digest = ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex();
+    request.artifact_path = absl::StrCat(folder_, "/", built.artifact_digest);
+    request.reference_path = absl::StrCat(folder_, "/", Build("", true).artifact_digest);
+    request.reference_data = folder_ + "/reference";
+    request.time_limit_ms = 20000;
+    return request;
+  }
+  std::vector<Outcome> Run(const std::vector<record::RunRequest>& requests) {
+    RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
+                                     folder_ + "/lock"}});
+    std::vector<Outcome> outcomes;
+    size_t started = 0;
+    runner.Run(
+        requests, [&](size_t i) { EXPECT_EQ(i, started++); },
+        [&](size_t i, const MeasureResult& result) {
+          EXPECT_EQ(i, outcomes.size());
+          EXPECT_EQ(started, i + 1);
+          outcomes.push_back(result.outcome);
+          details_.push_back(result.detail);
+        });
+    return outcomes;
+  }
+
+  std::string folder_;
+  BuilderClient builder_{{.command = {FAKE_BUILDER}, .cpu_limit = absl::Milliseconds(200)}};
+  std::vector<std::string> details_;
+};
+
+TEST_F(ClientsTest, ABuilderThatDiesOrNeverEndsHasItsOutcomeAndASuccessor) {
+  struct Case {
+    const char* space;
+    Outcome outcome;
+    const char* detail;
+  };
+  for (const Case& c : {Case{"good", Outcome::kOk, ""},
+                        Case{"abort", Outcome::kCompileError, "LLVM ERROR: out of registers"},
+                        Case{"exit", Outcome::kCompileError, "exit status 7"},
+                        Case{"endless", Outcome::kCompileTimeout, "200ms of processor time"},
+                        Case{"memory", Outcome::kOutOfMemory, "SIGKILL"},
+                        Case{"nonsense", Outcome::kInvalid, "no kernel nonsense"},
+                        Case{"good", Outcome::kOk, ""}}) {
+    const record::BuildResponse response = Build(c.space);
+    EXPECT_EQ(record::OutcomeName(response.outcome), record::OutcomeName(c.outcome)) << c.space;
+    EXPECT_THAT(response.detail, HasSubstr(c.detail));
+  }
+}
+
+TEST_F(ClientsTest, ABuilderThatOnlyWaitsEndsByTheWallClock) {
+  BuilderClient sleeper({.command = {"/bin/sleep", "1000"}, .wall_limit = absl::Milliseconds(50)});
+  EXPECT_EQ(sleeper.Build({}).outcome, Outcome::kCompileTimeout);
+}
+
+TEST_F(ClientsTest, ProgramsThatAreNotThereLoseTheDevice) {
+  BuilderClient builder({.command = {"/no/such/builder"}});
+  EXPECT_EQ(builder.Build({}).outcome, Outcome::kDeviceLost);
+  RunnerClient runner({.command = {"/no/such/runner"}});
+  const MeasureResult result = runner.RunOne({}, absl::Seconds(1));
+  EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
+  EXPECT_THAT(result.detail, HasSubstr("/no/such/runner"));
+}
+
+TEST_F(ClientsTest, ABatchGoesOnAfterACrash) {
+  EXPECT_EQ(Run({RunRequest("good"), RunRequest("crash"), RunRequest("good"), RunRequest("wrong")}),
+            (std::vector{Outcome::kOk, Outcome::kCrash, Outcome::kOk, Outcome::kWrongOutput}));
+  EXPECT_THAT(details_[1], HasSubstr("SIGSEGV"));
+}
+
+TEST_F(ClientsTest, ABatchGoesOnAfterAHang) {
+  record::RunRequest hang = RunRequest("hang");
+  hang.time_limit_ms = 100;
+  EXPECT_EQ(Run({hang, RunRequest("good"), RunRequest("huge_workspace")}),
+            (std::vector{Outcome::kRunTimeout, Outcome::kOk, Outcome::kOutOfMemory}));
+}
+
+TEST_F(ClientsTest, ConfirmationsAreRunToo) {
+  record::RunRequest confirm = RunRequest("good");
+  confirm.policy.name = "confirm";
+  EXPECT_EQ(Run({RunRequest("good"), confirm, confirm, RunRequest("good")}),
+            (std::vector(4, Outcome::kOk)));
+}
+
+TEST_F(ClientsTest, ARunnerThatDoesNotAnswerIsKilled) {
+  RunnerClient runner({.command = {"/bin/sleep", "1000"}});
+  record::RunRequest request;
+  request.time_limit_ms = 10;
+  EXPECT_EQ(runner.RunOne(request, absl::Milliseconds(20)).outcome, Outcome::kRunTimeout);
+}
+
+}  // namespace
+}  // namespace hone::agent

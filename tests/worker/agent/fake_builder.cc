@@ -1,0 +1,70 @@
+// Speaks hone-builder's side of the pipe. A request's space names what becomes of it: "good",
+// "wrong", "crash", "hang", … give the hand-written kernel of that name; "endless" never ends,
+// "abort" and "exit" end the process, "memory" is killed.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/record/artifact.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+
+namespace {
+
+hone::record::BuildResponse Build(const hone::record::BuildRequest& request) {
+  const std::string kind = request.reference ? "reference" : request.space;
+  if (kind == "endless") {
+    for (;;) asm volatile("");
+  }
+  if (kind == "abort") {
+    std::fputs("LLVM ERROR: out of registers\n", stderr);
+    std::abort();
+  }
+  if (kind == "exit") std::exit(7);
+  if (kind == "memory") raise(SIGKILL);
+  const auto object = hone::ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_", kind, ".so"));
+  if (!object.ok()) {
+    return {.outcome = hone::record::Outcome::kInvalid, .detail = absl::StrCat("no kernel ", kind)};
+  }
+  // The decisions make artifacts differ, as those of real candidates do.
+  hone::record::Artifact artifact{.shared_object = *object, .workload = request.workload};
+  for (const int64_t decision : request.decisions) absl::StrAppend(&artifact.trace, decision, " ");
+  const std::string bytes = hone::record::EncodeArtifact(artifact);
+  hone::record::BuildResponse response;
+  response.artifact_digest = hone::DigestOf(bytes).ToHex();
+  response.facts.compile_ms = 1;
+  const absl::Status written = hone::WriteFileAtomically(
+      absl::StrCat(request.artifact_dir, "/", response.artifact_digest), bytes);
+  if (!written.ok()) {
+    return {.outcome = hone::record::Outcome::kDeviceLost,
+            .detail = std::string(written.message())};
+  }
+  return response;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--describe") == 0) {
+    std::puts(R"({"compiler": "by hand", "codegen_version": 42, "hone_version": "test"})");
+    return 0;
+  }
+  for (;;) {
+    const auto message = hone::record::ReadFrame(STDIN_FILENO);
+    if (!message.ok()) return 0;
+    hone::v1::BuildRequest proto;
+    if (!proto.ParseFromString(*message)) return 1;
+    const auto response = Build(hone::record::FromProto(proto).value());
+    if (!hone::record::WriteFrame(STDOUT_FILENO,
+                                  hone::record::ToProto(response).SerializeAsString())
+             .ok()) {
+      return 1;
+    }
+  }
+}

@@ -1,0 +1,353 @@
+// The real hone-worker with the real hone-runner and a fake builder, against a server that the test
+// plays.
+#include <gmock/gmock.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/base/digest.h"
+#include "common/ir/workload_parser.h"
+#include "hone/v1/worker.grpc.pb.h"
+#include "worker/agent/child_process.h"
+
+namespace hone::agent {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::string_view kMatmul =
+    "workload matmul\n"
+    "input A: f32[64, 32]\n"
+    "input B: f32[32, 48]\n"
+    "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
+
+// Grants what the test queues, holds calls that have no news, and remembers what it is told.
+class FakeServer final : public v1::WorkerService::Service {
+ public:
+  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
+                           v1::SynchronizeResponse* response) override {
+    absl::MutexLock lock(&mutex_);
+    ++calls_;
+    worker_ids_.insert(request->worker_id());
+    epochs_.insert(request->epoch());
+    last_ = *request;
+    for (const v1::FinishedLease& finished : request->finished()) {
+      finished_[finished.lease_id()] = finished.result();
+      if (acknowledge_) response->add_durable(finished.lease_id());
+    }
+    const int64_t mine = calls_;
+    const absl::Time until = absl::Now() + absl::Milliseconds(request->max_wait_ms());
+    // Like the real one: held until there is news, or a newer call.
+    while (to_grant_.empty() && to_cancel_.empty() && to_keep_.empty() &&
+           response->durable().empty() && calls_ == mine && absl::Now() < until &&
+           !context->IsCancelled() && !closing_) {
+      changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(20));
+    }
+    if (calls_ != mine) return grpc::Status::OK;
+    for (const v1::Lease& lease : to_grant_) *response->add_start() = lease;
+    for (const std::string& id : to_cancel_) response->add_cancel(id);
+    for (const std::string& digest : to_keep_) response->add_keep_artifacts(digest);
+    to_grant_.clear();
+    to_cancel_.clear();
+    to_keep_.clear();
+    return grpc::Status::OK;
+  }
+
+  grpc::Status UploadArtifact(grpc::ServerContext*,
+                              grpc::ServerReader<v1::WorkerArtifactChunk>* reader,
+                              v1::UploadArtifactResponse* response) override {
+    v1::WorkerArtifactChunk chunk;
+    std::string digest, bytes;
+    while (reader->Read(&chunk)) {
+      if (digest.empty()) digest = chunk.digest();
+      bytes += chunk.data();
+    }
+    response->set_digest(digest);
+    absl::MutexLock lock(&mutex_);
+    artifacts_[digest] = bytes;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status DownloadArtifact(grpc::ServerContext*, const v1::DownloadArtifactRequest* request,
+                                grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) override {
+    absl::MutexLock lock(&mutex_);
+    const auto found = artifacts_.find(request->digest());
+    if (found == artifacts_.end()) return {grpc::StatusCode::NOT_FOUND, "no such artifact"};
+    v1::WorkerArtifactChunk chunk;
+    chunk.set_digest(found->first);
+    chunk.set_total_bytes(static_cast<int64_t>(found->second.size()));
+    chunk.set_data(found->second);
+    writer->Write(chunk);
+    return grpc::Status::OK;
+  }
+
+  void Grant(const v1::Lease& lease) {
+    absl::MutexLock lock(&mutex_);
+    to_grant_.push_back(lease);
+    changed_.SignalAll();
+  }
+  void Keep(const std::string& digest) {
+    absl::MutexLock lock(&mutex_);
+    to_keep_.push_back(digest);
+    changed_.SignalAll();
+  }
+  void SetAcknowledge(bool acknowledge) {
+    absl::MutexLock lock(&mutex_);
+    acknowledge_ = acknowledge;
+  }
+  void ForgetFinished() {
+    absl::MutexLock lock(&mutex_);
+    finished_.clear();
+  }
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    closing_ = true;
+    changed_.SignalAll();
+  }
+  template <typename Predicate>
+  bool Await(Predicate predicate) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&predicate), kPatience);
+  }
+
+  // Read under Await or when no call is in progress.
+  absl::Mutex mutex_;
+  std::map<std::string, v1::MeasureResult> finished_;
+  std::map<std::string, std::string> artifacts_;
+  std::set<std::string> worker_ids_;
+  std::set<std::string> epochs_;
+  v1::SynchronizeRequest last_;
+  int64_t calls_ = 0;
+
+ private:
+  absl::CondVar changed_;
+  std::vector<v1::Lease> to_grant_;
+  std::vector<std::string> to_cancel_;
+  std::vector<std::string> to_keep_;
+  bool acknowledge_ = true;
+  bool closing_ = false;
+};
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    char folder[] = "/tmp/hone-worker-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    bin_dir_ = getenv("HONE_BIN_DIR");
+    std::filesystem::create_directory(folder_ + "/bin");
+    std::filesystem::create_symlink(FAKE_BUILDER, folder_ + "/bin/hone-builder");
+    std::filesystem::create_symlink(bin_dir_ + "/hone-runner", folder_ + "/bin/hone-runner");
+    StartServer();
+    StartWorker();
+  }
+  void TearDown() override {
+    worker_.reset();
+    StopServer();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void StartServer() {
+    service_ = std::make_unique<FakeServer>();
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + folder_ + "/socket", grpc::InsecureServerCredentials());
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  void StopServer() {
+    service_->Close();
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_.reset();
+  }
+  void StartWorker(std::vector<std::string> more = {}) {
+    std::vector<std::string> argv = {bin_dir_ + "/hone-worker",
+                                     "--server",
+                                     "unix:" + folder_ + "/socket",
+                                     "--state-dir",
+                                     folder_ + "/state",
+                                     "--program-dir",
+                                     folder_ + "/bin",
+                                     "--ready-file",
+                                     folder_ + "/ready",
+                                     "--lock",
+                                     folder_ + "/lock",
+                                     "--compile-limit",
+                                     "0.3",
+                                     "--run-limit",
+                                     "0.2"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    auto worker = ChildProcess::Start(argv);
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+  }
+
+  v1::Lease Lease(const std::string& id, const std::string& space) {
+    v1::Lease lease;
+    lease.set_lease_id(id);
+    lease.set_build(true);
+    lease.set_run(true);
+    lease.set_deadline_ms(300000);
+    lease.set_workload(std::string(kMatmul));
+    lease.set_workload_digest(ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex());
+    lease.set_space(space);
+    lease.add_decisions(next_decision_++);
+    lease.mutable_policy()->set_name("screen");
+    lease.mutable_policy()->set_cache("warm");
+    return lease;
+  }
+  bool AwaitFinished(size_t count) {
+    return service_->Await([this, count] { return service_->finished_.size() >= count; });
+  }
+  v1::MeasureResult Result(const std::string& id) {
+    absl::MutexLock lock(&service_->mutex_);
+    return service_->finished_[id];
+  }
+  std::string Log() { return worker_->TakeErrorOutput(); }
+
+  std::string folder_;
+  std::string bin_dir_;
+  std::unique_ptr<FakeServer> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ChildProcess> worker_;
+  int next_decision_ = 0;
+};
+
+TEST_F(WorkerTest, SaysWhatItIs) {
+  ASSERT_TRUE(service_->Await([this] { return service_->calls_ > 0; })) << Log();
+  absl::MutexLock lock(&service_->mutex_);
+  const v1::Capabilities& can = service_->last_.capabilities();
+  EXPECT_TRUE(can.can_build() && can.can_run());
+  EXPECT_GT(can.build_slots(), 0);
+  EXPECT_GT(can.peak_gflops(), 0);
+  EXPECT_GE(can.peak_gflops(), can.peak_gflops_one_core() * 0.5);
+  EXPECT_EQ(can.environment().compiler(), "by hand");
+  EXPECT_EQ(can.environment().codegen_version(), 42);
+  EXPECT_FALSE(can.environment().cpu().empty());
+  EXPECT_GT(service_->last_.free_build_slots(), 0);
+  EXPECT_FALSE(service_->last_.worker_id().empty());
+}
+
+TEST_F(WorkerTest, EveryWayOfFailingIsAnOutcomeAndTheWorkGoesOn) {
+  const std::map<std::string, v1::Outcome> cases = {
+      {"good", v1::OUTCOME_OK},
+      {"abort", v1::OUTCOME_COMPILE_ERROR},
+      {"endless", v1::OUTCOME_COMPILE_TIMEOUT},
+      {"nonsense", v1::OUTCOME_INVALID},
+      {"crash", v1::OUTCOME_CRASH},
+      {"hang", v1::OUTCOME_RUN_TIMEOUT},
+      {"wrong", v1::OUTCOME_WRONG_OUTPUT},
+      {"huge_workspace", v1::OUTCOME_OUT_OF_MEMORY},
+  };
+  for (const auto& [space, outcome] : cases) service_->Grant(Lease(space, space));
+  ASSERT_TRUE(AwaitFinished(cases.size())) << Log();
+  service_->Grant(Lease("good again", "good"));
+  ASSERT_TRUE(AwaitFinished(cases.size() + 1)) << Log();
+  for (const auto& [space, outcome] : cases) {
+    const v1::MeasureResult result = Result(space);
+    EXPECT_EQ(v1::Outcome_Name(result.outcome()), v1::Outcome_Name(outcome))
+        << space << ": " << result.detail();
+  }
+  EXPECT_EQ(Result("good again").outcome(), v1::OUTCOME_OK);
+  EXPECT_GT(Result("good").latency_ns(), 0);
+  EXPECT_EQ(Result("good").facts().compile_ms(), 1);
+  EXPECT_TRUE(Digest::FromHex(Result("good").artifact_digest()).ok());
+}
+
+TEST_F(WorkerTest, ArtifactsTravel) {
+  v1::Lease build = Lease("build", "good");
+  build.set_run(false);
+  service_->Grant(build);
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  const std::string built = Result("build").artifact_digest();
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    ASSERT_EQ(DigestOf(service_->artifacts_[built]).ToHex(), built);  // before the result came
+  }
+  // Another worker would fetch it; this one has to when its own copy is gone.
+  std::filesystem::remove(folder_ + "/state/artifacts/" + built);
+  worker_.reset();
+  StartWorker();
+  v1::Lease run = Lease("run", "");
+  run.set_build(false);
+  run.set_artifact_digest(built);
+  service_->Grant(run);
+  v1::Lease missing = run;
+  missing.set_lease_id("missing");
+  missing.set_artifact_digest(std::string(32, '0'));
+  service_->Grant(missing);
+  ASSERT_TRUE(AwaitFinished(3)) << Log();
+  EXPECT_EQ(Result("run").outcome(), v1::OUTCOME_OK) << Result("run").detail();
+  EXPECT_EQ(Result("missing").outcome(), v1::OUTCOME_DEVICE_LOST);
+
+  service_->Grant(Lease("winner", "good"));
+  ASSERT_TRUE(AwaitFinished(4)) << Log();
+  const std::string winner = Result("winner").artifact_digest();
+  service_->Keep(winner);
+  EXPECT_TRUE(service_->Await([&] { return service_->artifacts_.contains(winner); })) << Log();
+}
+
+TEST_F(WorkerTest, ResultsOutliveAKilledWorkerUntilTheyAreDurable) {
+  service_->SetAcknowledge(false);
+  service_->Grant(Lease("a", "good"));
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  worker_->Kill();
+  worker_->Wait(absl::InfiniteFuture());
+  service_->ForgetFinished();
+  service_->SetAcknowledge(true);
+  StartWorker();
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  EXPECT_EQ(Result("a").outcome(), v1::OUTCOME_OK);
+  EXPECT_TRUE(service_->Await(
+      [this] { return service_->last_.finished().empty() && service_->epochs_.size() == 2; }));
+  absl::MutexLock lock(&service_->mutex_);
+  EXPECT_EQ(service_->worker_ids_.size(), 1u);  // the name is kept
+}
+
+TEST_F(WorkerTest, AServerThatComesBackIsFoundAgain) {
+  service_->Grant(Lease("a", "good"));
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  StopServer();
+  StartServer();
+  service_->Grant(Lease("b", "good"));
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  EXPECT_EQ(Result("b").outcome(), v1::OUTCOME_OK);
+}
+
+TEST_F(WorkerTest, EndsOnRequestWithItsChildren) {
+  ASSERT_TRUE(service_->Await([this] { return service_->calls_ > 0; })) << Log();
+  service_->Grant(Lease("hang", "hang"));
+  ASSERT_TRUE(service_->Await(
+      [this] { return service_->last_.held_size() > 0 || !service_->finished_.empty(); }));
+  kill(worker_->pid(), SIGTERM);
+  EXPECT_EQ(worker_->Wait(absl::Now() + kPatience).ToString(), "exit status 0") << Log();
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/ready"));
+}
+
+TEST_F(WorkerTest, TwoWorkersDoNotShareAStateFolder) {
+  ASSERT_TRUE(service_->Await([this] { return service_->calls_ > 0; })) << Log();
+  auto first = std::move(worker_);
+  StartWorker();
+  EXPECT_EQ(worker_->Wait(absl::Now() + kPatience).ToString(), "exit status 1");
+  EXPECT_THAT(Log(), ::testing::HasSubstr("another hone-worker uses"));
+}
+
+TEST_F(WorkerTest, AForeignServerNeedsInsecure) {
+  auto foreign = ChildProcess::Start(
+      {bin_dir_ + "/hone-worker", "--server", "192.0.2.1:7070", "--state-dir", folder_ + "/other"});
+  ASSERT_TRUE(foreign.ok());
+  EXPECT_EQ((*foreign)->Wait(absl::Now() + kPatience).ToString(), "exit status 1");
+  EXPECT_THAT((*foreign)->TakeErrorOutput(), ::testing::HasSubstr("insecure"));
+}
+
+}  // namespace
+}  // namespace hone::agent

@@ -1,0 +1,25 @@
+#ifndef HONE_WORKER_BUILDER_CODE_FACTS_H_
+#define HONE_WORKER_BUILDER_CODE_FACTS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "common/target/target.h"
+
+namespace hone::builder {
+
+// What machine code says about its speed before it runs.
+struct CodeFacts {
+  int64_t code_bytes = 0;  // of all text sections
+  int64_t spills = 0;      // loads from the stack in the hot loop
+  double loads_per_fma =
+      0;  // all loads per multiply-add in the hot loop; 0: no loop has multiply-adds
+};
+
+// Reads an object file's machine code. The hot loop is the innermost loop with the most vector
+// multiply-adds. Facts that cannot be read (no disassembler for the target, damaged code) are 0.
+CodeFacts ReadCodeFacts(absl::string_view object, const target::Target& target);
+
+}  // namespace hone::builder
+
+#endif  // HONE_WORKER_BUILDER_CODE_FACTS_H_
