@@ -56,7 +56,7 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
     if (!best.has_value()) return;
     const double latency = best->record.result.latency_ns;
     table.AddRow({name, FormatLatency(latency), FormatGflops(best->gflops),
-                  FormatShare(best->gflops, peak),
+                  FormatShare(best->gflops, best->peak_gflops),
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
   add("default", job.default_schedule);
@@ -64,7 +64,7 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   std::fputs(table.ToText().c_str(), stdout);
   if (job.best.has_value()) {
     if (peak > 0)
-      std::printf("\npeak: %s GFLOP/s, measured with fused multiply-adds\n",
+      std::printf("\npeak: %s GFLOP/s, measured with fused multiply-adds beside the best\n",
                   FormatGflops(peak).c_str());
     std::printf("\nbest schedule:\n%s", job.best->trace.c_str());
     if (!job.best->trace.empty() && job.best->trace.back() != '\n') std::printf("\n");

@@ -329,6 +329,7 @@ v1::RunRequest ToProto(const RunRequest& request) {
   *proto.mutable_policy() = ToProto(request.policy);
   proto.set_tolerance(request.tolerance);
   proto.set_best_latency_ns(request.best_latency_ns);
+  proto.set_peak_gflops(request.peak_gflops);
   proto.set_seed(request.seed);
   proto.set_time_limit_ms(request.time_limit_ms);
   return proto;
@@ -342,6 +343,7 @@ absl::StatusOr<RunRequest> FromProto(const v1::RunRequest& proto) {
   HONE_RETURN_IF_ERROR(CheckText("reference_data", proto.reference_data(), 4096));
   HONE_RETURN_IF_ERROR(CheckAmount("tolerance", proto.tolerance()));
   HONE_RETURN_IF_ERROR(CheckAmount("best_latency_ns", proto.best_latency_ns()));
+  HONE_RETURN_IF_ERROR(CheckAmount("peak_gflops", proto.peak_gflops()));
   HONE_RETURN_IF_ERROR(CheckCount("time_limit_ms", proto.time_limit_ms()));
   RunRequest request;
   request.workload = proto.workload();
@@ -352,6 +354,7 @@ absl::StatusOr<RunRequest> FromProto(const v1::RunRequest& proto) {
   HONE_ASSIGN_OR_RETURN(request.policy, FromProto(proto.policy()));
   request.tolerance = proto.tolerance();
   request.best_latency_ns = proto.best_latency_ns();
+  request.peak_gflops = proto.peak_gflops();
   request.seed = proto.seed();
   request.time_limit_ms = proto.time_limit_ms();
   return request;

@@ -1,5 +1,6 @@
 #include "common/record/record.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -43,6 +44,12 @@ const std::vector<Outcome>& AllOutcomes() {
     return outcomes;
   }();
   return *all;
+}
+
+double SteadyLatencyNs(const MeasureResult& result) {
+  // A drift out of these bounds is a disturbance that hit the reference alone.
+  if (!(result.reference_drift > 0)) return result.latency_ns;
+  return result.latency_ns / std::clamp(result.reference_drift, 0.8, 4.0);
 }
 
 std::string Policy::Key() const { return absl::StrCat(name, "/", cache, "/", threads); }

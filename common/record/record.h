@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
-// Plain structs of what is measured and kept. They mirror proto/hone/v1/types.proto, where each field is explained;
-// common/record/proto_convert.h turns one into the other. Domain code uses these and never the generated headers.
+// Plain structs of what is measured and kept. They mirror proto/hone/v1/types.proto, where each
+// field is explained; common/record/proto_convert.h turns one into the other. Domain code uses
+// these and never the generated headers.
 namespace hone::record {
 
 enum class Outcome {
@@ -69,6 +70,11 @@ struct MeasureResult {
   double max_error = 0;
 };
 
+// What the latency would have been had the machine been as fast as when its worker registered:
+// results of different moments are compared by it. Machines that are shared change their speed by
+// the minute.
+double SteadyLatencyNs(const MeasureResult& result);
+
 struct Environment {
   std::string cpu;
   std::string isa;
@@ -121,7 +127,8 @@ struct RunRequest {
   std::string reference_data;
   Policy policy;
   double tolerance = 0;
-  double best_latency_ns = 0;
+  double best_latency_ns = 0;  // steady, see SteadyLatencyNs; 0: none yet
+  double peak_gflops = 0;      // what all cores did when the worker registered; 0: unknown
   uint64_t seed = 0;
   int64_t time_limit_ms = 0;
 };

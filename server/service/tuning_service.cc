@@ -140,15 +140,14 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
                         rooms_.store->LookupBest({.workload_digest = workload.digest,
                                                   .target = target,
                                                   .tolerance = request.tolerance()}));
-  task::Best best{.record = row.record, .workload = row.workload};
-  if (row.record.result.latency_ns > 0) {
-    best.gflops = workload.flops / row.record.result.latency_ns;
-  }
+  double peak_gflops = 0;
   for (const fleet::WorkerInfo& worker : workers) {
     if (worker.capabilities.target_key == target && worker.capabilities.peak_gflops > 0) {
-      best.peak_gflops = worker.capabilities.peak_gflops;
+      peak_gflops = worker.capabilities.peak_gflops;
     }
   }
+  task::Best best = task::BestOf(row.record, workload.flops, peak_gflops);
+  best.workload = row.workload;
   HONE_ASSIGN_OR_RETURN(best.trace, rooms_.environment->TraceText(row.workload, row.space,
                                                                   row.record.candidate.decisions));
   *response = ToProto(best);

@@ -22,14 +22,15 @@ double Median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + half)) / 2;
 }
 
-// The latency of one process with its samples drawn again.
+// The steady latency of one process with its samples drawn again.
 double Resample(const record::MeasureResult& result, Rng& rng) {
-  if (result.samples_ns.empty()) return result.latency_ns;
+  const double steady = record::SteadyLatencyNs(result);
+  if (result.samples_ns.empty()) return steady;
   std::vector<double> drawn;
   for (size_t i = 0; i < result.samples_ns.size(); ++i) {
     drawn.push_back(result.samples_ns[rng.Below(result.samples_ns.size())]);
   }
-  return Median(std::move(drawn));
+  return Median(std::move(drawn)) * steady / result.latency_ns;
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ Confirmation::Interval Confirmation::Compare(int a, int b) const {
   const size_t rounds = std::min(left.size(), right.size());
   std::vector<double> ratios;
   for (size_t r = 0; r < rounds; ++r) {
-    ratios.push_back(std::log(left[r].latency_ns / right[r].latency_ns));
+    ratios.push_back(
+        std::log(record::SteadyLatencyNs(left[r]) / record::SteadyLatencyNs(right[r])));
   }
   Interval interval{.median = Median(ratios)};
   Rng rng(seed_, kBootstrap, a, b);

@@ -20,9 +20,9 @@ struct ConfirmationOptions {
 
 // Decides which of the finalists is the best, by measuring them again in rounds: in each round
 // every finalist that is left runs once, in a process of its own and in random order. Finalists are
-// compared by the median over the rounds of the log-ratio of their latencies in the same round;
-// intervals come from a bootstrap that draws rounds, and then samples in a round, because samples
-// of one process are not independent. Losers drop out. A tie keeps the incumbent.
+// compared by the median over the rounds of the log-ratio of their steady latencies in the same
+// round; intervals come from a bootstrap that draws rounds, and then samples in a round, because
+// samples of one process are not independent. Losers drop out. A tie keeps the incumbent.
 //
 // Pure logic: no time, no I/O; the same seed and results give the same decision. Not thread-safe.
 class Confirmation {

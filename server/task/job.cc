@@ -147,7 +147,8 @@ absl::Status Job::RestoreSearch() {
       if (record.quarantined || !spaces_->IsSearched(record.candidate)) continue;
       last_record = std::max(last_record, record.id);
       if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
-      prior.push_back({record.candidate, record.result.outcome, record.result.latency_ns});
+      prior.push_back(
+          {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)});
     }
     if (static_cast<int>(page.size()) < query.page_size) break;
   }
@@ -169,7 +170,8 @@ absl::Status Job::RestoreSearch() {
     spdlog::warn("job {}: its search is begun anew with what was measured: {}", id_,
                  replayed.ToString());
     for (const auto& [trial, record] : own) {
-      prior.push_back({record.candidate, record.result.outcome, record.result.latency_ns});
+      prior.push_back(
+          {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)});
     }
     options.first_event = static_cast<int64_t>(events.size());
     HONE_ASSIGN_OR_RETURN(search_, TaskSearch::Create(services_.environment, spaces_.get(), options,
@@ -207,9 +209,9 @@ std::string Job::SpaceText(const std::string& digest) const {
 }
 
 Best Job::MakeBest(const record::Record& record) const {
-  Best best{.record = record, .workload = workload_.text, .peak_gflops = peak_gflops_};
+  Best best = BestOf(record, workload_.flops, peak_gflops_);
+  best.workload = workload_.text;
   best.record.result.samples_ns.clear();  // clients that want them list the records
-  if (record.result.latency_ns > 0) best.gflops = workload_.flops / record.result.latency_ns;
   std::string space = SpaceText(record.candidate.space_digest);
   if (space.empty()) {
     absl::StatusOr<std::string> stored = services_.store->GetText(record.candidate.space_digest);

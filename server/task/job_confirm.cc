@@ -46,17 +46,17 @@ void Job::StartConfirming() {
   ShowState();
 
   std::sort(screened_.begin(), screened_.end(), [](const Screened& a, const Screened& b) {
-    return a.record.result.latency_ns < b.record.result.latency_ns;
+    return record::SteadyLatencyNs(a.record.result) < record::SteadyLatencyNs(b.record.result);
   });
   const ConfirmationOptions& options = options_.confirmation;
-  const double limit = screened_[0].record.result.latency_ns * options.within;
+  const double limit = record::SteadyLatencyNs(screened_[0].record.result) * options.within;
   std::set<std::string> programs;  // equal programs are one finalist
   for (const Screened& screened : screened_) {
     const record::Record& record = screened.record;
     const int count = static_cast<int>(finalists_.size());
     if (count >= options.finalists) break;
     // A lucky first must not keep everybody else away.
-    if (count >= options.min_finalists && record.result.latency_ns > limit) break;
+    if (count >= options.min_finalists && record::SteadyLatencyNs(record.result) > limit) break;
     const std::string& program = record.result.facts.program_digest;
     if (!program.empty() && !programs.insert(program).second) continue;
     finalists_.push_back({.candidate = record.candidate,

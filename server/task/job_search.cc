@@ -108,8 +108,8 @@ void Job::TellRecord(const record::Record& record, const std::string& worker_id)
   Trial& trial = trials_.at(record.trial);
   if (trial.told) return;
   trial.told = true;
-  const TellEvent event = search_->Tell(
-      record.trial, {record.candidate, record.result.outcome, record.result.latency_ns});
+  const TellEvent event = search_->Tell(record.trial, {record.candidate, record.result.outcome,
+                                                       record::SteadyLatencyNs(record.result)});
   services_.store->AppendEvent(
       Encode(id_, event), [self = shared_from_this()](absl::Status status) {
         if (status.ok()) return;
@@ -134,11 +134,11 @@ void Job::CountRecord(const record::Record& record, const std::string& worker_id
   if (record.is_default) state_.default_schedule = MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;
   screened_.push_back({record, worker_id});
-  const double latency = record.result.latency_ns;
+  const double latency = record::SteadyLatencyNs(record.result);
   if (const double best = best_latency_->load(); best == 0 || latency < best) {
     best_latency_->store(latency);
   }
-  if (!state_.best || latency < state_.best->record.result.latency_ns) {
+  if (!state_.best || latency < record::SteadyLatencyNs(state_.best->record.result)) {
     state_.best = MakeBest(record);
   }
 }

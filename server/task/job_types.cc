@@ -33,4 +33,13 @@ bool HasEnded(JobState state) {
   return state == JobState::kDone || state == JobState::kCancelled || state == JobState::kFailed;
 }
 
+Best BestOf(const record::Record& record, double flops, double peak_gflops) {
+  Best best{.record = record};
+  const double latency = record.result.latency_ns;
+  if (!(latency > 0)) return best;
+  best.gflops = flops / latency;
+  best.peak_gflops = peak_gflops * record::SteadyLatencyNs(record.result) / latency;
+  return best;
+}
+
 }  // namespace hone::task

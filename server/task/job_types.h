@@ -45,8 +45,12 @@ struct Best {
   std::string workload;    // text form
   std::string trace;       // text form with decisions
   double gflops = 0;       // by the workload's formula
-  double peak_gflops = 0;  // measured FMA peak of the device; 0 unknown
+  double peak_gflops = 0;  // FMA peak of the device when it was measured; 0 unknown
 };
+
+// The figures of a record of a workload with `flops` operations, on a device that did `peak_gflops`
+// when it registered; the texts are left empty.
+Best BestOf(const record::Record& record, double flops, double peak_gflops);
 
 // A job as clients see it.
 struct JobSnapshot {

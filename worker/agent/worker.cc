@@ -215,7 +215,8 @@ void Worker::PrepareLoop() {
     std::shared_ptr<HeldWork> work;
     {
       absl::MutexLock lock(&mutex_);
-      // Without side effects: a mutex evaluates conditions as often, and in whatever thread, it likes.
+      // Without side effects: a mutex evaluates conditions as often, and in whatever thread, it
+      // likes.
       const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stopping_ || leases_.waiting_to_prepare() > 0;
       };
@@ -401,6 +402,7 @@ void Worker::RunBatch(const std::vector<std::shared_ptr<HeldWork>>& batch, Runne
     request.policy = *policy;
     request.tolerance = lease.tolerance();
     request.best_latency_ns = lease.best_latency_ns();
+    request.peak_gflops = options_.capabilities.peak_gflops();
     // Page offsets differ between processes and candidates' confirmations, and repeat with the
     // lease.
     request.seed = DigestOf(lease.lease_id()).low;
@@ -429,7 +431,8 @@ void Worker::RunBatch(const std::vector<std::shared_ptr<HeldWork>>& batch, Runne
         if (result.outcome == Outcome::kOk && !result.stopped_early && result.latency_ns > 0) {
           absl::MutexLock lock(&mutex_);
           double& best = best_ns_[best_key(runnable[i]->lease)];
-          if (best == 0 || result.latency_ns < best) best = result.latency_ns;
+          const double steady = record::SteadyLatencyNs(result);
+          if (best == 0 || steady < best) best = steady;
         }
         Finish(runnable[i], std::move(result));
       });

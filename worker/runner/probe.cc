@@ -1,5 +1,7 @@
 #include "worker/runner/probe.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -10,7 +12,7 @@
 namespace hone::runner {
 namespace {
 
-constexpr int64_t kFmaIterations = 6000;  // about 30 µs
+constexpr int64_t kFmaIterations = 20000;  // about 0.1 ms
 constexpr size_t kStreamBytes = size_t{1}
                                 << 20;  // out of the inner caches on most CPUs; about 60 µs
 constexpr int kCalibrationSamples = 24;
@@ -23,38 +25,52 @@ double Now() {
 
 class RealProbe final : public Probe {
  public:
-  explicit RealProbe(std::unique_ptr<TensorMemory> stream)
-      : width_(FmaWidths().back()), stream_(std::move(stream)) {
+  RealProbe(double peak_gflops, std::unique_ptr<TensorMemory> stream)
+      : width_(FmaWidths().back()),
+        gflops_per_core_(peak_gflops / omp_get_num_procs()),
+        stream_(std::move(stream)) {
     for (int i = 0; i < kCalibrationSamples; ++i) Sample();
   }
 
   double Sample() override {
+    // The slowest thread counts: a disturbed core shows. Waking the threads does not count.
+    double fma = 0;
+    double flops = 0;
+#pragma omp parallel reduction(max : fma, flops)
+    {
+#pragma omp barrier
+      const double begin = Now();
+      flops = RunFma(width_, kFmaIterations);
+      fma = Now() - begin;
+    }
     const double begin = Now();
-    // The region ends when the slowest thread does: a disturbed core shows.
-#pragma omp parallel
-    { RunFma(width_, kFmaIterations); }
-    const double middle = Now();
     sink_ = RunStream(stream_->data(), kStreamBytes);
-    const double end = Now();
-    best_fma_ = std::min(best_fma_, middle - begin);
-    best_stream_ = std::min(best_stream_, end - middle);
-    return std::max((middle - begin) / best_fma_, (end - middle) / best_stream_);
+    const double stream = Now() - begin;
+    best_fma_ = std::min(best_fma_, fma);
+    best_stream_ = std::min(best_stream_, stream);
+    const double at_registration = gflops_per_core_ > 0 ? flops / gflops_per_core_ : best_fma_;
+    drift_ = fma / at_registration;
+    return std::max(fma / best_fma_, stream / best_stream_);
   }
+
+  double Drift() const override { return drift_; }
 
  private:
   const int width_;
+  const double gflops_per_core_;  // 10⁹ operations per second are one per nanosecond
   const std::unique_ptr<TensorMemory> stream_;
   double best_fma_ = std::numeric_limits<double>::infinity();
   double best_stream_ = std::numeric_limits<double>::infinity();
+  double drift_ = 1;
   volatile uint64_t sink_ = 0;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Probe>> CreateProbe() {
+absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> stream,
                         TensorMemory::Create(kStreamBytes, 0));
-  return std::make_unique<RealProbe>(std::move(stream));
+  return std::make_unique<RealProbe>(peak_gflops, std::move(stream));
 }
 
 }  // namespace hone::runner

@@ -154,13 +154,13 @@ absl::Status Runner::PrepareBench(const RunRequest& request) {
   return absl::OkStatus();
 }
 
-absl::Status Runner::TakeLock() {
+absl::Status Runner::TakeLock(double peak_gflops) {
   if (lock_.held()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(
       lock_, HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + options_.lock_patience,
                                options_.lock_path));
   if (probe_ == nullptr) {
-    HONE_ASSIGN_OR_RETURN(probe_, CreateProbe());
+    HONE_ASSIGN_OR_RETURN(probe_, CreateProbe(peak_gflops));
   }
   return absl::OkStatus();
 }
@@ -215,10 +215,13 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<TensorMemory> packed,
                         TensorMemory::Create(kernel->packed_bytes(), Rng(request.seed, 3)()));
-  HONE_RETURN_IF_ERROR(TakeLock());
+  HONE_RETURN_IF_ERROR(TakeLock(request.peak_gflops));
   const int cores = omp_get_num_procs();
   omp_set_num_threads(request.policy.threads > 0 ? std::min(request.policy.threads, cores) : cores);
   const bool confirm = request.policy.name == "confirm";
+  probe_->Sample();
+  // What the best would take now.
+  const double best_ns = request.best_latency_ns * probe_->Drift();
   const auto deadline = options_.deadline(
       request.time_limit_ms > 0 ? absl::Milliseconds(request.time_limit_ms) : kDefaultLimit);
 
@@ -242,7 +245,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   };
 
   const std::vector<void*> buffers = bench_->Buffers(Filling::kReal);
-  if (!confirm && request.best_latency_ns > 0 && kernel->range_extent() > 1) {
+  if (!confirm && best_ns > 0 && kernel->range_extent() > 1) {
     HONE_RETURN_IF_ERROR(prepack(Filling::kReal));
     double part_ns = INFINITY;
     for (const int64_t at : {int64_t{0}, kernel->range_extent() / 2}) {
@@ -254,9 +257,10 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     const int threads = omp_get_max_threads();
     const double rounds = static_cast<double>((kernel->range_extent() + threads - 1) / threads);
     const double whole_ns = part_ns * rounds;
-    if (whole_ns > kHopelessByPart * request.best_latency_ns && whole_ns > kHopelessNs) {
+    if (whole_ns > kHopelessByPart * best_ns && whole_ns > kHopelessNs) {
       result.stopped_early = true;
       result.latency_ns = whole_ns;
+      result.reference_drift = probe_->Drift();
       result.samples_ns = {whole_ns};
       result.detail = "judged on a part of its range; its output was not checked";
       return result;
@@ -265,8 +269,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
 
   HONE_ASSIGN_OR_RETURN(const double first_ns, poisoned_run(Filling::kReal));
   if (!CheckOutputs(Filling::kReal, request.tolerance, result)) return result;
-  const bool hopeless =
-      !confirm && request.best_latency_ns > 0 && first_ns > 4 * request.best_latency_ns;
+  const bool hopeless = !confirm && best_ns > 0 && first_ns > 4 * best_ns;
   if (bench_->exact && request.tolerance == 0 && !hopeless) {
     HONE_RETURN_IF_ERROR(poisoned_run(Filling::kInteger).status());
     if (!CheckOutputs(Filling::kInteger, 0, result)) return result;

@@ -67,7 +67,7 @@ class Runner {
 
   absl::Status PrepareBench(const record::RunRequest& request);
   absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
-  absl::Status TakeLock();
+  absl::Status TakeLock(double peak_gflops);
   absl::StatusOr<record::MeasureResult> Measure(const record::RunRequest& request);
   // Checks the outputs of a run; fills outcome, detail and max_error when wrong. Returns whether
   // they are right.

@@ -43,8 +43,9 @@ double Quantile(std::vector<double> values, double q) {
 Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run, Probe& probe,
                   const TimingOptions& options) {
   Timing timing;
+  timing.drift = probe.Drift();
   const double hopeless_ns = !options.confirm && options.best_latency_ns > 0
-                                 ? kHopeless * options.best_latency_ns
+                                 ? kHopeless * options.best_latency_ns * timing.drift
                                  : INFINITY;
   double run_ns = first_ns;
   for (int i = 0; i < 2 && run_ns < kColdMatters && (i == 0 || run_ns > hopeless_ns); ++i) {
@@ -68,25 +69,25 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
     const double sample = run(count) / static_cast<double>(count);
     const double after = probe.Sample();
-    const double drift = std::max(before, after);
+    const double disturbance = std::max(before, after);
     before = after;
     run_ns = std::min(run_ns, sample);
-    if (drift > kDisturbed) {
+    if (disturbance > kDisturbed) {
       disturbed.push_back(sample);
       continue;
     }
     ++accepted;
     timing.samples_ns.push_back(sample);
-    drifts.push_back(drift);
+    drifts.push_back(probe.Drift());
     if (!options.confirm && options.best_latency_ns > 0 &&
-        sample > kClearlySlower * options.best_latency_ns) {
+        sample > kClearlySlower * options.best_latency_ns * probe.Drift()) {
       timing.stopped_early = accepted < wanted;
       break;
     }
   }
   if (accepted == 0) {
     timing.samples_ns.insert(timing.samples_ns.end(), disturbed.begin(), disturbed.end());
-    drifts.push_back(before);
+    drifts.push_back(probe.Drift());
   }
   timing.drift = Quantile(drifts, 0.5);
   return Summarize(std::move(timing));

@@ -10,8 +10,9 @@
 namespace hone::runner {
 
 struct TimingOptions {
-  bool confirm = false;           // thorough, for finalists; else screening
-  double best_latency_ns = 0;     // screening stops at twice this; 0: none yet
+  bool confirm = false;  // thorough, for finalists; else screening
+  // Screening stops at twice this, drift of the machine reckoned in; 0: none yet.
+  double best_latency_ns = 0;
   double block_ns = 1e6;          // a block of runs takes at least this long
   int64_t max_count = INT64_MAX;  // runs in a block
 };
@@ -20,7 +21,7 @@ struct Timing {
   std::vector<double> samples_ns;  // time of one run, per block
   double latency_ns = 0;           // their median
   double dispersion = 0;           // interquartile range over the median
-  double drift = 1;                // median of the probe's samples beside the accepted blocks
+  double drift = 1;                // median of the probe's drift beside the accepted blocks
   bool stopped_early = false;
 };
 

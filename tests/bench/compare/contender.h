@@ -42,18 +42,22 @@ class Buffers {
   int inputs_ = 0;
 };
 
-// A folder that `hone export` wrote: the first NAME.so in it with the workload of NAME.hone.
-// NotFound: there is none.
-struct Exported {
+// A kernel of Hone's, not loaded yet.
+struct HoneSource {
   std::string name;
-  std::string shared_object;  // path
   ir::Workload workload;
+  std::string shared_object;  // its bytes
 };
-absl::StatusOr<Exported> FindExported(const std::string& folder);
+// What `hone export` wrote into a folder: the first NAME.so in it with the workload of NAME.hone.
+// NotFound: there is none.
+absl::StatusOr<HoneSource> FindExported(const std::string& folder);
+// A trace file with its decisions, built here for this machine and `threads` threads.
+// InvalidArgument: it does not parse or is refused, with the message of whoever refused it.
+absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads);
 
-// The exported kernel. Its constants are packed here. `buffers` outlives it. FailedPrecondition: it
-// does not load, is of another interface, or refuses this CPU.
-absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const Exported& exported,
+// The kernel. Its constants are packed here. `buffers` outlives it. FailedPrecondition: it does not
+// load, is of another interface, or refuses this CPU.
+absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const HoneSource& source,
                                                           const Buffers& buffers);
 
 // oneDNN's primitive: matmul (relu fused, constant weights in its own layout) or direct NHWC
@@ -64,6 +68,21 @@ absl::StatusOr<std::unique_ptr<Contender>> MakeOneDnn(const OperatorMatch& match
 // OpenBLAS' sgemm. Unimplemented: not a matmul.
 absl::StatusOr<std::unique_ptr<Contender>> MakeOpenBlas(const OperatorMatch& match,
                                                         const Buffers& buffers);
+
+// Multiply-adds in registers on all cores, of the width that is fastest: the peak, timed among the
+// others, because shared machines change their speed by the minute.
+class FmaPeak final : public Contender {
+ public:
+  FmaPeak();
+  std::string name() const override { return "FMA peak"; }
+  absl::Status Run() override;
+  double flops() const { return flops_; }  // of a run
+
+ private:
+  int width_bits_ = 0;
+  double flops_ = 0;
+};
+
 // OpenBLAS takes an old kernel on CPUs that it does not know. Its choice can be set only before it
 // is loaded: returns when the environment is right, else starts this program again with the right
 // one.

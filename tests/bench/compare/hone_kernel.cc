@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -8,8 +6,8 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
-#include "common/target/kernel_abi.h"
 #include "tests/bench/compare/contender.h"
+#include "worker/runner/kernel.h"
 
 namespace hone::compare {
 namespace {
@@ -21,60 +19,43 @@ std::shared_ptr<void> Aligned(int64_t bytes) {
       std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment), std::free);
 }
 
+absl::Status Explain(int32_t code) {
+  if (code == target::kKernelOk) return absl::OkStatus();
+  if (code == target::kKernelUnsupportedCpu)
+    return absl::FailedPreconditionError("the kernel is for another CPU");
+  return absl::InternalError(absl::StrCat("the kernel returned ", code));
+}
+
 class HoneKernel final : public Contender {
  public:
-  HoneKernel(std::shared_ptr<void> library, const Buffers& buffers)
-      : library_(std::move(library)), buffers_(buffers) {}
+  HoneKernel(std::string name, std::unique_ptr<runner::Kernel> kernel, const Buffers& buffers)
+      : name_(std::move(name)),
+        kernel_(std::move(kernel)),
+        buffers_(buffers),
+        workspace_(Aligned(kernel_->workspace_bytes())),
+        packed_(Aligned(kernel_->packed_bytes())) {}
 
-  absl::Status Prepare() {
-    const auto abi = Symbol<target::AbiFunction>(target::kAbiSymbol);
-    const auto workspace = Symbol<target::SizeFunction>(target::kWorkspaceSymbol);
-    const auto packed = Symbol<target::SizeFunction>(target::kPackedSymbol);
-    const auto prepack = Symbol<target::PrepackFunction>(target::kPrepackSymbol);
-    run_ = Symbol<target::RunFunction>(target::kRunSymbol);
-    if (abi == nullptr || workspace == nullptr || packed == nullptr || run_ == nullptr ||
-        abi() != target::kKernelAbiVersion) {
-      return absl::FailedPreconditionError(
-          "the shared object is no kernel of this version's interface");
-    }
-    workspace_ = Aligned(workspace());
-    packed_ = Aligned(packed());
-    if (packed_ != nullptr) {
-      if (prepack == nullptr)
-        return absl::FailedPreconditionError(
-            "the kernel wants packed constants and cannot pack them");
-      HONE_RETURN_IF_ERROR(Explain(prepack(buffers_.pointers(), packed_.get())));
-    }
-    return absl::OkStatus();
+  absl::Status Prepack() {
+    if (packed_ == nullptr) return absl::OkStatus();
+    return Explain(kernel_->Prepack(buffers_.pointers(), packed_.get()));
   }
 
-  std::string name() const override { return "Hone"; }
+  std::string name() const override { return name_; }
   absl::Status Run() override {
-    return Explain(run_(buffers_.pointers(), packed_.get(), workspace_.get()));
+    return Explain(kernel_->Run(buffers_.pointers(), packed_.get(), workspace_.get()));
   }
 
  private:
-  template <typename Function>
-  Function Symbol(const char* name) const {
-    return reinterpret_cast<Function>(dlsym(library_.get(), name));
-  }
-  static absl::Status Explain(int32_t code) {
-    if (code == target::kKernelOk) return absl::OkStatus();
-    if (code == target::kKernelUnsupportedCpu)
-      return absl::FailedPreconditionError("the kernel is for another CPU");
-    return absl::InternalError(absl::StrCat("the kernel returned ", code));
-  }
-
-  const std::shared_ptr<void> library_;
+  const std::string name_;
+  const std::unique_ptr<runner::Kernel> kernel_;
   const Buffers& buffers_;
-  std::shared_ptr<void> workspace_;
-  std::shared_ptr<void> packed_;
-  target::RunFunction run_ = nullptr;
+  const std::shared_ptr<void> workspace_;
+  const std::shared_ptr<void> packed_;
 };
 
 }  // namespace
 
-absl::StatusOr<Exported> FindExported(const std::string& folder) {
+absl::StatusOr<HoneSource> FindExported(const std::string& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> objects;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -83,22 +64,20 @@ absl::StatusOr<Exported> FindExported(const std::string& folder) {
   if (objects.empty())
     return absl::NotFoundError(
         absl::StrCat("no exported kernel in ", folder, "; write one with: hone export"));
-  const std::filesystem::path path = *std::min_element(objects.begin(), objects.end());
-  Exported exported;
-  exported.name = path.stem().string();
-  exported.shared_object = std::filesystem::absolute(path).string();
-  HONE_ASSIGN_OR_RETURN(const std::string text,
-                        ReadFile(std::filesystem::path(path).replace_extension(".hone").string()));
-  HONE_ASSIGN_OR_RETURN(exported.workload, ir::ParseWorkload(text));
-  return exported;
+  std::filesystem::path path = *std::min_element(objects.begin(), objects.end());
+  HoneSource source{.name = "Hone"};
+  HONE_ASSIGN_OR_RETURN(source.shared_object, ReadFile(path.string()));
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path.replace_extension(".hone").string()));
+  HONE_ASSIGN_OR_RETURN(source.workload, ir::ParseWorkload(text));
+  return source;
 }
 
-absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const Exported& exported,
+absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const HoneSource& source,
                                                           const Buffers& buffers) {
-  void* library = dlopen(exported.shared_object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return absl::FailedPreconditionError(dlerror());
-  auto kernel = std::make_unique<HoneKernel>(std::shared_ptr<void>(library, dlclose), buffers);
-  HONE_RETURN_IF_ERROR(kernel->Prepare());
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<runner::Kernel> loaded,
+                        runner::Kernel::LoadSharedObject(source.shared_object));
+  auto kernel = std::make_unique<HoneKernel>(source.name, std::move(loaded), buffers);
+  HONE_RETURN_IF_ERROR(kernel->Prepack());
   return kernel;
 }
 

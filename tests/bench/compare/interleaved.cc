@@ -54,4 +54,8 @@ double MedianRatio(const Timing& a, const Timing& b) {
   return Quantile(ratios, 0.5);
 }
 
+double MedianRateRatio(const Timing& a, double flops_a, const Timing& b, double flops_b) {
+  return flops_a / flops_b * MedianRatio(a, b);
+}
+
 }  // namespace hone::compare

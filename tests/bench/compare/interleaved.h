@@ -32,6 +32,10 @@ struct Timing {
 absl::StatusOr<std::vector<Timing>> TimeInterleaved(
     const std::vector<std::unique_ptr<Contender>>& contenders, const TimingOptions& options);
 
+// A run of `a` does `flops_a` operations, one of `b` `flops_b`: the median over the rounds of the
+// rate of a by that of b.
+double MedianRateRatio(const Timing& a, double flops_a, const Timing& b, double flops_b);
+
 // How many times faster `a` is than `b`: the median over the rounds of b's time by a's.
 double MedianRatio(const Timing& a, const Timing& b);
 

@@ -2,6 +2,8 @@
 // warm, on all cores. Times and shares are by formula without padded taps; what may be packed ahead
 // of time (constant weights) is, on both sides.
 
+#include <omp.h>
+
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -23,7 +25,6 @@
 #include "tests/bench/compare/contender.h"
 #include "tests/bench/compare/interleaved.h"
 #include "tests/bench/compare/operator_match.h"
-#include "worker/runner/peak.h"
 
 namespace hone::compare {
 namespace {
@@ -34,13 +35,15 @@ struct Row {
   std::string name;
   double latency_ns = 0;
   double gflops = 0;
+  double share_of_peak = 0;  // of the peak timed in the same rounds; 0 unknown
   double spread = 0;
-  double hone_is_faster = 0;  // how many times; 0 unknown
+  double hone_is_faster = 0;  // the first of Hone, how many times; 0 in its own row
 };
 
 struct Comparison {
   std::string title;
   double flops = 0;
+  double peak_gflops = 0;  // median of the rounds
   std::vector<Row> rows;
 };
 
@@ -55,11 +58,10 @@ double Difference(const std::vector<float>& a, const std::vector<float>& b, doub
   return largest / std::sqrt(std::max(1.0, summands));
 }
 
-// Runs every contender once on poisoned outputs. Internal: one of them computes something else than
-// the first.
+// Runs every contender once on poisoned outputs, with inputs in [-1, 1). Internal: one of them
+// computes something else than the first.
 absl::Status CheckAgreement(const std::vector<std::unique_ptr<Contender>>& contenders,
-                            const Buffers& buffers, double flops) {
-  constexpr double kBound = 1e-5;  // for inputs in [-1, 1)
+                            const Buffers& buffers, double flops, double bound) {
   const int output = buffers.inputs();
   std::vector<float> expected;
   for (const auto& contender : contenders) {
@@ -72,7 +74,7 @@ absl::Status CheckAgreement(const std::vector<std::unique_ptr<Contender>>& conte
     }
     const double difference =
         Difference(expected, result, flops / 2 / static_cast<double>(buffers.elements(output)));
-    if (!(difference <= kBound)) {
+    if (!(difference <= bound)) {
       return absl::InternalError(absl::StrCat(contenders[0]->name(), " and ", contender->name(),
                                               " disagree by ", difference));
     }
@@ -80,13 +82,21 @@ absl::Status CheckAgreement(const std::vector<std::unique_ptr<Contender>>& conte
   return absl::OkStatus();
 }
 
-absl::StatusOr<Comparison> Compare(const std::string& folder, const std::optional<Json>& tuned,
-                                   const TimingOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const Exported exported, FindExported(folder));
-  HONE_ASSIGN_OR_RETURN(const OperatorMatch match, MatchOperator(exported.workload));
-  HONE_ASSIGN_OR_RETURN(const Buffers buffers, Buffers::Make(exported.workload, 42));
+struct Options {
+  TimingOptions timing;
+  double bound = 1e-5;  // of the differences between contenders
+};
+
+// `sources`: of one workload. `tuned`: what `hone tune --json` printed for the first.
+absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources,
+                                   const std::optional<Json>& tuned, const Options& options) {
+  const ir::Workload& workload = sources[0].workload;
+  HONE_ASSIGN_OR_RETURN(const OperatorMatch match, MatchOperator(workload));
+  HONE_ASSIGN_OR_RETURN(const Buffers buffers, Buffers::Make(workload, 42));
   std::vector<std::unique_ptr<Contender>> contenders;
-  HONE_ASSIGN_OR_RETURN(contenders.emplace_back(), MakeHoneKernel(exported, buffers));
+  for (const HoneSource& source : sources) {
+    HONE_ASSIGN_OR_RETURN(contenders.emplace_back(), MakeHoneKernel(source, buffers));
+  }
   for (const auto make : {MakeOneDnn, MakeOpenBlas}) {
     absl::StatusOr<std::unique_ptr<Contender>> library = make(match, buffers);
     if (absl::IsUnimplemented(library.status())) continue;
@@ -95,23 +105,35 @@ absl::StatusOr<Comparison> Compare(const std::string& folder, const std::optiona
   }
   Comparison comparison;
   comparison.title = match.ToText();
-  comparison.flops = exported.workload.FlopCount();
-  HONE_RETURN_IF_ERROR(CheckAgreement(contenders, buffers, comparison.flops));
-  HONE_ASSIGN_OR_RETURN(const std::vector<Timing> timings, TimeInterleaved(contenders, options));
+  comparison.flops = workload.FlopCount();
+  HONE_RETURN_IF_ERROR(CheckAgreement(contenders, buffers, comparison.flops, options.bound));
+  auto fma = std::make_unique<FmaPeak>();
+  const FmaPeak& peak = *fma;
+  contenders.push_back(std::move(fma));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Timing> timings,
+                        TimeInterleaved(contenders, options.timing));
+  const Timing& peak_timing = timings.back();
+  comparison.peak_gflops = peak.flops() / peak_timing.latency_ns;
   if (tuned.has_value() && (*tuned)["default"].is_object()) {
     const double latency = (*tuned)["default"]["latency_ns"];
-    comparison.rows.push_back({"default (untiled)", latency, comparison.flops / latency, 0,
-                               latency / timings[0].latency_ns});
+    comparison.rows.push_back({.name = "default (untiled)",
+                               .latency_ns = latency,
+                               .gflops = comparison.flops / latency,
+                               .hone_is_faster = latency / timings[0].latency_ns});
   }
-  for (size_t i = 0; i < contenders.size(); ++i) {
-    comparison.rows.push_back({contenders[i]->name(), timings[i].latency_ns,
-                               comparison.flops / timings[i].latency_ns, timings[i].spread,
-                               i == 0 ? 1 : MedianRatio(timings[0], timings[i])});
+  for (size_t i = 0; i + 1 < contenders.size(); ++i) {
+    comparison.rows.push_back(
+        {.name = contenders[i]->name(),
+         .latency_ns = timings[i].latency_ns,
+         .gflops = comparison.flops / timings[i].latency_ns,
+         .share_of_peak = MedianRateRatio(timings[i], comparison.flops, peak_timing, peak.flops()),
+         .spread = timings[i].spread,
+         .hone_is_faster = i == 0 ? 0 : MedianRatio(timings[0], timings[i])});
   }
   return comparison;
 }
 
-void PrintTable(const std::vector<Comparison>& comparisons, double peak) {
+void PrintTable(const std::vector<Comparison>& comparisons) {
   for (const Comparison& comparison : comparisons) {
     std::printf("%s\n", comparison.title.c_str());
     cli::Table table({{"", cli::Table::Align::kLeft},
@@ -121,15 +143,15 @@ void PrintTable(const std::vector<Comparison>& comparisons, double peak) {
                       {"Hone is faster by"}});
     for (const Row& row : comparison.rows) {
       table.AddRow({row.name, cli::FormatLatency(row.latency_ns), cli::FormatGflops(row.gflops),
-                    cli::FormatShare(row.gflops, peak),
-                    row.name == "Hone" ? "" : absl::StrFormat("%.2fx", row.hone_is_faster)});
+                    cli::FormatShare(row.share_of_peak, 1),
+                    row.hone_is_faster == 0 ? "" : absl::StrFormat("%.2fx", row.hone_is_faster)});
     }
+    table.AddRow({"FMA peak, measured", "", cli::FormatGflops(comparison.peak_gflops), "", ""});
     std::printf("%s\n", table.ToText().c_str());
   }
-  std::printf("FMA peak of this machine, measured: %.1f GFLOP/s\n", peak);
 }
 
-Json ToJson(const std::vector<Comparison>& comparisons, double peak) {
+Json ToJson(const std::vector<Comparison>& comparisons) {
   Json list = Json::array();
   for (const Comparison& comparison : comparisons) {
     Json rows = Json::array();
@@ -137,36 +159,85 @@ Json ToJson(const std::vector<Comparison>& comparisons, double peak) {
       rows.push_back({{"name", row.name},
                       {"latency_ns", row.latency_ns},
                       {"gflops", row.gflops},
-                      {"share_of_peak", row.gflops / peak},
+                      {"share_of_peak", row.share_of_peak},
                       {"spread", row.spread},
                       {"hone_speedup", row.hone_is_faster}});
     }
-    list.push_back(
-        {{"operator", comparison.title}, {"flops", comparison.flops}, {"rows", std::move(rows)}});
+    list.push_back({{"operator", comparison.title},
+                    {"flops", comparison.flops},
+                    {"peak_gflops", comparison.peak_gflops},
+                    {"rows", std::move(rows)}});
   }
-  return {{"peak_gflops", peak},
-          {"target", target::DetectHost().Key()},
-          {"comparisons", std::move(list)}};
+  return {{"target", target::DetectHost().Key()}, {"comparisons", std::move(list)}};
+}
+
+// A folder that `hone export` wrote, or a trace file.
+absl::StatusOr<HoneSource> Load(const std::string& path, int threads) {
+  if (path.ends_with(".trace")) return BuildTrace(path, threads);
+  return FindExported(path);
+}
+
+struct Arguments {
+  std::vector<std::string> paths;
+  std::vector<std::string> tuned;
+  int threads = 0;
+  bool json = false;
+  Options options;
+};
+
+// The comparisons in the order of the paths; neighbours of one workload are compared together.
+absl::StatusOr<std::vector<Comparison>> CompareAll(const Arguments& arguments) {
+  std::vector<Comparison> comparisons;
+  for (size_t i = 0; i < arguments.paths.size();) {
+    std::optional<Json> tuned;
+    if (!arguments.tuned.empty()) {
+      HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(arguments.tuned[i]));
+      tuned = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+      if (!tuned->is_object()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(arguments.tuned[i], " is not what hone tune --json prints"));
+      }
+    }
+    std::vector<HoneSource> sources;
+    for (; i < arguments.paths.size(); ++i) {
+      HONE_ASSIGN_OR_RETURN(HoneSource source, Load(arguments.paths[i], arguments.threads));
+      if (!sources.empty() &&
+          source.workload.StructuralDigest() != sources[0].workload.StructuralDigest())
+        break;
+      sources.push_back(std::move(source));
+    }
+    HONE_ASSIGN_OR_RETURN(comparisons.emplace_back(), Compare(sources, tuned, arguments.options));
+  }
+  return comparisons;
 }
 
 int Main(int argc, char** argv) {
-  std::vector<std::string> folders;
-  std::vector<std::string> tuned_files;
-  bool json = false;
-  TimingOptions options;
-  CLI::App app("Compares exported kernels with oneDNN and OpenBLAS, interleaved in one process.",
-               "compare");
-  app.add_option("folder", folders, "Folders that hone export wrote")->required();
-  app.add_option("--tuned", tuned_files,
-                 "What hone tune --json printed for each folder, for the row of the default");
-  app.add_option("--rounds", options.rounds, "Rounds of the interleaved timing")
+  Arguments arguments;
+  arguments.threads = target::DetectHost().cores;
+  CLI::App app(
+      "Compares kernels of Hone with oneDNN and OpenBLAS, interleaved in one process.\n\n"
+      "  compare DIR               what hone export wrote into DIR\n"
+      "  compare tests/bench/traces/*.trace    hand-written schedules, built here\n"
+      "  compare a.trace b.trace --threads 1   two schedules of a workload, on one core",
+      "compare");
+  app.add_option("path", arguments.paths, "Folders that hone export wrote, or trace files")
+      ->required();
+  app.add_option("--tuned", arguments.tuned,
+                 "What hone tune --json printed for each path, for the row of the default");
+  app.add_option("--threads", arguments.threads, "Threads; all cores by default")
+      ->check(CLI::Range(1, arguments.threads));
+  app.add_option("--rounds", arguments.options.timing.rounds, "Rounds of the interleaved timing")
       ->check(CLI::Range(3, 10000));
-  app.add_flag("--json", json, "Print one JSON object on one line");
+  app.add_option("--bound", arguments.options.bound,
+                 "Largest difference of outputs for inputs in [-1, 1), by the root of the summands")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--json", arguments.json, "Print one JSON object on one line");
   CLI11_PARSE(app, argc, argv);
-  if (!tuned_files.empty() && tuned_files.size() != folders.size()) {
-    std::fprintf(stderr, "compare: as many --tuned as folders are needed\n");
+  if (!arguments.tuned.empty() && arguments.tuned.size() != arguments.paths.size()) {
+    std::fprintf(stderr, "compare: as many --tuned as paths are needed\n");
     return 2;
   }
+  omp_set_num_threads(arguments.threads);
   // Nothing of Hone's on this machine disturbs the timing, nor the other way round.
   const absl::StatusOr<HostLock> lock =
       HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + absl::Minutes(2));
@@ -175,31 +246,15 @@ int Main(int argc, char** argv) {
                  std::string(lock.status().message()).c_str());
     return 1;
   }
-  const double peak = runner::MeasurePeak(target::DetectHost().cores).gflops_all_cores();
-  std::vector<Comparison> comparisons;
-  for (size_t i = 0; i < folders.size(); ++i) {
-    std::optional<Json> tuned;
-    if (!tuned_files.empty()) {
-      const absl::StatusOr<std::string> text = ReadFile(tuned_files[i]);
-      tuned = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
-      if (!tuned->is_object()) {
-        std::fprintf(stderr, "compare: %s is not what hone tune --json prints\n",
-                     tuned_files[i].c_str());
-        return 2;
-      }
-    }
-    absl::StatusOr<Comparison> comparison = Compare(folders[i], tuned, options);
-    if (!comparison.ok()) {
-      std::fprintf(stderr, "compare: %s: %s\n", folders[i].c_str(),
-                   std::string(comparison.status().message()).c_str());
-      return 1;
-    }
-    comparisons.push_back(*std::move(comparison));
+  const absl::StatusOr<std::vector<Comparison>> comparisons = CompareAll(arguments);
+  if (!comparisons.ok()) {
+    std::fprintf(stderr, "compare: %s\n", std::string(comparisons.status().message()).c_str());
+    return 1;
   }
-  if (json) {
-    std::printf("%s\n", ToJson(comparisons, peak).dump().c_str());
+  if (arguments.json) {
+    std::printf("%s\n", ToJson(*comparisons).dump().c_str());
   } else {
-    PrintTable(comparisons, peak);
+    PrintTable(*comparisons);
   }
   return 0;
 }

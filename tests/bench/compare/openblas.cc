@@ -1,4 +1,5 @@
 #include <cblas.h>
+#include <omp.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -31,7 +32,7 @@ class OpenBlas final : public Contender {
 absl::StatusOr<std::unique_ptr<Contender>> MakeOpenBlas(const OperatorMatch& match,
                                                         const Buffers& buffers) {
   if (match.op != "matmul") return absl::UnimplementedError("OpenBLAS has only matmul");
-  openblas_set_num_threads(target::DetectHost().cores);
+  openblas_set_num_threads(omp_get_max_threads());
   return std::make_unique<OpenBlas>(match, buffers);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include "worker/runner/probe.h"
 #include "worker/runner/reference_loops.h"
@@ -30,9 +31,19 @@ TEST(ReferenceLoopsTest, TheStreamReadsEveryWord) {
 }
 
 TEST(ProbeTest, SamplesAreRatiosToTheBest) {
-  const auto probe = CreateProbe();
+  const auto probe = CreateProbe(0);
   ASSERT_TRUE(probe.ok()) << probe.status();
   for (int i = 0; i < 5; ++i) EXPECT_GE((*probe)->Sample(), 1.0);
+  EXPECT_GE((*probe)->Drift(), 1.0);  // nothing but itself to compare with
+}
+
+TEST(ProbeTest, DriftIsAgainstThePeakAtRegistration) {
+  const double slow_gflops = 1e-3 * MeasurePeak(omp_get_num_procs()).gflops_all_cores();
+  const auto probe = CreateProbe(slow_gflops);
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  (*probe)->Sample();
+  EXPECT_GT((*probe)->Drift(), 0);
+  EXPECT_LT((*probe)->Drift(), 0.1);  // some hundred times faster than it is said to have been
 }
 
 }  // namespace

@@ -1,0 +1,47 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
+#include "common/schedule/trace.h"
+#include "common/target/target.h"
+#include "tests/bench/compare/contender.h"
+#include "worker/builder/build.h"
+
+namespace hone::compare {
+
+absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
+  if (!file.ok())
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", file.status().message()));
+  target::Target host = target::DetectHost();
+  host.cores = threads;
+  std::string folder = (std::filesystem::temp_directory_path() / "hone-compare-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return absl::InternalError("no temporary folder");
+  const record::BuildResponse built =
+      builder::Build({.workload = file->workload.ToText(),
+                      .space = schedule::TraceFileText(file->workload, file->parsed.trace),
+                      .decisions = file->parsed.decisions,
+                      .target = host.ToText(),
+                      .artifact_dir = folder});
+  absl::StatusOr<record::Artifact> artifact = absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", record::OutcomeName(built.outcome), ": ", built.detail));
+  if (built.outcome == record::Outcome::kOk) {
+    HONE_ASSIGN_OR_RETURN(const std::string bytes,
+                          ReadFile(absl::StrCat(folder, "/", built.artifact_digest)));
+    artifact = record::DecodeArtifact(bytes);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  HONE_RETURN_IF_ERROR(artifact.status());
+  return HoneSource{.name = absl::StrCat("Hone ", std::filesystem::path(path).stem().string()),
+                    .workload = std::move(file->workload),
+                    .shared_object = std::move(artifact->shared_object)};
+}
+
+}  // namespace hone::compare

@@ -1,0 +1,31 @@
+#include <omp.h>
+
+#include "tests/bench/compare/contender.h"
+#include "worker/runner/peak.h"
+#include "worker/runner/reference_loops.h"
+
+namespace hone::compare {
+namespace {
+
+constexpr int64_t kIterations = 400'000;  // about 2 ms: waking the threads does not count
+
+}  // namespace
+
+FmaPeak::FmaPeak() {
+  double best = 0;
+  for (const auto& width : runner::MeasurePeak(omp_get_max_threads()).widths) {
+    if (width.gflops_all_cores <= best) continue;
+    best = width.gflops_all_cores;
+    width_bits_ = width.vector_bits;
+  }
+}
+
+absl::Status FmaPeak::Run() {
+  double flops = 0;
+#pragma omp parallel reduction(+ : flops)
+  flops += runner::RunFma(width_bits_, kIterations);
+  flops_ = flops;
+  return absl::OkStatus();
+}
+
+}  // namespace hone::compare
