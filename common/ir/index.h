@@ -91,6 +91,8 @@ class AtomTable {
   // REQUIRES divisor > 0.
   Index FloorDiv(const Index& index, int64_t divisor);
   Index Mod(const Index& index, int64_t divisor);
+  // The floordiv or mod as it stands, not simplified: what a printed program says must read back as it was.
+  Index Intern(Atom::Kind kind, const Index& argument, int64_t divisor);
 
   // Bounds over the domains of the variables; exact for affine forms without shared variables, else an enclosure.
   Range RangeOf(const Index& index) const;
@@ -113,7 +115,6 @@ class AtomTable {
   std::string ToString(const Index& index) const;
 
  private:
-  Index Intern(Atom::Kind kind, const Index& argument, int64_t divisor);
   // index = divisor·quotient + remainder with the multiples of the divisor in the quotient.
   static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
 
