@@ -7,7 +7,7 @@
 namespace hone::ir {
 
 absl::string_view LoopKindName(LoopKind kind) {
-  constexpr absl::string_view kNames[] = {"for", "parallel", "vectorized", "unrolled", "bound"};
+  constexpr absl::string_view kNames[] = {"for", "parallel", "vectorized", "unrolled", "bound", "tensor"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "common/base/digest.h"
+#include "common/ir/annotation.h"
 #include "common/ir/expr.h"
 #include "common/ir/extent.h"
 #include "common/ir/index.h"
@@ -21,7 +22,8 @@ namespace hone::ir {
 using NodeId = int32_t;
 inline constexpr NodeId kNoNode = -1;
 
-enum class LoopKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled, kBound };
+// kTensor: belongs to a nest that is one unit (blockize), perhaps one instruction (tensorize); no primitive looks inside.
+enum class LoopKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled, kBound, kTensor };
 absl::string_view LoopKindName(LoopKind kind);
 
 enum class ThreadAxis : uint8_t { kNone, kBlockX, kBlockY, kBlockZ, kThreadX, kThreadY, kThreadZ, kVThread };
@@ -29,6 +31,15 @@ absl::string_view ThreadAxisName(ThreadAxis axis);
 
 enum class Scope : uint8_t { kGlobal, kShared, kLocal, kFragment };
 absl::string_view ScopeName(Scope scope);
+
+// A stride of a buffer: that of `axis` is the smallest number of elements that is `offset` modulo `factor` and leaves room for
+// the axes inside it.
+struct StorageAlign {
+  int axis = 0;
+  int64_t factor = 1;
+  int64_t offset = 0;
+  friend bool operator==(const StorageAlign&, const StorageAlign&) = default;
+};
 
 struct Buffer {
   std::string name;
@@ -40,6 +51,7 @@ struct Buffer {
   bool output = false;
   bool constant = false;   // an input that is known ahead of time, or computed from such inputs alone
   bool padded = false;     // its layout has places that no element is stored at: they are never written
+  std::vector<StorageAlign> aligns;  // of strides; one per axis at most
 };
 
 // An iteration variable of a block: what the block is a function of, whatever the loops around it are.
@@ -80,6 +92,7 @@ struct Node {
   Extent extent;           // of a loop
   int32_t block = -1;      // of a block: its entry in blocks
   std::string name;        // of a kernel
+  Annotations annotations; // of a loop or block
 };
 
 // A loop nest of blocks that computes a workload, in any state of its schedule. Kernels run one after the other; the

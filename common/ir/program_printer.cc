@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,11 @@ class Printer {
     for (const Buffer& buffer : program_.buffers) {
       const absl::string_view role = buffer.input ? "input" : buffer.output ? "output" : "buffer";
       absl::StrAppend(&text_, role, " ", buffer.name, ": ", TypeText(buffer.dtype, buffer.shape), " ",
-                      ScopeName(buffer.scope), buffer.constant ? " constant" : "", "\n");
+                      ScopeName(buffer.scope), buffer.constant ? " constant" : "");
+      for (const StorageAlign& align : buffer.aligns) {
+        absl::StrAppend(&text_, " align ", align.axis, " ", align.factor, " ", align.offset);
+      }
+      text_ += "\n";
     }
     for (NodeId kernel : program_.kernels) Print(kernel, 0);
     return std::move(text_);
@@ -46,7 +51,7 @@ class Printer {
       case Node::Kind::kLoop:
         Line(id, depth,
              absl::StrCat(LoopKindName(node.loop), node.axis == ThreadAxis::kNone ? "" : " ", ThreadAxisName(node.axis), " ",
-                          program_.atoms[node.var].name, " in ", node.extent.value));
+                          program_.atoms[node.var].name, " in ", node.extent.value, PrintAnnotations(node.annotations)));
         break;
       case Node::Kind::kBarrier:
         Line(id, depth, "barrier");
@@ -69,7 +74,7 @@ class Printer {
       absl::StrAppend(&head, i ? ", " : " ", program_.atoms[iter.var].name, " in ", iter.extent, " = ",
                       program_.atoms.ToString(iter.binding), iter.reduce ? " (reduce)" : "");
     }
-    Line(id, depth, head + Conditions("if", block.predicates));
+    Line(id, depth, absl::StrCat(head, Conditions("if", block.predicates), PrintAnnotations(program_.node(id).annotations)));
     std::string body;
     const bool tuple = block.outputs.size() > 1;
     const std::string indices = PrintIndices(program_.atoms, block.indices);
@@ -145,6 +150,9 @@ class Encoder {
     builder_.Add(static_cast<int64_t>(buffer.input << 2 | buffer.output << 1 | int{buffer.constant}));
     builder_.Add(static_cast<int64_t>(buffer.shape.size()));
     for (int64_t extent : buffer.shape) builder_.Add(extent);
+    for (const StorageAlign& align : buffer.aligns) {
+      builder_.Add(kExtra).Add(static_cast<int64_t>(align.axis)).Add(align.factor).Add(align.offset);
+    }
   }
   void Add(ExprId id) {
     const Expr& expr = program_.pool[id];
@@ -182,8 +190,14 @@ class Encoder {
       Add(block.guards);
       Add(block.predicates);
     }
+    for (const Annotation& annotation : node.annotations) {
+      builder_.Add(kExtra).Add(static_cast<int64_t>(annotation.key)).Add(annotation.value);
+    }
     for (NodeId child : node.children) Walk(child);
   }
+
+  // Before what most programs do not have: a number that stands at no other place.
+  static constexpr int64_t kExtra = std::numeric_limits<int64_t>::min() + 4099;
 
   const Program& program_;
   DigestBuilder builder_;

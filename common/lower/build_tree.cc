@@ -39,12 +39,13 @@ class Builder {
       case ir::Node::Kind::kLoop: {
         // A loop of one iteration is its body, but a parallel one stays the place where threads start.
         if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
-        Stmt loop{.kind = Stmt::Kind::kFor, .loop = node.loop, .var = node.var, .extent = node.extent.value};
+        Stmt loop{.kind = Stmt::Kind::kFor, .loop = node.loop, .var = node.var, .extent = node.extent.value, .annotations = node.annotations};
+        if (node.loop == ir::LoopKind::kTensor) loop.loop = ir::LoopKind::kSerial;
         loop.children = {Children(id)};
         return lowered_.Add(std::move(loop));
       }
       case ir::Node::Kind::kBlock:
-        return Store(program_.BlockOf(id));
+        return Store(program_.BlockOf(id), node.annotations);
       case ir::Node::Kind::kKernel:
       case ir::Node::Kind::kBarrier:
       case ir::Node::Kind::kRemoved:
@@ -65,8 +66,8 @@ class Builder {
     return lowered_.atoms.Substitute(over, [&](ir::AtomId var) { return lowered_.atoms[var].range.extent() == 1 ? zero : nullptr; });
   }
 
-  StmtId Store(const ir::Block& block) {
-    Stmt store{.kind = Stmt::Kind::kStore, .outputs = block.outputs, .reducer = block.reducer, .has_init = block.has_init};
+  StmtId Store(const ir::Block& block, const ir::Annotations& annotations) {
+    Stmt store{.kind = Stmt::Kind::kStore, .annotations = annotations, .outputs = block.outputs, .reducer = block.reducer, .has_init = block.has_init};
     for (const Index& index : block.indices) store.indices.push_back(OverLoops(block, index));
     for (ir::ExprId value : block.values) {
       store.values.push_back(lowered_.pool.Rewrite(

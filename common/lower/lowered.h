@@ -26,6 +26,8 @@ struct Stmt {
   int64_t extent = 1;
   std::vector<ir::Index> begins, ends;
 
+  ir::Annotations annotations;    // kFor, kStore: of the loop or block that it came from
+
   ir::Condition condition;        // kIf
 
   // kStore: where every condition holds, outputs[c][indices] = reducer(outputs[c][indices], values[c]).

@@ -38,7 +38,8 @@ class Printer {
         for (StmtId child : stmt.children) Print(child, depth);
         return;
       case Stmt::Kind::kFor: {
-        absl::StrAppend(&text_, indent, ir::LoopKindName(stmt.loop), " ", p_.atoms[stmt.var].name, " in ", stmt.extent);
+        absl::StrAppend(&text_, indent, ir::LoopKindName(stmt.loop), " ", p_.atoms[stmt.var].name, " in ", stmt.extent,
+                        ir::PrintAnnotations(stmt.annotations));
         for (const ir::Index& begin : stmt.begins) absl::StrAppend(&text_, " from ", Text(begin));
         for (const ir::Index& end : stmt.ends) absl::StrAppend(&text_, " to ", Text(end));
         text_ += "\n";

@@ -89,6 +89,8 @@ absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
       return EmitParallel(loop);
     case ir::LoopKind::kSerial:
       return EmitSerial(loop);
+    case ir::LoopKind::kTensor:
+      return absl::UnimplementedError("a tensor loop that no pass has lowered");
     case ir::LoopKind::kBound:
       return absl::UnimplementedError("a loop bound to a GPU axis has no CPU code");
   }
