@@ -17,6 +17,9 @@
 namespace hone::ir {
 namespace {
 
+// Names become columns of the store and names of files.
+constexpr size_t kMaxNameBytes = 128;
+
 struct Token {
   enum Kind { kName, kNumber, kSymbol, kNewline, kEnd } kind = kEnd;
   std::string text;
@@ -118,6 +121,9 @@ class Parser {
   }
   absl::StatusOr<std::string> Name(absl::string_view what) {
     if (Peek().kind != Token::kName) return Unexpected(what);
+    if (Peek().text.size() > kMaxNameBytes) {
+      return Error(Peek(), absl::StrCat("a name of ", Peek().text.size(), " bytes; at most ", kMaxNameBytes));
+    }
     return Next().text;
   }
   absl::StatusOr<int64_t> Integer(absl::string_view what) {
@@ -428,6 +434,9 @@ class Parser {
       Next();
       double value = 0;
       if (!absl::SimpleAtod(token.text, &value)) return Error(token, absl::StrCat("'", token.text, "' is not a number"));
+      if (token.kind == Token::kNumber && !std::isfinite(value)) {
+        return Error(token, absl::StrCat("'", token.text, "' is larger than any f64; write inf if that is meant"));
+      }
       return Literal(value);
     }
     HONE_ASSIGN_OR_RETURN(const std::string name, Name("a tensor, a function or a number"));
@@ -509,7 +518,7 @@ class Parser {
 
 absl::StatusOr<Workload> ParseWorkload(absl::string_view text) {
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a workload of ", text.size(), " bytes; at most ", kMaxTextBytes));
+    return absl::InvalidArgumentError(absl::StrCat("1:1: a workload of ", text.size(), " bytes; at most ", kMaxTextBytes));
   }
   HONE_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(text));
   return Parser(std::move(tokens)).Parse();
