@@ -28,6 +28,12 @@ struct ExportOptions {
   double tolerance = 0;
 };
 
+// Writing files failed; a folder that is missing is no answer to what was looked up.
+absl::Status CannotWrite(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::FailedPreconditionError(status.message());
+}
+
 absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::string& name,
                                    const record::Artifact& artifact, const client::Best& best) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
@@ -62,15 +68,17 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string header, Header(argument.workload, name, artifact, *best));
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
-  if (error)
-    return ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder));
+  if (error) {
+    return CannotWrite(
+        ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder)));
+  }
   const std::vector<std::pair<std::string, absl::string_view>> files = {
       {".so", artifact.shared_object}, {".o", artifact.object},    {".h", header},
       {".hone", artifact.workload},    {".trace", artifact.trace}, {".program", artifact.program}};
   Json written = Json::array();
   for (const auto& [suffix, content] : files) {
     const std::string path = (std::filesystem::path(options.folder) / (name + suffix)).string();
-    HONE_RETURN_IF_ERROR(WriteFileAtomically(path, content));
+    HONE_RETURN_IF_ERROR(CannotWrite(WriteFileAtomically(path, content)));
     written.push_back(path);
     if (!globals.json)
       std::printf("%s  %s\n", path.c_str(),

@@ -31,6 +31,7 @@ namespace {
 using State = HealthCheck::State;
 
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
+constexpr int kRowsRead = 1000;
 constexpr double kBusyLoad = 0.5;  // runnable processes in the last minute
 
 // Runs a program without a shell and gives what it prints; its first line is enough here.
@@ -188,16 +189,21 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
   }
   const absl::StatusOr<std::vector<client::Worker>> workers =
       (*session)->connection().ListWorkers();
-  const absl::StatusOr<std::vector<client::Job>> jobs = (*session)->connection().ListJobs(1);
-  if (!workers.ok() || !jobs.ok()) {
+  absl::Status reads = workers.status();
+  if (reads.ok()) reads = (*session)->connection().ListJobs(kRowsRead).status();
+  // A damaged store often opens: reading tells.
+  if (reads.ok()) reads = (*session)->connection().ListRecords({}, kRowsRead).status();
+  if (!reads.ok()) {
     check.state = State::kProblem;
-    check.finding = std::string((workers.ok() ? jobs.status() : workers.status()).message());
+    check.finding = std::string(reads.message());
     check.advice = globals.server.empty() ? "look into run/server.log in the data folder"
-                                          : "is hone-server running there, and is the port open?";
+                   : absl::IsUnavailable(reads) || absl::IsDeadlineExceeded(reads)
+                       ? "is hone-server running there, and is the port open?"
+                       : "look into the log of hone-server";
     return {check};
   }
   if (globals.server.empty()) {
-    check.finding = absl::StrCat((*session)->private_server()->paths().store, " opens");
+    check.finding = absl::StrCat((*session)->private_server()->paths().store, " opens and reads");
     return {check};
   }
   const auto connected = std::count_if(workers->begin(), workers->end(),

@@ -59,7 +59,7 @@ absl::StatusOr<std::string> Session::TargetKey() const {
   return absl::InvalidArgumentError(
       absl::StrCat("unknown target ", globals_.target,
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
-                   " The names are ", absl::StrJoin(names, ", "), "; or give a key"));
+                   "; the names are ", absl::StrJoin(names, ", "), "; or give a key"));
 }
 
 absl::StatusOr<std::string> Session::TargetForTuning() const {

@@ -3,9 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
@@ -55,14 +53,6 @@ void Print(const Globals& globals, const ShowOptions& options, const Shown& show
     if (wanted > 1) std::printf("\n");
   }
   if (globals.json) PrintJson(json);
-}
-
-// Whether a text has the line that a trace begins with, behind its workload.
-bool IsTrace(absl::string_view text) {
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (absl::StartsWith(line, "trace ")) return true;
-  }
-  return false;
 }
 
 // A trace file: its own workload, and what replaying it gives. Needs no server.

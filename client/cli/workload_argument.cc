@@ -16,6 +16,25 @@
 
 namespace hone::cli {
 
+namespace {
+
+// What there is, for a person who named an operator or a key that there is not.
+std::string KnownWords(absl::string_view op_name) {
+  std::vector<std::string> words;
+  for (const op::OperatorInfo& info : op::Operators()) {
+    words.push_back(info.name);
+    if (info.name != op_name) continue;
+    words.clear();
+    for (const op::KeyInfo& key : info.keys) words.push_back(key.name);
+    words.push_back("dtype");
+    return absl::StrCat("; ", op_name, " takes ", absl::StrJoin(words, ", "));
+  }
+  return absl::StrCat("; the operators are ", absl::StrJoin(words, ", "),
+                      ", and a workload of your own is a file, as in mine.hone");
+}
+
+}  // namespace
+
 bool NamesFile(absl::Span<const std::string> words) {
   if (words.size() != 1) return false;
   const std::string& word = words[0];
@@ -37,8 +56,22 @@ absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
   return text;
 }
 
+bool IsTrace(absl::string_view text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "trace ")) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
                                                        const std::string& text) {
+  if (IsTrace(text)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " is a trace; give the workload that it begins with as a file of its "
+                     "own, or look at it with: hone show ",
+                     path));
+  }
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
   if (!workload.ok()) {
     return absl::Status(workload.status().code(),
@@ -65,7 +98,14 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
   // To a person an operator that does not exist is a wrong word, not something that is not known
   // yet.
-  if (!workload.ok()) return absl::InvalidArgumentError(workload.status().message());
+  if (!workload.ok()) {
+    const absl::string_view message = workload.status().message();
+    const bool strange = absl::IsNotFound(workload.status()) ||
+                         absl::StrContains(message, "has no key") ||
+                         absl::StrContains(message, "not of the form");
+    return absl::InvalidArgumentError(
+        absl::StrCat(message, strange ? KnownWords(words[0]) : std::string()));
+  }
   WorkloadArgument argument;
   argument.title = absl::StrJoin(words, " ");
   argument.workload = *std::move(workload);

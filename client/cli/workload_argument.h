@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/workload.h"
 
@@ -25,6 +26,9 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
 // The same for the text of a file that was read already.
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
                                                        const std::string& text);
+
+// Whether a text has the line that a trace begins with, behind its workload.
+bool IsTrace(absl::string_view text);
 
 // Whether the words name a file rather than an operator.
 bool NamesFile(absl::Span<const std::string> words);

@@ -1,5 +1,7 @@
 #include "client/lib/kernel_header.h"
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -51,9 +53,8 @@ std::string Comment(absl::string_view text) {
   return safe;
 }
 
-std::string BufferText(const std::string& prefix, const ir::Tensor& tensor, int index) {
-  const std::string name =
-      absl::StrCat(prefix, "_", absl::AsciiStrToUpper(CIdentifier(tensor.name)));
+// `name` begins the names of its macros.
+std::string BufferText(const std::string& name, const ir::Tensor& tensor, int index) {
   std::string text = absl::StrFormat(
       "/* buffers[%d]: %s %s, %s%s */\n", index, tensor.output ? "output" : "input", tensor.name,
       ir::TypeText(tensor.dtype, tensor.shape),
@@ -118,7 +119,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
                     ", and says so when it runs on another.\n");
   }
   if (facts.latency_ns > 0) {
-    absl::StrAppendFormat(&text, " * Measured there: %.1f us, %.1f GFLOP/s.\n",
+    absl::StrAppendFormat(&text, " * Measured there: %.4g us, %.1f GFLOP/s.\n",
                           facts.latency_ns / 1e3, facts.gflops);
   }
   absl::StrAppend(
@@ -161,8 +162,13 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   absl::StrAppend(&text,
                   "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
                   prefix, "_BUFFERS ", buffers.size(), "\n\n");
+  std::set<std::string> names;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    absl::StrAppend(&text, BufferText(prefix, workload.tensors[buffers[i]], static_cast<int>(i)));
+    const ir::Tensor& tensor = workload.tensors[buffers[i]];
+    std::string name = absl::StrCat(prefix, "_", absl::AsciiStrToUpper(CIdentifier(tensor.name)));
+    // Tensors a and A are two, their macros would be one.
+    while (!names.insert(name).second) absl::StrAppend(&name, "_", i);
+    absl::StrAppend(&text, BufferText(name, tensor, static_cast<int>(i)));
   }
   absl::StrAppend(&text, "#endif\n");
   return text;

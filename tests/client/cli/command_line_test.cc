@@ -24,7 +24,8 @@ class CommandLineTest : public ::testing::Test {
  protected:
   Result Hone(std::vector<std::string> words, const std::string& input = "") {
     words.insert(words.begin(), "hone");
-    return integration::RunProgram(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60), input);
+    return integration::RunProgram(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60),
+                                   input);
   }
   // A file of text in a folder of the test; its path.
   std::string File(const std::string& name, const std::string& text) {
@@ -71,7 +72,9 @@ TEST_F(CommandLineTest, UnknownWordsAreAnsweredWithTheNearest) {
   ExpectUsageError({"tune", "--trails", "3", "matmul"}, HasSubstr("did you mean '--trials'?"));
   ExpectUsageError({"best", "matmull", "m=1"},
                    AllOf(HasSubstr("matmull"), HasSubstr("did you mean 'matmul'?")));
-  ExpectUsageError({"best", "conv2d", "n=1", "hh=3"}, HasSubstr("no key 'hh'"));
+  ExpectUsageError({"best", "frobnicate", "m=1"}, HasSubstr("the operators are batch_matmul"));
+  ExpectUsageError({"best", "conv2d", "n=1", "hh=3"},
+                   AllOf(HasSubstr("no key 'hh'"), HasSubstr("conv2d takes n, h, w")));
   ExpectUsageError({}, HasSubstr("needs a command"));
   ExpectUsageError({"records"}, HasSubstr("needs a command"));
 }
@@ -143,6 +146,14 @@ TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
       HasSubstr("decisions open"));
 }
 
+TEST_F(CommandLineTest, ATraceIsNoWorkload) {
+  const std::string path =
+      File("good.trace",
+           "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\nb0 = block(\"B\")\n");
+  ExpectUsageError({"tune", path},
+                   AllOf(HasSubstr("good.trace is a trace"), HasSubstr("hone show")));
+}
+
 TEST_F(CommandLineTest, TheWorkloadComesFromStandardInputToo) {
   const std::string text = "workload scale\ninput A: f32[4]\noutput B[i: 4] = A[i] * 2.0\n";
   const Result result = Hone({"show", "-", "--workload", "--json"}, text);
@@ -177,7 +188,7 @@ TEST_F(CommandLineTest, AddressesAreChecked) {
 
 TEST_F(CommandLineTest, ADataFolderThatCannotBeMade) {
   const Result result = integration::RunProgram({"hone", "best", "matmul", "m=4", "n=4", "k=4"},
-                                         {{"XDG_DATA_HOME", "/proc/nowhere"}});
+                                                {{"XDG_DATA_HOME", "/proc/nowhere"}});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors, AllOf(HasSubstr("/proc/nowhere"), HasSubstr("XDG_DATA_HOME")));
 }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,21 @@ TEST(KernelHeaderTest, CompilesAsCAndAsCxx) {
   EXPECT_EQ(std::system(("cc -std=c11" + flags).c_str()), 0);
   EXPECT_EQ(std::system(("c++ -x c++ -std=c++11" + flags).c_str()), 0);
   EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveMacrosOfTheirOwn) {
+  auto workload = ir::ParseWorkload(
+      "workload w\ninput a: f32[4]\ninput A: f32[6]\noutput B[i: 4] = a[i] + A[i]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const std::string header = KernelHeader(*workload, Facts("w"));
+  EXPECT_THAT(header, HasSubstr("#define W_A_ELEMENTS INT64_C(4)"));
+  EXPECT_THAT(header, HasSubstr("#define W_A_1_ELEMENTS INT64_C(6)"));
+}
+
+TEST(KernelHeaderTest, SmallKernelsHaveALatencyToo) {
+  KernelFacts facts = Facts("w");
+  facts.latency_ns = 86.59;
+  EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr("0.08659 us"));
 }
 
 TEST(CIdentifierTest, IsOne) {
