@@ -35,6 +35,27 @@ int Depth(const ExprPool& pool, ExprId id) {
   return depth + 1;
 }
 
+bool Reads(const ExprPool& pool, ExprId id) {
+  bool reads = false;
+  pool.VisitLoads(id, [&](const Expr&) { reads = true; });
+  return reads;
+}
+
+// Arithmetic operations of one evaluation. A select computes one of its branches: the dearer one counts; a choice that depends
+// on indices alone is made by the loops.
+double Operations(const ExprPool& pool, ExprId id) {
+  const Expr& expr = pool[id];
+  if (expr.op == Op::kSelect) {
+    const double branch = std::max(Operations(pool, expr.b), Operations(pool, expr.c));
+    return branch + (Reads(pool, expr.a) ? 1 + Operations(pool, expr.a) : 0);
+  }
+  double operations = expr.op != Op::kConst && expr.op != Op::kIndex && expr.op != Op::kLoad && expr.op != Op::kCast;
+  for (const ExprId operand : {expr.a, expr.b, expr.c}) {
+    if (operand != kNoExpr) operations += Operations(pool, operand);
+  }
+  return operations;
+}
+
 // Encodes an index with variables by their position in the stage.
 void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index, const std::vector<AtomId>& vars) {
   builder.Add(index.constant()).Add(static_cast<int64_t>(index.terms().size()));
@@ -292,11 +313,7 @@ double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
 
 double Workload::FlopCount(const Stage& stage) const {
   double per_point = stage.reducer == Reducer::kNone ? 0 : ReducerArity(stage.reducer);
-  for (ExprId value : stage.values) {
-    pool.Visit(value, [&](const Expr& expr) {
-      per_point += expr.op != Op::kConst && expr.op != Op::kIndex && expr.op != Op::kLoad && expr.op != Op::kCast;
-    });
-  }
+  for (ExprId value : stage.values) per_point += Operations(pool, value);
   return per_point * GuardedPoints(atoms, stage);
 }
 

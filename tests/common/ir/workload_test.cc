@@ -89,6 +89,17 @@ TEST(FlopCountTest, PaddedTapsDoNotCount) {
   EXPECT_EQ(Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= 9 < 4) A[k]\n").FlopCount(), 0);
 }
 
+// One of a select's branches is computed; a choice by the position alone is none at run time.
+TEST(FlopCountTest, ASelectCountsOneBranch) {
+  const auto flops = [](const std::string& value) {
+    return Parse("workload w\ninput A: f32[8]\noutput B[i: 8] = " + value + "\n").FlopCount();
+  };
+  EXPECT_EQ(flops("select(index(i) == 2, A[i] * 2.0 + 1.0, A[i] + 1.0)"), 8 * 2);
+  EXPECT_EQ(flops("select(index(i) == 2, A[i], select(index(i) < 4, A[i] + 1.0, A[i] * A[i] * A[i]))"), 8 * 2);
+  EXPECT_EQ(flops("select(A[i] < 0.0, A[i] * 2.0 + 1.0, A[i] + 1.0)"), 8 * 4);
+  EXPECT_EQ(flops("select(A[i] + 1.0 < 0.0, A[i], 0.0)"), 8 * 3);
+}
+
 TEST(WorkloadBuilderTest, ValidatesWhatItBuilds) {
   WorkloadBuilder builder("w");
   const auto a = builder.Input("A", DType::kF32, {4});
