@@ -1,51 +1,76 @@
-#include "common/operator/operator.h"
+#include "common/operator/families.h"
+#include "common/operator/formula.h"
 
 namespace hone::op {
 
-using ir::Index;
-using ir::Op;
-using ir::Reducer;
+using ir::Axis;
+using ir::BufferId;
+
+namespace {
 
 absl::StatusOr<ir::Workload> Matmul(const Arguments& arguments) {
-  ir::WorkloadBuilder builder("matmul");
+  OpBuilder builder("matmul", arguments);
   const int64_t m = arguments["m"], n = arguments["n"], k = arguments["k"];
-  const auto a = builder.Input("A", arguments.dtype, {m, k});
-  const auto b = builder.Input("B", arguments.dtype, {k, n});
-  const auto i = builder.NewAxis("i", m), j = builder.NewAxis("j", n), r = builder.NewAxis("k", k);
-  const auto product = builder.pool().Binary(Op::kMul, builder.Load(a, {Index::Of(i.var), Index::Of(r.var)}),
-                                             builder.Load(b, {Index::Of(r.var), Index::Of(j.var)}));
-  builder.Output(builder.Stage("C", {i, j}, Reducer::kSum, {r}, {}, product));
-  return std::move(builder).Build();
+  const BufferId a = builder.Input("A", {m, k}), b = builder.Input("B", {k, n});
+  const Axis i = builder.NewAxis("i", m), j = builder.NewAxis("j", n), r = builder.NewAxis("k", k);
+  return builder.Build(
+      {builder.Sum("C", {i, j}, {r}, builder.At(a, {i, r}) * builder.At(b, {r, j}))});
 }
 
 absl::StatusOr<ir::Workload> BatchMatmul(const Arguments& arguments) {
-  ir::WorkloadBuilder builder("batch_matmul");
+  OpBuilder builder("batch_matmul", arguments);
   const int64_t batch = arguments["b"], m = arguments["m"], n = arguments["n"], k = arguments["k"];
-  const auto a = builder.Input("A", arguments.dtype, {batch, m, k});
-  const auto b = builder.Input("B", arguments.dtype, {batch, k, n});
-  const auto z = builder.NewAxis("b", batch), i = builder.NewAxis("i", m), j = builder.NewAxis("j", n);
-  const auto r = builder.NewAxis("k", k);
-  const auto product =
-      builder.pool().Binary(Op::kMul, builder.Load(a, {Index::Of(z.var), Index::Of(i.var), Index::Of(r.var)}),
-                            builder.Load(b, {Index::Of(z.var), Index::Of(r.var), Index::Of(j.var)}));
-  builder.Output(builder.Stage("C", {z, i, j}, Reducer::kSum, {r}, {}, product));
-  return std::move(builder).Build();
+  const BufferId a = builder.Input("A", {batch, m, k}), b = builder.Input("B", {batch, k, n});
+  const Axis z = builder.NewAxis("b", batch), i = builder.NewAxis("i", m),
+             j = builder.NewAxis("j", n), r = builder.NewAxis("k", k);
+  return builder.Build(
+      {builder.Sum("C", {z, i, j}, {r}, builder.At(a, {z, i, r}) * builder.At(b, {z, r, j}))});
 }
 
-absl::StatusOr<ir::Workload> DenseRelu(const Arguments& arguments) {
-  ir::WorkloadBuilder builder("dense_relu");
-  const int64_t m = arguments["m"], n = arguments["n"], k = arguments["k"];
-  const auto a = builder.Input("A", arguments.dtype, {m, k});
-  const auto w = builder.Input("W", arguments.dtype, {k, n}, /*constant=*/true);
-  const auto i = builder.NewAxis("i", m), j = builder.NewAxis("j", n), r = builder.NewAxis("k", k);
-  const auto product = builder.pool().Binary(Op::kMul, builder.Load(a, {Index::Of(i.var), Index::Of(r.var)}),
-                                             builder.Load(w, {Index::Of(r.var), Index::Of(j.var)}));
-  const auto c = builder.Stage("C", {i, j}, Reducer::kSum, {r}, {}, product);
-  const auto i2 = builder.NewAxis("i", m), j2 = builder.NewAxis("j", n);
-  const auto relu = builder.pool().Binary(Op::kMax, builder.Load(c, {Index::Of(i2.var), Index::Of(j2.var)}),
-                                          builder.pool().Const(arguments.dtype, 0));
-  builder.Output(builder.Map("D", {i2, j2}, relu));
-  return std::move(builder).Build();
+// Scores of an attention layer whose heads lie side by side in memory. The transposition is in the
+// indices: whether and where to copy is a decision of the schedule (packing).
+absl::StatusOr<ir::Workload> TransposeBatchMatmul(const Arguments& arguments) {
+  OpBuilder builder("transpose_batch_matmul", arguments);
+  const int64_t batch = arguments["b"], s = arguments["s"], h = arguments["h"], d = arguments["d"];
+  const BufferId a = builder.Input("A", {batch, s, h, d}), b = builder.Input("B", {batch, s, h, d});
+  const Axis z = builder.NewAxis("b", batch), head = builder.NewAxis("h", h);
+  const Axis i = builder.NewAxis("i", s), j = builder.NewAxis("j", s), r = builder.NewAxis("d", d);
+  return builder.Build({builder.Sum(
+      "C", {z, head, i, j}, {r}, builder.At(a, {z, i, head, r}) * builder.At(b, {z, j, head, r}))});
+}
+
+}  // namespace
+
+std::vector<OperatorInfo> MatmulOperators() {
+  return {
+      {.name = "matmul",
+       .meaning = "C[m, n] = A[m, k] x B[k, n]",
+       .keys = {{"m", "rows of A and C"},
+                {"n", "columns of B and C"},
+                {"k", "columns of A, rows of B"}},
+       .inputs = {{"A", "m k"}, {"B", "k n"}},
+       .outputs = {{"C", "m n"}},
+       .build = Matmul},
+      {.name = "batch_matmul",
+       .meaning = "C[b, m, n] = A[b, m, k] x B[b, k, n]",
+       .keys = {{"b", "batch"},
+                {"m", "rows of A and C"},
+                {"n", "columns of B and C"},
+                {"k", "columns of A, rows of B"}},
+       .inputs = {{"A", "b m k"}, {"B", "b k n"}},
+       .outputs = {{"C", "b m n"}},
+       .build = BatchMatmul},
+      {.name = "transpose_batch_matmul",
+       .meaning =
+           "C[b, h, i, j] = sum over d of A[b, i, h, d] * B[b, j, h, d]: the scores of attention",
+       .keys = {{"b", "batch"},
+                {"s", "length of the sequence"},
+                {"h", "heads"},
+                {"d", "elements of a head"}},
+       .inputs = {{"A", "b s h d"}, {"B", "b s h d"}},
+       .outputs = {{"C", "b h s s"}},
+       .build = TransposeBatchMatmul},
+  };
 }
 
 }  // namespace hone::op
