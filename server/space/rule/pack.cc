@@ -9,7 +9,7 @@ using schedule::Operand;
 
 // A copy pays when each element is read at least this often from it.
 constexpr int64_t kLeastReuse = 4;
-// Copies of rows run along this many bytes of the reduction at a time: a cache line, read whole.
+// Rows are copied in pieces of this many bytes of the reduction: a cache line.
 constexpr int64_t kLineBytes = 64;
 
 // One operand of a tiled contraction, packed into panels of the register tile's width.
@@ -21,7 +21,8 @@ class Packer {
         tiling_(*sketch.nests[nest].tiling),
         rows_(rows),
         operand_(rows ? tiling_.contraction.row_operand : tiling_.contraction.vector_operand),
-        buffer_(program.buffers[operand_.buffer]) {}
+        buffer_(program.buffers[operand_.buffer]),
+        line_(kLineBytes / ir::DTypeBytes(buffer_.dtype)) {}
 
   // `at_tile`: each tile of the reduction copies what it needs; else all is copied before.
   void Run(bool at_tile) {
@@ -30,6 +31,8 @@ class Packer {
         Add("cache_read", {block, schedule::Text(buffer_.name), schedule::Text("global")})[0];
     const int rank = static_cast<int>(buffer_.shape.size());
     if (at_tile && !buffer_.constant) Add("compute_at", {copy, *tiling_.reduce_outer});
+    // A tile of the reduction need not begin at a line.
+    in_lines_ = rows_ && !at_tile && operand_.reduces[rank - 1] && buffer_.shape[rank - 1] >= line_;
     Layout(copy);
     if (buffer_.constant) return;  // copied once, ahead of time
     const int above = at_tile ? 2 : 0;
@@ -45,7 +48,9 @@ class Packer {
   }
 
   // Panels: dimensions without reduction, panel number, dimensions that reduce, place in the panel.
-  // E.g. B[k, j] → [j / T, k, j % T].
+  // E.g. B[k, j] → [j / T, k, j % T]. In lines, the last dimension that reduces is cut so that
+  // copies move whole vectors: A[i, k] → [i / T, k / 16, i % T, k % 16]. The micro-kernel reads
+  // single elements of rows, whose distance does not matter to it.
   void Layout(const Operand& copy) {
     const std::string size = rows_ ? "$0" : absl::StrCat("$0*", tiling_.lanes);
     const std::string panel = absl::StrCat("a", operand_.panel_dimension);
@@ -55,9 +60,12 @@ class Packer {
       if (static_cast<int>(d) != operand_.panel_dimension)
         (operand_.reduces[d] ? inner : outer).push_back(from.back());
     }
+    const std::string last = from.back();
+    if (in_lines_) inner.back() = absl::StrCat(last, " / ", line_);
     outer.push_back(absl::StrCat(panel, " / ", size));
     outer.insert(outer.end(), inner.begin(), inner.end());
     outer.push_back(absl::StrCat(panel, " % ", size));
+    if (in_lines_) outer.push_back(absl::StrCat(last, " % ", line_));
     Add("transform_layout", {copy,
                              schedule::Text(absl::StrCat(absl::StrJoin(from, ", "), " -> ",
                                                          absl::StrJoin(outer, ", "))),
@@ -73,15 +81,14 @@ class Packer {
                     {loops[operand_.panel_dimension], Literal(0), tiling_.vectors,
                      Literal(tiling_.lanes)},
                     {}, 3);
-    const int64_t line = kLineBytes / ir::DTypeBytes(buffer_.dtype);
     const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     for (int d = 0; d <= last; ++d) {
       if (d == operand_.panel_dimension) continue;
       if (!operand_.reduces[d]) {
         outer.push_back(loops[d]);
-      } else if (rows_ && d == last && !at_tile && buffer_.shape[d] >= line) {
+      } else if (d == last && in_lines_) {
         const std::vector<Operand> parts =
-            Add("split", {loops[d], Literal(0), Literal(line)}, {}, 2);
+            Add("split", {loops[d], Literal(0), Literal(line_)}, {}, 2);
         order.push_back(parts[0]);
         inner.push_back(parts[1]);
       } else {
@@ -93,6 +100,7 @@ class Packer {
     order.insert(order.end(), panel.begin() + 1, panel.end());
     order.insert(order.end(), inner.begin(), inner.end());
     Add("reorder", order);
+    if (in_lines_) Add("vectorize", inner);
     if (!rows_) {
       Add("unroll", {panel[1]});
       Add("vectorize", {panel[2]});
@@ -109,6 +117,8 @@ class Packer {
   bool rows_;
   const ContractionOperand operand_;
   const ir::Buffer buffer_;
+  const int64_t line_;  // elements
+  bool in_lines_ = false;
 };
 
 }  // namespace
