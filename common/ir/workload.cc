@@ -249,8 +249,61 @@ Digest Workload::StructuralDigest() const {
   return builder.Finish();
 }
 
-double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
-  // Axes that share a guard form a group, counted by enumeration; the others multiply.
+namespace {
+
+// Points of the box of `vars` where the guards hold. Along one variable they are counted by intervals, the others are
+// enumerated; -1 when that takes more than `budget` points, of which the rest is left.
+double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& guards, std::vector<AtomId> vars,
+                  const std::map<AtomId, int64_t>& extents, int64_t& budget) {
+  const auto linear = [&](AtomId var) {
+    return std::all_of(guards.begin(), guards.end(), [&](const Condition* guard) {
+      return !atoms.DependsOn(guard->index - Index::Of(var, guard->index.CoeffOf(var)), var);
+    });
+  };
+  AtomId along = kNoAtom;
+  for (AtomId var : vars) {
+    if (linear(var) && (along == kNoAtom || extents.at(var) > extents.at(along))) along = var;
+  }
+  if (along != kNoAtom) vars.erase(std::find(vars.begin(), vars.end(), along));
+  double points = 1;
+  for (AtomId var : vars) points *= static_cast<double>(extents.at(var));
+  if (points > static_cast<double>(budget)) return -1;
+  budget -= static_cast<int64_t>(points);
+
+  std::vector<int64_t> values(atoms.size(), 0);
+  double holds = 0;
+  for (int64_t point = 0; point < static_cast<int64_t>(points); ++point) {
+    int64_t rest = point;
+    for (AtomId var : vars) {
+      values[var] = rest % extents.at(var);
+      rest /= extents.at(var);
+    }
+    int64_t low = 0, high = along == kNoAtom ? 0 : extents.at(along) - 1;
+    for (const Condition* guard : guards) {
+      const int64_t base = atoms.Evaluate(guard->index, values);
+      int64_t coeff = along == kNoAtom ? 0 : guard->index.CoeffOf(along);
+      int64_t least = -base, most = guard->extent - 1 - base;  // of coeff·along
+      if (coeff < 0) {
+        coeff = -coeff;
+        std::swap(least, most);
+        least = -least;
+        most = -most;
+      }
+      if (coeff == 0) {
+        if (least > 0 || most < 0) high = low - 1;
+      } else {
+        low = std::max(low, CeilDivInt(least, coeff));
+        high = std::min(high, FloorDivInt(most, coeff));
+      }
+    }
+    holds += static_cast<double>(std::max<int64_t>(0, high - low + 1));
+  }
+  return holds;
+}
+
+// `budget`: how many points may be looked at; what is used is taken from it.
+double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& budget) {
+  // Axes that share a guard form a group, counted together; groups multiply.
   std::map<AtomId, int64_t> extents;
   for (const auto* axes : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *axes) extents[axis.var] = axis.extent;
@@ -261,17 +314,18 @@ double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
     while (parent[var] != var) var = parent[var];
     return var;
   };
+  std::map<const Condition*, AtomId> variable;  // one of each guard
   for (const Condition& guard : stage.guards) {
-    AtomId first = kNoAtom;
+    if (guard.index.IsConstant()) {
+      if (guard.index.constant() < 0 || guard.index.constant() >= guard.extent) return 0;
+      continue;
+    }
     atoms.VisitVars(guard.index, [&](AtomId var) {
-      if (first == kNoAtom) first = var;
+      const AtomId first = variable.emplace(&guard, var).first->second;
       parent[root(var)] = root(first);
     });
   }
   double points = 1;
-  for (const Condition& guard : stage.guards) {
-    if (guard.index.IsConstant() && (guard.index.constant() < 0 || guard.index.constant() >= guard.extent)) return 0;
-  }
   for (const auto& [group, unused] : extents) {
     if (root(group) != group) continue;
     std::vector<AtomId> vars;
@@ -281,45 +335,42 @@ double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
       vars.push_back(var);
       total *= static_cast<double>(extent);
     }
-    const bool guarded = std::any_of(stage.guards.begin(), stage.guards.end(), [&](const Condition& guard) {
-      bool own = false;
-      atoms.VisitVars(guard.index, [&](AtomId var) { own |= root(var) == group; });
-      return own;
-    });
-    // A group too large to enumerate is counted as if its guards always held: an upper bound.
-    if (guarded && total <= 4e6) {
-      std::vector<int64_t> values(atoms.size(), 0);
-      int64_t holds = 0;
-      for (int64_t point = 0; point < static_cast<int64_t>(total); ++point) {
-        int64_t rest = point;
-        for (AtomId var : vars) {
-          values[var] = rest % extents[var];
-          rest /= extents[var];
-        }
-        holds += std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Condition& guard) {
-          AtomId any = kNoAtom;
-          atoms.VisitVars(guard.index, [&](AtomId var) { any = var; });
-          if (any == kNoAtom || root(any) != group) return true;
-          const int64_t value = atoms.Evaluate(guard.index, values);
-          return value >= 0 && value < guard.extent;
-        });
-      }
-      total = static_cast<double>(holds);
+    std::vector<const Condition*> guards;
+    for (const auto& [guard, var] : variable) {
+      if (root(var) == group) guards.push_back(guard);
     }
-    points *= total;
+    // A group too large to count is taken as if its guards always held: an upper bound.
+    const double holds = guards.empty() ? -1 : CountGroup(atoms, guards, std::move(vars), extents, budget);
+    points *= holds < 0 ? total : holds;
   }
   return points;
 }
 
-double Workload::FlopCount(const Stage& stage) const {
+// About 10 ms.
+constexpr int64_t kCountingBudget = 100'000;
+
+double StageFlops(const Workload& workload, const Stage& stage, int64_t& budget) {
   double per_point = stage.reducer == Reducer::kNone ? 0 : ReducerArity(stage.reducer);
-  for (ExprId value : stage.values) per_point += Operations(pool, value);
-  return per_point * GuardedPoints(atoms, stage);
+  for (ExprId value : stage.values) per_point += Operations(workload.pool, value);
+  return per_point * GuardedPointsWithin(workload.atoms, stage, budget);
+}
+
+}  // namespace
+
+double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
+  int64_t budget = kCountingBudget;
+  return GuardedPointsWithin(atoms, stage, budget);
+}
+
+double Workload::FlopCount(const Stage& stage) const {
+  int64_t budget = kCountingBudget;
+  return StageFlops(*this, stage, budget);
 }
 
 double Workload::FlopCount() const {
   double total = 0;
-  for (const ir::Stage& stage : stages) total += FlopCount(stage);
+  int64_t budget = kCountingBudget;  // of all stages: a workload of many cannot take long
+  for (const ir::Stage& stage : stages) total += StageFlops(*this, stage, budget);
   return total;
 }
 

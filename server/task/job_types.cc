@@ -1,5 +1,6 @@
 #include "server/task/job_types.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,7 +39,11 @@ Best BestOf(const record::Record& record, double flops, double peak_gflops) {
   const double latency = record.result.latency_ns;
   if (!(latency > 0)) return best;
   best.gflops = flops / latency;
-  best.peak_gflops = peak_gflops * record::SteadyLatencyNs(record.result) / latency;
+  // The reference may have been disturbed more than the kernel, which the machine did do.
+  if (peak_gflops > 0) {
+    best.peak_gflops =
+        std::max(best.gflops, peak_gflops * record::SteadyLatencyNs(record.result) / latency);
+  }
   return best;
 }
 

@@ -1,5 +1,6 @@
 #include "worker/agent/machine.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,8 +31,15 @@ absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::str
   const absl::Time deadline = absl::Now() + kProgramLimit;
   std::string text;
   char buffer[4096];
-  // Ends with the program; one that hangs is killed by Wait below, and none of ours does.
-  for (ssize_t n; (n = read(child->output(), buffer, sizeof buffer)) > 0;) text.append(buffer, n);
+  // Ends with the program, or when its time is over: then Wait kills it.
+  for (;;) {
+    pollfd ready{.fd = child->output(), .events = POLLIN};
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left_ms <= 0 || poll(&ready, 1, static_cast<int>(left_ms)) == 0) break;
+    const ssize_t n = read(child->output(), buffer, sizeof buffer);
+    if (n <= 0) break;
+    text.append(buffer, n);
+  }
   const ChildEnd end = child->Wait(deadline);
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (end.signal != 0 || end.status != 0 || !json.is_object()) {
@@ -53,7 +61,8 @@ absl::StatusOr<nlohmann::json> Peaks(const std::string& runner, const std::strin
     if (json.is_object()) return json;
   }
   HONE_ASSIGN_OR_RETURN(nlohmann::json json, JsonOf(runner, "--measure-peak"));
-  HONE_RETURN_IF_ERROR(WriteFileAtomically(cache, json.dump()));
+  // What was measured on a busy machine holds for this start only.
+  if (json.value("steady", false)) HONE_RETURN_IF_ERROR(WriteFileAtomically(cache, json.dump()));
   return json;
 }
 

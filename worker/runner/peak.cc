@@ -19,7 +19,9 @@
 namespace hone::runner {
 namespace {
 
-constexpr int kRounds = 12;
+constexpr int kRounds = 12;       // at least
+constexpr int kMostRounds = 150;  // while the best of them do not agree
+constexpr double kAgree = 0.02;
 constexpr int64_t kFmaIterations = 300'000;  // 1.4 ms at 2.5 GHz and one iteration in 12 cycles
 constexpr size_t kStreamBytes = size_t{48}
                                 << 20;  // per core; more than its share of the last cache
@@ -39,16 +41,41 @@ std::vector<int> Cpus(int count) {
   return cpus;
 }
 
-// Runs `work` kRounds times on each of `threads` pinned threads at once; returns the most work per
-// second of all rounds, a round taking as long as its slowest thread.
-double BestRate(int threads, const std::function<double(int)>& work) {
+struct Rate {
+  double per_second = 0;
+  bool steady = false;
+};
+
+// Runs `work` in rounds on each of `threads` pinned threads at once, until the best three rounds
+// agree; returns the most work per second of all rounds, a round taking as long as its slowest
+// thread.
+Rate BestRate(int threads, const std::function<double(int)>& work) {
   const std::vector<int> cpus = Cpus(threads);
   struct Round {
     double done = 0;
     double seconds = 0;
   };
-  std::vector<std::vector<Round>> rounds(threads, std::vector<Round>(kRounds));
+  std::vector<Round> round(threads);
+  std::vector<double> rates;  // of the best three rounds, descending
+  Rate rate;
+  int done = 0;
+  bool more = true;
+  const auto finish_round = [&]() noexcept {
+    double amount = 0;
+    double seconds = 1e-9;
+    for (const Round& part : round) {
+      amount += part.done;
+      seconds = std::max(seconds, part.seconds);
+    }
+    rates.push_back(amount / seconds);
+    std::sort(rates.begin(), rates.end(), std::greater<>());
+    if (rates.size() > 3) rates.pop_back();
+    rate.steady = rates.size() == 3 && rates[2] >= (1 - kAgree) * rates[0];
+    ++done;
+    more = done < kRounds || (done < kMostRounds && !rate.steady);
+  };
   std::barrier start(threads);
+  std::barrier end(threads, finish_round);
   std::vector<std::thread> pool;
   for (int t = 0; t < threads; ++t) {
     pool.emplace_back([&, t] {
@@ -58,26 +85,18 @@ double BestRate(int threads, const std::function<double(int)>& work) {
         CPU_SET(cpus[t], &one);
         pthread_setaffinity_np(pthread_self(), sizeof one, &one);
       }
-      for (Round& round : rounds[t]) {
+      while (more) {
         start.arrive_and_wait();
         const double begin = Now();
-        round.done = work(t);
-        round.seconds = Now() - begin;
+        round[t].done = work(t);
+        round[t].seconds = Now() - begin;
+        end.arrive_and_wait();
       }
     });
   }
   for (std::thread& thread : pool) thread.join();
-  double best = 0;
-  for (int r = 0; r < kRounds; ++r) {
-    double done = 0;
-    double seconds = 1e-9;
-    for (int t = 0; t < threads; ++t) {
-      done += rounds[t][r].done;
-      seconds = std::max(seconds, rounds[t][r].seconds);
-    }
-    best = std::max(best, done / seconds);
-  }
-  return best;
+  rate.per_second = rates[0];
+  return rate;
 }
 
 }  // namespace
@@ -101,20 +120,25 @@ std::string Peak::ToJson() const {
         width.vector_bits, width.gflops_one_core, width.gflops_all_cores);
   };
   return absl::StrFormat(
-      R"({"cores": %d, "gflops_one_core": %.1f, "gflops_all_cores": %.1f, "read_gbps_one_core": %.2f, )"
+      R"({"cores": %d, "steady": %s, "gflops_one_core": %.1f, "gflops_all_cores": %.1f, "read_gbps_one_core": %.2f, )"
       R"("read_gbps_all_cores": %.2f, "widths": [%s]})",
-      cores, gflops_one_core(), gflops_all_cores(), read_gbps_one_core, read_gbps_all_cores,
-      absl::StrJoin(widths, ", ", width_json));
+      cores, steady ? "true" : "false", gflops_one_core(), gflops_all_cores(), read_gbps_one_core,
+      read_gbps_all_cores, absl::StrJoin(widths, ", ", width_json));
 }
 
 Peak MeasurePeak(int cores) {
   Peak peak;
   peak.cores = cores;
+  const auto rate = [&peak](int threads, const std::function<double(int)>& work) {
+    const Rate best = BestRate(threads, work);
+    peak.steady = peak.steady && best.steady;
+    return best.per_second * 1e-9;
+  };
   for (const int bits : FmaWidths()) {
     const auto fma = [bits](int) { return RunFma(bits, kFmaIterations); };
     peak.widths.push_back({.vector_bits = bits,
-                           .gflops_one_core = BestRate(1, fma) * 1e-9,
-                           .gflops_all_cores = BestRate(cores, fma) * 1e-9});
+                           .gflops_one_core = rate(1, fma),
+                           .gflops_all_cores = rate(cores, fma)});
   }
   struct Free {
     void operator()(void* p) const { std::free(p); }
@@ -132,8 +156,8 @@ Peak MeasurePeak(int cores) {
     sums[thread] += RunStream(buffer.get(), kStreamBytes);
     return static_cast<double>(kStreamBytes);
   };
-  peak.read_gbps_one_core = BestRate(1, stream) * 1e-9;
-  peak.read_gbps_all_cores = BestRate(cores, stream) * 1e-9;
+  peak.read_gbps_one_core = BestRate(1, stream).per_second * 1e-9;
+  peak.read_gbps_all_cores = BestRate(cores, stream).per_second * 1e-9;
   return peak;
 }
 

@@ -27,7 +27,8 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
     if (original.IsReductionLoop(loop, content)) return Illegal(original, loop, "register_tile: the block reduces over this loop");
   }
   if (!original.IsReductionLoop(reduce, content)) return Illegal(original, reduce, "register_tile: the block does not reduce over this loop");
-  if (rows.value < 1 || vectors.value < 1 || lanes < 1 || k_unroll.value < 1 || rows.value * vectors.value > kMaxAccumulators) {
+  if (rows.value < 1 || vectors.value < 1 || lanes < 1 || k_unroll.value < 1 || rows.value > kMaxAccumulators ||
+      vectors.value > kMaxAccumulators / rows.value) {
     return Illegal(original, block, absl::StrCat("register_tile: a tile of ", rows.value, " x ", vectors.value, " vectors; at most ", kMaxAccumulators));
   }
   // Tiles larger than a loop shrink to it.

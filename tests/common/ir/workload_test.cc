@@ -90,6 +90,27 @@ TEST(FlopCountTest, PaddedTapsDoNotCount) {
 }
 
 // One of a select's branches is computed; a choice by the position alone is none at run time.
+TEST(FlopCountTest, GuardsOverManyPointsAreCountedByIntervals) {
+  // 0 ≤ i + k − 5 < 2000 and 0 ≤ 7 − 2k + i < 3000, counted here point by point.
+  int64_t points = 0;
+  for (int64_t i = 0; i < 2000; ++i) {
+    for (int64_t k = 0; k < 2000; ++k) points += i + k - 5 >= 0 && i + k - 5 < 2000 && 7 - 2 * k + i >= 0 && 7 - 2 * k + i < 3000;
+  }
+  EXPECT_EQ(Parse("workload w\ninput A: f32[2000]\n"
+                  "output S[i: 2000] = sum(k: 2000 where 0 <= i + k - 5 < 2000, 0 <= 7 - 2*k + i < 3000) A[k]\n")
+                .FlopCount(),
+            static_cast<double>(points));
+}
+
+TEST(FlopCountTest, ACountThatWouldTakeLongIsAnUpperBound) {
+  std::string text = "workload w\ninput A: f32[300, 300, 300]\n";
+  for (int s = 0; s < 200; ++s) {
+    absl::StrAppend(&text, s == 199 ? "output " : "", "S", s, "[i", s, ": 300] = sum(j", s, ": 300, k", s, ": 300 where 0 <= i", s, " + j", s,
+                    " + k", s, " - 5 < 300) A[i", s, ", j", s, ", k", s, "]\n");
+  }
+  EXPECT_LE(Parse(text).FlopCount(), 200.0 * 300 * 300 * 300);
+}
+
 TEST(FlopCountTest, ASelectCountsOneBranch) {
   const auto flops = [](const std::string& value) {
     return Parse("workload w\ninput A: f32[8]\noutput B[i: 8] = " + value + "\n").FlopCount();

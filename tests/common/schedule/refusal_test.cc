@@ -27,6 +27,11 @@ constexpr char kArgmax[] =
     "workload w\ninput X: f32[4, 8]\n(V, I)[i: 4] = argmax(k: 8) (X[i, k], index(k))\noutput Y[i: 4] = V[i] + f32(I[i])\n"
     "output Q[i: 4] = X[i, 0]\n";
 
+// T is read by D alone, U by D too; R by two.
+constexpr char kChain[] =
+    "workload w\ninput A: f32[10, 8]\nT[i: 10, j: 8] = A[i, j] * 2.0\nR[i: 10] = A[i, 0]\n"
+    "D[i: 10, j: 8] = T[i, j] + R[i]\noutput E[i: 8] = D[i, i] + R[i]\noutput F[i: 8] = D[2, i] + R[i + 1]\n";
+
 struct Refused {
   const char* workload;
   std::string setup;   // legal
@@ -66,7 +71,56 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {"workload w\ninput A: f32[1025]\noutput B[i: 1025] = A[i]\n", "b0 = block(\"B\")\nl0 = loops(b0)\n", "unroll(l0)",
        "unroll: 1025 iterations; at most 1024 (loop i)", "for i in 1025"},
       {kDense, names + "vectorize(l4)\n", "unroll(l4)", "unroll: the loop is not serial", "vectorized j in 8"},
+      // Threads and hints.
+      {kDense, names, "thread_count(l0, 2)", "thread_count: the loop is not parallel (loop i)", "for i in 10"},
+      {kDense, names + "parallel(l0)\n", "thread_count(l0, 0)", "thread_count: 0 threads; from 1 to 1024 (loop i)", "parallel i in 10"},
+      {kDense, names, "annotate(l0, \"omp_schedule\", 1)", "annotate: omp_schedule is for a parallel loop (loop i)", "for i in 10"},
+      {kDense, names + "parallel(l0)\n", "annotate(l0, \"omp_schedule\", -1)", "annotate: omp_schedule of -1; from 0 to 1048576", "parallel i in 10"},
+      {kDense, names, "annotate(b0, \"nontemporal\", 1)", "annotate: nontemporal is for a block that writes an output of the workload", "block C: "},
+      {kDense, names + "annotate(l0, \"prefetch\", 4)\n", "l5, l6 = split(l0, 0, 2)", "split: the loop is annotated (loop i)", "for i in 10 @prefetch=4"},
+      {kDense, names + "annotate(l0, \"prefetch\", 4)\n", "l5 = fuse(l0, l1)", "fuse: the loop is annotated (loop i)", "for i in 10 @prefetch=4"},
+      {kDense, names, "double_buffer(b0)", "double_buffer: no loop is around the block and all that read its result (block C)", "block C: "},
+      {kDense, names, "double_buffer(b1)", "double_buffer: D is an output of the workload (block D)", "block D: "},
+      {kDense, names, "software_pipeline(l0, 2)", "software_pipeline: no nest in the loop reads what an earlier one computes (loop i)", "for i in 10"},
+      {kDense, names + "reverse_compute_at(b1, l0)\n", "software_pipeline(l0, 9)", "software_pipeline: 9 stages; from 2 to 8 (loop i)", "for i in 10"},
+      {kDense, names, "async_copy(b0)", "async_copy: the block does more than copy (block C)", "block C: "},
+      {kDense, names + "b2 = cache_read(b0, \"A\", \"global\")\n", "async_copy(b2)", "async_copy: the copy is in scope global, not shared or local", "block A_copy: "},
+      // GPU axes.
+      {kDense, names, "bind(l2, \"threadIdx.x\")", "bind: block C reduces over the loop (loop k)", "for k in 6"},
+      {kDense, names + "parallel(l0)\n", "bind(l1, \"threadIdx.x\")", "bind: a loop above is parallel or vectorized (loop i)", "parallel i in 10"},
+      {kDense, names + "parallel(l1)\n", "bind(l0, \"blockIdx.x\")", "bind: a loop below is parallel (loop j)", "parallel j in 8"},
+      {kDense, names + "bind(l0, \"threadIdx.x\")\n", "bind(l1, \"threadIdx.x\")", "bind: threadIdx.x occurs twice on the path", "bound threadIdx.x i in 10"},
+      {kDense, names + "bind(l0, \"threadIdx.x\")\n", "bind(l1, \"blockIdx.x\")", "bind: a blockIdx axis would lie inside a threadIdx axis", "bound threadIdx.x i in 10"},
+      {kDense, names + "bind(l0, \"blockIdx.x\")\n", "bind(l4, \"blockIdx.x\")", "bind: blockIdx.x has 10 here, not 8 (loop i)", "bound blockIdx.x i in 10"},
+      {kDense, names + "bind(l0, \"blockIdx.x\")\n", "reorder(l1, l0)", "reorder: the loop is bound to a GPU axis (loop i)", "bound blockIdx.x i in 10"},
+      {kDense, names + "bind(l0, \"blockIdx.x\")\n", "parallel(l1)", "parallel: a loop above is bound to a GPU axis (loop i)", "bound blockIdx.x i in 10"},
+      // Ranges and orders.
+      {kDense, names, "l5, l6 = loop_partition(l0, 10)", "loop_partition: 10 is not between 0 and the extent 10 (loop i)", "for i in 10"},
+      {kDense, names, "l5, l6, l7 = loop_partition(l0, 5, 5)", "loop_partition: 5 is not between 5 and the extent 10 (loop i)", "for i in 10"},
+      {kDense, names, "l5 = loop_partition(l0)", "loop_partition: needs at least one point", "for i in 10"},
+      {kDense, names + "l5 = fuse(l1, l2)\n", "l6, l7 = loop_partition(l5, 7)", "loop_partition: the loop carries spatial and reduction iterations of a block", nullptr},
+      {kDense, names, "l5 = reorder_space(l0, l2, \"grouped\", 2)", "reorder_space: the second loop is not the only content of the first (loop k)", "for k in 6"},
+      {kDense, names, "l5 = reorder_space(l0, l1, \"morton\", 0)", "reorder_space: morton needs an extent that is a power of two (loop i)", "for i in 10"},
+      {kDense, names, "l5 = reorder_space(l0, l1, \"grouped\", 0)", "reorder_space: bands of 0 iterations (loop i)", "for i in 10"},
+      {kDense, names + "vectorize(l4)\n", "l5 = add_unit_loop(b1)", "add_unit_loop: the loop around is vectorized (loop j)", "vectorized j in 8"},
       // Placement.
+      {kChain, "b0 = block(\"R\")\n", "reverse_compute_inline(b0)", "reverse_compute_inline: the block reads no computed buffer (block R)", "block R: "},
+      {kChain, "b0 = block(\"E\")\n", "reverse_compute_inline(b0)", "reverse_compute_inline: another block reads D (block F)", "block F: "},
+      {kChain, "b0 = block(\"D\")\n", "reverse_compute_inline(b0)", "reverse_compute_inline: another block reads R (block E)", "block E: "},
+      {kDense, names, "reverse_compute_inline(b1)", "reverse_compute_inline: the producer reduces (block C)", "block C: "},
+      {kDense, names, "reverse_compute_inline(b0)", "reverse_compute_inline: the block reduces (block C)", "block C: "},
+      {"workload w\ninput A: f32[8]\nT[i: 8] = A[i] + 1.0\noutput D[i: 8] = T[7 - i]\n", "b0 = block(\"D\")\n", "reverse_compute_inline(b0)",
+       "reverse_compute_inline: the block does not read T at iteration variables of its own plus constants", "block D: "},
+      {"workload w\ninput A: f32[8]\nT[i: 8] = A[i] + 1.0\noutput D[i: 8] = T[i] + T[0]\n", "b0 = block(\"D\")\n", "reverse_compute_inline(b0)",
+       "reverse_compute_inline: the block reads more than one element of T", "block D: "},
+      {"workload w\ninput A: f32[8]\nT[i: 8] = A[i] + 1.0\noutput D[i: 8, j: 3] = T[i] * A[j]\n", "b0 = block(\"D\")\n", "reverse_compute_inline(b0)",
+       "reverse_compute_inline: j does not follow from what is read of T", "block D: "},
+      {kDense, names, "b2 = rfactor(b0, l1)", "rfactor: the block does not reduce over the loop (loop j)", "for j in 8"},
+      {kDense, names, "b2 = rfactor(b1, l3)", "rfactor: the block does not reduce (block D)", "block D: "},
+      {kDense, names, "b2 = rfactor(b0, l2, 3)", "rfactor: no dimension 3 can be added to 2; at most 8 (block C)", "block C: "},
+      {kDense, names + "unroll(l2)\n", "b2 = rfactor(b0, l2)", "rfactor: the loop is not serial (loop k)", "unrolled k in 6"},
+      {kDense, names + "l5 = fuse(l1, l2)\n", "b2 = rfactor(b0, l5)", "rfactor: the loop carries spatial and reduction iterations", nullptr},
+      {kDense, names + "b2 = decompose_reduction(b0, l2)\n", "b3 = rfactor(b0, l2)", "rfactor: the block has no init (block C)", "block C: "},
       {kDense, names, "compute_at(b0, l0)", "compute_at: the block is under the loop already (block C)", "block C: "},
       {kDense, names, "compute_at(b1, l0)", "compute_at: D is an output of the workload (block D)", "block D: "},
       {kDense, names + "b2 = cache_read(b0, \"B\", \"global\")\n", "compute_at(b2, l0)", "compute_at: the loop is in another kernel than the block", "for i in 10"},
@@ -110,11 +164,18 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names, "transform_layout(b0, \"i, j -> i\")", "transform_layout: the map does not send every element to a place of its own", "block C: "},
       {kDense, names, "transform_layout(b0, \"i, j -> i % 5, j\")", "transform_layout: the map does not send every element to a place of its own", "block C: "},
       {kDense, names, "transform_layout(b0, \"i, j -> i / 4, i % 3, j\")", "transform_layout: the map does not send every element to a place of its own", "block C: "},
+      {kDense, names, "set_scope(b1, \"local\")", "set_scope: D is an output of the workload (block D)", "block D: "},
+      {kDense, names + "b2 = cache_read(b0, \"B\", \"global\")\n", "set_scope(b2, \"local\")", "set_scope: B_copy is computed ahead of time, to scope global only", "block B_copy: "},
+      {kDense, names, "storage_align(b1, 0, 8, 0)", "storage_align: D is an output of the workload (block D)", "block D: "},
+      {kDense, names, "storage_align(b0, 1, 8, 0)", "storage_align: axis 1 of C; one before the last of 2 (block C)", "block C: "},
+      {kDense, names, "storage_align(b0, 0, 8, 8)", "storage_align: factor 8 and offset 8; 1 to 1048576, and the offset below the factor", "block C: "},
+      {kDense, names + "storage_align(b0, 0, 8, 1)\n", "transform_layout(b0, \"i, j -> j, i\")", "transform_layout: the strides of C are aligned already", "block C: "},
       // Register tiles.
       {kDense, names, "l5, l6, l7 = register_tile(b1, l3, l4, l4, 4, 2, 4, 1)", "register_tile: the block does not reduce (block D)", "block D: "},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l3, l1, l2, 4, 2, 4, 1)", "register_tile: the loop is not above the block (loop i)", nullptr},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l1, l1, l2, 4, 2, 4, 1)", "register_tile: the row loop is the vector loop (loop j)", "for j in 8"},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l2, l2, 4, 2, 4, 1)", "register_tile: the block reduces over this loop (loop k)", "for k in 6"},
+      {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l1, l2, 4294967296, 4294967296, 4, 1)", "register_tile: a tile of 4294967296 x 4294967296 vectors", "block C: "},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l1, l1, 4, 2, 4, 1)", "register_tile: the block does not reduce over this loop (loop j)", "for j in 8"},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l1, l2, 9, 9, 1, 1)", "register_tile: a tile of 9 x 9 vectors; at most 64", "block C: "},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l1, l2, 0, 1, 1, 1)", "register_tile: a tile of 0 x 1 vectors", "block C: "},
@@ -169,6 +230,10 @@ TEST(RefusalTest, MalformedArguments) {
       {"transform_layout(b0, \"i, j -> i / 99999999999999999999, j\")", "is not a number"},
       {"transform_layout(b0, \"i, j -> i / $0*$0*$0*$0, j\", 999999999)", "a divisor is out of range"},
       {"reorder(l0)", "reorder: needs two loops"},
+      {"annotate(l0, \"fast\", 1)", "annotate: unknown key 'fast'; known: omp_schedule, prefetch, nontemporal"},
+      {"bind(l0, \"warp\")", "bind: unknown axis 'warp'; known: blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x"},
+      {"l9 = reorder_space(l0, l1, \"hilbert\", 0)", "reorder_space: unknown order 'hilbert'; known: grouped, morton"},
+      {"set_scope(b0, \"stack\")", "unknown scope 'stack'"},
   };
   const auto workload = std::make_shared<const ir::Workload>(*ir::ParseWorkload(kDense));
   for (const auto& [line, error] : kCases) {
