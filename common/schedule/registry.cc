@@ -21,6 +21,7 @@ constexpr Primitive kPrimitives[] = {
      "block, row, vector and reduction loop, rows, vectors, lanes, k_unroll: accumulators in registers"},
     {"reorder", 1, "l*", "", false, ApplyReorder, "puts loops of a nest into the given order"},
     {"reverse_compute_at", 1, "bl", "", false, ApplyReverseComputeAt, "consumes where one iteration of a loop produces"},
+    {"rewrite", 1, "ssi*", "", false, ApplyRewrite, "algorithm, stage, its numbers: other stages that compute the same"},
     {"sample_categorical", 1, "", "i", true, ApplySampleCategorical, "one of candidates=[…]"},
     {"sample_perfect_tile", 1, "l", "i*", true, ApplySamplePerfectTile, "parts= factors of a loop's extent, max_inner="},
     {"sample_register_tile", 1, "", "ii", true, ApplySampleRegisterTile, "one (rows, vectors) of candidates=[…]"},

@@ -20,6 +20,7 @@ absl::Status ApplyParallel(Call& call);
 absl::Status ApplyRegisterTile(Call& call);
 absl::Status ApplyReorder(Call& call);
 absl::Status ApplyReverseComputeAt(Call& call);
+absl::Status ApplyRewrite(Call& call);
 absl::Status ApplySampleCategorical(Call& call);
 absl::Status ApplySamplePerfectTile(Call& call);
 absl::Status ApplySampleRegisterTile(Call& call);

@@ -1,0 +1,99 @@
+#include "common/schedule/rewrite/rewrite.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/algorithm.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/copy_nest.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::NodeId;
+
+namespace {
+
+// Stages that depend on constant inputs alone run ahead of time.
+void MoveConstantStages(ir::Program& program) {
+  for (NodeId id : program.AllBlocks()) {
+    const ir::Block& block = program.BlockOf(id);
+    bool reads = false, constant = true;
+    for (ir::ExprId value : block.values) {
+      program.pool.VisitLoads(value, [&](const ir::Expr& load) {
+        reads = true;
+        constant &= program.buffers[load.buffer].constant;
+      });
+    }
+    for (ir::BufferId output : block.outputs) constant &= !program.buffers[output].output;
+    if (!reads || !constant) continue;
+    for (ir::BufferId output : block.outputs) program.buffers[output].constant = true;
+    NodeId nest = id;
+    while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
+      nest = program.node(nest).parent;
+    if (program.node(program.kernels[0]).name != kPrepackKernel) {
+      program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = kPrepackKernel});
+      program.kernels.insert(program.kernels.begin(),
+                             static_cast<NodeId>(program.nodes.size()) - 1);
+    }
+    program.Detach(nest);
+    program.Append(program.kernels[0], nest);
+  }
+}
+
+ir::Program Fresh(std::shared_ptr<const ir::Workload> workload) {
+  ir::Program program = ir::Program::FromWorkload(std::move(workload));
+  MoveConstantStages(program);
+  return program;
+}
+
+}  // namespace
+
+absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl::string_view stage,
+                              absl::Span<const int64_t> numbers) {
+  const Digest state = program.StructuralDigest();
+  if (state != Fresh(program.shared_workload()).StructuralDigest() &&
+      state != ir::Program::FromWorkload(program.shared_workload()).StructuralDigest()) {
+    return Illegal(
+        program, program.kernels[0],
+        "rewrite: the program was changed already; rewrites come before every other primitive");
+  }
+  auto rewritten = ApplyRewriteTo(program.workload(), name, stage, numbers);
+  if (!rewritten.ok()) {
+    const NodeId block = program.FindBlock(stage);
+    if (!absl::IsFailedPrecondition(rewritten.status()) || block == ir::kNoNode)
+      return rewritten.status();
+    return Illegal(program, block, absl::StrCat("rewrite: ", rewritten.status().message()));
+  }
+  ir::Program fresh = Fresh(std::make_shared<const ir::Workload>(*std::move(rewritten)));
+  // The old nodes stay, removed, so that registers which name them are told from those of the new
+  // ones.
+  const auto offset = static_cast<NodeId>(program.nodes.size());
+  std::vector<ir::Node> nodes(program.nodes.size());
+  for (ir::Node& node : nodes) node.kind = ir::Node::Kind::kRemoved;
+  for (ir::Node& node : fresh.nodes) {
+    if (node.parent != ir::kNoNode) node.parent += offset;
+    for (NodeId& child : node.children) child += offset;
+    nodes.push_back(std::move(node));
+  }
+  for (NodeId& kernel : fresh.kernels) kernel += offset;
+  fresh.nodes = std::move(nodes);
+  fresh.extents = std::move(program.extents);  // samplings before this one refer to it
+  program = std::move(fresh);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyRewrite(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(0));
+  HONE_ASSIGN_OR_RETURN(const std::string stage, call.Text(1));
+  std::vector<int64_t> numbers;
+  for (int i = 2; i < call.operands(); ++i) {
+    HONE_ASSIGN_OR_RETURN(const ir::Extent number, call.Int(i));
+    numbers.push_back(number.value);
+  }
+  return RewriteAlgorithm(call.program(), name, stage, numbers);
+}
+
+}  // namespace hone::schedule

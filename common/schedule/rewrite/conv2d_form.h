@@ -1,0 +1,24 @@
+#ifndef HONE_COMMON_SCHEDULE_REWRITE_CONV2D_FORM_H_
+#define HONE_COMMON_SCHEDULE_REWRITE_CONV2D_FORM_H_
+
+#include "absl/status/statusor.h"
+#include "common/ir/workload.h"
+
+namespace hone::schedule {
+
+// A stage seen as Y[n, h, w, co] = Σ X[n, h + r + top, w + s + left, ci]·W[r, s, ci, co], zeros
+// outside of X.
+struct Conv2dForm {
+  ir::Axis n, h, w, co;  // of the output, in its order
+  ir::Axis r, s, ci;     // reduced
+  ir::BufferId input = -1, weight = -1;
+  int64_t height = 0, width = 0;  // of the input
+  int64_t top = 0, left = 0;      // −padding
+};
+
+// FailedPrecondition: says in what the stage differs.
+absl::StatusOr<Conv2dForm> MatchConv2d(const ir::Workload& workload, const ir::Stage& stage);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMMON_SCHEDULE_REWRITE_CONV2D_FORM_H_

@@ -1,0 +1,32 @@
+#ifndef HONE_COMMON_SCHEDULE_REWRITE_REWRITES_H_
+#define HONE_COMMON_SCHEDULE_REWRITE_REWRITES_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/ir/workload.h"
+
+// What the registry lists. Contracts: Rewrite::apply and Rewrite::tolerance.
+namespace hone::schedule {
+
+// Winograd's minimal filtering F(m×m, 3×3) (Lavin and Gray, Fast Algorithms for Convolutional
+// Neural Networks, 2016) for Y[n, h, w, co] = Σ X[n, h+r−p, w+s−p, ci]·W[r, s, ci, co] in f32 or
+// f64, any padding, tails included. m = 2, 4 or 6 with the points 0, ±1, ∞; and ±2; and ±1/2. With
+// α = m + 2 and t the tiles:
+//   Y_d[t, i, j, ci]    the input's tile with zeros around
+//   Y_bd[t, x, j, ci]   = Bᵀ·Y_d
+//   Y_v[x, y, t, ci]    = Y_bd·B
+//   Y_u[x, y, ci, co]   = G·W·Gᵀ in f64, rounded once; of constant weights, so ahead of time
+//   Y_m[x, y, t, co]    = Σ_ci Y_v·Y_u
+//   Y_am[t, a, y, co]   = Aᵀ·Y_m
+//   Y[n, h, w, co]      = Y_am·A
+// FailedPrecondition: another kernel size, stride or dilation, groups, another layout or dtype.
+absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
+                                      absl::Span<const int64_t> numbers);
+double WinogradTolerance(const ir::Workload& workload, int stage,
+                         absl::Span<const int64_t> numbers);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMMON_SCHEDULE_REWRITE_REWRITES_H_

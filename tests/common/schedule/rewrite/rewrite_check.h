@@ -1,0 +1,30 @@
+#ifndef HONE_TESTS_COMMON_SCHEDULE_REWRITE_REWRITE_CHECK_H_
+#define HONE_TESTS_COMMON_SCHEDULE_REWRITE_REWRITE_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "common/base/rng.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/workload.h"
+
+namespace hone::schedule {
+
+// REQUIRES a text that parses.
+ir::Workload Parsed(const std::string& text);
+
+enum class Fill { kInteger, kSymmetric, kPositive };  // -4..4; [-1, 1); [0, 1)
+std::vector<ir::Values> RandomInputs(const ir::Workload& workload, Fill fill, Rng& rng);
+
+// Largest errors of elements; infinite when an output has another size or an element is no number.
+struct RewriteError {
+  double by_element = 0;  // over the element's own magnitude (Σ|a·b|)
+  double by_tensor = 0;   // over the largest magnitude of the output
+};
+// Interprets `rewritten` and compares with the elements of `original`, computed without rounding.
+RewriteError ErrorOf(const ir::Workload& original, const ir::Workload& rewritten,
+                     const std::vector<ir::Values>& inputs);
+
+}  // namespace hone::schedule
+
+#endif  // HONE_TESTS_COMMON_SCHEDULE_REWRITE_REWRITE_CHECK_H_
