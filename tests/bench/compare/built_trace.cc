@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
@@ -39,7 +40,11 @@ absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   HONE_RETURN_IF_ERROR(artifact.status());
+  // The first line may be a comment that names the operator: "# conv2d n=1 h=56 …".
+  absl::string_view first = absl::string_view(text).substr(0, text.find('\n'));
+  if (!absl::ConsumePrefix(&first, "# ")) first = {};
   return HoneSource{.name = absl::StrCat("Hone ", std::filesystem::path(path).stem().string()),
+                    .op = std::string(first),
                     .workload = std::move(file->workload),
                     .shared_object = std::move(artifact->shared_object)};
 }

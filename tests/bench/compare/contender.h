@@ -22,29 +22,38 @@ class Contender {
   virtual absl::Status Run() = 0;
 };
 
-// The buffers of a workload, inputs first, each aligned to 64 bytes. Inputs hold seeded numbers in
-// [-1, 1).
+// The buffers of a workload, inputs first, each aligned to 64 bytes. Inputs hold seeded numbers:
+// f32 in [-1, 1), integers in all of their range.
 class Buffers {
  public:
-  // InvalidArgument: a dtype other than f32.
+  // Unimplemented: a dtype other than f32, u8, i8 and, for outputs, i32.
   static absl::StatusOr<Buffers> Make(const ir::Workload& workload, uint64_t seed);
 
   void* const* pointers() const { return pointers_.data(); }
-  float* at(int index) const { return static_cast<float*>(pointers_[index]); }
+  void* at(int index) const { return pointers_[index]; }
+  ir::DType dtype(int index) const { return dtypes_[index]; }
   int64_t elements(int index) const { return elements_[index]; }
   int size() const { return static_cast<int>(pointers_.size()); }
   int inputs() const { return inputs_; }
+  int64_t bytes() const { return bytes_; }  // of all
+  // An element of an output.
+  double value(int index, int64_t element) const;
+  // What no kernel writes, so that elements that are left out show.
+  void PoisonOutputs() const;
 
  private:
   std::vector<std::shared_ptr<void>> memory_;
   std::vector<void*> pointers_;
   std::vector<int64_t> elements_;
+  std::vector<ir::DType> dtypes_;
+  int64_t bytes_ = 0;
   int inputs_ = 0;
 };
 
 // A kernel of Hone's, not loaded yet.
 struct HoneSource {
   std::string name;
+  std::string op;  // the operator with its keys, where it is known
   ir::Workload workload;
   std::string shared_object;  // its bytes
 };
@@ -60,8 +69,8 @@ absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads);
 absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const HoneSource& source,
                                                           const Buffers& buffers);
 
-// oneDNN's primitive: matmul (relu fused, constant weights in its own layout) or direct NHWC
-// convolution with weights in its own layout. Unimplemented: it has none.
+// oneDNN's primitive for the operator, images in NHWC, constant weights in its own layout;
+// convolutions are direct. Unimplemented: it has none.
 absl::StatusOr<std::unique_ptr<Contender>> MakeOneDnn(const OperatorMatch& match,
                                                       const Buffers& buffers);
 
@@ -81,6 +90,19 @@ class FmaPeak final : public Contender {
  private:
   int width_bits_ = 0;
   double flops_ = 0;
+};
+
+// Copies half as many bytes as the workload's inputs and outputs have, on all threads, so that as
+// many are moved: what an operator that computes little can reach.
+class Copy final : public Contender {
+ public:
+  explicit Copy(int64_t bytes);
+  std::string name() const override { return "copy of as many bytes"; }
+  absl::Status Run() override;
+
+ private:
+  int64_t half_;
+  std::shared_ptr<char> from_, to_;
 };
 
 // OpenBLAS takes an old kernel on CPUs that it does not know. Its choice can be set only before it

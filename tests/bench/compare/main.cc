@@ -36,6 +36,7 @@ struct Row {
   double latency_ns = 0;
   double gflops = 0;
   double share_of_peak = 0;  // of the peak timed in the same rounds; 0 unknown
+  double share_of_copy = 0;  // copying as many bytes, by this
   double spread = 0;
   double hone_is_faster = 0;  // the first of Hone, how many times; 0 in its own row
 };
@@ -47,33 +48,41 @@ struct Comparison {
   std::vector<Row> rows;
 };
 
-// The largest difference of the outputs, over the root of the summands that an element has:
-// rounding grows with that.
-double Difference(const std::vector<float>& a, const std::vector<float>& b, double summands) {
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(double{a[i]} - double{b[i]});
-    largest = std::isnan(difference) ? HUGE_VAL : std::max(largest, difference);
+std::vector<double> OutputsOf(const Buffers& buffers) {
+  std::vector<double> outputs;
+  for (int i = buffers.inputs(); i < buffers.size(); ++i) {
+    for (int64_t e = 0; e < buffers.elements(i); ++e) outputs.push_back(buffers.value(i, e));
   }
-  return largest / std::sqrt(std::max(1.0, summands));
+  return outputs;
 }
 
-// Runs every contender once on poisoned outputs, with inputs in [-1, 1). Internal: one of them
-// computes something else than the first.
+// The largest difference of the outputs, over the root of the summands that an element has, with
+// which rounding grows, or over the largest output where that is more.
+double Difference(const std::vector<double>& a, const std::vector<double>& b, double summands) {
+  double largest = 0, scale = 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]);
+    largest = std::isnan(difference) ? HUGE_VAL : std::max(largest, difference);
+    scale = std::max(scale, std::abs(a[i]));
+  }
+  return largest / std::max(std::sqrt(std::max(1.0, summands)), scale);
+}
+
+// Runs every contender once on poisoned outputs. Internal: one of them computes something else than
+// the first.
 absl::Status CheckAgreement(const std::vector<std::unique_ptr<Contender>>& contenders,
                             const Buffers& buffers, double flops, double bound) {
-  const int output = buffers.inputs();
-  std::vector<float> expected;
+  std::vector<double> expected;
   for (const auto& contender : contenders) {
-    std::fill_n(buffers.at(output), buffers.elements(output), NAN);
+    buffers.PoisonOutputs();
     HONE_RETURN_IF_ERROR(contender->Run());
-    std::vector<float> result(buffers.at(output), buffers.at(output) + buffers.elements(output));
+    std::vector<double> result = OutputsOf(buffers);
     if (expected.empty()) {
       expected = std::move(result);
       continue;
     }
     const double difference =
-        Difference(expected, result, flops / 2 / static_cast<double>(buffers.elements(output)));
+        Difference(expected, result, flops / 2 / static_cast<double>(result.size()));
     if (!(difference <= bound)) {
       return absl::InternalError(absl::StrCat(contenders[0]->name(), " and ", contender->name(),
                                               " disagree by ", difference));
@@ -91,7 +100,7 @@ struct Options {
 absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources,
                                    const std::optional<Json>& tuned, const Options& options) {
   const ir::Workload& workload = sources[0].workload;
-  HONE_ASSIGN_OR_RETURN(const OperatorMatch match, MatchOperator(workload));
+  HONE_ASSIGN_OR_RETURN(const OperatorMatch match, MatchOperator(workload, sources[0].op));
   HONE_ASSIGN_OR_RETURN(const Buffers buffers, Buffers::Make(workload, 42));
   std::vector<std::unique_ptr<Contender>> contenders;
   for (const HoneSource& source : sources) {
@@ -110,9 +119,12 @@ absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources,
   auto fma = std::make_unique<FmaPeak>();
   const FmaPeak& peak = *fma;
   contenders.push_back(std::move(fma));
+  contenders.push_back(std::make_unique<Copy>(buffers.bytes()));
   HONE_ASSIGN_OR_RETURN(const std::vector<Timing> timings,
                         TimeInterleaved(contenders, options.timing));
-  const Timing& peak_timing = timings.back();
+  const size_t rivals = contenders.size() - 2;
+  const Timing& peak_timing = timings[rivals];
+  const Timing& copy_timing = timings[rivals + 1];
   comparison.peak_gflops = peak.flops() / peak_timing.latency_ns;
   if (tuned.has_value() && (*tuned)["default"].is_object()) {
     const double latency = (*tuned)["default"]["latency_ns"];
@@ -121,12 +133,13 @@ absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources,
                                .gflops = comparison.flops / latency,
                                .hone_is_faster = latency / timings[0].latency_ns});
   }
-  for (size_t i = 0; i + 1 < contenders.size(); ++i) {
+  for (size_t i = 0; i < rivals; ++i) {
     comparison.rows.push_back(
         {.name = contenders[i]->name(),
          .latency_ns = timings[i].latency_ns,
          .gflops = comparison.flops / timings[i].latency_ns,
          .share_of_peak = MedianRateRatio(timings[i], comparison.flops, peak_timing, peak.flops()),
+         .share_of_copy = MedianRatio(timings[i], copy_timing),
          .spread = timings[i].spread,
          .hone_is_faster = i == 0 ? 0 : MedianRatio(timings[0], timings[i])});
   }
@@ -140,13 +153,15 @@ void PrintTable(const std::vector<Comparison>& comparisons) {
                       {"latency"},
                       {"GFLOP/s"},
                       {"share of peak"},
+                      {"of copy rate"},
                       {"Hone is faster by"}});
     for (const Row& row : comparison.rows) {
       table.AddRow({row.name, cli::FormatLatency(row.latency_ns), cli::FormatGflops(row.gflops),
-                    cli::FormatShare(row.share_of_peak, 1),
+                    row.share_of_peak == 0 ? "" : cli::FormatShare(row.share_of_peak, 1),
+                    row.share_of_copy == 0 ? "" : cli::FormatShare(row.share_of_copy, 1),
                     row.hone_is_faster == 0 ? "" : absl::StrFormat("%.2fx", row.hone_is_faster)});
     }
-    table.AddRow({"FMA peak, measured", "", cli::FormatGflops(comparison.peak_gflops), "", ""});
+    table.AddRow({"FMA peak, measured", "", cli::FormatGflops(comparison.peak_gflops), "", "", ""});
     std::printf("%s\n", table.ToText().c_str());
   }
 }
@@ -160,6 +175,7 @@ Json ToJson(const std::vector<Comparison>& comparisons) {
                       {"latency_ns", row.latency_ns},
                       {"gflops", row.gflops},
                       {"share_of_peak", row.share_of_peak},
+                      {"share_of_copy", row.share_of_copy},
                       {"spread", row.spread},
                       {"hone_speedup", row.hone_is_faster}});
     }

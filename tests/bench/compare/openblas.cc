@@ -17,12 +17,13 @@ class OpenBlas final : public Contender {
       : m_(match["m"]), n_(match["n"]), k_(match["k"]), buffers_(buffers) {}
   std::string name() const override { return "OpenBLAS"; }
   absl::Status Run() override {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m_, n_, k_, 1.0f, buffers_.at(0), k_,
-                buffers_.at(1), n_, 0.0f, buffers_.at(2), n_);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m_, n_, k_, 1.0f, At(0), k_, At(1), n_,
+                0.0f, At(2), n_);
     return absl::OkStatus();
   }
 
  private:
+  float* At(int index) const { return static_cast<float*>(buffers_.at(index)); }
   const int m_, n_, k_;
   const Buffers& buffers_;
 };

@@ -1,8 +1,13 @@
 #include "tests/bench/compare/operator_match.h"
 
+#include <cstdlib>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 
 namespace hone::compare {
@@ -46,21 +51,51 @@ std::vector<std::string> Words(const OperatorMatch& match) {
   return words;
 }
 
+const op::OperatorInfo& InfoOf(const std::string& name) {
+  for (const op::OperatorInfo& info : op::Operators()) {
+    if (info.name == name) return info;
+  }
+  std::abort();  // the workload was built from it
+}
+
+absl::StatusOr<OperatorMatch> MatchWords(const ir::Workload& workload, const std::string& text) {
+  std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  OperatorMatch match{.op = words[0]};
+  words.erase(words.begin());
+  HONE_ASSIGN_OR_RETURN(const ir::Workload named, op::BuildWorkload(match.op, words));
+  if (named.StructuralDigest() != workload.StructuralDigest())
+    return absl::InvalidArgumentError(absl::StrCat(text, " is another workload than the trace's"));
+  for (const std::string& word : words) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    int64_t value = 0;
+    if (absl::SimpleAtoi(parts.second, &value)) match.keys[parts.first] = value;
+  }
+  return match;
+}
+
 }  // namespace
+
+int64_t OperatorMatch::operator[](const std::string& key) const {
+  if (const auto given = keys.find(key); given != keys.end()) return given->second;
+  for (const op::KeyInfo& info : InfoOf(op).keys) {
+    if (info.name != key) continue;
+    return info.default_key.empty() ? info.default_value : (*this)[info.default_key];
+  }
+  return 0;
+}
 
 std::string OperatorMatch::ToText() const {
   std::string text = op;
-  for (const op::OperatorInfo& info : op::Operators()) {
-    if (info.name != op) continue;
-    for (const op::KeyInfo& key : info.keys) {
-      const auto given = keys.find(key.name);
-      if (given != keys.end()) absl::StrAppend(&text, " ", key.name, "=", given->second);
-    }
+  for (const op::KeyInfo& key : InfoOf(op).keys) {
+    if (const auto given = keys.find(key.name); given != keys.end())
+      absl::StrAppend(&text, " ", key.name, "=", given->second);
   }
   return text;
 }
 
-absl::StatusOr<OperatorMatch> MatchOperator(const ir::Workload& workload) {
+absl::StatusOr<OperatorMatch> MatchOperator(const ir::Workload& workload,
+                                            const std::string& words) {
+  if (!words.empty()) return MatchWords(workload, words);
   const Digest digest = workload.StructuralDigest();
   for (const OperatorMatch& match : Possible(workload)) {
     const auto built = op::BuildWorkload(match.op, Words(match));

@@ -14,14 +14,16 @@ namespace hone::compare {
 struct OperatorMatch {
   std::string op;
   std::map<std::string, int64_t> keys;
-  int64_t operator[](const std::string& key) const { return keys.at(key); }
+  // A key that is not given has the operator's default. REQUIRES the operator has it.
+  int64_t operator[](const std::string& key) const;
   // "conv2d n=1 h=14 …".
   std::string ToText() const;
 };
 
-// Finds the operator whose workload has the same structural hash. Unimplemented: none of matmul,
-// batch_matmul, dense_relu and conv2d does.
-absl::StatusOr<OperatorMatch> MatchOperator(const ir::Workload& workload);
+// Finds the operator whose workload has the same structural hash: the one that `words` names, or
+// without words one of matmul, batch_matmul, dense_relu and conv2d. InvalidArgument: the words name
+// another workload. Unimplemented: none is found.
+absl::StatusOr<OperatorMatch> MatchOperator(const ir::Workload& workload, const std::string& words);
 
 }  // namespace hone::compare
 
