@@ -10,6 +10,8 @@ namespace hone::schedule {
 namespace {
 
 constexpr Rewrite kRewrites[] = {
+    {"im2col", "", Im2col, NoTolerance,
+     "a sliding window gathered into a tensor of its own, so that a matrix product is left"},
     {"winograd", "m", Winograd, WinogradTolerance,
      "3x3 convolution with stride 1 in tiles of m x m outputs (m = 2, 4, 6)"},
 };

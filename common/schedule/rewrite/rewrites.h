@@ -27,6 +27,17 @@ absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
 double WinogradTolerance(const ir::Workload& workload, int stage,
                          absl::Span<const int64_t> numbers);
 
+// The windowed factor of a sum of products is first gathered into a tensor with an axis for each
+// axis that it depends on, with zeros where a guard fails (0·∞ is taken as 0): for a convolution
+// Y_p[n, h, w, r, s, ci], of which the sum is a matrix product. FailedPrecondition: not a sum of
+// products, or not just one factor whose index mixes an output's axis and a reduced one.
+absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
+                                    absl::Span<const int64_t> numbers);
+
+// Of rewrites that change the order of summation alone: a sum in any order stays within the strict
+// bound.
+inline double NoTolerance(const ir::Workload&, int, absl::Span<const int64_t>) { return 0; }
+
 }  // namespace hone::schedule
 
 #endif  // HONE_COMMON_SCHEDULE_REWRITE_REWRITES_H_

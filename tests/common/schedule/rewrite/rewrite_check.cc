@@ -1,5 +1,7 @@
 #include "tests/common/schedule/rewrite/rewrite_check.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,6 +9,7 @@
 #include <limits>
 
 #include "common/ir/workload_parser.h"
+#include "common/schedule/rewrite/rewrite.h"
 
 namespace hone::schedule {
 
@@ -72,6 +75,26 @@ RewriteError ErrorOf(const ir::Workload& original, const ir::Workload& rewritten
       worst.by_tensor = std::max(worst.by_tensor, largest_error / largest_magnitude);
   }
   return worst;
+}
+
+ir::Workload ExactlyRewritten(const std::string& text, absl::string_view name,
+                              absl::string_view stage, const std::vector<int64_t>& numbers) {
+  const ir::Workload original = Parsed(text);
+  const auto rewritten = ApplyRewriteTo(original, name, stage, numbers);
+  EXPECT_TRUE(rewritten.ok()) << rewritten.status() << "\n" << text;
+  if (!rewritten.ok()) return original;
+  Rng rng(1);
+  EXPECT_EQ(ErrorOf(original, *rewritten, RandomInputs(original, Fill::kInteger, rng)).by_tensor, 0)
+      << rewritten->ToText();
+  EXPECT_EQ(Parsed(rewritten->ToText()).StructuralDigest(), rewritten->StructuralDigest())
+      << rewritten->ToText();
+  EXPECT_EQ(RewriteTolerance(original, name, stage, numbers).value(), 0);
+  return *rewritten;
+}
+
+std::string Refusal(const std::string& text, absl::string_view name, absl::string_view stage,
+                    const std::vector<int64_t>& numbers) {
+  return std::string(ApplyRewriteTo(Parsed(text), name, stage, numbers).status().message());
 }
 
 }  // namespace hone::schedule

@@ -25,6 +25,14 @@ struct RewriteError {
 RewriteError ErrorOf(const ir::Workload& original, const ir::Workload& rewritten,
                      const std::vector<ir::Values>& inputs);
 
+// Applies a rewrite that only changes the order of summation, and expects that it computes the same
+// on small integers, needs no tolerance, and prints a text that parses to the same workload.
+ir::Workload ExactlyRewritten(const std::string& text, absl::string_view name,
+                              absl::string_view stage, const std::vector<int64_t>& numbers);
+// The message with which a rewrite refuses; "" when it does not.
+std::string Refusal(const std::string& text, absl::string_view name, absl::string_view stage,
+                    const std::vector<int64_t>& numbers);
+
 }  // namespace hone::schedule
 
 #endif  // HONE_TESTS_COMMON_SCHEDULE_REWRITE_REWRITE_CHECK_H_
