@@ -34,6 +34,14 @@ double WinogradTolerance(const ir::Workload& workload, int stage,
 absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
                                     absl::Span<const int64_t> numbers);
 
+// The longest reduction axis (the first of equals) in `parts` pieces that are reduced on their own,
+// then together:
+//   Y_part[part, …] = Σ over the part; Y[…] = Σ_part Y_part. Any reducer, tuples too.
+// InvalidArgument: fewer than 2 parts or more than terms. FailedPrecondition: the stage does not
+// reduce, or a shorter last part would read outside of a tensor.
+absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int stage,
+                                    absl::Span<const int64_t> numbers);
+
 // Of rewrites that change the order of summation alone: a sum in any order stays within the strict
 // bound.
 inline double NoTolerance(const ir::Workload&, int, absl::Span<const int64_t>) { return 0; }

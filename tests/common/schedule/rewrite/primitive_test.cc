@@ -1,0 +1,104 @@
+// The primitive: where it may stand in a trace, and what it makes of the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/schedule/replay.h"
+#include "tests/common/schedule/rewrite/rewrite_check.h"
+
+namespace hone::schedule {
+namespace {
+
+using testing::HasSubstr;
+
+const char kConv[] =
+    "workload conv\ninput X: f64[1, 5, 4, 2]\ninput W: f64[3, 3, 2, 3] constant\n"
+    "output Y[n: 1, h: 5, w: 4, co: 3] = sum(r: 3, s: 3, ci: 2 where 0 <= h + r - 1 < 5, 0 <= w + "
+    "s - 1 < 4)\n"
+    "  X[n, h + r - 1, w + s - 1, ci] * W[r, s, ci, co]\n";
+
+absl::StatusOr<ir::Program> Replayed(const std::string& workload, const std::string& trace) {
+  const auto parsed = ParseTrace(trace);
+  if (!parsed.ok()) return parsed.status();
+  return Replay(std::make_shared<const ir::Workload>(Parsed(workload)), parsed->trace,
+                parsed->decisions);
+}
+
+TEST(RewritePrimitiveTest, ProgramComputesTheOriginal) {
+  const auto program = Replayed(kConv, "rewrite(\"winograd\", \"Y\", 2)\n");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const ir::Workload original = Parsed(kConv);
+  Rng rng(1);
+  const auto inputs = RandomInputs(original, Fill::kInteger, rng);
+  const auto got = ir::Interpret(*program, inputs);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(*got, *ir::Interpret(original, inputs));
+}
+
+// What depends on constant inputs alone runs once, before the kernel; the rest does not.
+TEST(RewritePrimitiveTest, ConstantStagesArePrepacked) {
+  const auto program = Replayed(kConv, "rewrite(\"winograd\", \"Y\", 4)\n");
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->kernels.size(), 2);
+  EXPECT_EQ(program->node(program->kernels[0]).name, "prepack");
+  const auto ahead = program->BlocksUnder(program->kernels[0]);
+  ASSERT_EQ(ahead.size(), 1);
+  EXPECT_EQ(program->BlockOf(ahead[0]).name, "Y_u");
+  const std::string variable =
+      std::string(kConv).replace(std::string(kConv).find(" constant"), 9, "");
+  const auto whole = Replayed(variable, "rewrite(\"winograd\", \"Y\", 4)\n");
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->kernels.size(), 1);
+}
+
+TEST(RewritePrimitiveTest, FollowsRewritesAndSamplingsOnly) {
+  const std::string sampled =
+      "x0 = sample_categorical(candidates=[2, 4]) = [4]\nrewrite(\"winograd\", \"Y\", "
+      "x0)\nrewrite(\"split_k\", \"Y_m\", 2)\n";
+  const auto program = Replayed(kConv, sampled);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_NE(program->FindBlock("Y_m_part"), ir::kNoNode);
+  const auto late = Replayed(kConv,
+                             "b0 = block(\"Y\")\nl0, l1, l2, l3, l4, l5, l6 = "
+                             "loops(b0)\nparallel(l1)\nrewrite(\"im2col\", \"Y\")\n");
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(late.status().message()), HasSubstr("changed already"));
+  const auto unfit = Replayed(kConv, "rewrite(\"online_softmax\", \"Y\")\n");
+  EXPECT_EQ(unfit.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(unfit.status().message()),
+              HasSubstr("block Y"));  // the program, with the block marked
+}
+
+TEST(RewritePrimitiveTest, EarlierRegistersAreGone) {
+  const auto stale = Replayed(
+      kConv, "b0 = block(\"Y\")\nrewrite(\"winograd\", \"Y\", 2)\nl0, l1, l2, l3 = loops(b0)\n");
+  EXPECT_EQ(stale.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(stale.status().message()), HasSubstr("block b0 no longer exists"));
+}
+
+TEST(RewritePrimitiveTest, SameTraceSameProgram) {
+  const std::string trace =
+      "rewrite(\"winograd\", \"Y\", 4)\nb0 = block(\"Y_m\")\nl0, l1, l2, l3, l4 = "
+      "loops(b0)\nparallel(l0)\n";
+  EXPECT_EQ(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, trace)->StructuralDigest());
+  const std::string other = std::string(trace).replace(trace.find("4)"), 2, "2)");
+  EXPECT_NE(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, other)->StructuralDigest());
+}
+
+// A packed layout of constant weights needs no rewrite: cache_read copies a constant ahead of time,
+// transform_layout says how.
+TEST(ConstantLayoutTest, PackedWeightsAreACopyAheadOfTime) {
+  const auto program = Replayed(kConv,
+                                "b0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n"
+                                "transform_layout(b1, \"r, s, i, o -> o / 2, r, s, i, o % 2\")\n");
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->kernels.size(), 2);
+  EXPECT_EQ(program->node(program->kernels[0]).name, "prepack");
+  const ir::Workload original = Parsed(kConv);
+  Rng rng(1);
+  const auto inputs = RandomInputs(original, Fill::kInteger, rng);
+  EXPECT_EQ(*ir::Interpret(*program, inputs), *ir::Interpret(original, inputs));
+}
+
+}  // namespace
+}  // namespace hone::schedule
