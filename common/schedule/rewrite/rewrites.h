@@ -42,6 +42,14 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
 absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int stage,
                                     absl::Span<const int64_t> numbers);
 
+// The maximum and the sum of a softmax in one pass (Milakov and Gimelshein, Online normalizer
+// calculation for softmax, 2018). The stage is S = Σ exp(x − M) with M = max x over the same axes,
+// through element-wise stages or not:
+//   (M, S)[…] = online_softmax (x, 1). Stages that only S read are gone.
+// FailedPrecondition: says in what the stages differ.
+absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int stage,
+                                           absl::Span<const int64_t> numbers);
+
 // Of rewrites that change the order of summation alone: a sum in any order stays within the strict
 // bound.
 inline double NoTolerance(const ir::Workload&, int, absl::Span<const int64_t>) { return 0; }
