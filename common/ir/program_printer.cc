@@ -12,15 +12,62 @@
 namespace hone::ir {
 namespace {
 
+// The atoms of a program under names that tell them apart where they are in scope together: a loop that is called like one
+// around it, or an iteration variable like an earlier one of its block, gets a number. Ids stay as they are.
+AtomTable WithUniqueNames(const Program& program) {
+  std::vector<std::string> names(program.atoms.size());
+  for (AtomId id = 0; id < program.atoms.size(); ++id) names[id] = program.atoms[id].name;
+  bool changed = false;
+  const auto make_unique = [&](AtomId id, const std::vector<AtomId>& others) {
+    const auto taken = [&] {
+      return std::any_of(others.begin(), others.end(), [&](AtomId other) { return names[other] == names[id]; });
+    };
+    for (int suffix = 1; taken(); ++suffix) {
+      names[id] = absl::StrCat(program.atoms[id].name, ".", suffix);
+      changed = true;
+    }
+  };
+  std::vector<AtomId> around;
+  const auto visit = [&](auto&& self, NodeId at) -> void {
+    const Node& node = program.node(at);
+    if (node.kind == Node::Kind::kBlock) {
+      std::vector<AtomId> iters;
+      for (const BlockIter& iter : program.BlockOf(at).iters) {
+        make_unique(iter.var, iters);
+        iters.push_back(iter.var);
+      }
+    }
+    const bool loop = node.kind == Node::Kind::kLoop;
+    if (loop) {
+      make_unique(node.var, around);
+      around.push_back(node.var);
+    }
+    for (const NodeId child : node.children) self(self, child);
+    if (loop) around.pop_back();
+  };
+  for (const NodeId kernel : program.kernels) visit(visit, kernel);
+  if (!changed) return program.atoms;
+  AtomTable renamed;
+  for (AtomId id = 0; id < program.atoms.size(); ++id) {
+    const Atom& atom = program.atoms[id];
+    if (atom.kind == Atom::Kind::kVar) {
+      renamed.AddVar(names[id], atom.range.extent());
+    } else {
+      renamed.Intern(atom.kind, atom.argument, atom.divisor);
+    }
+  }
+  return renamed;
+}
+
 class Printer {
  public:
-  Printer(const Program& program, NodeId mark) : program_(program), mark_(mark) {}
+  Printer(const Program& program, NodeId mark) : program_(program), atoms_(WithUniqueNames(program)), mark_(mark) {}
 
   std::string Print() {
     for (const Buffer& buffer : program_.buffers) {
       const absl::string_view role = buffer.input ? "input" : buffer.output ? "output" : "buffer";
       absl::StrAppend(&text_, role, " ", buffer.name, ": ", TypeText(buffer.dtype, buffer.shape), " ",
-                      ScopeName(buffer.scope), buffer.constant ? " constant" : "");
+                      ScopeName(buffer.scope), buffer.constant ? " constant" : "", buffer.padded ? " padded" : "");
       for (const StorageAlign& align : buffer.aligns) {
         absl::StrAppend(&text_, " align ", align.axis, " ", align.factor, " ", align.offset);
       }
@@ -38,7 +85,7 @@ class Printer {
 
   std::string Conditions(absl::string_view word, const std::vector<Condition>& conditions) {
     return absl::StrJoin(conditions, "", [&](std::string* out, const Condition& c) {
-      absl::StrAppend(out, " ", word, " 0 <= ", program_.atoms.ToString(c.index), " < ", c.extent);
+      absl::StrAppend(out, " ", word, " 0 <= ", atoms_.ToString(c.index), " < ", c.extent);
     });
   }
 
@@ -51,7 +98,7 @@ class Printer {
       case Node::Kind::kLoop:
         Line(id, depth,
              absl::StrCat(LoopKindName(node.loop), node.axis == ThreadAxis::kNone ? "" : " ", ThreadAxisName(node.axis), " ",
-                          program_.atoms[node.var].name, " in ", node.extent.value, PrintAnnotations(node.annotations)));
+                          atoms_[node.var].name, " in ", node.extent.value, PrintAnnotations(node.annotations)));
         break;
       case Node::Kind::kBarrier:
         Line(id, depth, "barrier");
@@ -71,15 +118,15 @@ class Printer {
     std::string head = absl::StrCat("block ", block.name, ":");
     for (size_t i = 0; i < block.iters.size(); ++i) {
       const BlockIter& iter = block.iters[i];
-      absl::StrAppend(&head, i ? ", " : " ", program_.atoms[iter.var].name, " in ", iter.extent, " = ",
-                      program_.atoms.ToString(iter.binding), iter.reduce ? " (reduce)" : "");
+      absl::StrAppend(&head, i ? ", " : " ", atoms_[iter.var].name, " in ", iter.extent, " = ",
+                      atoms_.ToString(iter.binding), iter.reduce ? " (reduce)" : "");
     }
-    Line(id, depth, absl::StrCat(head, Conditions("if", block.predicates), PrintAnnotations(program_.node(id).annotations)));
+    Line(id, depth, absl::StrCat(head, Conditions("if", block.predicates), block.exact ? "" : " inexact", PrintAnnotations(program_.node(id).annotations)));
     std::string body;
     const bool tuple = block.outputs.size() > 1;
-    const std::string indices = PrintIndices(program_.atoms, block.indices);
+    const std::string indices = PrintIndices(atoms_, block.indices);
     const auto output = [&](std::string* out, BufferId buffer) { absl::StrAppend(out, name(buffer), indices); };
-    const auto value = [&](std::string* out, ExprId v) { *out += PrintExpr(program_.pool, program_.atoms, v, name); };
+    const auto value = [&](std::string* out, ExprId v) { *out += PrintExpr(program_.pool, atoms_, v, name); };
     absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.outputs, ", ", output), tuple ? ")" : "", " = ");
     if (block.reducer != Reducer::kNone) absl::StrAppend(&body, ReducerName(block.reducer), " ");
     absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.values, ", ", value), tuple ? ")" : "",
@@ -88,6 +135,7 @@ class Printer {
   }
 
   const Program& program_;
+  const AtomTable atoms_;  // the program's, by names that are unambiguous
   NodeId mark_;
   std::string text_;
 };

@@ -1,0 +1,87 @@
+#ifndef HONE_COMMON_IR_EXPR_PARSER_H_
+#define HONE_COMMON_IR_EXPR_PARSER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ir/expr.h"
+#include "common/ir/token_reader.h"
+#include "common/ir/workload.h"
+
+namespace hone::ir {
+
+// What the names in expressions stand for.
+class ExprNames {
+ public:
+  virtual ~ExprNames() = default;
+  struct Element {
+    BufferId id = -1;
+    DType dtype = DType::kF32;
+    const Shape* shape = nullptr;  // null: there is no such tensor or buffer
+  };
+  virtual Element Find(const std::string& name) const = 0;
+  // kNoAtom when there is none.
+  virtual AtomId FindAxis(const std::string& name) const = 0;
+};
+
+struct ExprParserOptions {
+  int max_operators = kMaxTextOperators;
+  int64_t max_index = kMaxDomain;  // that an index can reach, on its way too
+  // Indices stay as they are written: floordiv and mod are not simplified. For printed programs.
+  bool as_written = false;
+};
+
+// Reads index and scalar expressions, as the printers write them (expr_printer.h). Adds to an atom
+// table and a pool that outlive it. Every error is InvalidArgument and begins with "line:column: ".
+class ExprParser {
+ public:
+  ExprParser(TokenReader& reader, const ExprNames& names, AtomTable& atoms, ExprPool& pool,
+             ExprParserOptions options = {})
+      : reader_(reader), names_(names), atoms_(atoms), pool_(pool), options_(options) {}
+
+  absl::StatusOr<Index> ParseIndex() { return IndexSum(0); }
+  // "[i, j + 1]", the bracket taken already; as many as `rank`.
+  absl::StatusOr<IndexList> ParseIndices(const Token& token, const std::string& name,
+                                         const ExprNames::Element& element);
+  // Numbers alone take `dtype`.
+  absl::StatusOr<ExprId> ParseExpr(DType dtype);
+  // "0 <= index < extent".
+  absl::StatusOr<Condition> ParseCondition();
+
+  // With as_written: the atoms of every sum that was read, in the order of the text.
+  const std::vector<std::vector<AtomId>>& sums() const { return sums_; }
+
+ private:
+  absl::Status CountOperator(const Token& token);
+  absl::Status CheckSize(const Token& token, const Index& index, int64_t factor) const;
+  absl::StatusOr<Index> IndexSum(int depth);
+  absl::StatusOr<Index> IndexFactor(int depth);
+  absl::StatusOr<Index> IndexTermText(int depth);
+
+  bool IsLiteral(ExprId id) const { return literals_.contains(id); }
+  ExprId Literal(double value);
+  absl::StatusOr<ExprId> Typed(const Token& token, ExprId id, DType dtype);
+  absl::Status Unify(const Token& token, ExprId& a, ExprId& b);
+  absl::Status CheckOperand(const Token& token, Op op, ExprId operand) const;
+  absl::StatusOr<ExprId> Expression(int min_precedence, int depth);
+  absl::StatusOr<ExprId> Primary(int depth);
+  absl::StatusOr<ExprId> Call(const Token& token, const std::string& name, int depth);
+
+  TokenReader& reader_;
+  const ExprNames& names_;
+  AtomTable& atoms_;
+  ExprPool& pool_;
+  const ExprParserOptions options_;
+  int operators_ = 0;
+  absl::flat_hash_set<ExprId> literals_;  // numbers whose dtype nothing has said yet
+  std::vector<std::vector<AtomId>> sums_;
+};
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_EXPR_PARSER_H_

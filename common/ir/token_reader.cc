@@ -1,0 +1,137 @@
+#include "common/ir/token_reader.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::ir {
+namespace {
+
+// Names become columns of the store and names of files.
+constexpr size_t kMaxNameBytes = 128;
+
+bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+bool IsInName(char c) { return IsLetter(c) || IsDigit(c) || c == '.'; }
+
+std::string Shown(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isprint(byte) ? std::string(1, c) : absl::StrCat("\\x", absl::Hex(byte));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_line) {
+  std::vector<Token> tokens;
+  int line = first_line;
+  size_t line_begin = 0;
+  size_t at = 0;
+  const auto add = [&](Token::Kind kind, size_t begin, size_t end) {
+    tokens.push_back({kind, std::string(text.substr(begin, end - begin)), line,
+                      static_cast<int>(begin - line_begin) + 1});
+  };
+  while (at < text.size()) {
+    const char c = text[at];
+    const size_t begin = at;
+    if (c == '\n') {
+      const bool continues = at + 1 < text.size() && (text[at + 1] == ' ' || text[at + 1] == '\t');
+      if (!continues) add(Token::kNewline, at, at);
+      ++at;
+      ++line;
+      line_begin = at;
+    } else if (c == '#') {
+      while (at < text.size() && text[at] != '\n') ++at;
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      ++at;
+    } else if (IsLetter(c)) {
+      while (at < text.size() && IsInName(text[at])) ++at;
+      add(Token::kName, begin, at);
+    } else if (IsDigit(c)) {
+      while (at < text.size() && ((IsInName(text[at]) && text[at] != '_') ||
+                                  ((text[at] == '+' || text[at] == '-') && text[at - 1] == 'e'))) {
+        ++at;
+      }
+      add(Token::kNumber, begin, at);
+    } else {
+      const absl::string_view two = text.substr(at, 2);
+      at += two == "<=" || two == "==" ? 2 : 1;
+      if (absl::string_view("[](),:=<+-*/%@").find(c) == absl::string_view::npos) {
+        return absl::InvalidArgumentError(absl::StrCat(line, ":", begin - line_begin + 1,
+                                                       ": unexpected character '", Shown(c), "'"));
+      }
+      add(Token::kSymbol, begin, at);
+    }
+  }
+  add(Token::kNewline, at, at);
+  add(Token::kEnd, at, at);
+  return tokens;
+}
+
+bool TokenReader::IsJoined(int ahead) const {
+  const Token& token = Peek(ahead);
+  const Token& next = Peek(ahead + 1);
+  return next.line == token.line &&
+         next.column == token.column + static_cast<int>(token.text.size());
+}
+
+absl::Status TokenReader::Error(const Token& token, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(token.line, ":", token.column, ": ", what));
+}
+
+absl::Status TokenReader::Unexpected(absl::string_view expected) const {
+  const Token& token = Peek();
+  const std::string found = token.kind == Token::kEnd       ? "the end of the text"
+                            : token.kind == Token::kNewline ? "the end of the line"
+                                                            : absl::StrCat("'", token.text, "'");
+  return Error(token, absl::StrCat("expected ", expected, ", found ", found));
+}
+
+bool TokenReader::Accept(absl::string_view text) {
+  if (Peek().kind == Token::kEnd || Peek().kind == Token::kNewline || Peek().text != text)
+    return false;
+  ++at_;
+  return true;
+}
+
+absl::Status TokenReader::Expect(absl::string_view text) {
+  return Accept(text) ? absl::OkStatus() : Unexpected(absl::StrCat("'", text, "'"));
+}
+
+absl::Status TokenReader::EndOfStatement() {
+  if (Peek().kind != Token::kNewline) return Unexpected("the end of the line");
+  ++at_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> TokenReader::Name(absl::string_view what) {
+  if (Peek().kind != Token::kName) return Unexpected(what);
+  if (Peek().text.size() > kMaxNameBytes) {
+    return Error(Peek(),
+                 absl::StrCat("a name of ", Peek().text.size(), " bytes; at most ", kMaxNameBytes));
+  }
+  return Next().text;
+}
+
+absl::StatusOr<int64_t> TokenReader::Integer(absl::string_view what) {
+  const bool negative = Accept("-");
+  int64_t value = 0;
+  if (Peek().kind != Token::kNumber) return Unexpected(what);
+  if (!absl::SimpleAtoi(Peek().text, &value)) {
+    return Error(Peek(),
+                 absl::StrCat("'", Peek().text, "' is not a whole number that fits in 64 bits"));
+  }
+  ++at_;
+  return negative ? -value : value;
+}
+
+absl::StatusOr<int64_t> TokenReader::Extent(int64_t limit) {
+  const Token token = Peek();
+  HONE_ASSIGN_OR_RETURN(const int64_t extent, Integer("an extent"));
+  if (extent >= 1 && extent <= limit) return extent;
+  return Error(token, absl::StrCat("extent ", extent, " is not between 1 and ", limit));
+}
+
+}  // namespace hone::ir
