@@ -24,6 +24,7 @@ struct JobSpec {
   std::string strategy;    // "" the server's default
   std::string cost_model;  // "" the server's default
   double tolerance = 0;    // 0 strict
+  std::string space;       // text of a trace file that is the design space; "" the server's rules
 };
 
 // The best that is known: the record, and what makes it again.
@@ -62,6 +63,7 @@ struct Job {
   int64_t wall_ms = 0;
   std::optional<Best> best;
   std::optional<Best> default_schedule;
+  std::optional<Best> given;  // what the one candidate of a decided space came to
   int64_t queued = 0;
   std::string phase;
 };

@@ -17,6 +17,7 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   spec.strategy = request.strategy();
   spec.cost_model = request.cost_model();
   spec.tolerance = request.tolerance();
+  spec.space = request.space();
   return spec;
 }
 
@@ -60,6 +61,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_strategy(spec.strategy);
   request.set_cost_model(spec.cost_model);
   request.set_tolerance(spec.tolerance);
+  request.set_space(spec.space);
   return request;
 }
 
@@ -102,6 +104,9 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   }
   if (message.has_default_schedule()) {
     HONE_ASSIGN_OR_RETURN(job.default_schedule, FromProto(message.default_schedule()));
+  }
+  if (message.has_given()) {
+    HONE_ASSIGN_OR_RETURN(job.given, FromProto(message.given()));
   }
   job.queued = message.queued();
   job.phase = message.phase();

@@ -81,6 +81,11 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                environment.CostModelNames()));
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
   spec.workload = std::move(workload.text);
+  if (!request.space().empty()) {
+    const absl::Status fits = environment.CheckSpace(spec.workload, request.space());
+    if (!fits.ok()) return Bad("space", fits.message());
+    spec.space = request.space();
+  }
   return spec;
 }
 
@@ -112,6 +117,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_strategy(snapshot.spec.strategy);
   request.set_cost_model(snapshot.spec.cost_model);
   request.set_tolerance(snapshot.spec.tolerance);
+  request.set_space(snapshot.spec.space);
   message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {
     (*message.mutable_outcomes())[std::string(record::OutcomeName(outcome))] = count;
@@ -123,6 +129,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   if (snapshot.default_schedule) {
     *message.mutable_default_schedule() = ToProto(*snapshot.default_schedule);
   }
+  if (snapshot.given) *message.mutable_given() = ToProto(*snapshot.given);
   message.set_queued(snapshot.queued);
   message.set_phase(snapshot.phase);
   return message;

@@ -76,15 +76,20 @@ class CheckingDecider final : public schedule::Decider {
 
 }  // namespace
 
+DesignSpace::DesignSpace(std::string name, std::string text,
+                         std::shared_ptr<const ir::Workload> workload, schedule::Trace trace)
+    : name_(std::move(name)),
+      text_(std::move(text)),
+      digest_(DigestOf(text_).ToHex()),
+      workload_(std::move(workload)),
+      trace_(std::move(trace)) {}
+
 absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::Create(
     std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
     std::vector<Constraint> constraints) {
-  std::unique_ptr<DesignSpace> space(new DesignSpace());
-  space->name_ = std::move(name);
-  space->text_ = schedule::TraceFileText(*workload, trace);
-  space->digest_ = DigestOf(space->text_).ToHex();
-  space->workload_ = std::move(workload);
-  space->trace_ = std::move(trace);
+  std::string text = schedule::TraceFileText(*workload, trace);
+  std::unique_ptr<DesignSpace> space(
+      new DesignSpace(std::move(name), std::move(text), std::move(workload), std::move(trace)));
   space->constraints_ = std::move(constraints);
   HONE_RETURN_IF_ERROR(space->Probe());
   return space;
@@ -94,17 +99,36 @@ absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::FromText(absl::string_
                                                                    std::string name,
                                                                    std::vector<int64_t>* decided) {
   HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(text));
-  std::unique_ptr<DesignSpace> space(new DesignSpace());
-  space->name_ = std::move(name);
-  space->text_ = file.parsed.decisions.empty()
-                     ? std::string(text)
-                     : schedule::TraceFileText(file.workload, file.parsed.trace);
-  space->digest_ = DigestOf(space->text_).ToHex();
-  space->workload_ = std::make_shared<const ir::Workload>(std::move(file.workload));
-  space->trace_ = std::move(file.parsed.trace);
+  std::string open = file.parsed.decisions.empty()
+                         ? std::string(text)
+                         : schedule::TraceFileText(file.workload, file.parsed.trace);
+  std::unique_ptr<DesignSpace> space(
+      new DesignSpace(std::move(name), std::move(open),
+                      std::make_shared<const ir::Workload>(std::move(file.workload)),
+                      std::move(file.parsed.trace)));
   if (decided != nullptr) *decided = std::move(file.parsed.decisions);
   HONE_RETURN_IF_ERROR(space->Probe());
   return space;
+}
+
+absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::OfOneCandidate(
+    std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
+    std::vector<int64_t> decisions) {
+  std::string text = schedule::TraceFileText(*workload, trace);
+  std::unique_ptr<DesignSpace> space(
+      new DesignSpace(std::move(name), std::move(text), std::move(workload), std::move(trace)));
+  HONE_RETURN_IF_ERROR(space->CheckLength(decisions));
+  CheckingDecider decider(decisions);
+  const absl::Status replays =
+      schedule::ReplayWith(space->workload_, space->trace_, decider).status();
+  if (!replays.ok()) return space->DoesNotReplay(replays);
+  space->only_ = std::move(decisions);
+  return space;
+}
+
+absl::Status DesignSpace::DoesNotReplay(const absl::Status& why) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat("design space ", name_, ": the trace does not replay: ", why.message()));
 }
 
 absl::Status DesignSpace::Probe() {
@@ -135,9 +159,7 @@ absl::Status DesignSpace::Probe() {
       if (told != replayed->sites[i].extent) derived_ = false;
     }
   }
-  if (agreed > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("design space ", name_, ": the trace does not replay: ", last.message()));
+  return agreed > 0 ? absl::OkStatus() : DoesNotReplay(last);
 }
 
 absl::Status DesignSpace::CheckLength(absl::Span<const int64_t> decisions) const {
@@ -182,6 +204,7 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Draw(
 }
 
 absl::StatusOr<std::vector<int64_t>> DesignSpace::Sample(Rng& rng) const {
+  if (only_.has_value()) return *only_;
   SampleChooser chooser;
   return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
 }
@@ -190,7 +213,7 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Mutate(absl::Span<const int64_
                                                          Rng& rng) const {
   HONE_ASSIGN_OR_RETURN(const std::vector<Site> sites, Sites(decisions));
   MutateChooser chooser(sites, decisions);
-  if (chooser.fixed()) {
+  if (only_.has_value() || chooser.fixed()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("design space ", name_, " has no choice here"));
   }
@@ -202,6 +225,7 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Crossover(absl::Span<const int
                                                             Rng& rng) const {
   HONE_RETURN_IF_ERROR(CheckLength(a));
   HONE_RETURN_IF_ERROR(CheckLength(b));
+  if (only_.has_value()) return *only_;
   CrossoverChooser chooser(a, b);
   return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
 }
@@ -224,6 +248,7 @@ absl::StatusOr<std::string> DesignSpace::ConcreteTraceText(
 }
 
 bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
+  if (only_.has_value()) return decisions == *only_;
   if (!Sites(decisions).ok()) return false;
   return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& constraint) {
     return constraint.holds(decisions.first(constraint.decisions));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,12 @@ class DesignSpace {
   // InvalidArgument: also everything that ParseTraceFile refuses.
   static absl::StatusOr<std::unique_ptr<DesignSpace>> FromText(
       absl::string_view text, std::string name = "given", std::vector<int64_t>* decided = nullptr);
+  // The space of one candidate: only these decisions are legal, whatever else the trace would take.
+  // Text and digest are those of the open trace. InvalidArgument: the trace does not replay with
+  // them; the message prints the program.
+  static absl::StatusOr<std::unique_ptr<DesignSpace>> OfOneCandidate(
+      std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
+      std::vector<int64_t> decisions);
 
   const std::string& name() const { return name_; }
   // The trace file with its decisions open. What builders get and records refer to.
@@ -60,6 +67,10 @@ class DesignSpace {
   const schedule::Trace& trace() const { return trace_; }
   // Numbers in a decision vector.
   int decision_count() const { return trace_.decisions; }
+  // The only legal vector, where there is no choice: of OfOneCandidate, or no decisions at all.
+  std::optional<std::vector<int64_t>> only() const {
+    return trace_.decisions == 0 ? std::vector<int64_t>{} : only_;
+  }
 
   // A legal vector at random: a function of the generator's state alone. ResourceExhausted: none
   // was found in a bounded number of tries.
@@ -86,8 +97,10 @@ class DesignSpace {
   bool IsLegal(absl::Span<const int64_t> decisions) const;
 
  private:
-  DesignSpace() = default;
+  DesignSpace(std::string name, std::string text, std::shared_ptr<const ir::Workload> workload,
+              schedule::Trace trace);
   absl::Status Probe();
+  absl::Status DoesNotReplay(const absl::Status& why) const;
   absl::Status CheckLength(absl::Span<const int64_t> decisions) const;
   // Visits the sites in order; their extents come from derivations, or from a replay in which
   // `decider` takes part.
@@ -103,6 +116,7 @@ class DesignSpace {
   std::shared_ptr<const ir::Workload> workload_;
   schedule::Trace trace_;
   std::vector<Constraint> constraints_;
+  std::optional<std::vector<int64_t>> only_;
   // The sites as one replay met them, and how their extents follow from decisions. When `derived_`
   // is false an extent depends on decisions in a way that derivations do not tell (a factor was
   // clamped), and only a replay knows.

@@ -1,6 +1,7 @@
 #include "server/task/compiler_environment.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "server/feature/feature_set.h"
 #include "server/space/design_space.h"
 #include "server/space/generate.h"
+#include "server/space/given_trace.h"
 
 namespace hone::task {
 namespace {
@@ -21,13 +23,20 @@ class CompilerSpaces final : public TaskSpaces {
  public:
   static absl::StatusOr<std::unique_ptr<TaskSpaces>> Make(const std::string& workload_text,
                                                           const std::string& target_text,
-                                                          int threads) {
+                                                          const std::string& given, int threads) {
     HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(workload_text));
     auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
     auto made = std::make_unique<CompilerSpaces>();
     made->threads_ = threads;
     HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
-    HONE_ASSIGN_OR_RETURN(made->searched_, space::GenerateDesignSpaces(workload, made->target_));
+    if (given.empty()) {
+      HONE_ASSIGN_OR_RETURN(made->searched_, space::GenerateDesignSpaces(workload, made->target_));
+    } else {
+      HONE_ASSIGN_OR_RETURN(std::unique_ptr<space::DesignSpace> space,
+                            space::GivenTraceSpace(*workload, given));
+      if (auto only = space->only()) made->only_ = {space->digest(), *std::move(only)};
+      made->searched_.push_back(std::move(space));
+    }
     HONE_ASSIGN_OR_RETURN(made->default_, space::DefaultCandidate(workload, made->target_));
     for (const auto& space : made->searched_) made->Know(*space);
     if (!made->by_digest_.contains(made->default_->digest())) made->Know(*made->default_);
@@ -36,6 +45,7 @@ class CompilerSpaces final : public TaskSpaces {
 
   const std::vector<SpaceInfo>& spaces() const override { return infos_; }
   record::Candidate default_schedule() const override { return {default_->digest(), {}}; }
+  std::optional<record::Candidate> only_candidate() const override { return only_; }
   bool IsSearched(const record::Candidate& candidate) const override {
     auto found = by_digest_.find(candidate.space_digest);
     return found != by_digest_.end() && found->second != default_.get();
@@ -74,6 +84,7 @@ class CompilerSpaces final : public TaskSpaces {
   target::Target target_;
   std::vector<std::unique_ptr<space::DesignSpace>> searched_;
   std::unique_ptr<space::DesignSpace> default_;
+  std::optional<record::Candidate> only_;
   std::map<std::string, const space::DesignSpace*> by_digest_;
   std::vector<SpaceInfo> infos_;
 };
@@ -87,9 +98,15 @@ class CompilerEnvironment final : public TaskEnvironment {
     return WorkloadInfo{workload.ToText(), workload.StructuralDigest().ToHex(), workload.name,
                         workload.FlopCount()};
   }
+  absl::Status CheckSpace(const std::string& workload_text,
+                          const std::string& space) const override {
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(workload_text));
+    return space::GivenTraceSpace(workload, space).status();
+  }
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
-                                                   const std::string& target) const override {
-    return CompilerSpaces::Make(workload, target, threads_);
+                                                   const std::string& target,
+                                                   const std::string& space) const override {
+    return CompilerSpaces::Make(workload, target, space, threads_);
   }
   absl::StatusOr<std::string> TraceText(const std::string&, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override {

@@ -94,7 +94,9 @@ void Job::Initialize() {
 
 absl::Status Job::OpenTask() {
   HONE_ASSIGN_OR_RETURN(workload_, services_.environment->Describe(spec_.workload));
-  HONE_ASSIGN_OR_RETURN(spaces_, services_.environment->Open(spec_.workload, spec_.target));
+  HONE_ASSIGN_OR_RETURN(spaces_,
+                        services_.environment->Open(spec_.workload, spec_.target, spec_.space));
+  only_ = spaces_->only_candidate();
   state_.workload_digest = workload_.digest;
   auto keep = [this](const std::string& digest, const std::string& text) {
     services_.store->PutText(digest, text, [self = shared_from_this()](absl::Status status) {
@@ -145,6 +147,7 @@ absl::Status Job::RestoreSearch() {
       }
       if (options.prior_record >= 0 && record.id > options.prior_record) continue;
       if (record.quarantined || !spaces_->IsSearched(record.candidate)) continue;
+      if (IsOnly(record.candidate)) continue;  // or it would not be measured again
       last_record = std::max(last_record, record.id);
       if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
       prior.push_back(
@@ -191,6 +194,7 @@ absl::Status Job::RestoreSearch() {
   state_.outcomes.clear();
   state_.best.reset();
   state_.default_schedule.reset();
+  state_.given.reset();
   for (const auto& [trial, record] : own) {
     auto entry = trials_.find(trial);
     if (entry == trials_.end()) continue;

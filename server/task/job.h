@@ -125,6 +125,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void StartConfirming();
   void AddIncumbent();
   void NextRound();
+  // What the one candidate of a decided space came to in all rounds.
+  void ReportOnly();
   void SubmitFinalist(int index);
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnRoundError(int index, const absl::Status& status);
@@ -141,6 +143,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void Commit(record::Record record, fleet::WorkResult result, fleet::Acknowledge acknowledge,
               Then then);
   Best MakeBest(const record::Record& record) const;
+  // Whether it is the one candidate of a decided space: it runs to its end, however slow, and is
+  // always a finalist.
+  bool IsOnly(const record::Candidate& candidate) const { return only_ == candidate; }
   std::string SpaceText(const std::string& digest) const;
   void SetPhase(const std::string& phase) { state_.phase = phase; }
   void Save();
@@ -169,6 +174,7 @@ class Job : public std::enable_shared_from_this<Job> {
   WorkloadInfo workload_;
   std::shared_ptr<TaskSpaces> spaces_;
   std::map<std::string, std::string> space_texts_;
+  std::optional<record::Candidate> only_;  // of a decided space
   std::unique_ptr<TaskSearch> search_;
   std::map<int64_t, Trial> trials_;   // 0 is the default schedule
   int outstanding_ = 0;               // trials at the fleet

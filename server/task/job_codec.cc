@@ -148,7 +148,8 @@ std::string EncodeSpec(const JobSpec& spec) {
                  {"seed", spec.seed},
                  {"strategy", spec.strategy},
                  {"cost_model", spec.cost_model},
-                 {"tolerance", spec.tolerance}});
+                 {"tolerance", spec.tolerance},
+                 {"space", spec.space}});
 }
 
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
@@ -167,6 +168,7 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
   Read(json, "strategy", &spec.strategy);
   Read(json, "cost_model", &spec.cost_model);
   Read(json, "tolerance", &spec.tolerance);
+  Read(json, "space", &spec.space);
   spec.max_time = absl::Milliseconds(max_time_ms);
   return spec;
 }
@@ -189,6 +191,7 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
                {"version", snapshot.version}};
   if (snapshot.best) json["best"] = ToJson(*snapshot.best);
   if (snapshot.default_schedule) json["default"] = ToJson(*snapshot.default_schedule);
+  if (snapshot.given) json["given"] = ToJson(*snapshot.given);
   return ToLine(json);
 }
 
@@ -217,6 +220,7 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text) {
   Read(json, "version", &snapshot.version);
   ReadBest(json, "best", &snapshot.best);
   ReadBest(json, "default", &snapshot.default_schedule);
+  ReadBest(json, "given", &snapshot.given);
   snapshot.wall = absl::Milliseconds(wall_ms);
   if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
   return snapshot;

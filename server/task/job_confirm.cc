@@ -48,6 +48,9 @@ void Job::StartConfirming() {
   std::sort(screened_.begin(), screened_.end(), [](const Screened& a, const Screened& b) {
     return record::SteadyLatencyNs(a.record.result) < record::SteadyLatencyNs(b.record.result);
   });
+  // Also before a default schedule that is the same program.
+  std::stable_partition(screened_.begin(), screened_.end(),
+                        [this](const Screened& s) { return IsOnly(s.record.candidate); });
   const ConfirmationOptions& options = options_.confirmation;
   const double limit = record::SteadyLatencyNs(screened_[0].record.result) * options.within;
   std::set<std::string> programs;  // equal programs are one finalist
@@ -107,6 +110,7 @@ void Job::AddIncumbent() {
 void Job::NextRound() {
   const std::vector<int> order = confirmation_->NextRound();
   if (order.empty()) {
+    ReportOnly();
     ranking_ = confirmation_->Ranking();
     if (ranking_.empty()) {
       return End(cancelled_ ? JobState::kCancelled : JobState::kFailed,
@@ -120,6 +124,17 @@ void Job::NextRound() {
       absl::StrCat("confirming ", order.size(), " finalists, round ", confirmation_->rounds()));
   ShowState();
   for (int index : order) SubmitFinalist(index);
+}
+
+void Job::ReportOnly() {
+  for (size_t i = 0; i < finalists_.size(); ++i) {
+    record::Record record = finalists_[i].last;
+    if (!IsOnly(record.candidate) || !state_.given) continue;
+    const record::BuildFacts facts = state_.given->record.result.facts;  // of the build
+    record.result = confirmation_->Combined(static_cast<int>(i));
+    record.result.facts = facts;
+    state_.given = MakeBest(record);
+  }
 }
 
 void Job::SubmitFinalist(int index) {
@@ -165,6 +180,10 @@ void Job::OnRound(int index, const record::Record& record, const std::string& wo
     services_.fleet->KeepArtifact(finalist.artifact_digest, worker_id);
     finalist.worker_id = worker_id;
     finalist.last = record;
+  }
+  if (!ok && IsOnly(finalist.candidate)) {
+    finalist.last = record::Record();
+    state_.given = MakeBest(record);
   }
   confirmation_->Report(index, record.result);
   if (confirmation_->RoundIsComplete()) NextRound();

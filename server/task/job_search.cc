@@ -80,8 +80,10 @@ void Job::ProposeBatch() {
 void Job::SubmitTrial(int64_t trial) {
   const record::Candidate& candidate = trials_.at(trial).candidate;
   ++outstanding_;
+  fleet::WorkItem item = MakeItem(candidate, SpaceText(candidate.space_digest));
+  if (IsOnly(candidate)) item.best_latency_ns = nullptr;  // nothing stops early
   services_.fleet->Submit(
-      MakeItem(candidate, SpaceText(candidate.space_digest)),
+      std::move(item),
       [self = shared_from_this(), trial, record = MakeRecord(candidate, trial)](
           absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
         if (!result.ok()) {
@@ -132,6 +134,7 @@ void Job::CountRecord(const record::Record& record, const std::string& worker_id
   ++state_.trials;
   ++state_.outcomes[record.result.outcome];
   if (record.is_default) state_.default_schedule = MakeBest(record);
+  if (IsOnly(record.candidate)) state_.given = MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;
   screened_.push_back({record, worker_id});
   const double latency = record::SteadyLatencyNs(record.result);

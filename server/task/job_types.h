@@ -26,6 +26,7 @@ struct JobSpec {
   std::string strategy;    // never ""
   std::string cost_model;  // never ""
   double tolerance = 0;
+  std::string space;  // text of a trace file that is the design space; "": the rules make it
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -67,6 +68,7 @@ struct JobSnapshot {
       absl::ZeroDuration();  // time it was worked on, without time the server was down
   std::optional<Best> best;
   std::optional<Best> default_schedule;
+  std::optional<Best> given;  // what the one candidate of a decided space came to
   int64_t queued = 0;
   std::string phase;    // what it waits for, for a person
   int64_t version = 0;  // grows with every change

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class TaskSpaces {
   virtual const std::vector<SpaceInfo>& spaces() const = 0;
   // The untiled schedule that results are compared with.
   virtual record::Candidate default_schedule() const = 0;
+  // The only candidate that strategies can propose: of a given trace that is decided. It is
+  // measured whatever is known of it already.
+  virtual std::optional<record::Candidate> only_candidate() const = 0;
   // Whether strategies may be told of the candidate: its space is one of those they search.
   virtual bool IsSearched(const record::Candidate& candidate) const = 0;
   // NotFound: no strategy has that name; lists the names.
@@ -58,10 +62,15 @@ class TaskEnvironment {
 
   // InvalidArgument: malformed, with line and column.
   virtual absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const = 0;
-  // Generates the design spaces. InvalidArgument: a malformed text. FailedPrecondition: there is no
-  // space for it.
+  // Whether a trace file can be what a job on the workload searches. InvalidArgument: malformed, of
+  // another workload, or it does not replay; the message says where or prints the program.
+  virtual absl::Status CheckSpace(const std::string& workload, const std::string& space) const = 0;
+  // Makes the design spaces: `space` when it is given (the text of a trace file), else by rules.
+  // InvalidArgument: a malformed text, also as of CheckSpace. FailedPrecondition: there is no space
+  // for it.
   virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
-                                                           const std::string& target) const = 0;
+                                                           const std::string& target,
+                                                           const std::string& space) const = 0;
   // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
   // other.
   virtual absl::StatusOr<std::string> TraceText(const std::string& workload,

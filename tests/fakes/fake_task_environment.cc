@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -31,15 +32,31 @@ absl::StatusOr<Parsed> Parse(const std::string& workload) {
   return parsed;
 }
 
+// "1,2,3".
+absl::StatusOr<std::vector<int64_t>> ParseGiven(const std::string& space) {
+  std::vector<int64_t> decisions;
+  for (absl::string_view word : absl::StrSplit(space, ',')) {
+    if (!absl::SimpleAtoi(word, &decisions.emplace_back())) {
+      return absl::InvalidArgumentError("1:1: not a fake space");
+    }
+  }
+  return decisions;
+}
+
 // Without a model nothing repeats; with one, the best of a pool of eight times as many.
 class PickyStrategy final : public search::SearchStrategy {
  public:
-  PickyStrategy(std::string space, int64_t size, uint64_t seed)
-      : space_(std::move(space)), size_(size), seed_(seed) {}
+  PickyStrategy(std::string space, int64_t size, std::optional<record::Candidate> only,
+                uint64_t seed)
+      : space_(std::move(space)), size_(size), only_(std::move(only)), seed_(seed) {}
   absl::string_view name() const override { return "picky"; }
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
+    if (only_) {
+      if (!known_.insert(only_->decisions).second) return std::vector<record::Candidate>{};
+      return std::vector<record::Candidate>{*only_};
+    }
     Rng rng(seed_, event);
     std::vector<std::vector<int64_t>> pool;
     std::set<std::vector<int64_t>> drawn = known_;
@@ -75,6 +92,7 @@ class PickyStrategy final : public search::SearchStrategy {
  private:
   const std::string space_;
   const int64_t size_;
+  const std::optional<record::Candidate> only_;
   const uint64_t seed_;
   std::set<std::vector<int64_t>> known_;
 };
@@ -115,21 +133,24 @@ class NearestModel final : public cost_model::CostModel {
 
 class FakeSpaces final : public TaskSpaces {
  public:
-  FakeSpaces(const Parsed& parsed, uint64_t stream) : size_(parsed.size), stream_(stream) {
+  FakeSpaces(const Parsed& parsed, const std::vector<int64_t>& only, uint64_t stream)
+      : size_(parsed.size), stream_(stream) {
     for (const char* kind : {"searched", "default"}) {
       const std::string text = absl::StrCat("space of ", parsed.name, " ", kind);
       spaces_.push_back({DigestOf(text).ToHex(), text});
     }
+    if (!only.empty()) only_ = {spaces_[0].digest, only};
   }
   const std::vector<SpaceInfo>& spaces() const override { return spaces_; }
   record::Candidate default_schedule() const override { return {spaces_[1].digest, {}}; }
+  std::optional<record::Candidate> only_candidate() const override { return only_; }
   bool IsSearched(const record::Candidate& candidate) const override {
     return candidate.space_digest == spaces_[0].digest;
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed) const override {
     if (name != "picky") return absl::NotFoundError("there is: picky");
-    return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, seed + stream_);
+    return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, only_, seed + stream_);
   }
   absl::Status AppendFeatures(const std::string&, const record::Candidate& candidate,
                               cost_model::FeatureMatrix* matrix) const override {
@@ -143,6 +164,7 @@ class FakeSpaces final : public TaskSpaces {
   const int64_t size_;
   const uint64_t stream_;
   std::vector<SpaceInfo> spaces_;
+  std::optional<record::Candidate> only_;
 };
 
 }  // namespace
@@ -152,10 +174,18 @@ absl::StatusOr<WorkloadInfo> FakeTaskEnvironment::Describe(const std::string& wo
   return WorkloadInfo{workload, DigestOf(workload).ToHex(), parsed.name, 2000.0};
 }
 
-absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std::string& workload,
-                                                                      const std::string&) const {
+absl::Status FakeTaskEnvironment::CheckSpace(const std::string&, const std::string& space) const {
+  return ParseGiven(space).status();
+}
+
+absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(
+    const std::string& workload, const std::string&, const std::string& space) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
-  return std::make_unique<FakeSpaces>(parsed, stream_);
+  std::vector<int64_t> only;
+  if (!space.empty()) {
+    HONE_ASSIGN_OR_RETURN(only, ParseGiven(space));
+  }
+  return std::make_unique<FakeSpaces>(parsed, only, stream_);
 }
 
 absl::StatusOr<std::string> FakeTaskEnvironment::TraceText(

@@ -9,7 +9,8 @@
 
 namespace hone::task {
 
-// Workloads of the form "fake NAME SIZE": one space with three decisions of SIZE values each, and
+// Workloads of the form "fake NAME SIZE": one space with three decisions of SIZE values each (of a
+// given space "1,2,3" these alone), and
 // the default's own space without decisions. Strategy "picky" draws a pool and takes what the model
 // likes best, never anything twice; model "nearest" predicts the throughput of the nearest measured
 // candidate and knows nothing before it is trained. Both are deterministic. Thread-safe.
@@ -19,8 +20,10 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   void ChangeStrategies() { stream_ = 1; }
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
+  absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
-                                                   const std::string& target) const override;
+                                                   const std::string& target,
+                                                   const std::string& space) const override;
   absl::StatusOr<std::string> TraceText(const std::string& workload, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override;
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(

@@ -63,6 +63,20 @@ TEST_F(TuningServiceTest, TunesAndAnswersTheBestAndItsBytes) {
   EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
 }
 
+TEST_F(TuningServiceTest, AGivenSpaceComesBackWithWhatItsCandidateCameTo) {
+  RemoteWorker worker(channel, "w");
+  v1::CreateJobRequest request = Request(100);
+  request.set_space("2,2,2");
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, request, &job).ok());
+  job = WaitForEnd(job.id());
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  EXPECT_EQ(job.request().space(), "2,2,2");
+  EXPECT_EQ(job.trials(), 2);
+  EXPECT_EQ(job.given().record().result().outcome(), v1::OUTCOME_OK);
+  EXPECT_EQ(job.given().record().candidate().decisions_size(), 3);
+}
+
 TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
   RemoteWorker worker(channel, "w");
   v1::Job job;
@@ -162,6 +176,7 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
       {"cost_model", [](auto& r) { r.set_cost_model("oracle"); }},
       {"tolerance", [](auto& r) { r.set_tolerance(-1); }},
       {"tolerance", [](auto& r) { r.set_tolerance(std::nan("")); }},
+      {"space", [](auto& r) { r.set_space("nonsense"); }},
       {"request_id", [](auto& r) { r.set_request_id(std::string(1000, 'x')); }},
   };
   for (const Case& c : cases) {

@@ -16,7 +16,8 @@ TEST(CodecTest, ASpecReadsBackEqual) {
                      .seed = 0xffffffffffffffff,
                      .strategy = "evolutionary",
                      .cost_model = "xgboost",
-                     .tolerance = 1e-3};
+                     .tolerance = 1e-3,
+                     .space = "workload x\ntrace 1\n"};
   absl::StatusOr<JobSpec> read = DecodeSpec(EncodeSpec(spec));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, spec);
@@ -35,11 +36,14 @@ TEST(CodecTest, ASnapshotReadsBackEqual) {
   snapshot.best->record.environment.cpu = "cpu";
   snapshot.best->trace = "trace";
   snapshot.best->gflops = 1.0 / 3;
+  snapshot.given = snapshot.best;
+  snapshot.given->record.result.outcome = record::Outcome::kWrongOutput;
   absl::StatusOr<JobSnapshot> read = DecodeSnapshot(EncodeSnapshot(snapshot));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(EncodeSnapshot(*read), EncodeSnapshot(snapshot));
   EXPECT_EQ(read->best->record.candidate.decisions, snapshot.best->record.candidate.decisions);
   EXPECT_EQ(read->best->gflops, snapshot.best->gflops);
+  EXPECT_EQ(read->given->record.result.outcome, record::Outcome::kWrongOutput);
   EXPECT_EQ(read->state, JobState::kFailed);
   EXPECT_EQ(read->outcomes, snapshot.outcomes);
   EXPECT_FALSE(read->default_schedule.has_value());

@@ -13,7 +13,7 @@ constexpr char kWorkload[] = "fake op 12";
 
 class TaskSearchTest : public ::testing::Test {
  protected:
-  TaskSearchTest() : spaces_(*environment_.Open(kWorkload, "")) {}
+  TaskSearchTest() : spaces_(*environment_.Open(kWorkload, "", "")) {}
 
   std::unique_ptr<TaskSearch> Make(std::vector<search::Measured> prior = {}) {
     return *TaskSearch::Create(&environment_, spaces_.get(),
@@ -83,7 +83,7 @@ TEST_F(TaskSearchTest, AnotherProgramIsNoticed) {
   auto first = Make();
   const std::vector<store::JobEvent> log = Drive(*first, 3);
   environment_.ChangeStrategies();
-  spaces_ = *environment_.Open(kWorkload, "");
+  spaces_ = *environment_.Open(kWorkload, "", "");
   EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
 }
 
@@ -97,6 +97,7 @@ TEST_F(TaskSearchTest, KnownCandidatesAreDroppedAndGetNoTrial) {
     explicit Forgetful(const TaskSpaces* real) : real_(real) {}
     const std::vector<SpaceInfo>& spaces() const override { return real_->spaces(); }
     record::Candidate default_schedule() const override { return real_->default_schedule(); }
+    std::optional<record::Candidate> only_candidate() const override { return std::nullopt; }
     bool IsSearched(const record::Candidate&) const override { return false; }
     absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
         const std::string& name, uint64_t seed) const override {

@@ -1,0 +1,117 @@
+// A job whose design space is a decided trace: one candidate, measured whatever is known of it.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<int64_t> kGiven = {2, 2, 2};  // 120 ns
+
+class JobGivenTest : public ::testing::Test, protected JobHarness {
+ protected:
+  static JobSpec GivenSpec(const std::string& request = "given",
+                           const std::string& space = "2,2,2") {
+    JobSpec spec = Spec(100, request);
+    spec.space = space;
+    return spec;
+  }
+  int Leases(const std::string& job, const std::string& policy, const std::vector<int64_t>& of) {
+    int count = 0;
+    for (const fleet::LeaseGrant& lease : device.seen) {
+      count += lease.job_id == job && lease.policy.name == policy && lease.decisions == of;
+    }
+    return count;
+  }
+};
+
+TEST_F(JobGivenTest, MeasuresTheDefaultAndTheOneCandidateAndEnds) {
+  const std::string id = Create(GivenSpec());
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 2);
+  ASSERT_TRUE(job->given && job->best && job->default_schedule);
+  EXPECT_EQ(job->given->record.candidate.decisions, kGiven);
+  EXPECT_EQ(job->given->record.policy.name, "confirm");
+  EXPECT_DOUBLE_EQ(job->given->record.result.latency_ns, 120);
+  EXPECT_DOUBLE_EQ(job->given->gflops, 2000.0 / 120);
+  EXPECT_EQ(job->given->peak_gflops, 50);
+  EXPECT_THAT(job->given->trace, HasSubstr("[2, 2, 2]"));
+  EXPECT_GE(Leases(id, "confirm", kGiven), 3);
+  EXPECT_EQ(job->best->record.candidate.decisions, kGiven) << "it won as any candidate would";
+}
+
+TEST_F(JobGivenTest, ItIsMeasuredAgainAndNeverStopsEarly) {
+  RunToEnd(Create(Spec(200, "tuned")));
+  RunToEnd(Create(GivenSpec("first", "9,9,9")));
+  const std::string id = Create(GivenSpec("second", "9,9,9"));
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Leases(id, "screen", {9, 9, 9}), 1);
+  for (const fleet::LeaseGrant& lease : device.seen) {
+    if (lease.job_id == id && !lease.decisions.empty()) EXPECT_EQ(lease.best_latency_ns, 0);
+  }
+}
+
+TEST_F(JobGivenTest, ASlowerOneIsReportedAndTheBestStays) {
+  auto tuned = RunToEnd(Create(Spec(200, "tuned")));
+  ASSERT_LT(tuned->best->record.result.latency_ns, 280);
+  auto job = RunToEnd(Create(GivenSpec("given", "9,9,9")));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_TRUE(job->given.has_value());
+  EXPECT_DOUBLE_EQ(job->given->record.result.latency_ns, 310);
+  EXPECT_EQ(job->given->record.policy.name, "confirm");
+  EXPECT_EQ(job->best->record.id, tuned->best->record.id);
+}
+
+TEST_F(JobGivenTest, AFailedCheckIsReportedWhileTheDefaultIsFine) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    if (lease.decisions.empty()) {
+      result.latency_ns = 1000;
+      result.samples_ns = {1000};
+    } else {
+      result.outcome = record::Outcome::kWrongOutput;
+      result.detail = "element 7";
+    }
+    return result;
+  };
+  auto job = RunToEnd(Create(GivenSpec()));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_TRUE(job->given.has_value());
+  EXPECT_EQ(job->given->record.result.outcome, record::Outcome::kWrongOutput);
+  EXPECT_EQ(job->given->record.result.detail, "element 7");
+}
+
+TEST_F(JobGivenTest, ACandidateThatFailsWhenConfirmedHasFailed) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.decisions);
+    result.samples_ns = {result.latency_ns};
+    if (lease.policy.name == "confirm" && !lease.decisions.empty()) {
+      result = {.outcome = record::Outcome::kCrash, .detail = "signal 11"};
+    }
+    return result;
+  };
+  auto job = RunToEnd(Create(GivenSpec()));
+  ASSERT_TRUE(job->given.has_value());
+  EXPECT_EQ(job->given->record.result.outcome, record::Outcome::kCrash);
+  EXPECT_NE(job->best->record.candidate.decisions, kGiven);
+}
+
+TEST_F(JobGivenTest, ARestartedServerGoesOnWithTheSameSpace) {
+  const std::string id = Create(GivenSpec());
+  Step(0);
+  Restart();
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_TRUE(job->given.has_value());
+  EXPECT_EQ(job->given->record.candidate.decisions, kGiven);
+  EXPECT_EQ(job->trials, 2);
+}
+
+}  // namespace
+}  // namespace hone::task
