@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/ir/annotation.h"
+#include "common/ir/atom_plan.h"
 #include "common/ir/expr_parser.h"
 #include "common/ir/token_reader.h"
 
@@ -22,14 +22,6 @@ struct Line {
   int number = 1;
   int depth = 0;  // in steps of two blanks
   std::string text;
-};
-
-// The atoms of the program in the order in which the first reading met them, and the order in which
-// they must be made so that every index prints its terms as they stand in the text: terms are
-// sorted by atom.
-struct AtomPlan {
-  AtomTable atoms;
-  std::vector<AtomId> vars;  // by declaration
 };
 
 class ProgramParser final : private ExprNames {
@@ -76,7 +68,8 @@ class ProgramParser final : private ExprNames {
     return absl::OkStatus();
   }
 
-  AtomPlan MakePlan() const;
+  // REQUIRES a first reading that succeeded.
+  AtomPlan MakePlan() const { return PlanAtoms(program_.atoms, vars_, sums_); }
   Program Take() && { return std::move(program_); }
 
  private:
@@ -436,59 +429,6 @@ absl::Status ProgramParser::ReadAnnotations(TokenReader& reader, bool loop,
     Set(annotations, info->key, value);
   }
   return absl::OkStatus();
-}
-
-// A topological order: what stands before something in a sum, or inside a floordiv or mod, comes
-// before it. Text that has no such order (no printer wrote it) keeps the order of its declarations.
-AtomPlan ProgramParser::MakePlan() const {
-  const AtomTable& atoms = program_.atoms;
-  const int count = atoms.size();
-  std::vector<std::vector<AtomId>> after(count);
-  std::vector<int> before(count, 0);
-  const auto follows = [&](AtomId first, AtomId second) {
-    if (first == second) return;
-    after[first].push_back(second);
-    ++before[second];
-  };
-  for (const std::vector<AtomId>& sum : sums_) {
-    for (size_t i = 1; i < sum.size(); ++i) follows(sum[i - 1], sum[i]);
-  }
-  for (AtomId id = 0; id < count; ++id) {
-    for (const IndexTerm& term : atoms[id].argument.terms()) follows(term.atom, id);
-  }
-  std::priority_queue<AtomId, std::vector<AtomId>, std::greater<>> ready;
-  for (AtomId id = 0; id < count; ++id) {
-    if (before[id] == 0) ready.push(id);
-  }
-  std::vector<AtomId> order;
-  std::vector<bool> placed(count, false);
-  while (!ready.empty()) {
-    const AtomId id = ready.top();
-    ready.pop();
-    order.push_back(id);
-    placed[id] = true;
-    for (const AtomId next : after[id]) {
-      if (--before[next] == 0) ready.push(next);
-    }
-  }
-  for (AtomId id = 0; id < count; ++id) {
-    if (!placed[id]) order.push_back(id);
-  }
-  AtomPlan plan;
-  std::vector<AtomId> renamed(count, kNoAtom);
-  for (const AtomId id : order) {
-    const Atom& atom = atoms[id];
-    if (atom.kind == Atom::Kind::kVar) {
-      renamed[id] = plan.atoms.AddVar(atom.name, atom.range.extent());
-      continue;
-    }
-    Index argument(atom.argument.constant());
-    for (const IndexTerm& term : atom.argument.terms())
-      argument += Index::Of(renamed[term.atom], term.coeff);
-    renamed[id] = plan.atoms.Intern(atom.kind, argument, atom.divisor).terms()[0].atom;
-  }
-  for (const AtomId var : vars_) plan.vars.push_back(renamed[var]);
-  return plan;
 }
 
 // The lines that say something, with their indentation.

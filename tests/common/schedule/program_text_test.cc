@@ -7,11 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/ir/program_parser.h"
+#include "common/schedule/replay.h"
 #include "tests/common/schedule/random_trace.h"
 
 namespace hone::schedule {
@@ -44,6 +48,27 @@ TEST(ProgramTextTest, EveryStateOfAScheduleReadsBack) {
         Shrink(random, [](const RandomTrace& r) { return !Problem(r).empty(); });
     FAIL() << "seed " << seed << ": " << Problem(small) << "\n" << Describe(small);
   }
+}
+
+// What each primitive makes of a program, the rarer states included.
+TEST(ProgramTextTest, EveryGoldenProgramReadsBack) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/common/schedule/testdata")) {
+    std::stringstream content;
+    content << std::ifstream(entry.path()).rdbuf();
+    const std::string text = content.str();
+    const auto file = ParseTraceFile(text.substr(0, text.find("\nprogram\n") + 1));
+    ASSERT_TRUE(file.ok()) << entry.path() << ": " << file.status();
+    const auto program = Replay(std::make_shared<const ir::Workload>(file->workload),
+                                file->parsed.trace, file->parsed.decisions);
+    ASSERT_TRUE(program.ok()) << entry.path() << ": " << program.status();
+    const auto again = ir::ParseProgram(program->shared_workload(), program->ToText());
+    ASSERT_TRUE(again.ok()) << entry.path() << ": " << again.status();
+    EXPECT_EQ(again->ToText(), program->ToText()) << entry.path();
+    EXPECT_EQ(again->StructuralDigest(), program->StructuralDigest()) << entry.path();
+    ++count;
+  }
+  EXPECT_GT(count, 10);
 }
 
 std::string Mutated(std::string text, Rng& rng) {
