@@ -8,7 +8,7 @@ void AddWorkloadWords(CLI::App& command, std::vector<std::string>& words, bool r
   CLI::Option* option =
       command.add_option("workload", words,
                          "OP key=value..., as in \"matmul m=512 n=512 k=512\", or a FILE.hone; "
-                         "hone --help lists the operators");
+                         "hone operators lists the operators");
   if (required) option->required();
 }
 

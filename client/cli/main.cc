@@ -13,25 +13,25 @@
 namespace hone::cli {
 namespace {
 
+// The operators' names, a few to a line.
 std::string Footer() {
-  std::string text =
-      "Operators (key=value; those in brackets have a default, dtype=f32 unless said):\n";
+  std::string text = "Operators (hone operators says what they take and compute):\n ";
+  size_t column = 1;
   for (const op::OperatorInfo& info : op::Operators()) {
-    absl::StrAppend(&text, "  ", info.name);
-    for (const op::KeyInfo& key : info.keys) {
-      absl::StrAppend(&text, " ",
-                      key.default_value < 0
-                          ? key.name
-                          : absl::StrCat("[", key.name, "=", key.default_value, "]"));
+    if (column + 1 + info.name.size() > 80) {
+      absl::StrAppend(&text, "\n ");
+      column = 1;
     }
-    absl::StrAppend(&text, "\n      ", info.meaning, "\n");
+    absl::StrAppend(&text, " ", info.name);
+    column += 1 + info.name.size();
   }
   absl::StrAppend(
       &text,
-      "\nExamples:\n"
+      "\n\nExamples:\n"
       "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
       "  hone best matmul m=1024 n=1024 k=1024\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
+      "  hone operators conv2d\n"
       "  hone doctor\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input, 3 nothing known, 4 server unreachable.");
   return text;
@@ -54,6 +54,7 @@ int Main(int argc, char** argv) {
   AddRecords(app, globals, action);
   AddWorkers(app, globals, action);
   AddJobs(app, globals, action);
+  AddOperators(app, globals, action);
   AddDoctor(app, globals, action);
   try {
     app.parse(argc, argv);

@@ -20,17 +20,14 @@ namespace {
 
 // What there is, for a person who named an operator or a key that there is not.
 std::string KnownWords(absl::string_view op_name) {
-  std::vector<std::string> words;
-  for (const op::OperatorInfo& info : op::Operators()) {
-    words.push_back(info.name);
-    if (info.name != op_name) continue;
-    words.clear();
-    for (const op::KeyInfo& key : info.keys) words.push_back(key.name);
-    words.push_back("dtype");
-    return absl::StrCat("; ", op_name, " takes ", absl::StrJoin(words, ", "));
+  const op::OperatorInfo* const info = op::FindOperator(op_name);
+  if (info == nullptr) {
+    return "; hone operators lists them, and a workload of your own is a file, as in mine.hone";
   }
-  return absl::StrCat("; the operators are ", absl::StrJoin(words, ", "),
-                      ", and a workload of your own is a file, as in mine.hone");
+  std::vector<std::string> words;
+  for (const op::KeyInfo& key : info->keys) words.push_back(key.name);
+  if (info->types != op::Types::kFixed) words.insert(words.end(), {"dtype", "acc"});
+  return absl::StrCat("; ", op_name, " takes ", absl::StrJoin(words, ", "));
 }
 
 }  // namespace

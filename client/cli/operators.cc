@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/command.h"
+#include "client/cli/json_output.h"
+#include "client/cli/table.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+
+namespace hone::cli {
+namespace {
+
+// An operator, and the workload that it is with the given keys, if any are given.
+struct Shown {
+  const op::OperatorInfo* info;
+  std::optional<ir::Workload> workload;
+};
+
+std::string DefaultOf(const op::KeyInfo& key) {
+  if (key.Required()) return "";
+  return key.default_value >= 0 ? absl::StrCat(key.default_value) : key.default_key;
+}
+
+// "conv2d n h w ci co k [s=1] …".
+std::string Usage(const op::OperatorInfo& info) {
+  std::string text = info.name;
+  for (const op::KeyInfo& key : info.keys) {
+    absl::StrAppend(
+        &text, " ",
+        key.Required() ? key.name : absl::StrCat("[", key.name, "=", DefaultOf(key), "]"));
+  }
+  return text;
+}
+
+// Inputs and outputs in their order: a type where shapes are known, else the layout.
+std::string TensorsText(const Shown& shown) {
+  Table table({{"", Table::Align::kLeft},
+               {"", Table::Align::kLeft},
+               {"", Table::Align::kLeft},
+               {"", Table::Align::kLeft}});
+  const auto add = [&](const char* title, const std::vector<op::TensorInfo>& tensors,
+                       const std::vector<ir::BufferId>& ids) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const op::TensorInfo& tensor = tensors[i];
+      std::string type = tensor.dtype;
+      if (shown.workload.has_value()) {
+        const ir::Tensor& built = shown.workload->tensors[ids[i]];
+        type = ir::TypeText(built.dtype, built.shape);
+      }
+      table.AddRow(
+          {absl::StrCat("  ", i == 0 ? title : ""), tensor.name,
+           absl::StrCat("[", absl::StrJoin(absl::StrSplit(tensor.layout, ' '), ", "), "]"),
+           absl::StrCat(type, tensor.constant ? (type.empty() ? "constant" : " constant") : "")});
+    }
+  };
+  const bool built = shown.workload.has_value();
+  add("inputs", shown.info->inputs, built ? shown.workload->Inputs() : std::vector<ir::BufferId>());
+  add("outputs", shown.info->outputs,
+      built ? shown.workload->Outputs() : std::vector<ir::BufferId>());
+  const std::string text = table.ToText();
+  return text.substr(text.find('\n') + 1);  // the columns have no titles
+}
+
+std::string KeysText(const op::OperatorInfo& info) {
+  Table table({{"  key", Table::Align::kLeft},
+               {"default", Table::Align::kLeft},
+               {"meaning", Table::Align::kLeft}});
+  for (const op::KeyInfo& key : info.keys) {
+    table.AddRow({absl::StrCat("  ", key.name), DefaultOf(key), key.meaning});
+  }
+  if (info.types != op::Types::kFixed) {
+    table.AddRow({"  dtype", "f32", "type of the inputs"});
+    table.AddRow({"  acc", "dtype",
+                  "type that it computes in and of the outputs, as wide as dtype or wider"});
+  }
+  return table.ToText();
+}
+
+Json ToJson(const Shown& shown) {
+  const op::OperatorInfo& info = *shown.info;
+  Json keys = Json::array();
+  for (const op::KeyInfo& key : info.keys) {
+    Json entry = {{"name", key.name},
+                  {"meaning", key.meaning},
+                  {"default", nullptr},
+                  {"minimum", key.minimum},
+                  {"maximum", key.maximum}};
+    if (key.default_value >= 0) entry["default"] = key.default_value;
+    if (!key.default_key.empty()) entry["default"] = key.default_key;
+    keys.push_back(std::move(entry));
+  }
+  if (info.types != op::Types::kFixed) {
+    keys.push_back({{"name", "dtype"}, {"meaning", "type of the inputs"}, {"default", "f32"}});
+    keys.push_back({{"name", "acc"},
+                    {"meaning", "type that it computes in and of the outputs"},
+                    {"default", "dtype"}});
+  }
+  const auto tensors = [&](const std::vector<op::TensorInfo>& listed,
+                           const std::vector<ir::BufferId>& ids, const char* type) {
+    Json list = Json::array();
+    for (size_t i = 0; i < listed.size(); ++i) {
+      const op::TensorInfo& tensor = listed[i];
+      const std::vector<std::string> layout = absl::StrSplit(tensor.layout, ' ');
+      Json entry = {{"name", tensor.name},
+                    {"layout", layout},
+                    {"dtype", tensor.dtype.empty() ? type : tensor.dtype},
+                    {"constant", tensor.constant}};
+      if (shown.workload.has_value()) {
+        const ir::Tensor& built = shown.workload->tensors[ids[i]];
+        entry["dtype"] = std::string(ir::DTypeName(built.dtype));
+        entry["shape"] = std::vector<int64_t>(built.shape.begin(), built.shape.end());
+      }
+      list.push_back(std::move(entry));
+    }
+    return list;
+  };
+  const bool built = shown.workload.has_value();
+  Json json = {
+      {"name", info.name},
+      {"meaning", info.meaning},
+      {"keys", std::move(keys)},
+      {"inputs", tensors(info.inputs,
+                         built ? shown.workload->Inputs() : std::vector<ir::BufferId>(), "dtype")},
+      {"outputs", tensors(info.outputs,
+                          built ? shown.workload->Outputs() : std::vector<ir::BufferId>(), "acc")}};
+  if (built) json["flops"] = shown.workload->FlopCount();
+  return json;
+}
+
+absl::StatusOr<std::vector<Shown>> WhatToShow(const std::vector<std::string>& words) {
+  std::vector<Shown> shown;
+  if (words.empty()) {
+    for (const op::OperatorInfo& info : op::Operators()) shown.push_back({&info, std::nullopt});
+    return shown;
+  }
+  const op::OperatorInfo* const info = op::FindOperator(words[0]);
+  if (info != nullptr && words.size() == 1) return std::vector<Shown>{{info, std::nullopt}};
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words));
+  if (info == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(words[0], " is no operator; hone show describes a file"));
+  }
+  return std::vector<Shown>{{info, std::move(argument.workload)}};
+}
+
+absl::Status ListOperators(const Globals& globals, const std::vector<std::string>& words) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<Shown> all, WhatToShow(words));
+  if (globals.json) {
+    Json list = Json::array();
+    for (const Shown& shown : all) list.push_back(ToJson(shown));
+    PrintJson({{"operators", std::move(list)}});
+    return absl::OkStatus();
+  }
+  std::string text;
+  for (const Shown& shown : all) {
+    absl::StrAppend(&text, Usage(*shown.info), "\n  ", shown.info->meaning, "\n",
+                    TensorsText(shown));
+    if (!words.empty()) absl::StrAppend(&text, "\n", KeysText(*shown.info));
+    if (shown.workload.has_value()) {
+      absl::StrAppend(&text, "\n", shown.workload->FlopCount() / 1e9, " GFLOP; the stages are:\n\n",
+                      shown.workload->ToText());
+    }
+    text += "\n";
+  }
+  if (words.empty()) {
+    text +=
+        "Keys in brackets have a default. Tensors are dense and row-major, dimensions from the "
+        "outermost to the innermost;\n"
+        "constant ones are weights, which a kernel may repack ahead of time. Types are those of "
+        "dtype=f32 and acc=dtype\n"
+        "unless a tensor says its own.\n";
+  } else {
+    text.pop_back();
+  }
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddOperators(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("operators", "List the operators with their keys, inputs and outputs");
+  auto words = std::make_shared<std::vector<std::string>>();
+  command->add_option("operator", *words,
+                      "OP for what its keys mean; OP key=value... for shapes, work and stages");
+  AddGlobals(*command, globals);
+  command->footer(
+      "Examples:\n"
+      "  hone operators\n"
+      "  hone operators conv2d\n"
+      "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
+      "  hone operators --json | jq -r '.operators[].name'");
+  command->callback([&globals, &action, words] {
+    action = [&globals, words] { return ListOperators(globals, *words); };
+  });
+}
+
+}  // namespace hone::cli
