@@ -51,6 +51,18 @@ const Storage& StorageOf(const LoweredProgram& program, absl::string_view name) 
   return program.storage[0];
 }
 
+// A guarded load is written as a sum over one point: it is stored, not added to a zero.
+TEST(LowerTest, ASumOfOneTermIsTheTerm) {
+  const std::string padded = LowerTrace(R"(workload pad
+input X: f32[6]
+output Y[i: 8] = sum(z: 1 where 0 <= i - 1 < 6) X[i - 1]
+trace 1
+)").ToText();
+  EXPECT_THAT(padded, HasSubstr("Y[i] = X[i - 1]"));
+  EXPECT_THAT(padded, HasSubstr("Y[i] = 0.0"));
+  EXPECT_THAT(padded, Not(HasSubstr("sum")));
+}
+
 TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
   const std::string text = LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n").ToText();
   EXPECT_THAT(text, HasSubstr("f32[4, 2, 16] register"));
