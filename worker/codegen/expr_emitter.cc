@@ -112,6 +112,8 @@ absl::StatusOr<Value*> FunctionEmitter::EmitExpr(ir::ExprId id, Value* mask) {
       return EmitLoad(expr, mask);
     case Op::kSelect: {
       HONE_ASSIGN_OR_RETURN(Value* condition, EmitExpr(expr.a, mask));
+      // A choice that unrolling has made costs nothing: tables of constants and of expressions are chains of selects.
+      if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) return EmitExpr(known->isZero() ? expr.c : expr.b, mask);
       HONE_ASSIGN_OR_RETURN(Value* a, EmitExpr(expr.b, mask));
       HONE_ASSIGN_OR_RETURN(Value* b, EmitExpr(expr.c, mask));
       Value* zero = llvm::Constant::getNullValue(condition->getType());
