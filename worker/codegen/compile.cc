@@ -118,7 +118,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, con
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine->createDataLayout());
   module.setPICLevel(llvm::PICLevel::SmallPIC);
-  ModuleState state{.program = program, .module = &module};
+  ModuleState state{.program = program, .module = &module, .target = &target};
   llvm::Function* prepack = nullptr;
   llvm::Function* main = nullptr;
   for (const lower::LoweredKernel& kernel : program.kernels) {

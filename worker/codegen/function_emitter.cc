@@ -1,6 +1,7 @@
 #include "worker/codegen/function_emitter.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -16,7 +17,12 @@ using lower::StmtId;
 using lower::Storage;
 
 FunctionEmitter::FunctionEmitter(ModuleState& state)
-    : state_(state), context_(state.module->getContext()), builder_(context_), variables_(state.program.atoms.size()) {}
+    : state_(state),
+      context_(state.module->getContext()),
+      builder_(context_),
+      convert_(builder_, *state.target),
+      math_(builder_, *state.target),
+      variables_(state.program.atoms.size()) {}
 
 llvm::Function* FunctionEmitter::Begin(const std::string& name, bool body) {
   std::vector<llvm::Type*> types = {builder_.getPtrTy()};
@@ -254,7 +260,9 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
         continue;
       }
       Value* index = VectorIndex(condition.index);
-      Value* holds = builder_.CreateICmpULT(index, builder_.CreateVectorSplat(lanes_, I64(condition.extent)));
+      const int64_t largest = index->getType()->getScalarSizeInBits() == 32 ? std::numeric_limits<int32_t>::max() : condition.extent;
+      Value* extent = llvm::ConstantInt::get(index->getType(), std::min(condition.extent, largest));
+      Value* holds = builder_.CreateICmpULT(index, extent);
       mask = mask == nullptr ? holds : builder_.CreateAnd(mask, holds);
     }
   }
@@ -294,6 +302,7 @@ absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value
     values = combined_.emplace(id, std::move(combined)).first;
   }
   std::vector<Value*> results;
+  emitted_.clear();
   for (ir::ExprId value : values->second) {
     HONE_ASSIGN_OR_RETURN(results.emplace_back(), EmitExpr(value, mask));
   }

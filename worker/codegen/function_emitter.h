@@ -11,6 +11,8 @@
 #include "common/lower/lowered.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "worker/codegen/conversion.h"
+#include "worker/codegen/vector_math/vector_math.h"
 
 namespace hone::codegen {
 
@@ -25,6 +27,7 @@ struct ParallelBody {
 struct ModuleState {
   lower::LoweredProgram program;   // a copy: emission adds expressions
   llvm::Module* module = nullptr;
+  const target::Target* target = nullptr;
   int64_t stores = 0;              // statements emitted so far
   int parallel_bodies = 0;
   ParallelBody last_parallel;
@@ -82,10 +85,15 @@ class FunctionEmitter {
   absl::Status EmitStore(lower::StmtId id);
   absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
 
+  // Values are of ValueType, or scalar where all lanes agree.
   absl::StatusOr<llvm::Value*> EmitExpr(ir::ExprId id, llvm::Value* mask);
+  absl::StatusOr<llvm::Value*> EmitNewExpr(ir::ExprId id, llvm::Value* mask);
   absl::StatusOr<llvm::Value*> EmitLoad(const ir::Expr& load, llvm::Value* mask);
   absl::StatusOr<llvm::Value*> EmitOp(const ir::Expr& expr, llvm::Value* a, llvm::Value* b);
   absl::Status StoreTo(ir::BufferId buffer, const Index& offset, llvm::Value* value, llvm::Value* mask);
+  // Memory forms of all lanes, at `stride` elements from each other.
+  llvm::Value* LoadLanes(ir::BufferId buffer, Split split, llvm::Type* scalar, llvm::Align align);
+  llvm::Value* LanePointers(ir::BufferId buffer, const Index& offset, const Split& split);
 
   Split SplitIndex(const Index& original);
   // The runtime part as an i64; nullptr when it is 0. Hoisted to the scopes of its variables.
@@ -93,20 +101,23 @@ class FunctionEmitter {
   llvm::Value* AtomValue(ir::AtomId atom);
   int DepthOf(ir::AtomId atom) const;
   llvm::Value* ScalarIndex(const Index& index);            // REQUIRES no lane
-  llvm::Value* VectorIndex(const Index& index);            // <lanes x i64>
+  llvm::Value* VectorIndex(const Index& index);            // <lanes x i32> where every value fits, else <lanes x i64>
+  llvm::Value* VectorIndexIn(const Index& index, llvm::Type* integer);
+  bool FitsInt32(const Index& index) const;                // with room: below 2^30
   llvm::Value* Address(ir::BufferId buffer, const Split& split);
   llvm::Value* BasePointer(ir::BufferId buffer);
   llvm::AllocaInst* RegisterSlot(ir::BufferId buffer, int64_t offset);
   llvm::Value* StoreContextSlot(int slot, llvm::Value* value);
 
-  llvm::Type* ScalarType(ir::DType dtype);
-  llvm::Type* VectorType(ir::DType dtype);                 // of the current lanes
+  llvm::Type* ValueType(ir::DType dtype) { return Conversion::Lanes(convert_.ValueType(dtype), lanes_); }
   llvm::Value* Widen(llvm::Value* value);                  // to a vector when there are lanes
   llvm::Value* I64(int64_t value) { return builder_.getInt64(value); }
 
   ModuleState& state_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> builder_;
+  Conversion convert_;
+  VectorMath math_;
   llvm::Function* function_ = nullptr;
   llvm::Value* context_argument_ = nullptr;
   llvm::Value* thread_ = nullptr;
@@ -116,6 +127,7 @@ class FunctionEmitter {
   std::map<std::pair<ir::BufferId, int64_t>, llvm::AllocaInst*> registers_;
   int64_t lanes_ = 0;              // 0: outside a vectorized loop
   std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
+  std::vector<std::pair<ir::ExprId, llvm::Value*>> emitted_;   // by the statement at hand: shared expressions are emitted once
 };
 
 }  // namespace hone::codegen

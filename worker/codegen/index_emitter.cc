@@ -135,30 +135,57 @@ Value* FunctionEmitter::ScalarIndex(const Index& index) {
   return split.constant == 0 ? runtime : builder_.CreateNSWAdd(runtime, I64(split.constant));
 }
 
-Value* FunctionEmitter::VectorIndex(const Index& index) {
+bool FunctionEmitter::FitsInt32(const Index& index) const {
+  constexpr int64_t kLimit = int64_t{1} << 30;
   const ir::AtomTable& atoms = state_.program.atoms;
-  const auto splat = [&](Value* value) { return builder_.CreateVectorSplat(lanes_, value); };
-  std::vector<llvm::Constant*> numbers;
-  for (int64_t lane = 0; lane < lanes_; ++lane) numbers.push_back(builder_.getInt64(lane));
-  Value* sum = splat(I64(index.constant()));
+  const auto fits = [&](const Index& i) {
+    const ir::Range range = atoms.RangeOf(i);
+    return range.min > -kLimit && range.max < kLimit;
+  };
+  return fits(index) && std::all_of(index.terms().begin(), index.terms().end(), [&](const ir::IndexTerm& term) {
+           const Atom& atom = atoms[term.atom];
+           return atom.kind == Atom::Kind::kVar || (atom.divisor < kLimit && FitsInt32(atom.argument));
+         });
+}
+
+Value* FunctionEmitter::VectorIndex(const Index& index) {
+  return VectorIndexIn(index, FitsInt32(index) ? builder_.getInt32Ty() : builder_.getInt64Ty());
+}
+
+// Sums and products may leave the type on the way: what is left of them modulo its size is right, because the result fits.
+Value* FunctionEmitter::VectorIndexIn(const Index& index, llvm::Type* integer) {
+  const auto number = [&](int64_t value) { return builder_.CreateVectorSplat(lanes_, llvm::ConstantInt::get(integer, value, true)); };
+  Index regular(index.constant());
+  Value* sum = nullptr;
   for (const ir::IndexTerm& term : index.terms()) {
-    const Atom entry = atoms[term.atom];
-    const Split split = SplitIndex(Index::Of(term.atom));
-    Value* value = nullptr;
-    if (entry.kind == Atom::Kind::kVar && split.lane != 0) {
-      value = llvm::ConstantVector::get(numbers);
-    } else if (!split.irregular) {
-      value = splat(ScalarIndex(Index::Of(term.atom)));
-    } else {
-      Value* argument = VectorIndex(entry.argument);
-      Value* divisor = splat(I64(entry.divisor));
-      Value* remainder = builder_.CreateSRem(argument, divisor);
-      remainder = builder_.CreateSelect(builder_.CreateICmpSLT(remainder, splat(I64(0))), builder_.CreateAdd(remainder, divisor), remainder);
-      value = entry.kind == Atom::Kind::kMod ? remainder : builder_.CreateSDiv(builder_.CreateSub(argument, remainder), divisor);
+    const Atom entry = state_.program.atoms[term.atom];
+    if (!SplitIndex(Index::Of(term.atom)).irregular) {
+      regular += Index::Of(term.atom, term.coeff);
+      continue;
     }
-    sum = builder_.CreateAdd(sum, builder_.CreateMul(value, splat(I64(term.coeff))));
+    const bool nonnegative = state_.program.atoms.RangeOf(entry.argument).min >= 0;
+    Value* argument = VectorIndexIn(entry.argument, integer);
+    Value* divisor = number(entry.divisor);
+    const bool mod = entry.kind == Atom::Kind::kMod;
+    Value* value = nullptr;
+    if (nonnegative) {
+      value = mod ? builder_.CreateURem(argument, divisor) : builder_.CreateUDiv(argument, divisor);
+    } else {
+      Value* remainder = builder_.CreateSRem(argument, divisor);
+      remainder = builder_.CreateSelect(builder_.CreateICmpSLT(remainder, number(0)), builder_.CreateAdd(remainder, divisor), remainder);
+      value = mod ? remainder : builder_.CreateSDiv(builder_.CreateSub(argument, remainder), divisor);
+    }
+    value = builder_.CreateMul(value, number(term.coeff));
+    sum = sum == nullptr ? value : builder_.CreateAdd(sum, value);
   }
-  return sum;
+  const Split split = SplitIndex(regular);
+  std::vector<llvm::Constant*> numbers;
+  for (int64_t lane = 0; lane < lanes_; ++lane) numbers.push_back(llvm::ConstantInt::get(integer, split.constant + lane * split.lane, true));
+  Value* lanes = llvm::ConstantVector::get(numbers);
+  if (Value* runtime = RuntimeValue(split.runtime)) {
+    lanes = builder_.CreateAdd(builder_.CreateVectorSplat(lanes_, builder_.CreateTrunc(runtime, integer)), lanes);
+  }
+  return sum == nullptr ? lanes : builder_.CreateAdd(sum, lanes);
 }
 
 Value* FunctionEmitter::BasePointer(ir::BufferId buffer) {
@@ -189,7 +216,7 @@ Value* FunctionEmitter::BasePointer(ir::BufferId buffer) {
       break;
     }
     case Storage::Kind::kStack: {
-      auto* type = llvm::ArrayType::get(ScalarType(program.buffers[buffer].dtype), storage.elements);
+      auto* type = llvm::ArrayType::get(convert_.MemoryType(program.buffers[buffer].dtype), storage.elements);
       auto* memory = builder_.CreateAlloca(type);
       memory->setAlignment(llvm::Align(target::kBufferAlignment));
       base = memory;
@@ -205,7 +232,7 @@ Value* FunctionEmitter::BasePointer(ir::BufferId buffer) {
 }
 
 Value* FunctionEmitter::Address(ir::BufferId buffer, const Split& split) {
-  llvm::Type* type = ScalarType(state_.program.buffers[buffer].dtype);
+  llvm::Type* type = convert_.MemoryType(state_.program.buffers[buffer].dtype);
   Value* base = BasePointer(buffer);
   // One pointer per stream: the runtime part moves it, constants become displacements.
   if (Value* runtime = RuntimeValue(split.runtime)) base = builder_.CreateInBoundsGEP(type, base, runtime);
@@ -217,7 +244,7 @@ llvm::AllocaInst* FunctionEmitter::RegisterSlot(ir::BufferId buffer, int64_t off
   if (slot == nullptr) {
     const auto saved = builder_.saveIP();
     builder_.SetInsertPoint(scopes_[0].insert_before);
-    slot = builder_.CreateAlloca(VectorType(state_.program.buffers[buffer].dtype));
+    slot = builder_.CreateAlloca(ValueType(state_.program.buffers[buffer].dtype));
     builder_.restoreIP(saved);
   }
   return slot;

@@ -1,0 +1,38 @@
+#ifndef HONE_TESTS_WORKER_CODEGEN_RUN_TRACE_H_
+#define HONE_TESTS_WORKER_CODEGEN_RUN_TRACE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/program.h"
+#include "common/target/target.h"
+
+namespace hone::codegen {
+
+// The program of a trace file's text.
+absl::StatusOr<ir::Program> ReplayText(absl::string_view text);
+
+// A workload and the schedule that makes vectors of `lanes` of each block's last loop (1: no
+// vectors).
+std::string WithVectors(absl::string_view workload, const std::vector<std::string>& blocks,
+                        int lanes);
+
+// Compiles the program of a trace file and runs it on this machine.
+absl::StatusOr<std::vector<ir::Values>> RunTrace(const target::Target& target,
+                                                 absl::string_view text,
+                                                 absl::Span<const ir::Values> inputs);
+
+// Its assembly, for any target.
+absl::StatusOr<std::string> AssemblyOf(const target::Target& target, absl::string_view text);
+
+target::Target Preset(absl::string_view name);
+// The presets whose code this machine can run, at least x86-avx2's.
+std::vector<target::Target> RunnableTargets();
+
+}  // namespace hone::codegen
+
+#endif  // HONE_TESTS_WORKER_CODEGEN_RUN_TRACE_H_

@@ -1,0 +1,339 @@
+// Elementary functions of compiled kernels against long double libm: errors in ulp of the exact
+// result.
+#include "worker/codegen/vector_math/vector_math.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+#include "tests/worker/codegen/compiled_program.h"
+#include "tests/worker/codegen/run_trace.h"
+
+namespace hone::codegen {
+namespace {
+
+using ir::DType;
+using ir::Values;
+
+struct Function {
+  absl::string_view name;
+  long double (*exact)(long double);
+  double max_ulp_f32;
+  double max_ulp_f64;
+};
+
+const Function kFunctions[] = {
+    {"exp", [](long double x) { return std::exp(x); }, 1, 1},
+    {"log", [](long double x) { return std::log(x); }, 1, 1},
+    {"tanh", [](long double x) { return std::tanh(x); }, 2, 2.5},
+    {"erf", [](long double x) { return std::erf(x); }, 1.5, 1.5},
+    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 2, 2},
+    {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
+    {"sqrt", [](long double x) { return std::sqrt(x); }, 0.5, 0.5},
+};
+
+struct Format {
+  int digits;
+  int min_exponent;  // of the smallest normal number, as in frexp's 2^(e−1)
+};
+Format FormatOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return {11, -13};
+    case DType::kBF16:
+      return {8, -125};
+    case DType::kF64:
+      return {53, -1021};
+    default:
+      return {24, -125};
+  }
+}
+
+// |got − exact| in units of the last place of exact; infinite where one is a NaN or beyond range
+// and the other is not.
+double UlpError(DType dtype, double got, long double exact) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : kInfinity;
+  const double rounded = ir::RoundTo(dtype, static_cast<double>(exact));
+  if (std::isinf(got) && got == rounded) return 0;
+  if (!std::isfinite(got) || !std::isfinite(rounded)) return kInfinity;
+  int exponent;
+  std::frexp(exact, &exponent);
+  const Format format = FormatOf(dtype);
+  return static_cast<double>(
+      std::ldexp(std::fabs(got - exact), format.digits - std::max(exponent, format.min_exponent)));
+}
+
+std::unique_ptr<CompiledProgram> Kernel(const target::Target& target, absl::string_view function,
+                                        DType dtype, int64_t elements, int lanes) {
+  const std::string workload =
+      absl::StrCat("workload f\ninput X: ", ir::DTypeName(dtype), "[", elements,
+                   "]\noutput Y[i: ", elements, "] = ", function, "(X[i])\n");
+  const auto program = ReplayText(WithVectors(workload, {"Y"}, lanes));
+  EXPECT_TRUE(program.ok()) << program.status();
+  auto compiled = CompiledProgram::Load(*program, target);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  return compiled.ok() ? *std::move(compiled) : nullptr;
+}
+
+struct Worst {
+  double ulp = 0;
+  double at = 0;
+  double got = 0;
+};
+void Merge(Worst& worst, DType dtype, const Function& function, const Values& inputs,
+           const Values& outputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const double ulp = UlpError(dtype, outputs[i], function.exact(inputs[i]));
+    if (!(ulp <= worst.ulp)) worst = {ulp, inputs[i], outputs[i]};
+  }
+}
+std::string Text(const Worst& worst) {
+  return absl::StrCat(worst.ulp, " ulp at ", worst.at, ", which gave ", worst.got);
+}
+
+// Where something changes: the ends of the range, denormals, bounds of the reductions.
+Values SpecialF64() {
+  Values values;
+  for (const double v : {0.0,
+                         0x1p-1074,
+                         0x1p-1022,
+                         0x1.fffffffffffffp-1023,
+                         0x1p-149,
+                         0x1p-126,
+                         0x1.fffffcp-127,
+                         1e-20,
+                         1e-8,
+                         1e-4,
+                         0.3465735,
+                         0.34657359027997264,
+                         0.5,
+                         0.6931471805599453,
+                         0.7071067811865476,
+                         0.85,
+                         0.9,
+                         1.0,
+                         1.4142135623730951,
+                         2.0,
+                         3.9,
+                         4.0,
+                         5.9,
+                         6.0,
+                         9.0,
+                         9.02,
+                         19.0,
+                         19.1,
+                         87.33,
+                         88.72283,
+                         88.722839,
+                         88.73,
+                         103.9,
+                         104.0,
+                         105.0,
+                         708.4,
+                         709.78271289338397,
+                         709.79,
+                         745.13,
+                         745.2,
+                         746.0,
+                         1e10,
+                         1e30,
+                         0x1.fffffep127,
+                         1e300,
+                         0x1.fffffffffffffp1023,
+                         std::numeric_limits<double>::infinity()}) {
+    for (const double sign : {1.0, -1.0}) {
+      values.push_back(sign * v);
+      values.push_back(std::nextafter(sign * v, 0.0));
+      values.push_back(std::nextafter(sign * v, sign * std::numeric_limits<double>::infinity()));
+    }
+  }
+  values.push_back(std::numeric_limits<double>::quiet_NaN());
+  return values;
+}
+
+class VectorMathTest : public testing::TestWithParam<Function> {};
+
+TEST_P(VectorMathTest, F32WithinItsUlpOnEvery997thBitPattern) {
+  const Function& function = GetParam();
+  const target::Target target = RunnableTargets().back();
+  constexpr int64_t kChunk = 1 << 18;
+  const auto kernel = Kernel(target, function.name, DType::kF32, kChunk, 16);
+  ASSERT_NE(kernel, nullptr);
+  Worst worst;
+  Values inputs;
+  for (const double special : SpecialF64()) inputs.push_back(static_cast<float>(special));
+  uint64_t bits = 0;
+  while (bits < (uint64_t{1} << 32)) {
+    for (; static_cast<int64_t>(inputs.size()) < kChunk; bits += 997)
+      inputs.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    const auto outputs = kernel->Run({inputs});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    Merge(worst, DType::kF32, function, inputs, (*outputs)[0]);
+    inputs.clear();
+  }
+  std::cout << "f32 " << function.name << ": " << Text(worst) << "\n";
+  EXPECT_LE(worst.ulp, function.max_ulp_f32) << Text(worst);
+}
+
+TEST_P(VectorMathTest, F64WithinItsUlp) {
+  const Function& function = GetParam();
+  const target::Target target = RunnableTargets().back();
+  constexpr int64_t kChunk = 1 << 17;
+  const auto kernel = Kernel(target, function.name, DType::kF64, kChunk, 8);
+  ASSERT_NE(kernel, nullptr);
+  Worst worst;
+  Rng rng(7, 0);
+  Values inputs = SpecialF64();
+  for (int chunk = 0; chunk < 8; ++chunk) {
+    while (static_cast<int64_t>(inputs.size()) < kChunk) {
+      // Every exponent, and densely where the functions are neither trivial nor constant.
+      const uint64_t random = rng();
+      inputs.push_back(random % 4 == 0
+                           ? std::bit_cast<double>(rng())
+                           : std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                        static_cast<int>(random >> 32) % 16 - 68));
+    }
+    const auto outputs = kernel->Run({inputs});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    Merge(worst, DType::kF64, function, inputs, (*outputs)[0]);
+    inputs.clear();
+  }
+  std::cout << "f64 " << function.name << ": " << Text(worst) << "\n";
+  EXPECT_LE(worst.ulp, function.max_ulp_f64) << Text(worst);
+}
+
+// Computed in f32 and rounded: at most a little more than half a unit.
+TEST_P(VectorMathTest, HalfTypesAreRightForEveryBitPattern) {
+  const Function& function = GetParam();
+  for (const target::Target& target : RunnableTargets()) {
+    for (const DType dtype : {DType::kF16, DType::kBF16}) {
+      Values inputs;
+      for (uint32_t bits = 0; bits < 65536; ++bits) {
+        inputs.push_back(dtype == DType::kF16 ? static_cast<double>(std::bit_cast<_Float16>(
+                                                    static_cast<uint16_t>(bits)))
+                                              : std::bit_cast<float>(bits << 16));
+      }
+      const auto kernel = Kernel(target, function.name, dtype, 65536, 16);
+      ASSERT_NE(kernel, nullptr);
+      const auto outputs = kernel->Run({inputs});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      Worst worst;
+      Merge(worst, dtype, function, inputs, (*outputs)[0]);
+      EXPECT_LE(worst.ulp, 0.502) << ir::DTypeName(dtype) << ": " << Text(worst);
+    }
+  }
+}
+
+TEST_P(VectorMathTest, ScalarsAndVectorsOfAnyWidthAndTargetGiveTheSameBits) {
+  const Function& function = GetParam();
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    Values inputs;
+    for (const double special : SpecialF64()) inputs.push_back(ir::RoundTo(dtype, special));
+    Rng rng(11, 0);
+    while (inputs.size() < 5000)
+      inputs.push_back(
+          ir::RoundTo(dtype, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                        static_cast<int>(rng.Below(70)) - 128)));
+    std::vector<uint64_t> first;
+    for (const target::Target& target : RunnableTargets()) {
+      for (const int lanes : {1, 4, 5, 8, 16, 24, 64}) {
+        const auto kernel =
+            Kernel(target, function.name, dtype, static_cast<int64_t>(inputs.size()), lanes);
+        ASSERT_NE(kernel, nullptr);
+        const auto outputs = kernel->Run({inputs});
+        ASSERT_TRUE(outputs.ok()) << outputs.status();
+        std::vector<uint64_t> bits;
+        for (const double value : (*outputs)[0])
+          bits.push_back(std::isnan(value) ? 0x7ff8000000000000 : std::bit_cast<uint64_t>(value));
+        if (first.empty()) first = bits;
+        EXPECT_EQ(first, bits) << ir::DTypeName(dtype) << " with " << lanes << " lanes";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, VectorMathTest, testing::ValuesIn(kFunctions),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(VectorMathTest, SpecialValues) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Values inputs = {0.0, -0.0, kInfinity, -kInfinity, 1.0};
+  const auto run = [&](absl::string_view function) {
+    const auto outputs =
+        Kernel(RunnableTargets().back(), function, DType::kF32, 5, 5)->Run({inputs});
+    return outputs.ok() ? (*outputs)[0] : Values();
+  };
+  EXPECT_THAT(run("exp"), testing::ElementsAre(1, 1, kInfinity, 0, testing::_));
+  EXPECT_THAT(run("log"),
+              testing::ElementsAre(-kInfinity, -kInfinity, kInfinity, testing::IsNan(), 0));
+  EXPECT_THAT(run("sigmoid"), testing::ElementsAre(0.5, 0.5, 1, 0, testing::_));
+  for (const absl::string_view odd : {"tanh", "erf"}) {
+    const Values values = run(odd);
+    EXPECT_THAT(values, testing::ElementsAre(0, 0, 1, -1, testing::_));
+    EXPECT_TRUE(std::signbit(values[1]) && !std::signbit(values[0])) << odd;
+  }
+}
+
+// The kernel's code.
+std::string BodyOf(const target::Target& target, absl::string_view function,
+                   absl::string_view dtype, int lanes) {
+  const std::string workload = absl::StrCat("workload f\ninput X: ", dtype,
+                                            "[4096]\noutput Y[i: 4096] = ", function, "(X[i])\n");
+  const auto assembly = AssemblyOf(target, WithVectors(workload, {"Y"}, lanes));
+  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  if (!assembly.ok()) return "";
+  const size_t begin = assembly->find("hone_main:");
+  return assembly->substr(begin, assembly->find(".Lfunc_end", begin) - begin);
+}
+
+// No call, and no register spilled in a vector of the machine's width.
+TEST(VectorMathTest, CodeIsInline) {
+  for (const absl::string_view preset : {"x86-avx2", "x86-avx512"}) {
+    const target::Target target = Preset(preset);
+    for (const Function& function : kFunctions) {
+      for (const absl::string_view dtype : {"f32", "f64", "f16", "bf16"}) {
+        const std::string body =
+            BodyOf(target, function.name, dtype, target.vector_bits / (dtype == "f64" ? 64 : 32));
+        EXPECT_EQ(body.find("call"), std::string::npos)
+            << preset << " " << dtype << " " << function.name << "\n"
+            << body;
+        EXPECT_EQ(body.find("(%rsp)"), std::string::npos)
+            << preset << " " << dtype << " " << function.name << "\n"
+            << body;
+      }
+    }
+  }
+}
+
+// Vector instructions of the loop but moves between registers, which cost nothing.
+int LoopLength(const std::string& body) {
+  int count = 0;
+  for (size_t line = body.find(".LBB0_1:"); line < body.size() && body.compare(line, 2, "\tj") != 0;
+       line = body.find('\n', line) + 1) {
+    const std::string text = body.substr(line, body.find('\n', line) - line);
+    count += text.rfind("\tv", 0) == 0 && text.rfind("\tvmovaps\t%", 0) != 0;
+  }
+  return count;
+}
+
+TEST(VectorMathTest, ExpIsShort) {
+  const std::string avx512 = BodyOf(Preset("x86-avx512"), "exp", "f32", 16);
+  EXPECT_LE(LoopLength(avx512), 13 + 1) << "with the store\n" << avx512;
+  const std::string avx2 = BodyOf(Preset("x86-avx2"), "exp", "f32", 8);
+  EXPECT_LE(LoopLength(avx2), 18 + 1) << avx2;
+}
+
+}  // namespace
+}  // namespace hone::codegen

@@ -1,0 +1,157 @@
+// Loads and stores of one element or of all lanes, in the forms that vectors have: contiguous,
+// reversed, strided by shuffles, gathered and scattered, masked.
+#include <algorithm>
+
+#include "worker/codegen/function_emitter.h"
+
+namespace hone::codegen {
+
+using ir::DType;
+using ir::Index;
+using llvm::Value;
+using lower::Storage;
+
+namespace {
+
+// Strides up to this are whole vectors and shuffles: one of each per stride, where a gather costs a
+// load per lane.
+constexpr int64_t kMaxShuffledStride = 4;
+constexpr int64_t kMaxShuffledStrideNarrow = 8;  // elements that no gather takes
+
+}  // namespace
+
+Value* FunctionEmitter::LanePointers(ir::BufferId buffer, const Index& offset, const Split& split) {
+  llvm::Type* scalar = convert_.MemoryType(state_.program.buffers[buffer].dtype);
+  if (split.irregular)
+    return builder_.CreateInBoundsGEP(scalar, BasePointer(buffer), VectorIndex(offset));
+  // One base and constant distances, which fit into 32 bits and need no registers of addresses.
+  std::vector<llvm::Constant*> distances;
+  const bool narrow = std::abs(split.lane) * lanes_ < (int64_t{1} << 30);
+  llvm::Type* integer = narrow ? builder_.getInt32Ty() : builder_.getInt64Ty();
+  for (int64_t lane = 0; lane < lanes_; ++lane)
+    distances.push_back(llvm::ConstantInt::get(integer, lane * split.lane, true));
+  return builder_.CreateInBoundsGEP(scalar, Address(buffer, split),
+                                    llvm::ConstantVector::get(distances));
+}
+
+// Reads whole vectors between the first and the last lane's element and nothing beyond.
+Value* FunctionEmitter::LoadLanes(ir::BufferId buffer, Split split, llvm::Type* scalar,
+                                  llvm::Align align) {
+  llvm::Type* vector = Conversion::Lanes(scalar, lanes_);
+  const int64_t stride = std::abs(split.lane);
+  const bool reversed = split.lane < 0;
+  if (reversed) split.constant -= stride * (lanes_ - 1);
+  const int lanes = static_cast<int>(lanes_);
+  std::vector<int> picks(lanes);
+  Value* result = nullptr;
+  for (int64_t part = 0, next = 0; next < lanes_; ++part) {
+    // The part that holds the next lane's element; the last one ends with the last element.
+    const int64_t begin = std::min(next * stride, (lanes_ - 1) * (stride - 1));
+    Split at = split;
+    at.constant += begin;
+    Value* piece = builder_.CreateAlignedLoad(vector, Address(buffer, at), align);
+    const int64_t first = next;
+    while (next < lanes_ && next * stride - begin < lanes_) ++next;
+    if (stride == 1) {
+      result = piece;
+      break;
+    }
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const bool here = lane >= first && lane < next;
+      const int in_piece = static_cast<int>(lane * stride - begin);
+      picks[lane] = here           ? (result == nullptr ? in_piece : lanes + in_piece)
+                    : lane < first ? static_cast<int>(lane)
+                                   : llvm::PoisonMaskElem;
+    }
+    result = result == nullptr ? builder_.CreateShuffleVector(piece, picks)
+                               : builder_.CreateShuffleVector(result, piece, picks);
+  }
+  if (!reversed) return result;
+  for (int lane = 0; lane < lanes; ++lane) picks[lane] = lanes - 1 - lane;
+  return builder_.CreateShuffleVector(result, picks);
+}
+
+absl::StatusOr<Value*> FunctionEmitter::EmitLoad(const ir::Expr& load, Value* mask) {
+  lower::LoweredProgram& program = state_.program;
+  const Index offset = program.pool.IndicesOf(load)[0];
+  const Split split = SplitIndex(offset);
+  if (program.storage[load.buffer].kind == Storage::Kind::kRegister) {
+    if (!split.runtime.IsConstant() || split.irregular)
+      return absl::InternalError("a register at an index that is not known");
+    return builder_.CreateLoad(ValueType(load.dtype), RegisterSlot(load.buffer, split.constant));
+  }
+  llvm::Type* scalar = convert_.MemoryType(load.dtype);
+  const llvm::Align align(ir::DTypeBytes(load.dtype));
+  if (lanes_ == 0 || (!split.irregular && split.lane == 0)) {
+    return convert_.FromMemory(
+        builder_.CreateAlignedLoad(scalar, Address(load.buffer, split), align), load.dtype);
+  }
+  llvm::Type* vector = Conversion::Lanes(scalar, lanes_);
+  llvm::Constant* zero = llvm::Constant::getNullValue(vector);
+  if (!split.irregular && split.lane == 1 && mask != nullptr) {
+    return convert_.FromMemory(
+        builder_.CreateMaskedLoad(vector, Address(load.buffer, split), align, mask, zero),
+        load.dtype);
+  }
+  const int64_t shuffled =
+      ir::DTypeBytes(load.dtype) < 4 ? kMaxShuffledStrideNarrow : kMaxShuffledStride;
+  if (!split.irregular && mask == nullptr && std::abs(split.lane) <= std::min(shuffled, lanes_)) {
+    return convert_.FromMemory(LoadLanes(load.buffer, split, scalar, align), load.dtype);
+  }
+  Value* pointers = LanePointers(load.buffer, offset, split);
+  Value* lanes = mask != nullptr ? mask : builder_.CreateVectorSplat(lanes_, builder_.getTrue());
+  return convert_.FromMemory(builder_.CreateMaskedGather(vector, pointers, align, lanes, zero),
+                             load.dtype);
+}
+
+absl::Status FunctionEmitter::StoreTo(ir::BufferId buffer, const Index& offset, Value* value,
+                                      Value* mask) {
+  const lower::LoweredProgram& program = state_.program;
+  const DType dtype = program.buffers[buffer].dtype;
+  const Split split = SplitIndex(offset);
+  const llvm::Align align(ir::DTypeBytes(dtype));
+  value = Widen(value);
+  if (program.storage[buffer].kind == Storage::Kind::kRegister) {
+    if (!split.runtime.IsConstant() || split.irregular)
+      return absl::InternalError("a register at an index that is not known");
+    llvm::AllocaInst* slot = RegisterSlot(buffer, split.constant);
+    // Lanes outside keep what they have: they may be inside at another step of the reduction.
+    if (mask != nullptr)
+      value = builder_.CreateSelect(mask, value, builder_.CreateLoad(value->getType(), slot));
+    builder_.CreateStore(value, slot);
+    return absl::OkStatus();
+  }
+  const bool one_place = lanes_ != 0 && !split.irregular && split.lane == 0 && mask == nullptr;
+  // Lanes that share a place: the last one wins, as in the serial loop.
+  if (one_place) value = builder_.CreateExtractElement(value, lanes_ - 1);
+  value = convert_.ToMemory(value, dtype);
+  if (lanes_ == 0 || one_place) {
+    builder_.CreateAlignedStore(value, Address(buffer, split), align);
+    return absl::OkStatus();
+  }
+  if (!split.irregular && split.lane == 1) {
+    Value* address = Address(buffer, split);
+    if (mask == nullptr) {
+      builder_.CreateAlignedStore(value, address, align);
+    } else {
+      builder_.CreateMaskedStore(value, address, align, mask);
+    }
+    return absl::OkStatus();
+  }
+  if (!split.irregular && split.lane == -1 && mask == nullptr) {
+    Split first = split;
+    first.constant -= lanes_ - 1;
+    std::vector<int> picks(lanes_);
+    for (int64_t lane = 0; lane < lanes_; ++lane) picks[lane] = static_cast<int>(lanes_ - 1 - lane);
+    builder_.CreateAlignedStore(builder_.CreateShuffleVector(value, picks), Address(buffer, first),
+                                align);
+    return absl::OkStatus();
+  }
+  // A scatter writes in the order of the lanes.
+  Value* pointers = LanePointers(buffer, offset, split);
+  Value* lanes = mask != nullptr ? mask : builder_.CreateVectorSplat(lanes_, builder_.getTrue());
+  builder_.CreateMaskedScatter(value, pointers, align, lanes);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::codegen
