@@ -20,7 +20,8 @@ class Assigner {
   explicit Assigner(LoweredProgram& program) : p_(program), uses_(program.buffers.size()) {}
 
   absl::Status Run(const ir::Program& source, const target::Target& target) {
-    p_.threads = std::max(1, target.cores);
+    cores_ = std::max(1, target.cores);
+    p_.threads = 1;
     p_.storage.assign(p_.buffers.size(), {});
     for (size_t k = 0; k < p_.kernels.size(); ++k) Visit(p_.kernels[k].body, static_cast<int>(k), kNoStmt);
     const ir::Workload& workload = source.workload();
@@ -31,7 +32,8 @@ class Assigner {
     p_.arguments = position;
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
       Storage& storage = p_.storage[b];
-      storage.elements = ir::ElementsOf(p_.buffers[b].shape);
+      const ir::Shape& shape = p_.buffers[b].shape;
+      storage.elements = shape.empty() ? 1 : Strides(static_cast<BufferId>(b))[0] * shape[0];
       if (storage.kind != Storage::Kind::kArgument) Place(static_cast<BufferId>(b));
       if (p_.packed_bytes > kMaxMemoryBytes || p_.workspace_bytes > kMaxMemoryBytes || p_.thread_stride_bytes > kMaxMemoryBytes) {
         return absl::InvalidArgumentError(absl::StrCat("buffer ", p_.buffers[b].name, " makes the kernel need more than 1 TiB of memory"));
@@ -60,8 +62,13 @@ class Assigner {
 
   void Visit(StmtId id, int kernel, StmtId parallel) {
     if (id == kNoStmt) return;
-    const Stmt& stmt = p_.stmts[id];
-    if (stmt.kind == Stmt::Kind::kFor && stmt.loop == ir::LoopKind::kParallel) parallel = id;
+    Stmt& stmt = p_.stmts[id];
+    if (stmt.kind == Stmt::Kind::kFor && stmt.loop == ir::LoopKind::kParallel) {
+      parallel = id;
+      const int64_t asked = ir::ValueOf(stmt.annotations, ir::Annotation::Key::kThreads, cores_);
+      ir::Set(stmt.annotations, ir::Annotation::Key::kThreads, std::min(asked, stmt.extent));
+      p_.threads = std::max(p_.threads, static_cast<int>(std::min(asked, stmt.extent)));
+    }
     for (BufferId output : stmt.outputs) Use(output, kernel, parallel);
     for (ir::ExprId value : stmt.values) {
       p_.pool.VisitLoads(value, [&](const ir::Expr& load) { Use(load.buffer, kernel, parallel); });
@@ -98,13 +105,24 @@ class Assigner {
     }
   }
 
-  Index Offset(BufferId id, const ir::IndexList& indices) {
-    const ir::Shape& shape = p_.buffers[id].shape;
-    Index offset;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      offset *= shape[d];
-      offset += indices[d];
+  // In elements, per dimension.
+  ir::Shape Strides(BufferId id) const {
+    const ir::Buffer& buffer = p_.buffers[id];
+    ir::Shape strides(buffer.shape.size(), 1);
+    for (size_t d = buffer.shape.size(); d-- > 1;) {
+      const int64_t least = strides[d] * buffer.shape[d];
+      strides[d - 1] = least;
+      for (const ir::StorageAlign& align : buffer.aligns) {
+        if (align.axis == static_cast<int>(d) - 1) strides[d - 1] = least + ir::FloorModInt(align.offset - least, align.factor);
+      }
     }
+    return strides;
+  }
+
+  Index Offset(BufferId id, const ir::IndexList& indices) {
+    const ir::Shape strides = Strides(id);
+    Index offset;
+    for (size_t d = 0; d < strides.size(); ++d) offset.AddScaled(indices[d], strides[d]);
     return p_.atoms.Simplify(std::move(offset));
   }
 
@@ -123,6 +141,7 @@ class Assigner {
   }
 
   LoweredProgram& p_;
+  int64_t cores_ = 1;
   std::vector<Uses> uses_;
 };
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "common/ir/intrinsic.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {
@@ -13,6 +16,10 @@ class Builder {
     lowered_.atoms = program_.atoms;
     lowered_.pool = program_.pool;
     lowered_.buffers = program_.buffers;
+    // A CPU's fragments are what PromoteAccumulators finds; those of the schedule are memory.
+    for (ir::Buffer& buffer : lowered_.buffers) {
+      if (buffer.scope == ir::Scope::kFragment) buffer.scope = ir::Scope::kLocal;
+    }
   }
 
   LoweredProgram Run() {
@@ -37,6 +44,7 @@ class Builder {
     const ir::Node& node = program_.node(id);
     switch (node.kind) {
       case ir::Node::Kind::kLoop: {
+        if (ir::ValueOf(node.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) return Tensor(id);
         // A loop of one iteration is its body, but a parallel one stays the place where threads start.
         if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
         Stmt loop{.kind = Stmt::Kind::kFor, .loop = node.loop, .var = node.var, .extent = node.extent.value, .annotations = node.annotations};
@@ -52,6 +60,33 @@ class Builder {
         break;
     }
     return kNoStmt;
+  }
+
+  // A nest that an instruction computes: lanes of one store (kDot), or a store of a whole tile.
+  StmtId Tensor(NodeId id) {
+    const int64_t number = ir::ValueOf(program_.node(id).annotations, ir::Annotation::Key::kIntrinsic, -1);
+    const bool dot = ir::FindIntrinsic(number)->shape == ir::Intrinsic::Shape::kDot;
+    std::vector<ir::AtomId> vars;
+    NodeId at = id;
+    for (; program_.IsLoop(at); at = program_.node(at).children[0]) vars.push_back(program_.node(at).var);
+    ir::Annotations annotations = program_.node(at).annotations;
+    ir::Set(annotations, ir::Annotation::Key::kIntrinsic, number);
+    const StmtId store = Store(program_.BlockOf(at), annotations);
+    Stmt& stmt = lowered_.stmts[store];
+    const ir::AtomId lane = vars[0];
+    if (dot) vars.erase(vars.begin());
+    stmt.tensor_vars = vars;
+    const Index zero(0);
+    for (ir::Condition& first : stmt.first) {
+      first.index = lowered_.atoms.Substitute(first.index, [&](ir::AtomId var) {
+        return std::find(vars.begin(), vars.end(), var) != vars.end() ? &zero : nullptr;
+      });
+    }
+    std::erase_if(stmt.first, [](const ir::Condition& first) { return first.index.IsConstant(); });
+    std::erase_if(stmt.reduce_vars, [&](ir::AtomId var) { return std::find(vars.begin(), vars.end(), var) != vars.end(); });
+    if (!dot) return store;
+    Stmt lanes{.kind = Stmt::Kind::kFor, .children = {store}, .loop = ir::LoopKind::kVectorized, .var = lane, .extent = program_.node(id).extent.value};
+    return lowered_.Add(std::move(lanes));
   }
 
   // Over loop variables; those of single iterations are 0.

@@ -39,6 +39,9 @@ struct Stmt {
   std::vector<ir::Condition> guards;       // the same, of the reduction's domain
   std::vector<ir::AtomId> reduce_vars;     // loop variables that the store reduces over
   std::vector<ir::Condition> first;        // all hold at the first step of the reduction: each binding is 0
+  // Of a store that an instruction computes (annotation kIntrinsic): loop variables of the nest that are no loops any more. The
+  // instruction runs through them; elsewhere they stand for 0.
+  std::vector<ir::AtomId> tensor_vars;
   bool has_init = false;          // the neutral element is stored when every reduction variable is 0; gone after LowerInits
 };
 
@@ -73,7 +76,7 @@ struct LoweredProgram {
   std::vector<Stmt> stmts;
   std::vector<LoweredKernel> kernels;  // "prepack" first, if there is one; then "main"
   int arguments = 0;                   // workload inputs, then outputs
-  int threads = 1;                     // that parallel loops use
+  int threads = 1;                     // the most that a parallel loop uses; each loop has its number as an annotation
   int64_t packed_bytes = 0;
   int64_t workspace_bytes = 0;
   int64_t thread_offset_bytes = 0;     // where the per-thread parts begin

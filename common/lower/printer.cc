@@ -63,7 +63,7 @@ class Printer {
         for (const auto* list : {&stmt.conditions, &stmt.guards}) {
           for (const ir::Condition& c : *list) absl::StrAppend(&text_, " if ", Text(c));
         }
-        text_ += "\n";
+        absl::StrAppend(&text_, ir::PrintAnnotations(stmt.annotations), "\n");
         return;
       }
     }

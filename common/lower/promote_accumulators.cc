@@ -48,6 +48,10 @@ class Promoter {
 
   void Promote(const Site& site) {
     const Stmt store = p_.stmts[site.store];
+    // An instruction that computes a tile of memory.
+    for (AtomId var : store.tensor_vars) {
+      if (OccursInPlace(store, var)) return;
+    }
     // The outermost loop of the chain down to the store in which only reductions and static loops run.
     size_t first = site.loops.size();
     bool runtime_reduction = false;
@@ -110,13 +114,29 @@ class Promoter {
 
     // Outer reduction loops decide between the neutral element and the partial sum.
     std::vector<ir::Condition> is_first;
-    bool narrowed = false;
+    bool narrowed = false, mixed = false;
     if (store.has_init) {
       for (size_t l = 0; l < first; ++l) {
         const Stmt& loop = p_.stmts[site.loops[l]];
         if (!Reduces(store, loop.var)) continue;
         is_first.push_back({Index::Of(loop.var), 1});
+        mixed |= OccursInPlace(store, loop.var);
         for (const ir::Condition& guard : store.guards) narrowed |= p_.atoms.DependsOn(guard.index, loop.var);
+      }
+    }
+    if (mixed) {
+      // A loop that carries spatial and reduction iterations begins an element anywhere: the bindings tell, with the loops inside
+      // at their first step.
+      static const Index* const zero = new Index(0);
+      is_first.clear();
+      for (const ir::Condition& condition : store.first) {
+        const Index outer = p_.atoms.Substitute(condition.index, [&](AtomId var) -> const Index* {
+          for (size_t l = first; l < site.loops.size(); ++l) {
+            if (p_.stmts[site.loops[l]].var == var) return zero;
+          }
+          return nullptr;
+        });
+        if (outer != Index(0)) is_first.push_back({outer, 1});
       }
     }
     if (narrowed) return;  // the first iteration is not number 0; LowerInits stores the neutral element apart

@@ -20,7 +20,8 @@ namespace hone::builder {
 const std::vector<StubLibrary>& KnownLibraries() {
   static const auto* const libraries = new std::vector<StubLibrary>{
       {"libgomp.so.1",
-       {"GOMP_barrier", "GOMP_parallel", "omp_get_max_threads", "omp_get_num_threads",
+       {"GOMP_barrier", "GOMP_loop_dynamic_next", "GOMP_loop_end_nowait", "GOMP_parallel",
+        "GOMP_parallel_loop_dynamic", "omp_get_max_threads", "omp_get_num_threads",
         "omp_get_thread_num", "omp_in_parallel"}},
       {"libc.so.6", {"bzero", "memcmp", "memcpy", "memmove", "memset"}},
       {"libm.so.6",

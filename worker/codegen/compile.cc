@@ -24,6 +24,7 @@
 #include "llvm/Transforms/Utils/Mem2Reg.h"
 #include "worker/codegen/entry_points.h"
 #include "worker/codegen/function_emitter.h"
+#include "worker/codegen/tensor.h"
 
 namespace hone::codegen {
 namespace {
@@ -112,6 +113,7 @@ int64_t TextBytes(const std::string& object) {
 
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, const target::Target& target,
                                        const CompileOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckIntrinsics(program, target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
   llvm::LLVMContext context;
   llvm::Module module("hone_kernel", context);

@@ -117,7 +117,7 @@ class EntryPoints {
     auto* result = llvm::StructType::get(i32, i32, i32, i32);
     auto* cpuid = llvm::InlineAsm::get(llvm::FunctionType::get(result, {i32, i32}, false), "cpuid",
                                        "={eax},={ebx},={ecx},={edx},{eax},{ecx},~{dirflag},~{fpsr},~{flags}", true);
-    const auto leaf = [&](uint32_t n) { return b_.CreateCall(cpuid, {b_.getInt32(n), b_.getInt32(0)}); };
+    const auto leaf = [&](uint32_t n, uint32_t sub = 0) { return b_.CreateCall(cpuid, {b_.getInt32(n), b_.getInt32(sub)}); };
     Value* highest = b_.CreateExtractValue(leaf(0), 0);
     Value* leaf1 = leaf(1);
     Value* leaf7 = leaf(7);
@@ -136,6 +136,9 @@ class EntryPoints {
     need("avx512bw", leaf7, 1, 30);
     need("avx512vl", leaf7, 1, 31);
     need("avx512vnni", leaf7, 2, 11);
+    need("amx-bf16", leaf7, 3, 22);
+    need("amx-int8", leaf7, 3, 25);
+    if (target_.HasFeature("avx512bf16")) need("avx512bf16", leaf(7, 1), 0, 5);
     auto* store = b_.CreateStore(b_.CreateSelect(ok, b_.getInt32(1), b_.getInt32(2)), known);
     store->setAtomic(llvm::AtomicOrdering::Monotonic);
     b_.CreateRet(ok);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/kernel_abi.h"
+#include "worker/codegen/openmp.h"
 
 namespace hone::codegen {
 
@@ -212,29 +213,13 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
     builder_.CreateStore(variables_[captured[c]].value, slot);
   }
   state_.last_parallel = {body, loop.extent, !captured.empty()};
-  const int64_t threads = std::min<int64_t>(program.threads, loop.extent);
+  const int64_t threads = ir::ValueOf(loop.annotations, ir::Annotation::Key::kThreads, 1);
   if (threads <= 1) {
     builder_.CreateCall(body, {context_argument_, I64(0), I64(loop.extent), I64(0)});
     return absl::OkStatus();
   }
-  // The task that each OpenMP thread runs: its share of the iterations.
-  llvm::Module& module = *state_.module;
-  auto* i32 = builder_.getInt32Ty();
-  auto thread_number = module.getOrInsertFunction("omp_get_thread_num", llvm::FunctionType::get(i32, false));
-  auto thread_count = module.getOrInsertFunction("omp_get_num_threads", llvm::FunctionType::get(i32, false));
-  auto* task_type = llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy()}, false);
-  auto* task = llvm::Function::Create(task_type, llvm::GlobalValue::InternalLinkage, absl::StrCat(name, "_task"), module);
-  llvm::IRBuilder<> t(llvm::BasicBlock::Create(context_, "entry", task));
-  Value* number = t.CreateSExt(t.CreateCall(thread_number), t.getInt64Ty());
-  Value* count = t.CreateSExt(t.CreateCall(thread_count), t.getInt64Ty());
-  const auto share = [&](Value* n) { return t.CreateSDiv(t.CreateMul(n, t.getInt64(loop.extent)), count); };
-  Value* first = share(number);
-  Value* last = share(t.CreateAdd(number, t.getInt64(1)));
-  t.CreateCall(body, {task->getArg(0), first, last, number});
-  t.CreateRetVoid();
-  auto parallel = module.getOrInsertFunction(
-      "GOMP_parallel", llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getPtrTy(), i32, i32}, false));
-  builder_.CreateCall(parallel, {task, context_argument_, builder_.getInt32(static_cast<uint32_t>(threads)), builder_.getInt32(0)});
+  const int64_t chunk = ir::ValueOf(loop.annotations, ir::Annotation::Key::kOmpSchedule, 0);
+  EmitFork(builder_, body, context_argument_, loop.extent, static_cast<int>(threads), chunk);
   return absl::OkStatus();
 }
 
@@ -288,6 +273,7 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
 }
 
 absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask) {
+  if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) return EmitIntrinsic(id, store, mask);
   lower::LoweredProgram& program = state_.program;
   auto values = combined_.find(id);
   if (values == combined_.end()) {

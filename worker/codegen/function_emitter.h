@@ -85,6 +85,17 @@ class FunctionEmitter {
   absl::Status EmitStore(lower::StmtId id);
   absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
 
+  // Stores that one instruction computes.
+  struct Operand {
+    ir::BufferId buffer;
+    Index offset;
+  };
+  absl::Status EmitIntrinsic(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
+  absl::Status EmitDot(lower::StmtId id, const lower::Stmt& store, std::vector<Operand>& operands);
+  absl::Status EmitTile(const lower::Stmt& store, std::vector<Operand>& operands);
+  // How far an offset moves when a variable of the nest, now 0, takes a value.
+  int64_t StepOf(const Index& offset, ir::AtomId var, int64_t value);
+
   // Values are of ValueType, or scalar where all lanes agree.
   absl::StatusOr<llvm::Value*> EmitExpr(ir::ExprId id, llvm::Value* mask);
   absl::StatusOr<llvm::Value*> EmitNewExpr(ir::ExprId id, llvm::Value* mask);

@@ -1,0 +1,71 @@
+#include "common/ir/intrinsic.h"
+
+#include <algorithm>
+
+#include "common/ir/workload_parser.h"
+
+namespace hone::ir {
+namespace {
+
+using Shape = Intrinsic::Shape;
+
+constexpr char kVnni16[] =
+    "workload vnni\ninput A: u8[4]\ninput B: i8[16, 4]\n"
+    "output C[j: 16] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kVnni8[] =
+    "workload vnni\ninput A: u8[4]\ninput B: i8[8, 4]\n"
+    "output C[j: 8] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kBf16[] =
+    "workload dpbf16ps\ninput A: bf16[2]\ninput B: bf16[16, 2]\n"
+    "output C[j: 16] = sum(k: 2) f32(A[k]) * f32(B[j, k])\n";
+constexpr char kAmxInt8[] =
+    "workload tdpbusd\ninput A: u8[16, 64]\ninput B: i8[16, 16, 4]\n"
+    "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxBf16[] =
+    "workload tdpbf16ps\ninput A: bf16[16, 32]\ninput B: bf16[16, 16, 2]\n"
+    "output C[i: 16, j: 16] = sum(k: 32) f32(A[i, k]) * f32(B[k / 2, j, k % 2])\n";
+constexpr char kSdot[] =
+    "workload sdot\ninput A: i8[4]\ninput B: i8[4, 4]\n"
+    "output C[j: 4] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kUdot[] =
+    "workload udot\ninput A: u8[4]\ninput B: u8[4, 4]\n"
+    "output C[j: 4] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+
+constexpr Intrinsic kIntrinsics[] = {
+    {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot, "llvm.x86.avx512.vpdpbusd.512", DType::kI32},
+    {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", Shape::kDot, "llvm.x86.avx512.vpdpbusd.256", DType::kI32},
+    {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", Shape::kDot, "llvm.x86.avx512bf16.dpbf16ps.512", DType::kBF16},
+    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", Shape::kTile, "llvm.x86.tdpbusd.internal", DType::kI32},
+    {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", Shape::kTile, "llvm.x86.tdpbf16ps.internal", DType::kF32},
+    {6, "sdot_4x4", kSdot, "aarch64", "dotprod", Shape::kDot, "llvm.aarch64.neon.sdot.v4i32.v16i8", DType::kI8},
+    {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot, "llvm.aarch64.neon.udot.v4i32.v16i8", DType::kI8},
+};
+
+template <typename Matches>
+const Intrinsic* Find(Matches&& matches) {
+  const auto* found = std::find_if(std::begin(kIntrinsics), std::end(kIntrinsics), matches);
+  return found == std::end(kIntrinsics) ? nullptr : found;
+}
+
+}  // namespace
+
+absl::Span<const Intrinsic> Intrinsics() { return kIntrinsics; }
+
+const Intrinsic* FindIntrinsic(absl::string_view name) {
+  return Find([&](const Intrinsic& i) { return i.name == name; });
+}
+
+const Intrinsic* FindIntrinsic(int64_t id) {
+  return Find([&](const Intrinsic& i) { return i.id == id; });
+}
+
+const Workload& DescriptionOf(const Intrinsic& intrinsic) {
+  static const auto* const parsed = [] {
+    auto* all = new std::vector<Workload>;
+    for (const Intrinsic& each : kIntrinsics) all->push_back(ParseWorkload(each.description).value());
+    return all;
+  }();
+  return (*parsed)[&intrinsic - kIntrinsics];
+}
+
+}  // namespace hone::ir
