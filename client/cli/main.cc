@@ -50,7 +50,9 @@ int Main(int argc, char** argv) {
   AddTune(app, globals, action);
   AddBest(app, globals, action);
   AddExport(app, globals, action);
+  AddRun(app, globals, action);
   AddShow(app, globals, action);
+  AddSchedule(app, globals, action);
   AddRecords(app, globals, action);
   AddWorkers(app, globals, action);
   AddJobs(app, globals, action);

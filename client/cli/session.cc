@@ -67,6 +67,13 @@ absl::StatusOr<std::string> Session::TargetForTuning() const {
   return TargetKey();
 }
 
+absl::Status Session::StartWorker() {
+  if (private_server_ == nullptr || with_worker_ != nullptr) return absl::OkStatus();
+  // It joins and does not fork: the keeper lives as long as private_server_ holds it.
+  HONE_ASSIGN_OR_RETURN(with_worker_, client::PrivateServer::StartOrJoin({.with_worker = true}));
+  return with_worker_->WaitUntilReady();
+}
+
 absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
   if (private_server_ == nullptr) return absl::OkStatus();
   const absl::Time deadline = absl::Now() + kWorkerTimeout;

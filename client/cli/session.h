@@ -31,6 +31,9 @@ class Session {
   // The same, but "native" stays a question to a server that was named: its workers' only target.
   absl::StatusOr<std::string> TargetForTuning() const;
 
+  // Private server: from now on it has a worker of this machine, also when the session was opened
+  // without. Errors as in PrivateServer::StartOrJoin. With a server that was named it does nothing.
+  absl::Status StartWorker();
   // Private server: returns once the local worker has registered; `waiting` is called meanwhile and
   // ends the wait by returning false (Cancelled). FailedPrecondition: it does not stay up. Else
   // returns at once.
@@ -42,6 +45,7 @@ class Session {
   const Globals globals_;
   std::string host_key_;  // of this machine
   std::unique_ptr<client::PrivateServer> private_server_;
+  std::unique_ptr<client::PrivateServer> with_worker_;  // joined later
   std::unique_ptr<client::Connection> connection_;
 };
 

@@ -5,13 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
-#include "client/cli/interrupt.h"
 #include "client/cli/json_output.h"
-#include "client/cli/progress.h"
+#include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/space_argument.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
@@ -28,6 +27,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   std::string strategy;
   std::string cost_model;
+  std::string space = "rules";
   double tolerance = 0;
 };
 
@@ -72,12 +72,6 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   std::fflush(stdout);
 }
 
-std::string OutcomesText(const client::Job& job) {
-  return absl::StrJoin(job.outcomes, ", ", [](std::string* out, const auto& outcome) {
-    absl::StrAppend(out, outcome.second, " ", outcome.first);
-  });
-}
-
 absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
                                        const WorkloadArgument& argument) {
   client::JobSpec spec;
@@ -95,57 +89,17 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
   return spec;
 }
 
-// Follows the job to its end. The first Ctrl-C lets it confirm the finalists and end, the second
-// one ends it at once.
-absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
-                                   InterruptCounter& interrupts, ProgressLine& progress) {
-  int heard = 0;
-  double best_gflops = 0;
-  client::JobState state = created.state;
-  absl::Status problem;
-  absl::StatusOr<client::Job> job =
-      session.connection().WatchJob(created.id, [&](const client::Job& now, bool changed) {
-        const double gflops = now.best.has_value() ? now.best->gflops : 0;
-        const bool important =
-            HasEnded(now.state) || now.state != state || gflops > best_gflops * 1.02;
-        if (changed) progress.Show(ProgressText(now), important);
-        if (important) best_gflops = gflops;
-        state = now.state;
-        if (const int count = interrupts.count(); count > heard) {
-          heard = count;
-          progress.Clear();
-          std::fputs(count == 1 ? "stopping: the finalists are confirmed; Ctrl-C again skips that\n"
-                                : "stopping now\n",
-                     stderr);
-          problem = session.connection().CancelJob(created.id, count == 1).status();
-          if (!problem.ok()) return false;
-        }
-        if (session.private_server() != nullptr && !HasEnded(now.state)) {
-          problem = session.private_server()->Check();
-          if (!problem.ok()) return false;
-        }
-        return true;
-      });
-  progress.Clear();
-  HONE_RETURN_IF_ERROR(problem);
-  return job;
-}
-
 absl::Status Tune(const Globals& globals, const TuneOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+  HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && !space.empty()
+                                                             ? WorkloadOfTrace(options.space, space)
+                                                             : ReadWorkloadArgument(options.words));
   HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
+  spec.space = space;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::Open(globals, /*with_worker=*/true));
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
-
-  InterruptCounter interrupts;
-  ProgressLine progress;
-  HONE_RETURN_IF_ERROR(session->WaitForWorker([&] {
-    progress.Show("waiting for the worker, which measures this machine's peak", true);
-    return interrupts.count() == 0;
-  }));
-  HONE_ASSIGN_OR_RETURN(const client::Job created, session->connection().CreateJob(spec));
-  HONE_ASSIGN_OR_RETURN(const client::Job job, Follow(*session, created, interrupts, progress));
+  HONE_ASSIGN_OR_RETURN(const client::Job job, RunJob(*session, spec));
 
   const double peak = PeakOf(job, session->connection());
   if (globals.json) {
@@ -171,7 +125,7 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* command =
       app.add_subcommand("tune", "Search for the fastest schedule of an operator on a target");
   auto options = std::make_shared<TuneOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/true);
+  AddWorkloadWords(*command, options->words, /*required=*/false);
   command
       ->add_option("--trials", options->trials,
                    "Measure at most this many candidates (default 256 without --time)")
@@ -182,6 +136,10 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
                       "Search strategy by name; the server lists them for an unknown one");
   command->add_option("--cost-model", options->cost_model,
                       "Cost model by name; the server lists them for an unknown one");
+  command->add_option(
+      "--space", options->space,
+      "What is searched: rules (default), or trace:FILE, a schedule written by hand "
+      "whose open samplings are searched");
   command
       ->add_option("--tolerance", options->tolerance,
                    "Allowed relative error of the output; 0 (default) is strict")
@@ -189,10 +147,11 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
   AddGlobals(*command, globals);
   command->footer(
       "Ctrl-C once confirms the finalists and ends; twice ends at once. What was measured is kept "
-      "either way.\n\n"
+      "either way. With --space trace:FILE the workload is the trace's own unless it is given.\n\n"
       "Examples:\n"
       "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
       "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
+      "  hone tune --space trace:mine.trace --trials 64\n"
       "  hone tune mine.hone --json --seed 7 | jq .best.gflops");
   command->callback([&globals, &action, options] {
     action = [&globals, options] { return Tune(globals, *options); };

@@ -109,7 +109,7 @@ absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRe
   const auto deadline = options_.deadline(kReferenceLimit);
   std::unique_ptr<Kernel> kernel;
   if (!request.reference_path.empty()) {
-    HONE_ASSIGN_OR_RETURN(kernel, Kernel::Load(request.reference_path));
+    HONE_ASSIGN_OR_RETURN(kernel, LoadKernel(request.reference_path));
   }
   return MakeReference(workload, request.workload_digest, kernel.get(), request.reference_data);
 }
@@ -204,7 +204,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   MeasureResult result;
   if (request.artifact_path.empty()) return result;
   result.artifact_digest = DigestOfName(request.artifact_path);
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, Kernel::Load(request.artifact_path));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, LoadKernel(request.artifact_path));
   HONE_RETURN_IF_ERROR(CheckSize("workspace", kernel->workspace_bytes()));
   HONE_RETURN_IF_ERROR(CheckSize("packed constants", kernel->packed_bytes()));
   if (workspace_ == nullptr ||

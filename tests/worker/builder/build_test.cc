@@ -109,7 +109,7 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
     request.reference = true;
     const BuildResponse response = Build(request);
     ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-    const auto kernel = runner::Kernel::Load(absl::StrCat(folder_, "/", response.artifact_digest));
+    const auto kernel = runner::LoadKernel(absl::StrCat(folder_, "/", response.artifact_digest));
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const auto workload = ir::ParseWorkload(text);
     ASSERT_TRUE(workload.ok()) << workload.status();

@@ -1,0 +1,183 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/run_job.h"
+#include "client/cli/session.h"
+#include "client/cli/workload_argument.h"
+#include "client/lib/kernel_call.h"
+#include "client/lib/npy.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
+
+namespace hone::cli {
+namespace {
+
+struct RunOptions {
+  std::vector<std::string> words;
+  std::vector<std::string> in;
+  std::vector<std::string> out;
+  double tolerance = 0;
+};
+
+// "A: f32[4, 8], B: f32[8] (constant)".
+std::string Describe(const ir::Workload& workload, const std::vector<ir::BufferId>& ids) {
+  return absl::StrJoin(ids, ", ", [&](std::string* text, ir::BufferId id) {
+    const ir::Tensor& tensor = workload.tensors[id];
+    absl::StrAppend(text, tensor.name, ": ", ir::TypeText(tensor.dtype, tensor.shape));
+  });
+}
+
+absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& options) {
+  const ir::Workload& workload = argument.workload;
+  const std::vector<ir::BufferId> inputs = workload.Inputs(), outputs = workload.Outputs();
+  if (options.in.size() != inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument.title, " takes ", inputs.size(), " inputs, each with --in: ",
+                     Describe(workload, inputs), "; ", options.in.size(), " are given"));
+  }
+  if (options.out.size() != outputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument.title, " gives ", outputs.size(), " outputs, each with --out: ",
+                     Describe(workload, outputs), "; ", options.out.size(), " are named"));
+  }
+  return absl::OkStatus();
+}
+
+// The elements of an input, from its file.
+absl::StatusOr<std::string> ReadInput(const std::string& path, const ir::Tensor& tensor) {
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return absl::InvalidArgumentError(bytes.status().message());
+  const absl::StatusOr<client::NpyArray> array = client::ParseNpy(*bytes);
+  if (!array.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", array.status().message()));
+  }
+  const absl::Status fits = client::CheckNpy(*array, tensor.dtype, tensor.shape);
+  if (!fits.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ", the input ", tensor.name, ": ", fits.message()));
+  }
+  bytes->erase(0, bytes->size() - array->data.size());
+  return bytes;
+}
+
+struct Found {
+  client::Best best;
+  bool stored = true;  // else it was made for this call
+};
+
+// The stored best; else the default schedule, which a job of one trial builds, checks, times and
+// stores.
+absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
+                                 const RunOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
+  absl::StatusOr<client::Best> best =
+      session.connection().LookupBest(argument.text, target, options.tolerance);
+  if (best.ok()) return Found{*std::move(best)};
+  if (!absl::IsNotFound(best.status())) return best.status();
+  HONE_RETURN_IF_ERROR(session.StartWorker());
+  client::JobSpec spec;
+  spec.workload = argument.text;
+  spec.target = target;
+  spec.max_trials = 1;
+  spec.tolerance = options.tolerance;
+  HONE_ASSIGN_OR_RETURN(client::Job job, RunJob(session, spec));
+  if (job.state == client::JobState::kDone && job.best.has_value()) {
+    return Found{*std::move(job.best), /*stored=*/false};
+  }
+  return absl::AbortedError(absl::StrCat("no kernel is known of ", argument.title,
+                                         ", and its default schedule could not be made: ",
+                                         job.error.empty() ? OutcomesText(job) : job.error));
+}
+
+absl::Status Run(const Globals& globals, const RunOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+  const ir::Workload& workload = argument.workload;
+  HONE_RETURN_IF_ERROR(CheckCounts(argument, options));
+  std::vector<std::string> inputs;
+  const std::vector<ir::BufferId> in = workload.Inputs(), out = workload.Outputs();
+  for (size_t i = 0; i < in.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(inputs.emplace_back(), ReadInput(options.in[i], workload.tensors[in[i]]));
+  }
+
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const Found found, FindKernel(*session, argument, options));
+  HONE_ASSIGN_OR_RETURN(const std::string bytes,
+                        session->connection().Artifact(found.best.record.result.artifact_digest));
+  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
+                        client::CallKernel(workload, artifact, views));
+
+  Json files = Json::array();
+  for (size_t o = 0; o < out.size(); ++o) {
+    const ir::Tensor& tensor = workload.tensors[out[o]];
+    const absl::Status written = WriteFileAtomically(
+        options.out[o], absl::StrCat(client::NpyHeader(tensor.dtype, tensor.shape), outputs[o]));
+    if (!written.ok()) return absl::FailedPreconditionError(written.message());
+    files.push_back({{"file", options.out[o]},
+                     {"tensor", tensor.name},
+                     {"dtype", std::string(ir::DTypeName(tensor.dtype))},
+                     {"shape", std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end())}});
+    if (!globals.json) {
+      std::printf("%s  %s: %s\n", options.out[o].c_str(), tensor.name.c_str(),
+                  ir::TypeText(tensor.dtype, tensor.shape).c_str());
+    }
+  }
+  if (globals.json) {
+    Json json = BestJson(found.best);
+    json["schedule"] = found.stored ? "best" : "default";
+    json["outputs"] = std::move(files);
+    PrintJson(json);
+  } else {
+    std::printf("computed by the %s, measured at %s\n",
+                found.stored ? "best kernel that is known"
+                             : "default schedule, the first that is known now",
+                FormatLatency(found.best.record.result.latency_ns).c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command = app.add_subcommand("run", "Compute an operator on NumPy files");
+  auto options = std::make_shared<RunOptions>();
+  AddWorkloadWords(*command, options->words, /*required=*/true);
+  command
+      ->add_option("--in", options->in,
+                   "A.npy of an input, once for each in their order (hone operators lists them)")
+      ->allow_extra_args(false)
+      ->required();
+  command->add_option("--out", options->out, "C.npy of an output, once for each in their order")
+      ->allow_extra_args(false)
+      ->required();
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Tolerance that it was tuned with; 0 (default) is strict")
+      ->check(CLI::Range(0.0, 0.5));
+  AddGlobals(*command, globals);
+  command->footer(
+      "Runs the best kernel that is known on this machine. When none is known, the untiled default "
+      "schedule is built, checked, timed and kept first, by a job of one trial.\n\n"
+      "Files are of .npy version 1 or 2, little-endian and in C order, of the workload's shapes "
+      "and "
+      "types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is given as its bits, u2 or V2, and written as u2 "
+      "(in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"
+      "Examples:\n"
+      "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
+      "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return Run(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,67 @@
+#include "client/cli/run_job.h"
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
+                                   InterruptCounter& interrupts, ProgressLine& progress) {
+  int heard = 0;
+  double best_gflops = 0;
+  client::JobState state = created.state;
+  absl::Status problem;
+  absl::StatusOr<client::Job> job =
+      session.connection().WatchJob(created.id, [&](const client::Job& now, bool changed) {
+        const double gflops = now.best.has_value() ? now.best->gflops : 0;
+        const bool important =
+            HasEnded(now.state) || now.state != state || gflops > best_gflops * 1.02;
+        if (changed) progress.Show(ProgressText(now), important);
+        if (important) best_gflops = gflops;
+        state = now.state;
+        if (const int count = interrupts.count(); count > heard) {
+          heard = count;
+          progress.Clear();
+          std::fputs(count == 1 ? "stopping: the finalists are confirmed; Ctrl-C again skips that\n"
+                                : "stopping now\n",
+                     stderr);
+          problem = session.connection().CancelJob(created.id, count == 1).status();
+          if (!problem.ok()) return false;
+        }
+        if (session.private_server() != nullptr && !HasEnded(now.state)) {
+          problem = session.private_server()->Check();
+          if (!problem.ok()) return false;
+        }
+        return true;
+      });
+  progress.Clear();
+  HONE_RETURN_IF_ERROR(problem);
+  return job;
+}
+
+}  // namespace
+
+absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec) {
+  InterruptCounter interrupts;
+  ProgressLine progress;
+  HONE_RETURN_IF_ERROR(session.WaitForWorker([&] {
+    progress.Show("waiting for the worker, which measures this machine's peak", true);
+    return interrupts.count() == 0;
+  }));
+  HONE_ASSIGN_OR_RETURN(const client::Job created, session.connection().CreateJob(spec));
+  return Follow(session, created, interrupts, progress);
+}
+
+std::string OutcomesText(const client::Job& job) {
+  return absl::StrJoin(job.outcomes, ", ", [](std::string* out, const auto& outcome) {
+    absl::StrAppend(out, outcome.second, " ", outcome.first);
+  });
+}
+
+}  // namespace hone::cli

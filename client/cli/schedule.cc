@@ -1,0 +1,197 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/apply_trace.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/run_job.h"
+#include "client/cli/session.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+struct ScheduleOptions {
+  std::string file;
+  bool print = false;
+  bool check = false;
+  uint64_t seed = 0;
+  double tolerance = 0;
+};
+
+void PrintSteps(const std::string& file, const std::vector<TraceStep>& steps) {
+  for (const TraceStep& step : steps) {
+    if (step.line == 0) {
+      std::printf("# unscheduled\n%s\n", step.program.c_str());
+    } else {
+      std::printf("# %s:%d  %s\n%s\n", file.c_str(), step.line, step.instruction.c_str(),
+                  step.program.c_str());
+    }
+  }
+}
+
+Json StepsJson(const std::vector<TraceStep>& steps) {
+  Json json = Json::array();
+  for (const TraceStep& step : steps) {
+    json.push_back(
+        {{"line", step.line}, {"instruction", step.instruction}, {"program", step.program}});
+  }
+  return json;
+}
+
+// A job whose design space is this one candidate.
+absl::StatusOr<client::Job> Check(const Globals& globals, const ScheduleOptions& options,
+                                  const AppliedTrace& applied) {
+  client::JobSpec spec;
+  spec.workload = applied.workload->ToText();
+  spec.space = applied.Text();
+  spec.max_trials = 2;  // the default schedule is the other one
+  spec.seed = options.seed;
+  spec.tolerance = options.tolerance;
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/true));
+  HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
+  return RunJob(*session, spec);
+}
+
+bool Passed(const client::Job& job) {
+  return job.given.has_value() && job.given->record.result.outcome == record::Outcome::kOk;
+}
+
+void AddCheck(const client::Job& job, Json& json) {
+  const bool passed = Passed(job);
+  json["target"] = job.target;
+  json["latency_ns"] = nullptr;
+  json["gflops"] = nullptr;
+  json["peak_gflops"] = nullptr;
+  json["share_of_peak"] = nullptr;
+  json["checked"] = passed;
+  if (job.given.has_value()) {
+    const client::Best& given = *job.given;
+    const record::MeasureResult& result = given.record.result;
+    if (passed) {
+      json["latency_ns"] = result.latency_ns;
+      json["gflops"] = given.gflops;
+      if (given.peak_gflops > 0) {
+        json["peak_gflops"] = given.peak_gflops;
+        json["share_of_peak"] = given.gflops / given.peak_gflops;
+      }
+    }
+    json["outcome"] = std::string(record::OutcomeName(result.outcome));
+    json["detail"] = result.detail;
+    json["max_error"] = result.max_error;
+    json["compile_ms"] = result.facts.compile_ms;
+    json["policy"] = given.record.policy.Key();
+  }
+  json["default"] = LatencyJson(job.default_schedule);
+  json["best"] = LatencyJson(job.best);
+  json["job"] = job.id;
+}
+
+void PrintCheck(const client::Job& job) {
+  const client::Best& given = *job.given;
+  const record::MeasureResult& result = given.record.result;
+  std::printf("checked   right: the largest error is %.3g of what is allowed\n", result.max_error);
+  std::printf("latency   %s on %s (%s)\n", FormatLatency(result.latency_ns).c_str(),
+              job.target.c_str(), result.detail.c_str());
+  std::printf("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops).c_str(),
+              FormatShare(given.gflops, given.peak_gflops).c_str(),
+              FormatGflops(given.peak_gflops).c_str());
+  std::printf("compiled  in %.1f ms\n", result.facts.compile_ms);
+  if (job.default_schedule.has_value()) {
+    const double untiled = job.default_schedule->record.result.latency_ns;
+    if (untiled > 0 && result.latency_ns > 0) {
+      std::printf("default   %s, %.2f times as long\n", FormatLatency(untiled).c_str(),
+                  untiled / result.latency_ns);
+    }
+  }
+  if (job.best.has_value() && job.best->record.candidate != given.record.candidate) {
+    std::printf("best      %s is known\n",
+                FormatLatency(job.best->record.result.latency_ns).c_str());
+  } else if (job.best.has_value()) {
+    std::printf("best      nothing faster is known: it is kept as the best\n");
+  }
+  std::fflush(stdout);
+}
+
+absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(options.file));
+  HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyTrace(options.file, text, options.seed));
+  std::vector<TraceStep> steps;
+  if (options.print) {
+    HONE_ASSIGN_OR_RETURN(steps, StepsOf(applied));
+  }
+  Json json = {{"workload", applied.workload->ToText()}, {"trace", applied.Text()}};
+  if (globals.json) {
+    if (options.print) json["steps"] = StepsJson(steps);
+    json["program"] = applied.program.ToText();
+  } else if (options.print) {
+    PrintSteps(options.file, steps);
+  } else if (!options.check) {
+    std::fputs(applied.program.ToText().c_str(), stdout);
+  }
+  std::fflush(stdout);
+  if (!options.check) {
+    if (globals.json) PrintJson(json);
+    return absl::OkStatus();
+  }
+
+  HONE_ASSIGN_OR_RETURN(const client::Job job, Check(globals, options, applied));
+  if (globals.json) {
+    AddCheck(job, json);
+    PrintJson(json);
+  } else if (Passed(job)) {
+    PrintCheck(job);
+  }
+  if (Passed(job)) return absl::OkStatus();
+  if (!job.given.has_value()) {
+    return absl::AbortedError(absl::StrCat("job ", job.id,
+                                           " ended before it had measured the schedule",
+                                           job.error.empty() ? "" : ": ", job.error));
+  }
+  const record::MeasureResult& result = job.given->record.result;
+  return absl::AbortedError(absl::StrCat(options.file, ": ", record::OutcomeName(result.outcome),
+                                         result.detail.empty() ? "" : ": ", result.detail));
+}
+
+}  // namespace
+
+void AddSchedule(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "schedule", "Apply a schedule written by hand; show what it does, check and time it");
+  auto options = std::make_shared<ScheduleOptions>();
+  command
+      ->add_option("file", options->file,
+                   "FILE.trace: the workload, a line \"trace 1\", one instruction a line; \"-\" "
+                   "reads standard input")
+      ->required();
+  command->add_flag("--print", options->print, "The program after each instruction");
+  command->add_flag("--check", options->check,
+                    "Compile it, compare its output with the reference, and time it as tuning "
+                    "confirms a finalist");
+  command->add_option("--seed", options->seed, "Of the decisions that the trace leaves open");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Allowed relative error of the output; 0 (default) is strict")
+      ->check(CLI::Range(0.0, 0.5));
+  AddGlobals(*command, globals);
+  command->footer(
+      "Without --print and --check it shows the program that the trace gives. A checked schedule "
+      "is "
+      "measured like any candidate: it is kept as the best when nothing faster is known. A wrong "
+      "trace ends with exit code 2 and its line, a check that fails with 1 and the outcome.\n\n"
+      "Examples:\n"
+      "  hone schedule mine.trace --print\n"
+      "  hone schedule mine.trace --check --json | jq .share_of_peak\n"
+      "  hone show matmul m=512 n=512 k=512 --trace > mine.trace");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return Schedule(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,84 @@
+#include "client/lib/kernel_call.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/target/loaded_kernel.h"
+#include "common/target/target.h"
+
+namespace hone::client {
+namespace {
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+absl::StatusOr<Memory> Allocate(int64_t bytes) {
+  const int64_t alignment = target::kBufferAlignment;
+  const int64_t rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  Memory memory(std::aligned_alloc(alignment, rounded));
+  if (memory != nullptr) return memory;
+  return absl::ResourceExhaustedError(absl::StrCat("no memory for a buffer of ", bytes, " bytes"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload,
+                                                    const record::Artifact& artifact,
+                                                    absl::Span<const absl::string_view> inputs) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+  HONE_RETURN_IF_ERROR(target::CheckRunsOn(target, target::DetectHost()));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::LoadedKernel> kernel,
+                        target::LoadedKernel::LoadSharedObject(artifact.shared_object));
+
+  const std::vector<ir::BufferId> in = workload.Inputs(), out = workload.Outputs();
+  if (inputs.size() != in.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(workload.name, " takes ", in.size(), " inputs, not ", inputs.size()));
+  }
+  std::vector<Memory> owned;
+  std::vector<void*> buffers;
+  const auto add = [&](int64_t bytes) -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(owned.emplace_back(), Allocate(bytes));
+    buffers.push_back(owned.back().get());
+    return absl::OkStatus();
+  };
+  for (size_t i = 0; i < in.size(); ++i) {
+    const ir::Tensor& tensor = workload.tensors[in[i]];
+    if (static_cast<int64_t>(inputs[i].size()) != tensor.bytes()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(tensor.name, " has ", tensor.bytes(), " bytes, not ", inputs[i].size()));
+    }
+    HONE_RETURN_IF_ERROR(add(tensor.bytes()));
+    std::memcpy(buffers.back(), inputs[i].data(), inputs[i].size());
+  }
+  for (const ir::BufferId id : out) {
+    HONE_RETURN_IF_ERROR(add(workload.tensors[id].bytes()));
+    // An element that the kernel leaves out is no number.
+    std::memset(buffers.back(), 0xff, workload.tensors[id].bytes());
+  }
+  Memory packed, workspace;
+  if (kernel->packed_bytes() > 0) {
+    HONE_ASSIGN_OR_RETURN(packed, Allocate(kernel->packed_bytes()));
+    HONE_RETURN_IF_ERROR(
+        target::KernelStatusToStatus(kernel->Prepack(buffers.data(), packed.get())));
+  }
+  if (kernel->workspace_bytes() > 0) {
+    HONE_ASSIGN_OR_RETURN(workspace, Allocate(kernel->workspace_bytes()));
+  }
+  HONE_RETURN_IF_ERROR(
+      target::KernelStatusToStatus(kernel->Run(buffers.data(), packed.get(), workspace.get())));
+  std::vector<std::string> outputs;
+  for (size_t o = 0; o < out.size(); ++o) {
+    outputs.emplace_back(static_cast<const char*>(buffers[in.size() + o]),
+                         workload.tensors[out[o]].bytes());
+  }
+  return outputs;
+}
+
+}  // namespace hone::client

@@ -1,0 +1,162 @@
+// Schedules written by hand and kernels run on files, through the real system: `hone schedule
+// --check`, `hone tune --space`, `hone run`.
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/lib/npy.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kM = 36, kN = 40, kK = 24;
+
+constexpr char kTrace[] =
+    "workload matmul\n"
+    "input A: f32[36, 24]\n"
+    "input B: f32[24, 40]\n"
+    "output C[i: 36, j: 40] = sum(k: 24) A[i, k] * B[k, j]\n"
+    "trace 1\n"
+    "b0 = block(\"C\")\n"
+    "l0, l1, l2 = loops(b0)\n"
+    "x0, x1 = sample_perfect_tile(l0, parts=2) = [9, 4]\n"
+    "l3, l4 = split(l0, x0, x1)\n"
+    "l5, l6 = split(l1, 5, 8)\n"
+    "reorder(l3, l5, l2, l4, l6)\n"
+    "parallel(l3)\n"
+    "unroll(l4)\n"
+    "vectorize(l6)\n";
+
+std::vector<float> Numbers(int count, int seed) {
+  std::vector<float> numbers(count);
+  for (int i = 0; i < count; ++i) numbers[i] = static_cast<float>((i * 7 + seed) % 13 - 6) / 4;
+  return numbers;
+}
+
+class ByHand : public ::testing::Test {
+ protected:
+  std::string File(const std::string& name, const std::string& content) {
+    std::ofstream(files_ / name) << content;
+    return files_ / name;
+  }
+  std::string Array(const std::string& name, const ir::Shape& shape,
+                    const std::vector<float>& numbers) {
+    return File(name, client::NpyHeader(ir::DType::kF32, shape) +
+                          std::string(reinterpret_cast<const char*>(numbers.data()),
+                                      numbers.size() * sizeof(float)));
+  }
+  // The product of the two arrays, as `hone run` writes it.
+  void ExpectProduct(const std::string& path, const std::vector<float>& a,
+                     const std::vector<float>& b) {
+    std::ifstream file(path);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    const auto array = client::ParseNpy(bytes);
+    ASSERT_TRUE(array.ok()) << array.status();
+    ASSERT_TRUE(client::CheckNpy(*array, ir::DType::kF32, {kM, kN}).ok());
+    for (int i = 0; i < kM; ++i) {
+      for (int j = 0; j < kN; ++j) {
+        double sum = 0;
+        for (int k = 0; k < kK; ++k) sum += static_cast<double>(a[i * kK + k]) * b[k * kN + j];
+        float element = 0;
+        std::memcpy(&element, array->data.data() + (i * kN + j) * sizeof(float), sizeof(float));
+        // Quarters of small integers: every partial sum is exact.
+        ASSERT_EQ(element, sum) << i << ", " << j;
+      }
+    }
+  }
+
+  HoneHome home_;
+  TemporaryFolder files_;
+};
+
+TEST_F(ByHand, AScheduleIsCheckedTimedAndRun) {
+  const std::vector<float> a = Numbers(kM * kK, 1), b = Numbers(kK * kN, 5);
+  const std::string a_file = Array("a.npy", {kM, kK}, a), b_file = Array("b.npy", {kK, kN}, b);
+  const std::vector<std::string> run = {"run",  "matmul", "m=36", "n=40", "k=24",
+                                        "--in", a_file,   "--in", b_file, "--json"};
+  const auto run_to = [&](const std::string& out) {
+    std::vector<std::string> words = run;
+    words.insert(words.end(), {"--out", files_ / out});
+    return home_.Hone(words);
+  };
+
+  // Nothing is known: the default schedule is made.
+  const Result first = run_to("default.npy");
+  ASSERT_EQ(first.code, 0) << first.errors;
+  const nlohmann::json by_default = OneLineOfJson(first.output);
+  ASSERT_TRUE(by_default.is_object()) << first.output;
+  EXPECT_EQ(by_default["schedule"], "default");
+  EXPECT_EQ(by_default["outputs"][0]["shape"], nlohmann::json({kM, kN}));
+  ExpectProduct(files_ / "default.npy", a, b);
+
+  const std::string trace = File("mine.trace", kTrace);
+  const Result checked = home_.Hone({"schedule", trace, "--check", "--json"});
+  ASSERT_EQ(checked.code, 0) << checked.errors << checked.output;
+  const nlohmann::json object = OneLineOfJson(checked.output);
+  ASSERT_TRUE(object.is_object()) << checked.output;
+  EXPECT_EQ(object["checked"], true);
+  EXPECT_GT(object["latency_ns"].get<double>(), 0);
+  EXPECT_GT(object["gflops"].get<double>(), 0);
+  EXPECT_GE(object["peak_gflops"].get<double>(), object["gflops"].get<double>());
+  EXPECT_DOUBLE_EQ(object["share_of_peak"].get<double>(),
+                   object["gflops"].get<double>() / object["peak_gflops"].get<double>());
+  EXPECT_LE(object["max_error"].get<double>(), 1);
+  EXPECT_GT(object["compile_ms"].get<double>(), 0);
+  EXPECT_EQ(object["workload"], std::string(kTrace).substr(0, std::string(kTrace).find("trace 1")));
+  EXPECT_EQ(object["trace"], kTrace);
+  EXPECT_THAT(object["policy"].get<std::string>(), HasSubstr("confirm"));
+
+  // Known already, and measured again all the same; a person reads it.
+  const Result again = home_.Hone({"schedule", trace, "--check"});
+  ASSERT_EQ(again.code, 0) << again.errors;
+  EXPECT_THAT(again.output,
+              AllOf(HasSubstr("checked   right"), HasSubstr("GFLOP/s"), HasSubstr("default")));
+
+  const Result second = run_to("best.npy");
+  ASSERT_EQ(second.code, 0) << second.errors;
+  EXPECT_EQ(OneLineOfJson(second.output)["schedule"], "best");
+  ExpectProduct(files_ / "best.npy", a, b);
+}
+
+TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
+  const std::string open = File("open.trace", absl::StrReplaceAll(kTrace, {{" = [9, 4]", ""}}));
+  const Result tuned = home_.Hone({"tune", "--space", "trace:" + open, "--trials", "64", "--json"});
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  const nlohmann::json object = OneLineOfJson(tuned.output);
+  ASSERT_TRUE(object.is_object()) << tuned.output;
+  // The default, and at most the nine factorizations of 36.
+  EXPECT_GT(object["trials"], 3);
+  EXPECT_LE(object["trials"], 10);
+
+  const std::string decided = File("decided.trace", kTrace);
+  const Result one = home_.Hone(
+      {"tune", "matmul", "m=36", "n=40", "k=24", "--space", "trace:" + decided, "--json"});
+  ASSERT_EQ(one.code, 0) << one.errors;
+  EXPECT_EQ(OneLineOfJson(one.output)["trials"], 2);
+
+  const Result other =
+      home_.Hone({"tune", "matmul", "m=36", "n=40", "k=25", "--space", "trace:" + decided});
+  EXPECT_EQ(other.code, 2) << other.errors;
+  EXPECT_THAT(other.errors, HasSubstr("another computation"));
+}
+
+// A tolerance that the schedule's order of summation cannot keep does not exist for f32; a target
+// of another machine does.
+TEST_F(ByHand, AServerThatDoesNotAnswerIsSaid) {
+  const std::string trace = File("mine.trace", kTrace);
+  const Result result = home_.Hone({"--server", "localhost:1", "schedule", trace, "--check"});
+  EXPECT_EQ(result.code, 4) << result.errors;
+}
+
+}  // namespace
+}  // namespace hone::integration
