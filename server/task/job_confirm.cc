@@ -58,8 +58,10 @@ void Job::StartConfirming() {
     const record::Record& record = screened.record;
     const int count = static_cast<int>(finalists_.size());
     if (count >= options.finalists) break;
-    // A lucky first must not keep everybody else away.
-    if (count >= options.min_finalists && record::SteadyLatencyNs(record.result) > limit) break;
+    // A lucky first must not keep everybody else away. One candidate alone is not lucky: a default
+    // schedule that is much slower need not be timed for minutes.
+    const int min_finalists = only_.has_value() ? 1 : options.min_finalists;
+    if (count >= min_finalists && record::SteadyLatencyNs(record.result) > limit) break;
     const std::string& program = record.result.facts.program_digest;
     if (!program.empty() && !programs.insert(program).second) continue;
     finalists_.push_back({.candidate = record.candidate,
