@@ -19,7 +19,8 @@ class Call;
 struct Primitive {
   absl::string_view name;
   int version;                  // raised when the same arguments come to mean another program
-  // Operands in order, for checking and for people: 'b' block, 'l' loop, 'i' number, 's' string; '*' repeats the last.
+  // Operands in order, for checking and for people: 'b' block, 'l' loop, 'n' block or loop, 'i' number, 's' string; '*' repeats the last,
+  // which may then be missing.
   absl::string_view operands;
   // Results in order, in the same letters.
   absl::string_view results;

@@ -22,6 +22,9 @@ class GivenDecider final : public Decider {
   absl::Span<const int64_t> decisions_;
 };
 
+// In place of a loop: the block stays where it is.
+constexpr ir::NodeId kStay = -2;
+
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> low, high;
   for (int64_t d = 1; d * d <= n; ++d) {
@@ -104,6 +107,16 @@ absl::StatusOr<ir::NodeId> Call::Loop(int operand) const {
   return node;
 }
 
+absl::StatusOr<ir::NodeId> Call::Node(int operand) const {
+  const bool block = operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kBlock;
+  return block ? Block(operand) : Loop(operand);
+}
+
+bool Call::Stays(int operand) const {
+  return operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kLoop &&
+         loops_[instruction_->operands[operand].reg] == kStay;
+}
+
 absl::StatusOr<ir::Extent> Call::Int(int operand) const {
   if (operand < operands()) {
     const Operand& value = instruction_->operands[operand];
@@ -143,7 +156,7 @@ absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
   return absl::OkStatus();
 }
 
-absl::Status Call::ReturnDecision(Site site) {
+absl::Status Call::Decide(Site& site) {
   site.begin = instruction_->decision_begin;
   site.count = instruction_->decision_count;
   absl::Span<int64_t> values = absl::MakeSpan(replayed_->decisions).subspan(site.begin, site.count);
@@ -152,10 +165,22 @@ absl::Status Call::ReturnDecision(Site site) {
     return absl::InvalidArgumentError(absl::StrCat("decision [", absl::StrJoin(values, ", "), "] is not legal here (extent ",
                                                    site.extent, ", max_inner ", site.max_inner, ")"));
   }
+  replayed_->sites.push_back(site);
+  return absl::OkStatus();
+}
+
+absl::Status Call::ReturnDecision(Site site) {
+  HONE_RETURN_IF_ERROR(Decide(site));
   for (int i = 0; i < site.count; ++i) {
-    ints_[instruction_->results[i].reg] = program_->extents.Factor(values[i], site.begin + i);
+    ints_[instruction_->results[i].reg] = program_->extents.Factor(replayed_->decisions[site.begin + i], site.begin + i);
   }
-  replayed_->sites.push_back(std::move(site));
+  return absl::OkStatus();
+}
+
+absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops) {
+  HONE_RETURN_IF_ERROR(Decide(site));
+  const int64_t position = replayed_->decisions[site.begin];
+  loops_[instruction_->results[0].reg] = position < 0 ? kStay : loops[position];
   return absl::OkStatus();
 }
 

@@ -75,6 +75,10 @@ class Call {
   // InvalidArgument: the operand is of another kind or missing; FailedPrecondition: the node is gone.
   absl::StatusOr<ir::NodeId> Block(int operand) const;
   absl::StatusOr<ir::NodeId> Loop(int operand) const;
+  // A block or a loop.
+  absl::StatusOr<ir::NodeId> Node(int operand) const;
+  // Whether the operand is a loop register whose decision was to leave the block where it is.
+  bool Stays(int operand) const;
   absl::StatusOr<ir::Extent> Int(int operand) const;
   absl::StatusOr<std::string> Text(int operand) const;
   // The numbers of an attribute; `fallback` when it is not given.
@@ -85,8 +89,12 @@ class Call {
   absl::Status Return(absl::Span<const ir::NodeId> nodes);
   // A sampling: decides the site and returns the numbers as derived extents.
   absl::Status ReturnDecision(Site site);
+  // The same of a loop: the number decided is a position in `loops`, or −1: stay.
+  absl::Status ReturnLocation(Site site, absl::Span<const ir::NodeId> loops);
 
  private:
+  absl::Status Decide(Site& site);
+
   friend absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload>, const Trace&, Decider&);
   const Instruction* instruction_ = nullptr;
   ir::Program* program_ = nullptr;

@@ -55,6 +55,8 @@ bool Fits(absl::string_view signature, size_t i, Operand::Kind kind) {
       return kind == Operand::Kind::kBlock;
     case 'l':
       return kind == Operand::Kind::kLoop;
+    case 'n':
+      return kind == Operand::Kind::kBlock || kind == Operand::Kind::kLoop;
     case 's':
       return kind == Operand::Kind::kString;
     default:
@@ -327,6 +329,7 @@ std::string TraceFileText(const ir::Workload& workload, const Trace& trace, absl
 
 absl::StatusOr<int> DecisionCount(const Instruction& instruction) {
   const bool tile = instruction.primitive->results == "i*";
+  const bool location = instruction.primitive->results == "l";  // the candidates are loops of the program
   int parts = 0;
   bool candidates = false;
   for (const Attribute& attribute : instruction.attributes) {
@@ -338,7 +341,7 @@ absl::StatusOr<int> DecisionCount(const Instruction& instruction) {
       parts = static_cast<int>(attribute.numbers[0]);
     } else if (tile && attribute.name == "max_inner") {
       if (!is_one_from(0, ir::kMaxElements)) return absl::InvalidArgumentError("max_inner must be one number, 0 or more");
-    } else if (!tile && attribute.name == "candidates") {
+    } else if (!tile && !location && attribute.name == "candidates") {
       candidates = true;
       if (attribute.numbers.empty() || attribute.numbers.size() % instruction.primitive->results.size() != 0) {
         return absl::InvalidArgumentError(absl::StrCat("candidates must be a list of rows of ", instruction.primitive->results.size()));
@@ -348,7 +351,7 @@ absl::StatusOr<int> DecisionCount(const Instruction& instruction) {
     }
   }
   if (tile && parts == 0) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs parts="));
-  if (!tile && !candidates) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs candidates=[…]"));
+  if (!tile && !location && !candidates) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs candidates=[…]"));
   return tile ? parts : static_cast<int>(instruction.primitive->results.size());
 }
 

@@ -45,17 +45,8 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
         },
         [](const ir::Index& index) { return index; });
   }
-  NodeId kernel = program.node(nest).parent;
-  size_t position = program.PositionInParent(nest);
-  if (ahead && program.node(kernel).name != kPrepackKernel) {
-    if (program.node(program.kernels[0]).name != kPrepackKernel) {
-      program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = kPrepackKernel});
-      program.kernels.insert(program.kernels.begin(), static_cast<NodeId>(program.nodes.size()) - 1);
-    }
-    kernel = program.kernels[0];
-    position = program.node(kernel).children.size();
-  }
-  return AddCopyNest(program, buffer, copy, kernel, position);
+  const CopyPlace place = PlaceOfCopy(program, nest, ahead);
+  return AddCopyNest(program, buffer, copy, place.parent, place.position);
 }
 
 absl::Status ApplyCacheRead(Call& call) {

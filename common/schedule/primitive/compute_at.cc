@@ -8,6 +8,7 @@
 #include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/primitive/regenerate.h"
+#include "common/schedule/primitive/tensor_nest.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
@@ -22,6 +23,9 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   }
   if (program.node(loop).loop == ir::LoopKind::kVectorized) {
     return Illegal(program, loop, "compute_at: the loop is vectorized");
+  }
+  if (InTensorNest(program, block) || InTensorNest(program, loop)) {
+    return Illegal(program, loop, "compute_at: the block or the loop is in a tensor nest");
   }
   const ir::Block content = program.BlockOf(block);
   if (content.outputs.size() != 1) return Illegal(program, block, "compute_at: the block writes several buffers");
@@ -65,6 +69,7 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
 
 absl::Status ApplyComputeAt(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  if (call.Stays(1)) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
   return ComputeAt(call.program(), block, loop);
 }

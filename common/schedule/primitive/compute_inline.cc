@@ -6,6 +6,7 @@
 #include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/placement.h"
+#include "common/schedule/primitive/tensor_nest.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
@@ -50,6 +51,7 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content, const 
 absl::Status ComputeInline(ir::Program& program, NodeId block) {
   const ir::Block content = program.BlockOf(block);
   if (content.reducer != ir::Reducer::kNone) return Illegal(program, block, "compute_inline: the block reduces");
+  if (InTensorNest(program, block)) return Illegal(program, block, "compute_inline: the block is in a tensor nest");
   const ir::BufferId buffer = content.outputs[0];
   if (program.buffers[buffer].output) {
     return Illegal(program, block, absl::StrCat("compute_inline: ", program.buffers[buffer].name, " is an output of the workload"));
@@ -65,6 +67,7 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
   int nodes = 0;
   program.pool.Visit(content.values[0], [&](const ir::Expr&) { ++nodes; });
   for (NodeId reader : readers) {
+    if (InTensorNest(program, reader)) return Illegal(program, reader, "compute_inline: the reader is in a tensor nest");
     int64_t total = 0;
     for (ir::ExprId value : program.BlockOf(reader).values) {
       program.pool.Visit(value, [&](const ir::Expr& e) { total += e.op == ir::Op::kLoad && e.buffer == buffer ? nodes : 1; });

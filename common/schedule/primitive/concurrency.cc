@@ -12,11 +12,28 @@ namespace {
 
 using ir::NodeId;
 
-// Whether different iterations of the loop write different elements, whatever the loops under it do.
+// Whether a loop under the given one carries spatial and reduction iterations of the block.
+bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop) {
+  const auto mixed = [&](NodeId at) {
+    const bool spatial = std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+      return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
+    });
+    return spatial && program.IsReductionLoop(at, block);
+  };
+  if (block.reducer == ir::Reducer::kNone) return false;
+  const auto visit = [&](auto&& self, NodeId at) -> bool {
+    if (program.IsLoop(at) && mixed(at)) return true;
+    return std::any_of(program.node(at).children.begin(), program.node(at).children.end(), [&](NodeId child) { return self(self, child); });
+  };
+  return visit(visit, loop);
+}
+
+// Whether different iterations of the loop write different elements, whatever the loops under it do. One to one are iterations and
+// pairs of element and reduction step: under a loop that carries both, another step of the same element may be in another iteration.
 bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   const ir::AtomId var = program.node(loop).var;
   if (program.node(loop).extent.value == 1) return true;
-  if (block.exact) {
+  if (block.exact && !MixedUnder(program, block, loop)) {
     return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
       return !iter.reduce && program.atoms.DependsOn(iter.binding, var);
     });
@@ -63,7 +80,7 @@ absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_vie
 
 absl::Status KeepConcurrencyLegal(ir::Program& program, absl::FunctionRef<void(ir::Program&)> change) {
   const auto is_parallel = [](const ir::Node& node) {
-    return node.kind == ir::Node::Kind::kLoop && node.loop == ir::LoopKind::kParallel;
+    return node.kind == ir::Node::Kind::kLoop && (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kBound);
   };
   if (std::none_of(program.nodes.begin(), program.nodes.end(), is_parallel)) {
     change(program);

@@ -12,8 +12,8 @@ namespace hone::schedule {
 // to each iteration. FailedPrecondition: says which block and buffer; `what` begins the message.
 absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string_view what, bool privates);
 
-// Applies a change that cannot fail by itself. Refuses it (the program is unchanged) where it takes a parallel loop its
-// right to be parallel: by a use outside of what was private to its iterations, or by another place of the loop.
+// Applies a change that cannot fail by itself. Refuses it (the program is unchanged) where it takes a parallel or bound
+// loop its right to be one: by a use outside of what was private to its iterations, or by another place of the loop.
 absl::Status KeepConcurrencyLegal(ir::Program& program, absl::FunctionRef<void(ir::Program&)> change);
 
 }  // namespace hone::schedule

@@ -7,11 +7,21 @@ namespace hone::schedule {
 using ir::Index;
 using ir::NodeId;
 
+CopyPlace PlaceOfCopy(ir::Program& program, NodeId reader_nest, bool ahead) {
+  const NodeId kernel = program.node(reader_nest).parent;
+  if (!ahead || program.node(kernel).name == kPrepackKernel) return {kernel, program.PositionInParent(reader_nest)};
+  if (program.node(program.kernels[0]).name != kPrepackKernel) {
+    program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = kPrepackKernel});
+    program.kernels.insert(program.kernels.begin(), static_cast<NodeId>(program.nodes.size()) - 1);
+  }
+  return {program.kernels[0], program.node(program.kernels[0]).children.size()};
+}
+
 NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, NodeId parent, size_t position) {
   ir::Block block{.name = program.FreshBlockName(program.buffers[to].name), .outputs = {to}};
   ir::IndexList indices;
   NodeId at = parent;
-  const ir::Shape shape = program.buffers[from].shape;
+  const ir::Shape shape = program.buffers[to].shape;
   for (size_t d = 0; d < shape.size(); ++d) {
     const NodeId loop = program.NewLoop(absl::StrCat(block.name, ".a", d), ir::ExtentTable::Constant(shape[d]));
     const ir::AtomId var = program.atoms.AddVar(absl::StrCat("a", d), shape[d]);

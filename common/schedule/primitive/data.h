@@ -29,6 +29,15 @@ absl::StatusOr<ir::NodeId> CacheWrite(ir::Program& program, ir::NodeId block, ir
 // variable appears whole or cut into pieces by / and %.
 absl::Status TransformLayout(ir::Program& program, ir::NodeId block, absl::string_view map, absl::Span<const int64_t> numbers);
 
+// Places the buffer that the block writes in another scope. Legal for buffers that are neither input nor output nor computed
+// ahead of time. On CPUs every scope is memory; those of GPUs come with their code.
+absl::Status SetScope(ir::Program& program, ir::NodeId block, ir::Scope scope);
+
+// Pads the stride of a dimension of the buffer that the block writes: it becomes the smallest number of elements that is
+// `offset` modulo `factor` (so rows of 1024 floats stop to meet in the same cache sets). What is computed does not depend on it.
+// Legal for every axis but the last, of buffers that are neither input nor output; factor from 1 to 2^20, offset below it.
+absl::Status AlignStorage(ir::Program& program, ir::NodeId block, ir::StorageAlign align);
+
 }  // namespace hone::schedule
 
 #endif  // HONE_COMMON_SCHEDULE_PRIMITIVE_DATA_H_

@@ -7,6 +7,7 @@
 #include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/one_to_one.h"
 #include "common/schedule/primitive/placement.h"
+#include "common/schedule/primitive/tensor_nest.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
@@ -18,6 +19,9 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
   const ir::Block content = program.BlockOf(block);
   if (!content.has_init) return Illegal(program, block, "decompose_reduction: the block has no init");
   if (!program.IsUnder(block, loop)) return Illegal(program, loop, "decompose_reduction: the loop is not above the block");
+  if (program.IsLoop(program.node(loop).parent) && InTensorNest(program, program.node(loop).parent)) {
+    return Illegal(program, loop, "decompose_reduction: the loop is in a tensor nest");
+  }
   for (NodeId above : program.LoopsAbove(loop)) {
     if (program.IsReductionLoop(above, content)) {
       return Illegal(program, above, "decompose_reduction: a loop above the given one reduces");

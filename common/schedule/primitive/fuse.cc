@@ -17,6 +17,7 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
   for (size_t i = 0; i < loops.size(); ++i) {
     const ir::Node& node = program.node(loops[i]);
     if (node.loop != ir::LoopKind::kSerial) return Illegal(program, loops[i], "fuse: the loop is not serial");
+    if (loops.size() > 1 && !node.annotations.empty()) return Illegal(program, loops[i], "fuse: the loop is annotated");
     if (i > 0 && (node.parent != loops[i - 1] || program.node(loops[i - 1]).children.size() != 1)) {
       return Illegal(program, loops[i], "fuse: the loop is not the only content of the one before");
     }

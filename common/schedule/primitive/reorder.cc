@@ -44,7 +44,16 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
       });
       if (spatial && reduces(loop)) mixed.push_back(loop);
     }
-    return mixed;
+    // So does a loop that makes up a variable together with them.
+    std::vector<NodeId> tied;
+    for (NodeId loop : loops) {
+      const bool with = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+        return program.atoms.DependsOn(iter.binding, program.node(loop).var) &&
+               std::any_of(mixed.begin(), mixed.end(), [&](NodeId m) { return program.atoms.DependsOn(iter.binding, program.node(m).var); });
+      });
+      if (with) tied.push_back(loop);
+    }
+    return tied;
   };
   const std::vector<NodeId> mixed = mixed_of(chain);
   if (mixed != mixed_of(order)) {
@@ -64,6 +73,8 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
     if (kind == ir::LoopKind::kParallel || kind == ir::LoopKind::kVectorized) {
       return Illegal(program, loops[i], "reorder: the loop is parallel or vectorized already");
     }
+    if (kind == ir::LoopKind::kBound) return Illegal(program, loops[i], "reorder: the loop is bound to a GPU axis");
+    if (kind == ir::LoopKind::kTensor) return Illegal(program, loops[i], "reorder: the loop is in a tensor nest");
   }
   // The chain from the outermost named loop down to the innermost.
   NodeId top = loops[0], bottom = loops[0];

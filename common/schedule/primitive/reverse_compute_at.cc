@@ -9,6 +9,7 @@
 #include "common/schedule/primitive/one_to_one.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/primitive/regenerate.h"
+#include "common/schedule/primitive/tensor_nest.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
@@ -24,7 +25,15 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   if (program.node(loop).loop == ir::LoopKind::kVectorized) {
     return Illegal(program, loop, "reverse_compute_at: the loop is vectorized");
   }
+  if (InTensorNest(program, block) || InTensorNest(program, loop)) {
+    return Illegal(program, loop, "reverse_compute_at: the block or the loop is in a tensor nest");
+  }
   const ir::Block content = program.BlockOf(block);
+  for (ir::BufferId output : content.outputs) {
+    if (program.WritersOf(output).size() != 1) return Illegal(program, block, "reverse_compute_at: another block writes the same buffer");
+  }
+  // Where a guard fails nothing is read, so what is produced does not tell all of the block's iterations.
+  if (!content.guards.empty()) return Illegal(program, block, "reverse_compute_at: the block has guards");
   // The computed buffers that the block reads, their producers, and the one read that fixes its iterations.
   std::vector<NodeId> producers;
   ir::BufferId buffer = -1;

@@ -14,6 +14,7 @@ using ir::NodeId;
 absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop, std::vector<Extent> factors) {
   const Extent extent = program.node(loop).extent;
   if (program.node(loop).loop != ir::LoopKind::kSerial) return Illegal(program, loop, "split: the loop is not serial");
+  if (!program.node(loop).annotations.empty()) return Illegal(program, loop, "split: the loop is annotated");
   if (factors.size() < 2) return Illegal(program, loop, "split: needs at least two factors");
   Extent inner = ir::ExtentTable::Constant(1);
   for (size_t i = factors.size() - 1; i > 0; --i) {

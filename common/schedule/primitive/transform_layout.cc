@@ -10,6 +10,7 @@
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/data.h"
+#include "common/schedule/primitive/tensor_nest.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
@@ -80,6 +81,12 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
   const ir::BufferId buffer = program.BlockOf(block).outputs[0];
   const ir::Buffer old = program.buffers[buffer];
   if (old.input || old.output) return Illegal(program, block, absl::StrCat("transform_layout: ", old.name, " is an input or output"));
+  for (NodeId user : program.AllBlocks()) {
+    const auto& outputs = program.BlockOf(user).outputs;
+    const bool uses = std::find(outputs.begin(), outputs.end(), buffer) != outputs.end() || program.Reads(program.BlockOf(user), buffer);
+    if (uses && InTensorNest(program, user)) return Illegal(program, user, absl::StrCat("transform_layout: a tensor nest uses ", program.buffers[buffer].name));
+  }
+  if (!old.aligns.empty()) return Illegal(program, block, absl::StrCat("transform_layout: the strides of ", old.name, " are aligned already"));
   HONE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, ParseMap(map, numbers, old.shape.size()));
   if (pieces.size() > ir::kMaxRank) return Illegal(program, block, "transform_layout: too many dimensions");
   // The pieces of each variable, lowest first, must join without gap or overlap up to the whole variable.

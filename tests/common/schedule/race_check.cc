@@ -18,7 +18,7 @@ class Walker {
         loop_(loop),
         vars_(program.atoms.size(), 0),
         touched_(program.buffers.size()) {
-    private_.assign(program.buffers.size(), program.node(loop).loop == ir::LoopKind::kParallel);
+    private_.assign(program.buffers.size(), program.node(loop).loop != ir::LoopKind::kVectorized);
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       if (program.buffers[b].input || program.buffers[b].output) private_[b] = false;
       for (const auto& users :
@@ -135,7 +135,8 @@ absl::Status CheckNoRaces(const ir::Program& program) {
     const ir::Node& node = program.node(id);
     const bool concurrent =
         node.kind == ir::Node::Kind::kLoop &&
-        (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kVectorized);
+        (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kVectorized ||
+         node.loop == ir::LoopKind::kBound);
     if (concurrent && status.ok()) status = Walker(program, id).Run();
     for (NodeId child : node.children) self(self, child);
   };

@@ -6,11 +6,14 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
+#include "common/schedule/primitive/annotate.h"
 #include "common/schedule/primitive/copy_nest.h"
 #include "common/schedule/primitive/data.h"
 #include "common/schedule/primitive/loops.h"
+#include "common/schedule/primitive/padding.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/primitive/register_tile.h"
+#include "common/schedule/primitive/tensorize.h"
 #include "common/schedule/replay.h"
 #include "tests/common/schedule/random_workload.h"
 
@@ -21,6 +24,12 @@ using ir::Extent;
 using ir::ExtentTable;
 using ir::NodeId;
 
+// The name of the first block that reads what a block computes; "" when there is none.
+std::string FirstReader(const ir::Program& program, NodeId block) {
+  const std::vector<NodeId> readers = program.ReadersOf(program.BlockOf(block).outputs[0]);
+  return readers.empty() ? "" : program.BlockOf(readers[0]).name;
+}
+
 // Applies a step to a program, and writes it as instructions of a trace.
 class Taker {
  public:
@@ -30,6 +39,10 @@ class Taker {
   absl::Status Take(const Step& step) {
     const NodeId block = program_.FindBlock(step.block);
     if (block == ir::kNoNode) return absl::NotFoundError("no such block");
+    if (step.sampling == "sample_compute_location" &&
+        step.target != FirstReader(program_, block)) {
+      return absl::NotFoundError("the location is sampled at another block");
+    }
     const bool placed = !step.target.empty();
     const NodeId owner = placed ? program_.FindBlock(step.target) : block;
     if (owner == ir::kNoNode) return absl::NotFoundError("no such target");
@@ -68,7 +81,37 @@ class Taker {
                           step.numbers[2], sizes[3])
           .status();
     }
+    if (name == "thread_count") return ThreadCount(program_, loops[0], sizes[0]);
+    if (name == "annotate") {
+      return Annotate(program_, loops.empty() ? block : loops[0], step.text, step.numbers[0]);
+    }
+    if (name == "reverse_compute_inline") return ReverseComputeInline(program_, block);
+    if (name == "rfactor") return Rfactor(program_, block, loops[0], step.numbers[0]).status();
+    if (name == "add_unit_loop") {
+      return AddUnitLoop(program_, loops.empty() ? block : loops[0]).status();
+    }
+    if (name == "loop_partition") return LoopPartition(program_, loops[0], sizes).status();
+    if (name == "reorder_space") {
+      return ReorderSpace(program_, loops[0], loops[1], step.text, sizes[0]).status();
+    }
+    if (name == "blockize") return Blockize(program_, loops[0]);
+    if (name == "decompose_padding") return DecomposePadding(program_, block, loops[0]).status();
+    if (name == "pad_einsum") {
+      HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> made, PadEinsum(program_, block, sizes));
+      results_ = static_cast<int>(made.size());
+      return absl::OkStatus();
+    }
+    if (name == "bind") return Bind(program_, loops[0], step.text);
+    if (name == "storage_align") {
+      return AlignStorage(
+          program_, block,
+          {static_cast<int>(step.numbers[0]), step.numbers[1], step.numbers[2]});
+    }
+    if (name == "double_buffer") return DoubleBuffer(program_, block);
+    if (name == "software_pipeline") return SoftwarePipeline(program_, loops[0], step.numbers[0]);
+    if (name == "async_copy") return AsyncCopy(program_, block);
     HONE_ASSIGN_OR_RETURN(const ir::Scope scope, ScopeFromName(step.scope));
+    if (name == "set_scope") return SetScope(program_, block, scope);
     if (name == "cache_write") return CacheWrite(program_, block, scope).status();
     return CacheRead(program_, block, step.text, scope).status();
   }
@@ -84,13 +127,19 @@ class Taker {
       const std::vector<Operand> all = builder_.Add("loops", {owner}, {}, above);
       for (int position : step.loops) registers.push_back(all[position]);
     }
+    if (step.sampling == "sample_compute_location") {
+      registers = builder_.Add("sample_compute_location", {block});
+      decisions_.push_back(step.loops[0]);
+    }
     const absl::string_view signature = FindPrimitive(name)->operands;
-    if (signature[0] == 'b') operands.push_back(block);
+    if (signature[0] == 'b' || (signature[0] == 'n' && loops.empty())) operands.push_back(block);
     operands.insert(operands.end(), registers.begin(), registers.end());
     if (!step.text.empty()) operands.push_back(Text(step.text));
     if (!step.scope.empty()) operands.push_back(Text(step.scope));
     int results = -1;
+    if (name == "pad_einsum") results = results_;
     if (name == "split") results = static_cast<int>(step.numbers.size());
+    if (name == "loop_partition") results = static_cast<int>(step.numbers.size()) + 1;
     if (step.sampling == "sample_perfect_tile" || step.sampling == "sample_tile") {
       const std::vector<Operand> drawn = builder_.Add(
           step.sampling, {registers[0]}, {{"parts", {static_cast<int64_t>(step.numbers.size())}}});
@@ -110,6 +159,7 @@ class Taker {
   ir::Program& program_;
   TraceBuilder& builder_;
   std::vector<int64_t>& decisions_;
+  int results_ = 0;  // of the last pad_einsum
 };
 
 int64_t Pick(Rng& rng, int64_t bound) { return static_cast<int64_t>(rng.Below(bound)); }
@@ -165,7 +215,27 @@ Step RandomStep(Rng& rng, const ir::Program& program) {
                                 "register_tile",
                                 "register_tile",
                                 "cache_write",
-                                "cache_read"};
+                                "cache_read",
+                                "thread_count",
+                                "annotate",
+                                "reverse_compute_inline",
+                                "reverse_compute_inline",
+                                "rfactor",
+                                "rfactor",
+                                "add_unit_loop",
+                                "loop_partition",
+                                "reorder_space",
+                                "set_scope",
+                                "storage_align",
+                                "bind",
+                                "double_buffer",
+                                "software_pipeline",
+                                "async_copy",
+                                "blockize",
+                                "pad_einsum",
+                                "pad_einsum",
+                                "pad_einsum",
+                                "decompose_padding"};
   step.primitive = depth == 0
                        ? "compute_inline"
                        : kNames[rng.Below(std::size(kNames))];  // an init of a scalar has no loop
@@ -202,6 +272,9 @@ Step RandomStep(Rng& rng, const ir::Program& program) {
     step.target = program.BlockOf(target).name;
     step.loops = {
         static_cast<int>(rng.Below(std::max<size_t>(1, program.LoopsAbove(target).size())))};
+    if (name == "compute_at" && step.target == FirstReader(program, block) && rng.Below(2) == 0) {
+      step.sampling = "sample_compute_location";
+    }
   } else if (name == "transform_layout") {
     step.text = RandomMap(rng, program.buffers[program.BlockOf(block).outputs[0]].shape.size(),
                           step.numbers);
@@ -218,7 +291,65 @@ Step RandomStep(Rng& rng, const ir::Program& program) {
   } else if (name == "cache_write" || name == "cache_read") {
     step.scope = rng.Below(2) == 0 ? "global" : "local";
     if (name == "cache_read") step.text = program.buffers[rng.Below(program.buffers.size())].name;
-  } else if (name != "compute_inline") {
+  } else if (name == "pad_einsum") {
+    for (size_t i = 0; i < program.BlockOf(block).iters.size(); ++i) {
+      step.numbers.push_back(1 + Pick(rng, 4));
+    }
+  } else if (name == "set_scope") {
+    const char* const kScopes[] = {"global", "local", "shared", "fragment"};
+    step.scope = kScopes[rng.Below(4)];
+  } else if (name == "storage_align") {
+    step.numbers = {Pick(rng, 2), 1 + Pick(rng, 8), 0};
+    step.numbers[2] = Pick(rng, step.numbers[1]);
+  } else if (name == "thread_count" || name == "annotate" || name == "bind" ||
+             name == "loop_partition" || name == "rfactor" || name == "add_unit_loop" ||
+             name == "software_pipeline" || name == "reorder_space") {
+    // Loops that the primitive is for, more often than not.
+    std::vector<int> fitting;
+    for (int i = 0; i < depth; ++i) {
+      const bool parallel = program.node(above[i]).loop == ir::LoopKind::kParallel;
+      const bool reduces = program.IsReductionLoop(above[i], program.BlockOf(block));
+      const bool fits = name == "thread_count" || name == "annotate" ? parallel
+                        : name == "rfactor"                          ? reduces
+                        : name == "bind"                             ? !reduces
+                        : name == "software_pipeline"
+                            ? program.node(above[i]).children.size() > 1
+                            : true;
+      if (fits) fitting.push_back(i);
+    }
+    const int position = fitting.empty() || rng.Below(8) == 0 ? any_loop()
+                                                              : fitting[rng.Below(fitting.size())];
+    step.loops = {position};
+    if (name == "thread_count") step.numbers = {1 + Pick(rng, 4)};
+    if (name == "software_pipeline") step.numbers = {2 + Pick(rng, 3)};
+    if (name == "rfactor") step.numbers = {Pick(rng, 4) - 1};
+    if (name == "loop_partition") {
+      for (int64_t at = 1 + Pick(rng, extent_of(position)); at < extent_of(position);
+           at += 1 + Pick(rng, extent_of(position))) {
+        step.numbers.push_back(at);
+      }
+      if (step.numbers.empty()) step.numbers = {1};
+    }
+    if (name == "reorder_space") {
+      step.loops = {std::max(0, position - 1), position};
+      step.text = rng.Below(2) == 0 ? "grouped" : "morton";
+      step.numbers = {1 + Pick(rng, 4)};
+    }
+    if (name == "bind") {
+      const char* const kAxes[] = {"blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y",
+                                   "vthread"};
+      step.text = kAxes[rng.Below(std::size(kAxes))];
+    }
+    if (name == "add_unit_loop" && rng.Below(2) == 0) step.loops = {};
+    if (name == "annotate") {
+      const char* const kKeys[] = {"omp_schedule", "omp_schedule", "prefetch", "nontemporal"};
+      step.text = kKeys[rng.Below(std::size(kKeys))];
+      step.numbers = {step.text == "omp_schedule" ? Pick(rng, 4) : 1};
+      if (step.text == "nontemporal") step.loops = {};
+      if (step.text == "prefetch") step.loops = {any_loop()};
+    }
+  } else if (name != "compute_inline" && name != "reverse_compute_inline" &&
+             name != "double_buffer" && name != "async_copy") {
     step.loops = {any_loop()};
   }
   return step;

@@ -32,6 +32,13 @@ constexpr char kChain[] =
     "workload w\ninput A: f32[10, 8]\nT[i: 10, j: 8] = A[i, j] * 2.0\nR[i: 10] = A[i, 0]\n"
     "D[i: 10, j: 8] = T[i, j] + R[i]\noutput E[i: 8] = D[i, i] + R[i]\noutput F[i: 8] = D[2, i] + R[i + 1]\n";
 
+// Its nest is what vnni_16x4 computes, where B is packed so.
+constexpr char kQuantized[] =
+    "workload w\ninput A: u8[4, 8]\ninput B: i8[8, 16] constant\noutput C[i: 4, j: 16] = sum(k: 8) i32(A[i, k]) * i32(B[k, j])\n";
+constexpr char kPacked[] =
+    "b0 = block(\"C\")\nb1 = cache_read(b0, \"B\", \"global\")\ntransform_layout(b1, \"k, j -> k / 4, j, k % 4\")\n"
+    "l0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 4)\nreorder(l3, l1, l4)\n";
+
 struct Refused {
   const char* workload;
   std::string setup;   // legal
@@ -103,6 +110,13 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names, "l5 = reorder_space(l0, l1, \"morton\", 0)", "reorder_space: morton needs an extent that is a power of two (loop i)", "for i in 10"},
       {kDense, names, "l5 = reorder_space(l0, l1, \"grouped\", 0)", "reorder_space: bands of 0 iterations (loop i)", "for i in 10"},
       {kDense, names + "vectorize(l4)\n", "l5 = add_unit_loop(b1)", "add_unit_loop: the loop around is vectorized (loop j)", "vectorized j in 8"},
+      // Loops that carry spatial and reduction iterations, and those tied to them.
+      {"workload w\ninput A: f32[2, 5]\ninput B: f32[5, 7]\noutput C[i: 2, j: 7] = sum(k: 5) A[i, k] * B[k, j]\n",
+       "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3 = fuse(l1, l2)\nl4, l5 = split(l3, 0, 16)\nl6, l7 = split(l5, 0, 10)\n",
+       "parallel(l6)", "parallel: different iterations write the same elements of C (loop j.k_1_0)", nullptr},
+      {"workload w\ninput A: f32[2, 5]\ninput B: f32[5, 7]\noutput C[i: 2, j: 7] = sum(k: 5) A[i, k] * B[k, j]\n",
+       "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3 = fuse(l1, l2)\nl4, l5 = split(l3, 0, 16)\nl6, l7 = split(l5, 0, 10)\n",
+       "reorder(l7, l6)", "reorder: the loop carries spatial and reduction iterations of a block that stores its neutral element first", nullptr},
       // Placement.
       {kChain, "b0 = block(\"R\")\n", "reverse_compute_inline(b0)", "reverse_compute_inline: the block reads no computed buffer (block R)", "block R: "},
       {kChain, "b0 = block(\"E\")\n", "reverse_compute_inline(b0)", "reverse_compute_inline: another block reads D (block F)", "block F: "},
@@ -170,6 +184,40 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names, "storage_align(b0, 1, 8, 0)", "storage_align: axis 1 of C; one before the last of 2 (block C)", "block C: "},
       {kDense, names, "storage_align(b0, 0, 8, 8)", "storage_align: factor 8 and offset 8; 1 to 1048576, and the offset below the factor", "block C: "},
       {kDense, names + "storage_align(b0, 0, 8, 1)\n", "transform_layout(b0, \"i, j -> j, i\")", "transform_layout: the strides of C are aligned already", "block C: "},
+      // Padding.
+      {kDense, names, "pad_einsum(b1, 4, 4)", "pad_einsum: the block is no sum with its init (block D)", "block D: "},
+      {kDense, names, "pad_einsum(b0, 4, 4)", "pad_einsum: 2 factors for 3 iteration variables (block C)", "block C: "},
+      {kDense, names + "l5, l6 = split(l0, 0, 5)\n", "b2, b3 = pad_einsum(b0, 4, 1, 1)", "pad_einsum: i is not bound to a loop of its own", "block C: "},
+      {kDense, names + "parallel(l0)\n", "b2, b3 = pad_einsum(b0, 4, 1, 1)", "pad_einsum: the loop is not serial, or annotated (loop i)", "parallel i in 10"},
+      {"workload w\ninput A: f32[6]\ninput B: f32[5]\noutput C[i: 5] = sum(k: 6) A[k] * B[i]\n", "b0 = block(\"C\")\n", "b1 = pad_einsum(b0, 1, 4)",
+       "pad_einsum: the products over k need not be zero where it is padded (block C)", "block C: "},
+      {"workload w\ninput A: f32[9]\noutput C[i: 5] = sum(k: 5) A[i + k]\n", "b0 = block(\"C\")\n", "b1 = pad_einsum(b0, 4, 1)",
+       "pad_einsum: a load does not use i as a plain index (block C)", "block C: "},
+      {kDense, names, "b2 = decompose_padding(b0, l0)", "decompose_padding: the block does not pad (block C)", "block C: "},
+      {"workload w\ninput A: f32[5, 6]\nP[i: 5, k: 6] = A[i, k] * 2.0\noutput C[i: 5] = sum(k: 6) P[i, k]\n",
+       "b0 = block(\"C\")\nb1, b2 = pad_einsum(b0, 4, 1)\nb3 = block(\"P\")\nl0, l1 = loops(b3)\n", "reverse_compute_at(b1, l0)",
+       "reverse_compute_at: the block has guards (block P_pad)", "block P_pad: "},
+      {"workload w\ninput A: f32[5, 6]\nP[i: 5, k: 6] = A[i, k] * 2.0\noutput C[i: 5] = sum(k: 6) P[i, k]\n",
+       "b0 = block(\"C\")\nl2, l3 = loops(b0)\nb1 = decompose_reduction(b0, l2)\nb3 = block(\"P\")\nl0, l1 = loops(b3)\n", "reverse_compute_at(b0, l0)",
+       "reverse_compute_at: another block writes the same buffer (block C)", "block C: "},
+      // Tensor nests.
+      {kDense, names + "unroll(l2)\n", "blockize(l0)", "blockize: the loop is not serial (loop k)", "unrolled k in 6"},
+      {kDense, names + "reverse_compute_at(b1, l0)\n", "blockize(l0)", "blockize: the loop contains more than one nest (loop i)", "for i in 10"},
+      {kDense, names + "blockize(l1)\n", "l5, l6 = split(l2, 0, 2)", "split: the loop is not serial (loop k)", "tensor k in 6"},
+      {kDense, names + "blockize(l1)\n", "reorder(l0, l1)", "reorder: the loop is in a tensor nest (loop j)", "tensor j in 8"},
+      {kDense, names + "blockize(l1)\n", "compute_at(b0, l3)", "compute_at: the block or the loop is in a tensor nest", nullptr},
+      {kDense, names + "blockize(l1)\n", "b2 = rfactor(b0, l2)", "rfactor: the block is in a tensor nest (block C)", "block C: "},
+      {kDense, names + "blockize(l1)\n", "transform_layout(b0, \"i, j -> j, i\")", "transform_layout: a tensor nest uses C", "block C: "},
+      {kDense, names, "tensorize(l1, \"vnni_16x4\")", "tensorize: not what vnni_16x4 computes: loop j has 8 iterations, not 16 (loop j)", "for j in 8"},
+      {kDense, names, "tensorize(l0, \"vnni_16x4\")", "tensorize: not what vnni_16x4 computes: the nest has 3 loops, not 2 (loop i)", "for i in 10"},
+      {kQuantized, "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 4)\nreorder(l3, l1, l4)\n", "tensorize(l1, \"vnni_16x4\")",
+       "tensorize: not what vnni_16x4 computes: the expression or the layout of an operand differs (loop j)", "for j in 16"},
+      {kQuantized, std::string(kPacked) + "reorder(l4, l1)\n", "tensorize(l4, \"vnni_16x4\")",
+       "tensorize: not what vnni_16x4 computes: loop k_1 has 4 iterations, not 16", "for k_1 in 4"},
+      {kQuantized, std::string(kPacked) + "tensorize(l1, \"vnni_16x4\")\n", "tensorize(l1, \"vnni_16x4\")",
+       "tensorize: the loop is not the outermost of its nest, or an instruction computes it already", "tensor j in 16 @intrinsic=1"},
+      {kQuantized, std::string(kPacked) + "tensorize(l1, \"vnni_16x4\")\n", "storage_align(b1, 1, 8, 0)",
+       "storage_align: a tensor nest uses B_copy (block C)", "block C: "},
       // Register tiles.
       {kDense, names, "l5, l6, l7 = register_tile(b1, l3, l4, l4, 4, 2, 4, 1)", "register_tile: the block does not reduce (block D)", "block D: "},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l3, l1, l2, 4, 2, 4, 1)", "register_tile: the loop is not above the block (loop i)", nullptr},
@@ -233,6 +281,7 @@ TEST(RefusalTest, MalformedArguments) {
       {"annotate(l0, \"fast\", 1)", "annotate: unknown key 'fast'; known: omp_schedule, prefetch, nontemporal"},
       {"bind(l0, \"warp\")", "bind: unknown axis 'warp'; known: blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x"},
       {"l9 = reorder_space(l0, l1, \"hilbert\", 0)", "reorder_space: unknown order 'hilbert'; known: grouped, morton"},
+      {"tensorize(l1, \"dot\")", "tensorize: unknown intrinsic 'dot'; known: vnni_16x4, vnni_8x4, bf16dot_16x2"},
       {"set_scope(b0, \"stack\")", "unknown scope 'stack'"},
   };
   const auto workload = std::make_shared<const ir::Workload>(*ir::ParseWorkload(kDense));

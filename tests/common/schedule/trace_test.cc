@@ -267,7 +267,7 @@ TEST(RegistryTest, IsSortedAndComplete) {
     EXPECT_FALSE(primitive.meaning.empty());
     EXPECT_EQ(primitive.samples, primitive.name.substr(0, 7) == "sample_");
   }
-  EXPECT_EQ(FindPrimitive("tensorize"), nullptr);
+  EXPECT_EQ(FindPrimitive("tensorise"), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/concurrency.h"
+#include "common/schedule/primitive/placement.h"
+#include "common/schedule/primitive/tensor_nest.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::AtomId;
+using ir::BufferId;
+using ir::Index;
+using ir::NodeId;
+
+namespace {
+
+constexpr int64_t kMaxNodes = 4096;
+
+NodeId NestOf(const ir::Program& program, NodeId node) {
+  while (program.node(program.node(node).parent).kind != ir::Node::Kind::kKernel)
+    node = program.node(node).parent;
+  return node;
+}
+
+// The last block before this one that computes what it reads; kNoNode when there is none.
+NodeId LastProducer(const ir::Program& program, NodeId block) {
+  NodeId producer = ir::kNoNode;
+  for (NodeId id : program.AllBlocks()) {
+    if (id == block) break;
+    for (BufferId output : program.BlockOf(id).outputs) {
+      if (program.Reads(program.BlockOf(block), output)) producer = id;
+    }
+  }
+  return producer;
+}
+
+// The consumer's iteration variables as functions of the element of T that it reads: `index` is one
+// of them plus a constant.
+struct Solved {
+  AtomId var;
+  Index value;  // over the producer's iteration variables
+};
+
+}  // namespace
+
+absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
+  const ir::Block consumer = program.BlockOf(block);
+  if (consumer.reducer != ir::Reducer::kNone)
+    return Illegal(program, block, "reverse_compute_inline: the block reduces");
+  if (InTensorNest(program, block))
+    return Illegal(program, block, "reverse_compute_inline: the block is in a tensor nest");
+  const BufferId result = consumer.outputs[0];
+  if (program.WritersOf(result).size() != 1)
+    return Illegal(program, block, "reverse_compute_inline: another block writes the same buffer");
+  const NodeId producing = LastProducer(program, block);
+  if (producing == ir::kNoNode)
+    return Illegal(program, block, "reverse_compute_inline: the block reads no computed buffer");
+  const ir::Block producer = program.BlockOf(producing);
+  if (program.KernelOf(producing) != program.KernelOf(block)) {
+    return Illegal(program, producing, "reverse_compute_inline: the producer is in another kernel");
+  }
+  if (InTensorNest(program, producing))
+    return Illegal(program, producing, "reverse_compute_inline: the producer is in a tensor nest");
+  if (producer.reducer != ir::Reducer::kNone)
+    return Illegal(program, producing, "reverse_compute_inline: the producer reduces");
+  const BufferId buffer = producer.outputs[0];
+  const std::string name = program.buffers[buffer].name;
+  if (program.buffers[buffer].output) {
+    return Illegal(program, producing,
+                   absl::StrCat("reverse_compute_inline: ", name, " is an output of the workload"));
+  }
+  if (program.WritersOf(buffer).size() != 1) {
+    return Illegal(program, producing,
+                   absl::StrCat("reverse_compute_inline: another block writes ", name));
+  }
+  for (NodeId reader : program.ReadersOf(buffer)) {
+    if (reader != block)
+      return Illegal(program, reader,
+                     absl::StrCat("reverse_compute_inline: another block reads ", name));
+  }
+  // Whatever else is read must be there when the producer runs.
+  for (NodeId writer : program.AllBlocks()) {
+    if (writer == producing) continue;
+    for (BufferId output : program.BlockOf(writer).outputs) {
+      if (!program.Reads(consumer, output)) continue;
+      const bool before = program.KernelOf(writer) != program.KernelOf(producing) ||
+                          NestOf(program, writer) != NestOf(program, producing);
+      if (!before) {
+        return Illegal(program, writer,
+                       absl::StrCat("reverse_compute_inline: ", program.buffers[output].name,
+                                    " is computed in the nest of the producer of ", name));
+      }
+    }
+  }
+  // One element is read, at known distances from the block's own variables.
+  ir::IndexList place;
+  bool same = true;
+  int64_t nodes = 0, loads = 0, producer_nodes = 0;
+  program.pool.Visit(consumer.values[0], [&](const ir::Expr& e) {
+    ++nodes;
+    if (e.op != ir::Op::kLoad || e.buffer != buffer) return;
+    same &= loads == 0 || place == program.pool.IndicesOf(e);
+    place = program.pool.IndicesOf(e);
+    ++loads;
+  });
+  if (!same)
+    return Illegal(
+        program, block,
+        absl::StrCat("reverse_compute_inline: the block reads more than one element of ", name));
+  program.pool.Visit(producer.values[0], [&](const ir::Expr&) { ++producer_nodes; });
+  if (nodes + loads * producer_nodes > kMaxNodes) {
+    return Illegal(program, block,
+                   absl::StrCat("reverse_compute_inline: the expression would have ",
+                                nodes + loads * producer_nodes, " nodes; at most ", kMaxNodes));
+  }
+  std::vector<Solved> solved;
+  std::vector<ir::Condition> domain;  // over the producer's iteration variables
+  for (size_t d = 0; d < place.size(); ++d) {
+    const Index& index = place[d];
+    if (index.IsConstant()) {
+      domain.push_back({producer.indices[d] + -index.constant(), 1});
+      continue;
+    }
+    const auto iter =
+        std::find_if(consumer.iters.begin(), consumer.iters.end(), [&](const ir::BlockIter& i) {
+          return index.terms().size() == 1 && index.CoeffOf(i.var) == 1;
+        });
+    const bool taken = iter != consumer.iters.end() &&
+                       std::any_of(solved.begin(), solved.end(),
+                                   [&](const Solved& s) { return s.var == iter->var; });
+    if (iter == consumer.iters.end() || taken) {
+      return Illegal(program, block,
+                     absl::StrCat("reverse_compute_inline: the block does not read ", name,
+                                  " at iteration variables of its own plus constants"));
+    }
+    solved.push_back({iter->var, producer.indices[d] + -index.constant()});
+    domain.push_back({solved.back().value, iter->extent});
+  }
+  for (const ir::BlockIter& iter : consumer.iters) {
+    if (std::any_of(solved.begin(), solved.end(),
+                    [&](const Solved& s) { return s.var == iter.var; }))
+      continue;
+    if (iter.extent > 1) {
+      return Illegal(program, block,
+                     absl::StrCat("reverse_compute_inline: ", program.atoms[iter.var].name,
+                                  " does not follow from what is read of ", name));
+    }
+    solved.push_back({iter.var, Index(0)});
+  }
+  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+    const auto replace = [&](const Index& index) {
+      return p.atoms.Substitute(index, [&](AtomId var) -> const Index* {
+        for (const Solved& s : solved) {
+          if (s.var == var) return &s.value;
+        }
+        return nullptr;
+      });
+    };
+    ir::Block fused = p.BlockOf(producing);
+    fused.values[0] = p.pool.Rewrite(
+        consumer.values[0],
+        [&](const ir::Expr& load) {
+          return load.buffer == buffer ? producer.values[0] : ir::kNoExpr;
+        },
+        replace);
+    fused.outputs = consumer.outputs;
+    fused.indices.clear();
+    for (const Index& index : consumer.indices) fused.indices.push_back(replace(index));
+    for (const ir::Condition& condition : domain) {
+      const Index over = p.OverLoops(fused, condition.index);
+      const ir::Range range = p.atoms.RangeOf(over);
+      if (range.min < 0 || range.max >= condition.extent)
+        fused.predicates.push_back({over, condition.extent});
+    }
+    p.BlockOf(producing) = std::move(fused);
+    p.Detach(block);
+    p.Remove(block);
+  });
+}
+
+absl::Status ApplyReverseComputeInline(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  return ReverseComputeInline(call.program(), block);
+}
+
+}  // namespace hone::schedule

@@ -1,0 +1,29 @@
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/placement.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::NodeId;
+
+// A place for compute_at: the loops above the block's first reader, outermost first, where it is
+// legal; and −1, to stay. What is legal follows from the program, so the same decisions before it
+// give the same candidates.
+absl::Status ApplySampleComputeLocation(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  const ir::Program& program = call.program();
+  Site site{.kind = Site::Kind::kChoice, .rows = {-1}};
+  const std::vector<NodeId> readers = program.ReadersOf(program.BlockOf(block).outputs[0]);
+  const std::vector<NodeId> loops =
+      readers.empty() ? std::vector<NodeId>{} : program.LoopsAbove(readers[0]);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    ir::Program tried = program;
+    if (ComputeAt(tried, block, loops[i]).ok()) site.rows.push_back(static_cast<int64_t>(i));
+  }
+  return call.ReturnLocation(std::move(site), loops);
+}
+
+}  // namespace hone::schedule

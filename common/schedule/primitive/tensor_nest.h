@@ -1,0 +1,19 @@
+#ifndef HONE_COMMON_SCHEDULE_PRIMITIVE_TENSOR_NEST_H_
+#define HONE_COMMON_SCHEDULE_PRIMITIVE_TENSOR_NEST_H_
+
+#include "common/ir/program.h"
+
+namespace hone::schedule {
+
+// Whether a node is, or lies in, a nest that blockize made one unit: no primitive changes what is
+// inside.
+inline bool InTensorNest(const ir::Program& program, ir::NodeId node) {
+  for (; node != ir::kNoNode; node = program.node(node).parent) {
+    if (program.IsLoop(node) && program.node(node).loop == ir::LoopKind::kTensor) return true;
+  }
+  return false;
+}
+
+}  // namespace hone::schedule
+
+#endif  // HONE_COMMON_SCHEDULE_PRIMITIVE_TENSOR_NEST_H_

@@ -1,0 +1,208 @@
+#include "common/schedule/primitive/tensorize.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/ir/intrinsic.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/tensor_nest.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+
+using ir::AtomId;
+using ir::Expr;
+using ir::ExprId;
+using ir::Index;
+using ir::Intrinsic;
+using ir::NodeId;
+
+namespace {
+
+// Compares the nest of one block with a description.
+class Matcher {
+ public:
+  Matcher(ir::Program& program, const Intrinsic& intrinsic, NodeId block,
+          const std::vector<NodeId>& chain)
+      : program_(program),
+        intrinsic_(intrinsic),
+        description_(ir::DescriptionOf(intrinsic)),
+        stage_(description_.stages.back()),
+        block_(program.BlockOf(block)),
+        chain_(chain) {
+    axes_ = stage_.spatial;
+    axes_.insert(axes_.end(), stage_.reduce.begin(), stage_.reduce.end());
+  }
+
+  // "" or what differs.
+  std::string Mismatch() {
+    if (chain_.size() != axes_.size())
+      return absl::StrCat("the nest has ", chain_.size(), " loops, not ", axes_.size());
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      const ir::Node& node = program_.node(chain_[i]);
+      const std::string name = program_.atoms[node.var].name;
+      if (node.extent.value != axes_[i].extent)
+        return absl::StrCat("loop ", name, " has ", node.extent.value, " iterations, not ",
+                            axes_[i].extent);
+      const bool reduces = program_.IsReductionLoop(chain_[i], block_);
+      if (reduces != (i >= stage_.spatial.size()))
+        return absl::StrCat("the block ", reduces ? "reduces" : "does not reduce", " over loop ",
+                            name);
+      if (reduces && IsSpatial(chain_[i]))
+        return absl::StrCat("loop ", name, " carries spatial and reduction iterations");
+    }
+    if (block_.reducer != stage_.reducer)
+      return absl::StrCat("the block does not reduce by ", ir::ReducerName(stage_.reducer));
+    if (intrinsic_.shape == Intrinsic::Shape::kTile && block_.has_init)
+      return "the block has its init (decompose_reduction takes it out)";
+    for (const ir::Condition& predicate : block_.predicates) {
+      if (Inner(predicate.index)) return "a predicate of the block depends on the nest";
+    }
+    for (const ir::Condition& guard : block_.guards) {
+      if (Inner(program_.OverLoops(block_, guard.index)))
+        return "a guard of the block depends on the nest";
+    }
+    if (!MatchesExpr(block_.values[0], stage_.values[0]))
+      return "the expression or the layout of an operand differs";
+    ir::IndexList indices;
+    for (const ir::Axis& axis : stage_.spatial) indices.push_back(Index::Of(axis.var));
+    if (!MatchesAccess(block_.outputs[0], block_.indices, stage_.tensors[0], indices)) {
+      return absl::StrCat("the type or layout of ", program_.buffers[block_.outputs[0]].name,
+                          " differs");
+    }
+    return "";
+  }
+
+ private:
+  bool IsSpatial(NodeId loop) const {
+    return std::any_of(block_.iters.begin(), block_.iters.end(), [&](const ir::BlockIter& iter) {
+      return !iter.reduce && program_.atoms.DependsOn(iter.binding, program_.node(loop).var);
+    });
+  }
+  bool Inner(const Index& index) const {
+    return std::any_of(chain_.begin(), chain_.end(), [&](NodeId loop) {
+      return program_.atoms.DependsOn(index, program_.node(loop).var);
+    });
+  }
+
+  bool MatchesExpr(ExprId actual, ExprId wanted) {
+    const Expr a = program_.pool[actual], w = description_.pool[wanted];
+    if (a.op != w.op || a.dtype != w.dtype || a.value != w.value) return false;
+    if (a.op == ir::Op::kLoad) {
+      return MatchesAccess(a.buffer, program_.pool.IndicesOf(a), w.buffer,
+                           description_.pool.IndicesOf(w));
+    }
+    if (a.op == ir::Op::kIndex) return false;
+    if (a.op == ir::Op::kMul && MatchesExpr(a.a, w.b) && MatchesExpr(a.b, w.a)) return true;
+    const auto operand = [&](ExprId own, ExprId other) {
+      return (own == ir::kNoExpr) == (other == ir::kNoExpr) &&
+             (own == ir::kNoExpr || MatchesExpr(own, other));
+    };
+    return operand(a.a, w.a) && operand(a.b, w.b) && operand(a.c, w.c);
+  }
+
+  // Whether the nest touches a buffer as the instruction touches its operand: the same offsets from
+  // a place that stands while the nest runs.
+  bool MatchesAccess(ir::BufferId buffer, const ir::IndexList& indices, ir::BufferId tensor,
+                     const ir::IndexList& wanted) {
+    if (program_.buffers[buffer].dtype != description_.tensors[tensor].dtype) return false;
+    const ir::Buffer& memory = program_.buffers[buffer];
+    Index flat;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      flat *= memory.shape[d];
+      flat += program_.OverLoops(block_, indices[d]);
+    }
+    if (!memory.aligns.empty())
+      return false;  // strides that are padded are no part of any description
+    flat = program_.atoms.Simplify(std::move(flat));
+    Index inner;
+    for (const ir::IndexTerm& term : flat.terms()) {
+      const Index part = Index::Of(term.atom, term.coeff);
+      if (Inner(part)) inner += part;
+    }
+    const ir::Shape& shape = description_.tensors[tensor].shape;
+    Index expected;
+    for (size_t d = 0; d < wanted.size(); ++d) {
+      const Index index = Translated(wanted[d]);
+      int64_t stride = 1;
+      for (size_t e = d + 1; e < shape.size(); ++e) stride *= shape[e];
+      if (d == 0 && intrinsic_.shape == Intrinsic::Shape::kTile) {
+        if (index.terms().size() != 1 || index.terms()[0].coeff != 1) return false;
+        stride = inner.CoeffOf(index.terms()[0].atom);
+        if (stride < 1) return false;
+      }
+      expected.AddScaled(index, stride);
+    }
+    return program_.atoms.Simplify(std::move(expected)) == inner;
+  }
+
+  // An index of the description over the loops of the nest.
+  Index Translated(const Index& index) {
+    Index result(index.constant());
+    for (const ir::IndexTerm& term : index.terms()) {
+      const ir::Atom& atom = description_.atoms[term.atom];
+      Index value;
+      if (atom.kind == ir::Atom::Kind::kVar) {
+        for (size_t i = 0; i < axes_.size(); ++i) {
+          if (axes_[i].var == term.atom) value = Index::Of(program_.node(chain_[i]).var);
+        }
+      } else {
+        const Index argument = Translated(atom.argument);
+        value = atom.kind == ir::Atom::Kind::kFloorDiv
+                    ? program_.atoms.FloorDiv(argument, atom.divisor)
+                    : program_.atoms.Mod(argument, atom.divisor);
+      }
+      result.AddScaled(value, term.coeff);
+    }
+    return result;
+  }
+
+  ir::Program& program_;
+  const Intrinsic& intrinsic_;
+  const ir::Workload& description_;
+  const ir::Stage& stage_;
+  const ir::Block block_;
+  const std::vector<NodeId>& chain_;
+  std::vector<ir::Axis> axes_;  // of the description, in the order of its loops
+};
+
+}  // namespace
+
+absl::Status Tensorize(ir::Program& original, NodeId loop, absl::string_view name) {
+  const Intrinsic* intrinsic = ir::FindIntrinsic(name);
+  if (intrinsic == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensorize: unknown intrinsic '", name.substr(0, 64), "'; known: ",
+        absl::StrJoin(ir::Intrinsics(), ", ",
+                      [](std::string* out, const Intrinsic& i) { absl::StrAppend(out, i.name); })));
+  }
+  ir::Program program = original;
+  const bool blockized = program.node(loop).loop == ir::LoopKind::kTensor;
+  if (!blockized) HONE_RETURN_IF_ERROR(Blockize(program, loop));
+  if (blockized && (InTensorNest(program, program.node(loop).parent) ||
+                    !program.node(loop).annotations.empty())) {
+    return Illegal(original, loop,
+                   "tensorize: the loop is not the outermost of its nest, or an instruction "
+                   "computes it already");
+  }
+  std::vector<NodeId> chain;
+  NodeId at = loop;
+  for (; program.IsLoop(at); at = program.node(at).children[0]) chain.push_back(at);
+  if (std::string why = Matcher(program, *intrinsic, at, chain).Mismatch(); !why.empty()) {
+    return Illegal(original, loop, absl::StrCat("tensorize: not what ", name, " computes: ", why));
+  }
+  ir::Set(program.node(loop).annotations, ir::Annotation::Key::kIntrinsic, intrinsic->id);
+  original = std::move(program);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTensorize(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
+  HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(1));
+  return Tensorize(call.program(), loop, name);
+}
+
+}  // namespace hone::schedule
