@@ -82,6 +82,12 @@ void Job::Initialize() {
   Save();
   if (absl::Status status = OpenTask(); !status.ok()) return End(JobState::kFailed, status);
   if (absl::Status status = RestoreSearch(); !status.ok()) return End(JobState::kFailed, status);
+  if (state_.cancelled) {
+    // Before the server went away: what was measured is confirmed.
+    cancelled_ = stopping_ = true;
+    drain_deadline_ = Now();
+    return Pump();
+  }
   // The default schedule first: what tuning is compared with.
   trials_.emplace(0, Trial{.candidate = spaces_->default_schedule()});
   for (const auto& [trial, entry] : trials_) {
@@ -261,6 +267,8 @@ void Job::OnCancel(bool confirm) {
   if (state_.state != JobState::kRunning || stopping_) return;
   stopping_ = true;
   drain_deadline_ = Now() + options_.drain_limit;
+  state_.cancelled = true;
+  Save();
   services_.fleet->CancelWaiting(id_);
   Pump();
 }

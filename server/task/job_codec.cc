@@ -180,6 +180,7 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
   }
   Json json = {{"id", snapshot.id},
                {"state", std::string(JobStateName(snapshot.state))},
+               {"cancelled", snapshot.cancelled},
                {"error", snapshot.error},
                {"workload_digest", snapshot.workload_digest},
                {"trials", snapshot.trials},
@@ -203,6 +204,7 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text) {
   int64_t wall_ms = 0;
   Read(json, "id", &snapshot.id);
   Read(json, "state", &state);
+  Read(json, "cancelled", &snapshot.cancelled);
   Read(json, "error", &snapshot.error);
   Read(json, "workload_digest", &snapshot.workload_digest);
   Read(json, "trials", &snapshot.trials);

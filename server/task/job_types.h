@@ -58,7 +58,8 @@ struct JobSnapshot {
   std::string id;
   JobSpec spec;
   JobState state = JobState::kPending;
-  std::string error;  // why it failed
+  bool cancelled = false;  // it confirms what it has and ends, also after a restart
+  std::string error;       // why it failed
   std::string workload_digest;
   int64_t trials = 0;
   std::map<record::Outcome, int64_t> outcomes;

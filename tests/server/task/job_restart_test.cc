@@ -95,6 +95,20 @@ TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
   EXPECT_EQ(Trials(id).size(), 60u);
 }
 
+TEST_F(JobRestartTest, ACancelledJobConfirmsWhatItHasAfterARestart) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  executor->RunAll();
+  const size_t measured = Trials(id).size();
+  Restart();
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
+  EXPECT_TRUE(job->best.has_value());
+  EXPECT_LT(Trials(id).size(), 120u);
+  EXPECT_GE(Trials(id).size(), measured);
+}
+
 TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
