@@ -4,9 +4,11 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
+#include "common/schedule/trace.h"
 
 namespace hone::schedule {
 
@@ -19,6 +21,12 @@ namespace hone::schedule {
 // changed already, or the stage is not of the rewrite's form. The program is unchanged then.
 absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl::string_view stage,
                               absl::Span<const int64_t> numbers);
+
+// The smallest tolerance of a job that allows the kernels of a trace: the sum of what its rewrites
+// need (Rewrite::tolerance); 0 without rewrites. Errors are those of ApplyRewriteTo, and
+// InvalidArgument for a decision vector of another length.
+absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace& trace,
+                                       absl::Span<const int64_t> decisions);
 
 }  // namespace hone::schedule
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/replay.h"
+#include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
 
 namespace hone::schedule {
@@ -83,6 +85,28 @@ TEST(RewritePrimitiveTest, SameTraceSameProgram) {
   EXPECT_EQ(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, trace)->StructuralDigest());
   const std::string other = std::string(trace).replace(trace.find("4)"), 2, "2)");
   EXPECT_NE(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, other)->StructuralDigest());
+}
+
+// What a job must allow: strict jobs only what changes the order of summation.
+TEST(ToleranceNeededTest, IsWhatTheRewritesOfATraceNeed) {
+  const ir::Workload conv = Parsed(kConv);
+  const auto needed = [&](const std::string& trace, std::vector<int64_t> decisions) {
+    const auto parsed = ParseTrace(trace);
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return ToleranceNeeded(conv, parsed->trace, decisions);
+  };
+  EXPECT_EQ(needed("b0 = block(\"Y\")\n", {}).value(), 0);
+  EXPECT_EQ(needed("rewrite(\"im2col\", \"Y\")\n", {}).value(), 0);
+  const std::string sampled =
+      "x0 = sample_categorical(candidates=[2, 4])\nrewrite(\"winograd\", \"Y\", "
+      "x0)\nrewrite(\"split_k\", \"Y_m\", 2)\n";
+  for (const int64_t m : {2, 4}) {
+    EXPECT_EQ(needed(sampled, {m}).value(), RewriteTolerance(conv, "winograd", "Y", {m}).value());
+    EXPECT_GT(needed(sampled, {m}).value(), 0);
+  }
+  EXPECT_EQ(needed(sampled, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(needed("rewrite(\"winograd\", \"Z\", 2)\n", {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 // A packed layout of constant weights needs no rewrite: cache_read copies a constant ahead of time,

@@ -1,0 +1,69 @@
+// Property: whatever rewrite a random workload's stage accepts, and whatever is scheduled then,
+// computes what the original does, bitwise on small integers. HONE_SEED and HONE_TRACES choose
+// other runs.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/schedule/rewrite/rewrite.h"
+#include "tests/common/schedule/random_trace.h"
+#include "tests/common/schedule/random_workload.h"
+#include "tests/common/schedule/rewrite/rewrite_check.h"
+
+namespace hone::schedule {
+namespace {
+
+int64_t FromEnvironment(const char* name, int64_t fallback) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? fallback : std::strtoll(value, nullptr, 10);
+}
+
+TEST(RandomRewriteTest, RewrittenAndScheduledIsTheOriginal) {
+  const int64_t first = FromEnvironment("HONE_SEED", 1),
+                count = FromEnvironment("HONE_TRACES", 1500);
+  std::printf("seeds %lld to %lld\n", static_cast<long long>(first),
+              static_cast<long long>(first + count - 1));
+  std::map<std::string, int> accepted;
+  for (int64_t seed = first; seed < first + count; ++seed) {
+    Rng rng(seed);
+    const ir::Workload original = Parsed(RandomWorkloadText(rng));
+    // Those that are exact on small integers; F(2, 3) has quarters only.
+    struct Choice {
+      const char* name;
+      std::vector<int64_t> numbers;
+    };
+    const Choice choices[] = {
+        {"im2col", {}}, {"split_k", {static_cast<int64_t>(2 + rng.Below(3))}}, {"winograd", {2}}};
+    const Choice& choice = choices[rng.Below(3)];
+    const ir::Stage& stage = original.stages[rng.Below(original.stages.size())];
+    const std::string tensor = original.tensors[stage.tensors[0]].name;
+    auto rewritten = ApplyRewriteTo(original, choice.name, tensor, choice.numbers);
+    if (!rewritten.ok()) {
+      EXPECT_FALSE(absl::IsInternal(rewritten.status())) << rewritten.status() << "\n"
+                                                         << original.ToText();
+      continue;
+    }
+    ++accepted[choice.name];
+    const auto inputs = SmallIntegerInputs(original, rng);
+    const auto expected = ir::Interpret(original, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const RandomTrace random =
+        MakeRandomTrace(std::make_shared<const ir::Workload>(*std::move(rewritten)),
+                        static_cast<uint64_t>(seed), 8);
+    ASSERT_TRUE(random.refusals.ok()) << random.refusals;
+    const auto got = ir::Interpret(random.program, inputs);
+    ASSERT_TRUE(got.ok()) << got.status() << "\nseed " << seed << "\n" << Describe(random);
+    ASSERT_EQ(*got, *expected) << "seed " << seed << ", " << choice.name << " of " << tensor
+                               << " in\n"
+                               << original.ToText() << Describe(random);
+  }
+  for (const char* name : {"im2col", "split_k", "winograd"}) {
+    std::printf("%s: %d\n", name, accepted[name]);
+    if (count >= 500) EXPECT_GT(accepted[name], 5) << name;
+  }
+}
+
+}  // namespace
+}  // namespace hone::schedule
