@@ -49,7 +49,7 @@ const std::vector<Outcome>& AllOutcomes() {
 double SteadyLatencyNs(const MeasureResult& result) {
   // A drift out of these bounds is a disturbance that hit the reference alone.
   if (!(result.reference_drift > 0)) return result.latency_ns;
-  return result.latency_ns / std::clamp(result.reference_drift, 0.8, 4.0);
+  return result.latency_ns / std::clamp(result.reference_drift, 0.25, 4.0);
 }
 
 std::string Policy::Key() const { return absl::StrCat(name, "/", cache, "/", threads); }

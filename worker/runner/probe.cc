@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 
@@ -49,7 +50,9 @@ class RealProbe final : public Probe {
     best_fma_ = std::min(best_fma_, fma);
     best_stream_ = std::min(best_stream_, stream);
     const double at_registration = gflops_per_core_ > 0 ? flops / gflops_per_core_ : best_fma_;
-    drift_ = fma / at_registration;
+    recent_[samples_++ % recent_.size()] = fma;
+    const size_t known = std::min(samples_, recent_.size());
+    drift_ = *std::min_element(recent_.begin(), recent_.begin() + known) / at_registration;
     return std::max(fma / best_fma_, stream / best_stream_);
   }
 
@@ -61,6 +64,8 @@ class RealProbe final : public Probe {
   const std::unique_ptr<TensorMemory> stream_;
   double best_fma_ = std::numeric_limits<double>::infinity();
   double best_stream_ = std::numeric_limits<double>::infinity();
+  std::array<double, 32> recent_ = {};  // times of the multiply-adds in the last samples
+  size_t samples_ = 0;
   double drift_ = 1;
   volatile uint64_t sink_ = 0;
 };

@@ -17,8 +17,9 @@ class Probe {
   virtual ~Probe() = default;
   // Time now over the best time so far, the larger ratio of the two kernels; ≥ 1 but for noise.
   virtual double Sample() = 0;
-  // The multiply-adds of the last sample: time they took over the time that they would have taken
-  // when the worker registered. Slow phases that last longer than a process show only here.
+  // The multiply-adds of the fastest among the last samples: time they took over the time that they
+  // would have taken when the worker registered. Slow phases that last longer than a process show
+  // only here; what disturbs single samples does not.
   virtual double Drift() const = 0;
 };
 
