@@ -39,6 +39,7 @@ llvm::Function* FunctionEmitter::Begin(const std::string& name, bool body) {
 }
 
 void FunctionEmitter::End() {
+  Fence();
   builder_.CreateRetVoid();
   PopScope();
 }
@@ -130,6 +131,9 @@ absl::Status FunctionEmitter::EmitSerial(const Stmt& loop) {
   phi->addIncoming(begin, preheader);
   PushScope();
   variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi, static_cast<int>(scopes_.size()) - 1};
+  if (const int64_t distance = ir::ValueOf(loop.annotations, ir::Annotation::Key::kPrefetch, 0); distance > 0) {
+    EmitPrefetches(loop.children[0], loop.var, distance);
+  }
   HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
   Value* next = builder_.CreateNSWAdd(phi, I64(1));
   phi->addIncoming(next, builder_.GetInsertBlock());
@@ -292,9 +296,11 @@ absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value
   for (ir::ExprId value : values->second) {
     HONE_ASSIGN_OR_RETURN(results.emplace_back(), EmitExpr(value, mask));
   }
+  nontemporal_ = ir::ValueOf(store.annotations, ir::Annotation::Key::kNonTemporal, 0) != 0;
   for (size_t c = 0; c < results.size(); ++c) {
     HONE_RETURN_IF_ERROR(StoreTo(store.outputs[c], store.indices[0], results[c], mask));
   }
+  nontemporal_ = false;
   return absl::OkStatus();
 }
 

@@ -85,6 +85,14 @@ class FunctionEmitter {
   absl::Status EmitStore(lower::StmtId id);
   absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
 
+  // Hints to the caches.
+  void EmitPrefetches(lower::StmtId body, ir::AtomId var, int64_t distance);
+  // What is known of an address: at least this many bytes divide it.
+  llvm::Align AlignmentOf(const Split& split, int64_t element_bytes) const;
+  // Lets a store of the statement at hand pass the caches, if that is asked for and its place is aligned to its size.
+  void PassCaches(llvm::StoreInst* store, const Split& split, int64_t element_bytes);
+  void Fence();
+
   // Stores that one instruction computes.
   struct Operand {
     ir::BufferId buffer;
@@ -136,6 +144,8 @@ class FunctionEmitter {
   std::vector<Scope> scopes_;
   std::map<ir::BufferId, llvm::Value*> bases_;
   std::map<std::pair<ir::BufferId, int64_t>, llvm::AllocaInst*> registers_;
+  bool nontemporal_ = false;       // the statement at hand asks for it
+  bool unfenced_ = false;          // stores that passed the caches since the last fence
   int64_t lanes_ = 0;              // 0: outside a vectorized loop
   std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
   std::vector<std::pair<ir::ExprId, llvm::Value*>> emitted_;   // by the statement at hand: shared expressions are emitted once

@@ -132,7 +132,7 @@ absl::Status FunctionEmitter::StoreTo(ir::BufferId buffer, const Index& offset, 
   if (!split.irregular && split.lane == 1) {
     Value* address = Address(buffer, split);
     if (mask == nullptr) {
-      builder_.CreateAlignedStore(value, address, align);
+      PassCaches(builder_.CreateAlignedStore(value, address, align), split, ir::DTypeBytes(dtype));
     } else {
       builder_.CreateMaskedStore(value, address, align, mask);
     }

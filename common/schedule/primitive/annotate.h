@@ -14,9 +14,10 @@ namespace hone::schedule {
 
 // Hints that need nothing but a loop or block:
 //   omp_schedule   parallel loop: 0 equal shares, n > 0: threads fetch n iterations at a time
-//   prefetch       serial loop: what its blocks load is prefetched that many iterations ahead
+//   prefetch       serial loop: what its blocks load is prefetched that many iterations ahead,
+//                  once per stream and cache line
 //   nontemporal    block that writes an output of the workload and does not reduce: its stores pass
-//   the caches by
+//                  the caches by (whole aligned vectors; others stay ordinary stores)
 // InvalidArgument: an unknown key; the message lists them.
 absl::Status Annotate(ir::Program& program, ir::NodeId node, absl::string_view key, int64_t value);
 

@@ -266,6 +266,37 @@ TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
   EXPECT_THAT(AssemblyOf(dot("u8", "udot_4x4"), arm), HasSubstr("udot"));
 }
 
+constexpr char kStream[] =
+    "workload w\ninput A: f32[8, 256]\noutput B[i: 8, j: 256] = A[i, j] * 2.0\ntrace 1\nb0 = "
+    "block(\"B\")\nl0, l1 = loops(b0)\n"
+    "l2, l3 = split(l1, 0, 16)\nvectorize(l3)\n";
+
+TEST(HintTest, StoresPassTheCachesAndAreFenced) {
+  const std::string text =
+      absl::StrCat(kStream, "annotate(b0, \"nontemporal\", 1)\nparallel(l0)\n");
+  const auto target = target::TargetByName("x86-avx512");
+  EXPECT_THAT(AssemblyOf(kStream, *target), Not(HasSubstr("vmovntps")));
+  EXPECT_THAT(AssemblyOf(text, *target), HasSubstr("vmovntps"));
+  EXPECT_THAT(AssemblyOf(text, *target), HasSubstr("sfence"));
+  ExpectRight(text, Host());
+  // Rows of 250 numbers are not aligned: ordinary stores.
+  const std::string unaligned =
+      "workload w\ninput A: f32[8, 250]\noutput B[i: 8, j: 250] = A[i, j] * 2.0\ntrace 1\nb0 = "
+      "block(\"B\")\nl0, l1 = loops(b0)\n"
+      "l2, l3 = split(l1, 0, 16)\nvectorize(l3)\nannotate(b0, \"nontemporal\", 1)\n";
+  EXPECT_THAT(AssemblyOf(unaligned, *target), Not(HasSubstr("vmovntps")));
+  ExpectRight(unaligned, Host());
+}
+
+TEST(HintTest, StreamsArePrefetchedAhead) {
+  const std::string text = absl::StrCat(kStream, "annotate(l2, \"prefetch\", 8)\n");
+  const auto target = target::TargetByName("x86-avx512");
+  EXPECT_THAT(AssemblyOf(kStream, *target), Not(HasSubstr("prefetcht0")));
+  // Eight vectors of 64 bytes ahead.
+  EXPECT_THAT(AssemblyOf(text, *target), ::testing::ContainsRegex("prefetcht0\t512\\("));
+  ExpectRight(text, Host());
+}
+
 TEST(GpuTest, BoundLoopsHaveNoCpuCode) {
   const std::string text =
       "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i] + 1.0\ntrace 1\nb0 = block(\"B\")\nl0 = "
