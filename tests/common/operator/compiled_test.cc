@@ -1,0 +1,71 @@
+// Every operator through the default schedule, lowering, code generation and the linker: the code
+// computes what the interpreter says that the workload means.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <string>
+
+#include "common/ir/program.h"
+#include "common/ir/reference_workload.h"
+#include "common/schedule/default_schedule.h"
+#include "tests/common/operator/arrays.h"
+#include "tests/common/operator/examples.h"
+#include "tests/worker/codegen/compiled_program.h"
+#include "tests/worker/codegen/run_trace.h"
+
+namespace hone::op {
+namespace {
+
+class CompiledTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CompiledTest, ComputesWhatItMeans) {
+  const std::string line = GetParam();
+  const auto workload = std::make_shared<const ir::Workload>(Built(line));
+  const std::vector<Array> inputs = Inputs(*workload, 41, Kind::kReal);
+  const std::vector<Array> expected = Compute(*workload, inputs);
+  // Values, then magnitudes: what errors are measured by.
+  const auto reference = ir::ReferenceWorkload(*workload);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  const std::vector<Array> magnitudes = Compute(*reference, inputs);
+  std::vector<ir::Values> values;
+  for (const Array& input : inputs) values.push_back(input.data);
+
+  for (const target::Target& target : codegen::RunnableTargets()) {
+    ir::Program program = ir::Program::FromWorkload(workload);
+    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.VectorLanesF32());
+    ASSERT_TRUE(scheduled.ok()) << scheduled;
+    const auto compiled = codegen::CompiledProgram::Load(program, target);
+    ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << program.ToText();
+    const auto got = (*compiled)->Run(values);
+    ASSERT_TRUE(got.ok()) << got.status() << "\n" << program.ToText();
+    ASSERT_EQ(got->size(), expected.size());
+    for (size_t o = 0; o < expected.size(); ++o) {
+      const ir::DType dtype = workload->tensors[workload->Outputs()[o]].dtype;
+      const double unit = dtype == ir::DType::kBF16  ? 0x1p-8
+                          : dtype == ir::DType::kF16 ? 0x1p-11
+                          : ir::IsFloat(dtype)       ? 0x1p-23
+                                                     : 0;
+      for (size_t i = 0; i < expected[o].data.size(); ++i) {
+        const double bound = 100 * unit * (1e-3 + magnitudes[expected.size() + o].data[i]);
+        ASSERT_NEAR(got->at(o)[i], expected[o].data[i], bound)
+            << line << ", element " << i << " of output " << o;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, CompiledTest, ::testing::ValuesIn(kExamples),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+                               '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace hone::op
