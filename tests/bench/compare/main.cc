@@ -131,6 +131,7 @@ absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources,
     comparison.rows.push_back({.name = "default (untiled)",
                                .latency_ns = latency,
                                .gflops = comparison.flops / latency,
+                               .share_of_peak = comparison.flops / latency / comparison.peak_gflops,
                                .hone_is_faster = latency / timings[0].latency_ns});
   }
   for (size_t i = 0; i < rivals; ++i) {
