@@ -61,7 +61,9 @@ TEST(RandomRewriteTest, RewrittenAndScheduledIsTheOriginal) {
   }
   for (const char* name : {"im2col", "split_k", "winograd"}) {
     std::printf("%s: %d\n", name, accepted[name]);
-    if (count >= 500) EXPECT_GT(accepted[name], 5) << name;
+    if (count >= 500) {
+      EXPECT_GT(accepted[name], 5) << name;
+    }
   }
 }
 
