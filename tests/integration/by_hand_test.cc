@@ -150,8 +150,23 @@ TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
   EXPECT_THAT(other.errors, HasSubstr("another computation"));
 }
 
-// A tolerance that the schedule's order of summation cannot keep does not exist for f32; a target
-// of another machine does.
+// A body of 34560 statements is refused, or takes longer to compile than a build may.
+TEST_F(ByHand, ACheckThatFailsSaysWithWhatOutcome) {
+  const std::string text(kTrace);
+  const std::string trace =
+      File("long.trace", text.substr(0, text.find("x0")) + "unroll(l0)\nunroll(l1)\nunroll(l2)\n");
+  const Result result = home_.Hone({"schedule", trace, "--check", "--json"});
+  EXPECT_EQ(result.code, 1) << result.errors;
+  const nlohmann::json object = OneLineOfJson(result.output);
+  ASSERT_TRUE(object.is_object()) << result.output;
+  EXPECT_EQ(object["checked"], false);
+  EXPECT_TRUE(object["latency_ns"].is_null());
+  EXPECT_NE(object["outcome"], "ok");
+  EXPECT_THAT(result.errors, HasSubstr(object["outcome"].get<std::string>()));
+  EXPECT_EQ(home_.Hone({"best", "matmul", "m=36", "n=40", "k=24"}).code, 0)
+      << "the default schedule";
+}
+
 TEST_F(ByHand, AServerThatDoesNotAnswerIsSaid) {
   const std::string trace = File("mine.trace", kTrace);
   const Result result = home_.Hone({"--server", "localhost:1", "schedule", trace, "--check"});
