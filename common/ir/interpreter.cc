@@ -131,6 +131,8 @@ class Machine {
       vars_[iter.var] = program_.atoms.Evaluate(iter.binding, vars_);
       first &= !iter.reduce || vars_[iter.var] == 0;
     }
+    const bool updates = Holds(block.guards);
+    if (!updates && !(block.has_init && first)) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(block.outputs[0], block.indices));
     const auto dtype = [&](size_t c) { return program_.buffers[block.outputs[c]].dtype; };
     if (block.has_init && first) {
@@ -138,7 +140,7 @@ class Machine {
         memory_[block.outputs[c]][offset] = ReducerIdentity(block.reducer, static_cast<int>(c), dtype(c));
       }
     }
-    if (!Holds(block.guards)) return absl::OkStatus();
+    if (!updates) return absl::OkStatus();
     absl::InlinedVector<double, 2> values, old;
     for (size_t c = 0; c < block.values.size(); ++c) {
       HONE_ASSIGN_OR_RETURN(const double value, Evaluate(block.values[c]));

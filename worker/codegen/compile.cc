@@ -19,9 +19,9 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/DCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
-#include "llvm/Transforms/Utils/Mem2Reg.h"
 #include "worker/codegen/entry_points.h"
 #include "worker/codegen/function_emitter.h"
 #include "worker/codegen/tensor.h"
@@ -68,7 +68,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::PromotePass());
+  // Small buffers of the stack too, where every place in them is known: a tile between two transforms.
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::DCEPass());

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/region.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/one_to_one.h"
 
@@ -47,6 +48,28 @@ bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   return std::find(determined.begin(), determined.end(), var) != determined.end();
 }
 
+// The same of all blocks under the loop that write a buffer: parts of a partitioned nest, where each may compute elements again
+// that another one computes.
+bool AllWriteApart(ir::Program& program, ir::BufferId buffer, NodeId loop) {
+  int writers = 0;
+  bool exact = true;
+  for (NodeId writer : program.WritersOf(buffer)) {
+    if (!program.IsUnder(writer, loop)) continue;
+    ++writers;
+    exact &= program.BlockOf(writer).exact;
+  }
+  if (writers < 2 || exact || program.node(loop).extent.value == 1) return true;
+  std::vector<Known> known;
+  for (const ir::Interval& interval : ir::RegionWritten(program, buffer, loop)) {
+    known.push_back({interval.min, interval.extent.value - 1});
+  }
+  std::vector<ir::AtomId> above;
+  for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
+  const std::vector<ir::AtomId> determined = Determined(
+      program, std::move(known), [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
+  return std::find(determined.begin(), determined.end(), program.node(loop).var) != determined.end();
+}
+
 bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {
   if (program.buffers[buffer].output) return false;
   const auto under = [&](NodeId user) { return program.IsUnder(user, loop); };
@@ -62,7 +85,7 @@ absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_vie
     if (program.IsReductionLoop(loop, block)) {
       return Illegal(program, loop, absl::StrCat(what, ": block ", block.name, " reduces over the loop"));
     }
-    if (WritesApart(program, block, loop)) continue;
+    if (WritesApart(program, block, loop) && AllWriteApart(program, block.outputs[0], loop)) continue;
     for (ir::BufferId buffer : block.outputs) {
       if (!privates || !IsPrivate(program, buffer, loop)) {
         return Illegal(program, loop, absl::StrCat(what, ": different iterations write the same elements of ", program.buffers[buffer].name));

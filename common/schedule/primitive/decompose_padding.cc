@@ -19,15 +19,7 @@ absl::StatusOr<NodeId> DecomposePadding(ir::Program& program, NodeId block, Node
   if (!pads) return Illegal(program, block, "decompose_padding: the block does not pad");
   HONE_ASSIGN_OR_RETURN(const NodeId zeros, DecomposeReduction(program, block, loop));
   // 0 + x where the guards hold is x there.
-  ir::Block copy = program.BlockOf(block);
-  copy.reducer = ir::Reducer::kNone;
-  for (const ir::Condition& guard : copy.guards) {
-    const ir::Index over = program.OverLoops(copy, guard.index);
-    const ir::Range range = program.atoms.RangeOf(over);
-    if (range.min < 0 || range.max >= guard.extent) copy.predicates.push_back({over, guard.extent});
-  }
-  copy.guards.clear();
-  program.BlockOf(block) = std::move(copy);
+  program.BlockOf(block).reducer = ir::Reducer::kNone;
   return zeros;
 }
 

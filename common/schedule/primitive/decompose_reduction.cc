@@ -27,6 +27,13 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       return Illegal(program, above, "decompose_reduction: a loop above the given one reduces");
     }
   }
+  for (NodeId other : program.BlocksUnder(loop)) {
+    const auto& outputs = program.BlockOf(other).outputs;
+    const bool same = std::any_of(content.outputs.begin(), content.outputs.end(), [&](ir::BufferId output) {
+      return std::find(outputs.begin(), outputs.end(), output) != outputs.end();
+    });
+    if (other != block && same) return Illegal(program, other, "decompose_reduction: another block under the loop writes the same buffer");
+  }
   std::vector<NodeId> inner;  // loops from the given one down that the block's place depends on
   for (NodeId at : program.LoopsAbove(block)) {
     if (!program.IsUnder(at, loop) || program.IsReductionLoop(at, content)) continue;

@@ -42,8 +42,8 @@ absl::Status ReverseComputeInline(ir::Program& program, ir::NodeId block);
 absl::StatusOr<ir::NodeId> Rfactor(ir::Program& program, ir::NodeId block, ir::NodeId loop, int64_t axis);
 
 // Gives the block of a reduction its own block that stores the neutral element, before `loop`. Returns the new block.
-// Legal when the loop is above the block, no loop above it reduces, the loops under it compute every element once, and the
-// block still has its init.
+// Legal when the loop is above the block, no loop above it reduces, no other block under it writes the result, the loops under
+// it compute every element once, and the block still has its init.
 absl::StatusOr<ir::NodeId> DecomposeReduction(ir::Program& program, ir::NodeId block, ir::NodeId loop);
 
 }  // namespace hone::schedule

@@ -171,10 +171,11 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
     fused.indices.clear();
     for (const Index& index : consumer.indices) fused.indices.push_back(replace(index));
     for (const ir::Condition& condition : domain) {
-      const Index over = p.OverLoops(fused, condition.index);
-      const ir::Range range = p.atoms.RangeOf(over);
-      if (range.min < 0 || range.max >= condition.extent)
-        fused.predicates.push_back({over, condition.extent});
+      const ir::Range range = p.atoms.RangeOf(condition.index);
+      if (range.min < 0 || range.max >= condition.extent) fused.guards.push_back(condition);
+    }
+    for (const ir::Condition& guard : consumer.guards) {
+      fused.guards.push_back({replace(guard.index), guard.extent});
     }
     p.BlockOf(producing) = std::move(fused);
     p.Detach(block);

@@ -54,8 +54,8 @@ ir::Program Fresh(std::shared_ptr<const ir::Workload> workload) {
 absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl::string_view stage,
                               absl::Span<const int64_t> numbers) {
   const Digest state = program.StructuralDigest();
-  if (state != Fresh(program.shared_workload()).StructuralDigest() &&
-      state != ir::Program::FromWorkload(program.shared_workload()).StructuralDigest()) {
+  if (state != ir::Program::FromWorkload(program.shared_workload()).StructuralDigest() &&
+      state != Fresh(program.shared_workload()).StructuralDigest()) {
     return Illegal(
         program, program.kernels[0],
         "rewrite: the program was changed already; rewrites come before every other primitive");

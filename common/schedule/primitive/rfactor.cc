@@ -55,6 +55,9 @@ absl::StatusOr<Plan> Check(ir::Program& program, NodeId block, NodeId loop) {
   if (InTensorNest(program, block))
     return Illegal(program, block, "rfactor: the block is in a tensor nest");
   if (!content.has_init) return Illegal(program, block, "rfactor: the block has no init");
+  if (program.WritersOf(content.outputs[0]).size() != 1) {
+    return Illegal(program, block, "rfactor: another block writes the same buffer");
+  }
   if (!program.IsUnder(block, loop))
     return Illegal(program, loop, "rfactor: the loop is not above the block");
   if (!program.IsReductionLoop(loop, content))

@@ -184,6 +184,9 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names, "storage_align(b0, 1, 8, 0)", "storage_align: axis 1 of C; one before the last of 2 (block C)", "block C: "},
       {kDense, names, "storage_align(b0, 0, 8, 8)", "storage_align: factor 8 and offset 8; 1 to 1048576, and the offset below the factor", "block C: "},
       {kDense, names + "storage_align(b0, 0, 8, 1)\n", "transform_layout(b0, \"i, j -> j, i\")", "transform_layout: the strides of C are aligned already", "block C: "},
+      {kDense, names + "l5, l6 = loop_partition(l0, 4)\n", "b2 = rfactor(b0, l2)", "rfactor: another block writes the same buffer (block C)", "block C: "},
+      {kDense, names + "l5, l6 = loop_partition(l1, 4)\n", "b2 = decompose_reduction(b0, l0)",
+       "decompose_reduction: another block under the loop writes the same buffer (block C_part)", "block C_part: "},
       // Padding.
       {kDense, names, "pad_einsum(b1, 4, 4)", "pad_einsum: the block is no sum with its init (block D)", "block D: "},
       {kDense, names, "pad_einsum(b0, 4, 4)", "pad_einsum: 2 factors for 3 iteration variables (block C)", "block C: "},

@@ -6,8 +6,10 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/file.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "common/target/target.h"
@@ -139,6 +141,20 @@ TEST_F(RewrittenKernelTest, WinogradPassesAtItsTolerance) {
       EXPECT_LE(result.max_error, 1);
     }
   }
+}
+
+// The traces that are written by hand for speed.
+TEST_F(RewrittenKernelTest, BenchmarkTracesPassAtTheRelaxedTolerance) {
+  int traces = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/bench/traces")) {
+    const std::string text = ReadFile(entry.path()).value();
+    if (!absl::StrContains(text, "rewrite(\"winograd\"")) continue;
+    ++traces;
+    const size_t cut = text.find("\ntrace 1\n") + 1;
+    const MeasureResult result = Measure(text.substr(0, cut), text.substr(cut + 8), 1e-3);
+    EXPECT_EQ(result.outcome, Outcome::kOk) << entry.path() << ": " << result.detail;
+  }
+  EXPECT_GE(traces, 3);
 }
 
 // Thirds are not exact: the strict check compares integers bitwise and says so.
