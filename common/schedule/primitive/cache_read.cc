@@ -24,6 +24,7 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
     if (program.IsUnder(writer, nest)) {
       return Illegal(program, writer, "cache_read: the buffer is computed in the reader's own nest");
     }
+    if (!program.BlockOf(writer).exact) return Illegal(program, writer, "cache_read: the buffer is computed no further than others need");
   }
   const ir::Buffer source = program.buffers[buffer];
   if (source.padded) return Illegal(program, block, absl::StrCat("cache_read: ", source.name, " is stored with padding"));

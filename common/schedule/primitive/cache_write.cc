@@ -17,6 +17,8 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
   NodeId nest = block;
   while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel) nest = program.node(nest).parent;
   if (program.BlocksUnder(nest).size() != 1) return Illegal(program, nest, "cache_write: other blocks share the block's nest");
+  // After compute_at: the copy would read what nobody has computed.
+  if (!program.BlockOf(block).exact) return Illegal(program, block, "cache_write: the block computes no more than others need");
   const ir::Buffer target = program.buffers[buffer];
   if (target.padded) return Illegal(program, block, absl::StrCat("cache_write: ", target.name, " is stored with padding"));
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(target.name, "_cache")),

@@ -13,13 +13,14 @@ namespace hone::schedule {
 
 // Lets the block read a copy of a buffer. Returns the block that copies, in a nest of its own before the reader's; for a
 // constant input that is in the kernel "prepack", which runs ahead of time.
-// Legal for a buffer that the block reads, that is complete before the block's nest begins, and whose layout has no padding;
+// Legal for a buffer that the block reads, that is complete before the block's nest begins (and was computed whole, not by
+// compute_at), and whose layout has no padding;
 // copies of constants are in scope global.
 absl::StatusOr<ir::NodeId> CacheRead(ir::Program& program, ir::NodeId block, absl::string_view buffer, ir::Scope scope);
 
 // Lets the block write to a buffer of its own, which a new block copies to the former one in a nest after the block's.
 // Returns the block that copies. Legal for a block that is the only writer of its only output, before anything was moved
-// under its loops and before the output's layout got padding.
+// under its loops or it was moved itself, and before the output's layout got padding.
 absl::StatusOr<ir::NodeId> CacheWrite(ir::Program& program, ir::NodeId block, ir::Scope scope);
 
 // Stores a buffer in another order: `map` is text like "i, k -> i / $0, k, i % $0", where $n is a number of `numbers`

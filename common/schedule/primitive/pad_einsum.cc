@@ -35,6 +35,7 @@ class Padder {
     if (content_.reducer != ir::Reducer::kSum || !content_.has_init)
       return Fail("the block is no sum with its init");
     if (!content_.predicates.empty()) return Fail("the block has predicates");
+    if (!content_.exact) return Fail("the block computes no more than others need");
     if (p_.WritersOf(content_.outputs[0]).size() != 1)
       return Fail("another block writes the same buffer");
     if (p_.buffers[content_.outputs[0]].padded) return Fail("the result is stored with padding");
@@ -135,6 +136,8 @@ class Padder {
     for (NodeId writer : p_.WritersOf(expr.buffer)) {
       if (p_.IsUnder(writer, nest_))
         return Illegal(p_, writer, "pad_einsum: an operand is computed in the block's own nest");
+      if (!p_.BlockOf(writer).exact)
+        return Illegal(p_, writer, "pad_einsum: an operand is computed no further than others need");
     }
     if (p_.buffers[expr.buffer].padded)
       return Fail(absl::StrCat(p_.buffers[expr.buffer].name, " is stored with padding"));

@@ -39,6 +39,12 @@ constexpr char kPacked[] =
     "b0 = block(\"C\")\nb1 = cache_read(b0, \"B\", \"global\")\ntransform_layout(b1, \"k, j -> k / 4, j, k % 4\")\n"
     "l0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 4)\nreorder(l3, l1, l4)\n";
 
+// P moves to S's loop, then S away from there.
+constexpr char kMoved[] =
+    "workload w\ninput X: f32[12]\nP[i: 12] = X[i] * 2.0\nS[i: 12] = P[i] + 1.0\noutput Y[h: 5] = max(r: 4) S[2*h + r]\n";
+constexpr char kMove[] =
+    "b0 = block(\"P\")\nb1 = block(\"S\")\nb2 = block(\"Y\")\nl0 = loops(b1)\ncompute_at(b0, l0)\nl1, l2 = loops(b2)\ncompute_at(b1, l1)\n";
+
 struct Refused {
   const char* workload;
   std::string setup;   // legal
@@ -187,6 +193,9 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names + "l5, l6 = loop_partition(l0, 4)\n", "b2 = rfactor(b0, l2)", "rfactor: another block writes the same buffer (block C)", "block C: "},
       {kDense, names + "l5, l6 = loop_partition(l1, 4)\n", "b2 = decompose_reduction(b0, l0)",
        "decompose_reduction: another block under the loop writes the same buffer (block C_part)", "block C_part: "},
+      // What compute_at moved computes no more than its readers needed there.
+      {kMoved, kMove, "b3 = cache_write(b0, \"local\")", "cache_write: the block computes no more than others need (block P)", "block P: "},
+      {kMoved, kMove, "b3 = cache_read(b1, \"P\", \"local\")", "cache_read: the buffer is computed no further than others need (block P)", "block P: "},
       // Padding.
       {kDense, names, "pad_einsum(b1, 4, 4)", "pad_einsum: the block is no sum with its init (block D)", "block D: "},
       {kDense, names, "pad_einsum(b0, 4, 4)", "pad_einsum: 2 factors for 3 iteration variables (block C)", "block C: "},
