@@ -160,7 +160,7 @@ TEST(ProgramParser, ErrorsPointAtTheirPlace) {
       {"W_copy: f32[2, 4] local", "W_copy: f32[2, 4] remote", "5:26: a scope is"},
       {"align 0 8 1", "align 2 8 1", "5:54: an alignment is"},
       {"buffer W_copy: f32[2, 4]", "buffer W_copy: f32[2, 0]", "5:23: extent 0"},
-      {"buffer W_copy", "buffer C", "5:8: buffer C is declared twice"},
+      {"buffer W_copy", "buffer C", "5:1: buffer C is declared twice"},
       {"kernel prepack", "kernel 7", "6:8: expected the kernel's name"},
       {"  for a in 8", "  four a in 8", "7:3: expected a loop"},
       {"  for a in 8", "   for a in 8", "7:4: lines are indented"},
