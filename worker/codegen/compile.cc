@@ -78,19 +78,27 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   pipeline.run(module, modules);
 }
 
-// The emitter has hoisted every address, so loop strength reduction has nothing to gain, and it is half of the code generator's
-// time. It can be switched off by its command-line option alone; LLD resets the options at each link, so it is set each time.
-void DisableLoopStrengthReduction() {
+// Options of LLVM that its command line alone can set; LLD resets them at each link, so they are set each time.
+void SetOption(absl::string_view name, bool value) {
   auto& options = llvm::cl::getRegisteredOptions();
-  if (const auto found = options.find("disable-lsr"); found != options.end()) {
-    static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+  if (const auto found = options.find(llvm::StringRef(name.data(), name.size())); found != options.end()) {
+    found->second->addOccurrence(0, found->first(), value ? "true" : "false");
   }
+}
+
+void SetOptions(const llvm::Triple& triple) {
+  // The emitter has hoisted every address, so loop strength reduction has nothing to gain, and it is half of the code
+  // generator's time.
+  SetOption("disable-lsr", true);
+  // Code comes in the order that it should run in, with as many values alive as there are registers: moving loads up only spills
+  // accumulators. Cores that run in order need it.
+  SetOption("enable-misched", !triple.isX86());
 }
 
 absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  DisableLoopStrengthReduction();
+  SetOptions(machine.getTargetTriple());
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) return absl::InternalError("LLVM cannot emit this kind of file");
   passes.run(module);

@@ -131,10 +131,10 @@ absl::Status FunctionEmitter::EmitSerial(const Stmt& loop) {
   phi->addIncoming(begin, preheader);
   PushScope();
   variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi, static_cast<int>(scopes_.size()) - 1};
-  if (const int64_t distance = ir::ValueOf(loop.annotations, ir::Annotation::Key::kPrefetch, 0); distance > 0) {
-    EmitPrefetches(loop.children[0], loop.var, distance);
-  }
+  const int64_t distance = ir::ValueOf(loop.annotations, ir::Annotation::Key::kPrefetch, 0);
+  if (distance > 0) prefetches_.push_back({loop.var, distance, {}});
   HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
+  if (distance > 0) prefetches_.pop_back();
   Value* next = builder_.CreateNSWAdd(phi, I64(1));
   phi->addIncoming(next, builder_.GetInsertBlock());
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, exit);

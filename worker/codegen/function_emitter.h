@@ -2,7 +2,9 @@
 #define HONE_WORKER_CODEGEN_FUNCTION_EMITTER_H_
 
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -86,7 +88,7 @@ class FunctionEmitter {
   absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
 
   // Hints to the caches.
-  void EmitPrefetches(lower::StmtId body, ir::AtomId var, int64_t distance);
+  void PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes);
   // What is known of an address: at least this many bytes divide it.
   llvm::Align AlignmentOf(const Split& split, int64_t element_bytes) const;
   // Lets a store of the statement at hand pass the caches, if that is asked for and its place is aligned to its size.
@@ -144,6 +146,12 @@ class FunctionEmitter {
   std::vector<Scope> scopes_;
   std::map<ir::BufferId, llvm::Value*> bases_;
   std::map<std::pair<ir::BufferId, int64_t>, llvm::AllocaInst*> registers_;
+  struct Prefetch {
+    ir::AtomId var;                // of the loop that asks for it
+    int64_t distance;              // in its iterations
+    std::set<std::tuple<ir::BufferId, std::string, int64_t>> lines;  // asked for: runtime part, number of the line
+  };
+  std::vector<Prefetch> prefetches_;  // of the loops around
   bool nontemporal_ = false;       // the statement at hand asks for it
   bool unfenced_ = false;          // stores that passed the caches since the last fence
   int64_t lanes_ = 0;              // 0: outside a vectorized loop

@@ -1,7 +1,7 @@
 // What schedules ask of the caches: prefetches of a loop's next iterations, stores that pass by.
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
-#include <set>
-#include <tuple>
 
 #include "common/target/kernel_abi.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -12,49 +12,44 @@ namespace hone::codegen {
 using ir::AtomId;
 using ir::Index;
 using llvm::Value;
-using lower::Stmt;
-using lower::StmtId;
 using lower::Storage;
 
 namespace {
 
-constexpr size_t kMaxPrefetches = 32;  // of one loop
+constexpr size_t kMaxPrefetches = 256;  // of one loop
 
 }  // namespace
 
-// Every stream that the iteration reads from memory is prefetched once per cache line, at the place
-// where the loops inside begin.
-void FunctionEmitter::EmitPrefetches(StmtId body, AtomId var, int64_t distance) {
+// Each line that an iteration of a loop with prefetches reads is asked for once, where the code reads
+// it first: so prefetches lie spread among the arithmetic and never fill the queue of misses.
+void FunctionEmitter::PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes) {
   lower::LoweredProgram& program = state_.program;
+  const Storage::Kind kind = program.storage[buffer].kind;
+  if (kind == Storage::Kind::kRegister || kind == Storage::Kind::kStack) return;
   const int64_t line = state_.target->cache_line_bytes;
-  std::set<std::tuple<ir::BufferId, std::string, int64_t>> known;
-  const Index ahead = Index::Of(var) + distance, zero(0);
-  const auto place = [&](AtomId id) -> const Index* {
-    if (id == var) return &ahead;
-    const bool known_here = variables_[id].kind == Variable::Kind::kRuntime ||
-                            variables_[id].kind == Variable::Kind::kConstant;
-    return known_here ? nullptr : &zero;
-  };
-  const auto load = [&](const ir::Expr& expr) {
-    const Storage::Kind kind = program.storage[expr.buffer].kind;
-    const Index offset = program.pool.IndicesOf(expr)[0];
-    if (kind == Storage::Kind::kRegister || kind == Storage::Kind::kStack) return;
-    if (!program.atoms.DependsOn(offset, var) || known.size() >= kMaxPrefetches) return;
+  for (Prefetch& prefetch : prefetches_) {
+    if (!program.atoms.DependsOn(offset, prefetch.var)) continue;
+    if (prefetch.lines.size() >= kMaxPrefetches) continue;
+    const Index ahead = Index::Of(prefetch.var) + prefetch.distance;
+    const auto place = [&](AtomId id) { return id == prefetch.var ? &ahead : nullptr; };
     const Split split = SplitIndex(program.atoms.Substitute(offset, place));
-    const int64_t bytes = split.constant * ir::DTypeBytes(expr.dtype);
+    if (split.irregular) continue;
     const std::string runtime = program.atoms.ToString(split.runtime);
-    if (!known.emplace(expr.buffer, runtime, ir::FloorDivInt(bytes, line)).second) return;
-    builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-                             {Address(expr.buffer, split), builder_.getInt32(0),
-                              builder_.getInt32(3), builder_.getInt32(1)});
-  };
-  const auto visit = [&](auto&& self, StmtId id) -> void {
-    if (id == lower::kNoStmt) return;
-    const Stmt stmt = program.stmts[id];
-    for (ir::ExprId value : stmt.values) program.pool.VisitLoads(value, load);
-    for (StmtId child : stmt.children) self(self, child);
-  };
-  visit(visit, body);
+    // Of lanes in a line each, the first alone: they are gathered, which nothing here speeds up.
+    const int64_t lanes = std::abs(split.lane) * bytes < line ? std::max<int64_t>(lanes_, 1) : 1;
+    const int64_t last = split.constant + split.lane * (lanes - 1);
+    for (int64_t at = ir::FloorDivInt(std::min(split.constant, last) * bytes, line);
+         at <= ir::FloorDivInt(std::max(split.constant, last) * bytes, line); ++at) {
+      if (prefetch.lines.size() >= kMaxPrefetches) break;
+      if (!prefetch.lines.emplace(buffer, runtime, at).second) continue;
+      Split first = split;
+      first.lane = 0;
+      first.constant = ir::FloorDivInt(at * line, bytes);
+      builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                               {Address(buffer, first), builder_.getInt32(0), builder_.getInt32(3),
+                                builder_.getInt32(1)});
+    }
+  }
 }
 
 llvm::Align FunctionEmitter::AlignmentOf(const Split& split, int64_t element_bytes) const {

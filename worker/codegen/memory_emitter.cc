@@ -80,6 +80,7 @@ absl::StatusOr<Value*> FunctionEmitter::EmitLoad(const ir::Expr& load, Value* ma
       return absl::InternalError("a register at an index that is not known");
     return builder_.CreateLoad(ValueType(load.dtype), RegisterSlot(load.buffer, split.constant));
   }
+  PrefetchAhead(load.buffer, offset, ir::DTypeBytes(load.dtype));
   llvm::Type* scalar = convert_.MemoryType(load.dtype);
   const llvm::Align align(ir::DTypeBytes(load.dtype));
   if (lanes_ == 0 || (!split.irregular && split.lane == 0)) {

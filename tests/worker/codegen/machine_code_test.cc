@@ -20,7 +20,7 @@ namespace hone::codegen {
 namespace {
 
 struct LoopCode {
-  int fmas = 0, loads = 0, spills = 0;
+  int fmas = 0, loads = 0, spills = 0, prefetches = 0;
 };
 
 // The innermost loop with the most multiply-adds: the lines between a label and a backward jump to it.
@@ -41,6 +41,7 @@ LoopCode HottestLoop(const std::string& assembly) {
       if (body.empty() || body[0] == '#') continue;
       if (absl::StartsWith(body, "j") || absl::StartsWith(body, ".LBB")) innermost = false;
       const bool memory = absl::StrContains(body, "(%") && !absl::StartsWith(body, "lea");
+      code.prefetches += absl::StartsWith(body, "prefetch");
       code.fmas += absl::StartsWith(body, "vfmadd");
       code.loads += memory && absl::StartsWith(body, "v");
       code.spills += absl::StrContains(body, "(%rsp)") || absl::StrContains(body, "(%rbp)");
@@ -84,6 +85,29 @@ TEST(MachineCodeTest, GemmOnAvx512KeepsItsTileInRegisters) {
   // A broadcast per row and a vector of B per column vector, for each of the two steps; a broadcast may be folded into
   // both of its multiply-adds instead.
   EXPECT_LE(loop.loads, 2 * (14 * 2 + 2));
+}
+
+// Packed panels, sixteen steps unrolled, prefetches between them: nothing may be moved up so far that accumulators spill.
+TEST(MachineCodeTest, APrefetchingGemmKeepsItsTileInRegisters) {
+  const LoopCode loop = Compiled("x86-avx512", R"(workload matmul
+input A: f32[1008, 512]
+input B: f32[512, 1024]
+output C[i: 1008, j: 1024] = sum(k: 512) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 14, 2, 16, 16)
+reorder(l4, l3, l5)
+b1 = cache_read(b0, "A", "global")
+transform_layout(b1, "a0, a1 -> a0 / 14, a1 / 16, a0 % 14, a1 % 16")
+b2 = cache_read(b0, "B", "global")
+transform_layout(b2, "a0, a1 -> a1 / 32, a0, a1 % 32")
+annotate(l5, "prefetch", 2)
+)");
+  EXPECT_EQ(loop.fmas, 16 * 14 * 2);
+  EXPECT_EQ(loop.spills, 0);
+  EXPECT_EQ(loop.loads, 16 * (14 + 2));
+  EXPECT_EQ(loop.prefetches, 14 + 16 * 2);  // each line of A and B once
 }
 
 TEST(MachineCodeTest, GemmOnAvx2KeepsItsTileInRegisters) {
