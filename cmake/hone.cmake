@@ -56,9 +56,10 @@ function(hone_program NAME)
 endfunction()
 
 # hone_test(NAME SRCS … DEPS … LABELS unit …): one GoogleTest program, one ctest entry. It runs in the source root
-# with HONE_BIN_DIR naming the folder of the programs.
+# with HONE_BIN_DIR naming the folder of the programs. SHARDS n: n entries that share its tests, so that `ctest -j`
+# spreads a long one over the cores.
 function(hone_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -66,7 +67,18 @@ function(hone_test NAME)
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${NAME} COMMAND ${NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-                       ENVIRONMENT "HONE_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(entry ${NAME})
+    if(ARG_SHARDS GREATER 1)
+      math(EXPR number "${shard} + 1")
+      set(entry ${NAME}_${number})
+    endif()
+    add_test(NAME ${entry} COMMAND ${NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+      ENVIRONMENT "HONE_BIN_DIR=${CMAKE_BINARY_DIR}/bin;GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()

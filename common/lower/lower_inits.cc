@@ -51,8 +51,9 @@ class InitLowering {
   StmtId VisitStore(StmtId id) {
     if (!p_.stmts[id].has_init) return id;
     p_.stmts[id].has_init = false;
-    // A sum of one term is the term: a guarded load with zeros around.
-    if (p_.stmts[id].reducer == ir::Reducer::kSum && p_.stmts[id].reduce_vars.empty() && p_.stmts[id].first.empty()) {
+    // A sum of one term is the term: a guarded load with zeros around. An instruction sums several.
+    if (p_.stmts[id].reducer == ir::Reducer::kSum && p_.stmts[id].reduce_vars.empty() && p_.stmts[id].first.empty() &&
+        p_.stmts[id].tensor_vars.empty()) {
       p_.stmts[id].reducer = ir::Reducer::kNone;
       if (p_.stmts[id].guards.empty()) return id;
     }

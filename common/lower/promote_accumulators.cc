@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "common/lower/passes.h"
@@ -46,6 +47,55 @@ class Promoter {
     return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) != store.reduce_vars.end();
   }
 
+  // The terms of an index that loops inside of `first` run, places of the tile excepted.
+  Index InsidePart(const Site& site, size_t first, const Index& index) const {
+    const Stmt& store = p_.stmts[site.store];
+    Index inside;
+    for (const ir::IndexTerm& term : index.terms()) {
+      const Index part = Index::Of(term.atom, term.coeff);
+      for (size_t l = first; l < site.loops.size(); ++l) {
+        const AtomId var = p_.stmts[site.loops[l]].var;
+        if (OccursInPlace(store, var) || !p_.atoms.DependsOn(part, var)) continue;
+        inside += part;
+        break;
+      }
+    }
+    return inside;
+  }
+
+  // Whether an index, a sum of loop variables, takes every value of its range.
+  bool IsContiguous(const Index& index) const {
+    std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, largest step
+    for (const ir::IndexTerm& term : index.terms()) {
+      if (p_.atoms[term.atom].kind != ir::Atom::Kind::kVar) return false;
+      steps.emplace_back(std::abs(term.coeff), std::abs(term.coeff) * (p_.atoms[term.atom].range.extent() - 1));
+    }
+    std::sort(steps.begin(), steps.end());
+    int64_t reach = 0;
+    for (const auto& [coeff, most] : steps) {
+      if (coeff > reach + 1) return false;
+      reach += most;
+    }
+    return true;
+  }
+
+  // Appends what a predicate of the store means for the place: that it holds in some iteration of the
+  // loops from `first` on. False: no condition of the place says that.
+  bool AppendPlaceCondition(const Site& site, size_t first, const ir::Condition& condition,
+                            std::vector<ir::Condition>& place) const {
+    const Index inside = InsidePart(site, first, condition.index);
+    if (inside == Index(0)) {
+      place.push_back(condition);
+      return true;
+    }
+    if (!IsContiguous(inside)) return false;
+    const ir::Range range = p_.atoms.RangeOf(inside);
+    const ir::Condition some{condition.index - inside + range.max, condition.extent + range.max - range.min};
+    const ir::Range reached = p_.atoms.RangeOf(some.index);
+    if (reached.min < 0 || reached.max >= some.extent) place.push_back(some);
+    return true;
+  }
+
   void Promote(const Site& site) {
     const Stmt store = p_.stmts[site.store];
     // An instruction that computes a tile of memory.
@@ -86,6 +136,15 @@ class Promoter {
     if (!runtime_reduction || first == site.loops.size() || registers > kMaxRegisters) return;
     std::reverse(tile.begin(), tile.end());
 
+    // Where some iteration of the loops inside updates the place at all; elsewhere it may lie outside
+    // of the buffer, and its load and store must not happen.
+    std::vector<ir::Condition> place_conditions, implied;
+    for (const ir::Condition& condition : store.conditions) {
+      std::vector<ir::Condition>& list = InsidePart(site, first, condition.index) == Index(0) ? place_conditions : implied;
+      if (!AppendPlaceCondition(site, first, condition, list)) return;
+    }
+    place_conditions.insert(place_conditions.end(), implied.begin(), implied.end());
+
     // The register buffer has a dimension per static loop of the tile; the vector's lanes come last.
     std::stable_sort(tile.begin(), tile.end(), [&](StmtId a, StmtId b) {
       return (p_.stmts[a].loop == ir::LoopKind::kVectorized) < (p_.stmts[b].loop == ir::LoopKind::kVectorized);
@@ -101,16 +160,6 @@ class Promoter {
     ir::IndexList places;
     for (StmtId loop : tile) places.push_back(Index::Of(p_.stmts[loop].var));
     if (tile.empty()) places.push_back(Index(0));
-
-    // What holds of the place alone: predicates without the reduction loops inside.
-    std::vector<ir::Condition> place_conditions;
-    for (const ir::Condition& condition : store.conditions) {
-      bool inside = false;
-      p_.atoms.VisitVars(condition.index, [&](AtomId var) {
-        for (size_t l = first; l < site.loops.size(); ++l) inside |= p_.stmts[site.loops[l]].var == var && !OccursInPlace(store, var);
-      });
-      if (!inside) place_conditions.push_back(condition);
-    }
 
     // Outer reduction loops decide between the neutral element and the partial sum.
     std::vector<ir::Condition> is_first;
@@ -223,6 +272,8 @@ class Promoter {
     update.outputs = {registers_id};
     update.indices = places;
     update.has_init = false;
+    // Said of the update as well, so that all three are narrowed as one.
+    update.conditions.insert(update.conditions.end(), implied.begin(), implied.end());
     // The loop's place now holds the sequence; the loop itself moves into a fresh slot.
     const StmtId outer = site.loops[first];
     const Stmt loop_copy = p_.stmts[outer];

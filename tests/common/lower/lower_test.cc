@@ -131,6 +131,38 @@ TEST(LowerTest, AnOuterReductionLoopDecidesBetweenNeutralElementAndPartialSum) {
   EXPECT_THAT(text, HasSubstr("= C["));
 }
 
+// The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies behind the output.
+TEST(LowerTest, AnElementThatNoIterationUpdatesIsNotTouched) {
+  const std::string text = LowerTrace(R"(workload w
+input X: f32[4, 2, 3]
+output Y[i: 4] = min(j: 2, k: 3) X[i, j, k]
+trace 1
+b0 = block("Y")
+l0, l1, l2 = loops(b0)
+l3 = fuse(l0, l1)
+reorder(l2, l3)
+l4, l5 = split(l3, 0, 6)
+l6, l7 = split(l5, 0, 2)
+)").ToText();
+  EXPECT_THAT(text, HasSubstr("for i.j_1_0 in 3 to "));
+  EXPECT_THAT(text, Not(HasSubstr("else\n          for")));
+}
+
+// An instruction sums over loops that are no loops any more.
+TEST(LowerTest, AnInstructionThatIsTheWholeSumIsStillASum) {
+  const std::string text = LowerTrace(R"(workload w
+input A: u8[1, 4]
+input B: i8[1, 16, 4]
+output C[i: 1, j: 16] = sum(k: 4) i32(A[i, k]) * i32(B[0, j, k])
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+tensorize(l1, "vnni_16x4")
+)").ToText();
+  EXPECT_THAT(text, HasSubstr("C[j] = i32(0)"));
+  EXPECT_THAT(text, HasSubstr("C[j] = sum i32(A[k]) * i32(B[4*j + k])"));
+}
+
 TEST(LowerTest, EveryPassIsAFunctionOfItsInput) {
   const std::string text = std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 5, 1, 16, 1)\n";
   EXPECT_EQ(LowerTrace(text).ToText(), LowerTrace(text).ToText());

@@ -1,29 +1,31 @@
-// Whatever legal primitives do to a program, it computes what the workload computes.
+// Whatever legal primitives do to a program, it computes what the workload computes, without races;
+// its trace and its own text read back as the same program; what is refused changes nothing.
 //
-// HONE_TRACES: how many traces (default 3000). HONE_SEED: where the seeds begin (default 1), to
-// repeat a failure.
+// HONE_TRACES: how many traces, over all shards. HONE_SEED: where the seeds begin, to repeat a
+// failure. HONE_FAILURES: how many failures each shard shrinks and prints before it stops.
 
 #include "tests/common/schedule/random_trace.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/interpreter.h"
+#include "common/ir/program_parser.h"
 #include "common/schedule/replay.h"
 #include "tests/common/schedule/race_check.h"
 #include "tests/common/schedule/random_workload.h"
+#include "tests/common/schedule/seed_range.h"
+#include "tests/common/schedule/shrink.h"
 
 namespace hone::schedule {
 namespace {
 
-int64_t FromEnv(const char* name, int64_t fallback) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::atoll(text) : fallback;
-}
+constexpr int kShards = 4;
+constexpr int64_t kTraces = 20000;
 
 std::string CheckValues(const RandomTrace& random) {
   Rng rng(random.seed, 2);
@@ -68,59 +70,75 @@ std::string CheckReplay(const RandomTrace& random) {
   return "";
 }
 
+std::string CheckProgramText(const RandomTrace& random) {
+  const std::string text = random.program.ToText();
+  const absl::StatusOr<ir::Program> again = ir::ParseProgram(random.workload, text);
+  if (!again.ok())
+    return absl::StrCat("the program's text does not parse: ", again.status().message());
+  if (again->ToText() != text)
+    return absl::StrCat("the program's text reads back as\n", again->ToText());
+  if (again->StructuralDigest() != random.program.StructuralDigest())
+    return "the program's text reads back with another digest";
+  return "";
+}
+
 // "" or what is wrong.
 std::string Problem(const RandomTrace& random) {
   if (!random.refusals.ok()) return std::string(random.refusals.message());
   if (std::string problem = CheckValues(random); !problem.empty()) return problem;
   if (const absl::Status races = CheckNoRaces(random.program); !races.ok())
     return std::string(races.message());
-  return CheckReplay(random);
+  if (std::string problem = CheckReplay(random); !problem.empty()) return problem;
+  return CheckProgramText(random);
 }
 
-TEST(RandomTraceTest, EveryLegalTraceComputesTheWorkload) {
-  const int64_t first = FromEnv("HONE_SEED", 1), traces = FromEnv("HONE_TRACES", 3000);
+class RandomTraceTest : public testing::TestWithParam<int> {};
+
+TEST_P(RandomTraceTest, EveryLegalTraceComputesTheWorkload) {
+  const SeedRange range =
+      SeedRange::FromEnvironment("HONE_TRACES", kTraces).Shard(GetParam(), kShards);
+  const char* const failures = std::getenv("HONE_FAILURES");
+  int failures_left = failures != nullptr ? std::atoi(failures) : 1;
   int64_t steps = 0, refused = 0;
   std::map<std::string, int64_t> taken;
-  int failures = 0;
-  for (int64_t seed = first; seed < first + traces && failures < FromEnv("HONE_FAILURES", 1);
-       ++seed) {
+  for (int64_t seed = range.first; seed < range.end() && failures_left > 0; ++seed) {
     const RandomTrace random = MakeRandomTrace(static_cast<uint64_t>(seed),
                                                /*attempts=*/8 + static_cast<int>(seed % 4) * 8);
     steps += static_cast<int64_t>(random.steps.size());
     refused += random.refused;
     for (const Step& step : random.steps) ++taken[step.primitive];
-    const std::string problem = Problem(random);
-    if (problem.empty()) continue;
-    ++failures;
+    if (Problem(random).empty()) continue;
+    --failures_left;
     const RandomTrace minimal =
         Shrink(random, [](const RandomTrace& candidate) { return !Problem(candidate).empty(); });
     ADD_FAILURE() << Problem(minimal) << "\n"
-                  << Describe(minimal) << "repeat with HONE_SEED=" << seed << " HONE_TRACES=1";
+                  << Describe(minimal) << RepeatHint(seed, "HONE_TRACES");
   }
-  std::cout << "seeds " << first << " to " << first + traces - 1 << ": " << steps
+  std::cout << range.count << " traces from seed " << range.first << " on: " << steps
             << " steps taken, " << refused << " refused\n"
             << absl::StrJoin(taken, ", ", absl::PairFormatter(" ")) << "\n";
   // Every primitive was really used.
-  if (traces < 1000) return;
-  for (const char* name :
-       {"split",          "fuse",
-        "reorder",        "parallel",
-        "vectorize",      "unroll",
-        "compute_at",     "reverse_compute_at",
-        "compute_inline", "decompose_reduction",
-        "register_tile",  "transform_layout",
-        "cache_write",    "cache_read",
-        "thread_count",   "annotate",
-        "rfactor",        "reverse_compute_inline",
-        "add_unit_loop",  "loop_partition",
-        "reorder_space",  "set_scope",
-        "storage_align",  "bind",
-        "double_buffer",  "software_pipeline",
-        "blockize",       "pad_einsum",
-        "decompose_padding"}) {
-    EXPECT_GT(taken[name], traces / 200) << name;
+  if (range.count < 1000) return;
+  for (const char* name : {"split",          "fuse",
+                           "reorder",        "parallel",
+                           "vectorize",      "unroll",
+                           "compute_at",     "reverse_compute_at",
+                           "compute_inline", "decompose_reduction",
+                           "register_tile",  "transform_layout",
+                           "cache_write",    "cache_read",
+                           "thread_count",   "annotate",
+                           "rfactor",        "reverse_compute_inline",
+                           "add_unit_loop",  "loop_partition",
+                           "reorder_space",  "set_scope",
+                           "storage_align",  "bind",
+                           "double_buffer",  "software_pipeline",
+                           "blockize",       "pad_einsum",
+                           "tensorize",      "decompose_padding"}) {
+    EXPECT_GT(taken[name], range.count / 200) << name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Shards, RandomTraceTest, testing::Range(0, kShards));
 
 }  // namespace
 }  // namespace hone::schedule

@@ -1,7 +1,10 @@
 #include "tests/common/schedule/random_workload.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/ir/workload_parser.h"
 
 namespace hone::schedule {
 namespace {
@@ -82,38 +85,70 @@ output D[i: {m}, j: {n}] = select(C[i, j] < 0, 0 - C[i, j], C[i, j]))",
 input B: f16[{n}, {k}]
 S[i: {m}, j: {n}] = sum(k: {k}) f32(A[i, k]) * f32(B[j, k])
 output D[i: {m}, j: {n}] = f16(S[i, j]) + A[i, 0])",
+    // What the instructions compute.
+    R"(input A: u8[{m}, {4*c}]
+input B: i8[{c}, {8*b}, 4] constant
+C[i: {m}, j: {8*b}] = sum(k: {4*c}) i32(A[i, k]) * i32(B[k / 4, j, k % 4])
+output D[i: {m}, j: {8*b}] = max(C[i, j], 0))",
+    R"(input A: u8[{m}, {4*c}]
+input B: i8[{16*b}, {4*c}] constant
+output C[i: {m}, j: {16*b}] = sum(k: {4*c}) i32(A[i, k]) * i32(B[j, k]))",
+    R"(input A: i8[{m}, {4*c}]
+input B: i8[{c}, {4*b}, 4] constant
+output C[i: {m}, j: {4*b}] = sum(k: {4*c}) i32(A[i, k]) * i32(B[k / 4, j, k % 4]))",
+    R"(input A: bf16[{m}, {2*c}]
+input B: bf16[{c}, {16*b}, 2] constant
+output C[i: {m}, j: {16*b}] = sum(k: {2*c}) f32(A[i, k]) * f32(B[k / 2, j, k % 2]))",
 };
+
+// Of m, n, k, s, b, c.
+constexpr int64_t kLimits[RandomWorkload::kExtents] = {1000, 1000, 1000, 9, 3, 3};
 
 }  // namespace
 
-std::string RandomWorkloadText(Rng& rng, int64_t max_extent) {
+RandomWorkload DrawWorkload(Rng& rng, int64_t max_extent) {
   const auto extent = [&](int64_t limit) {
     return 1 + static_cast<int64_t>(rng.Below(std::min(limit, max_extent)));
   };
-  const absl::string_view pattern = kPatterns[rng.Below(std::size(kPatterns))];
+  RandomWorkload drawn;
+  drawn.pattern = static_cast<int>(rng.Below(std::size(kPatterns)));
   // Images, batches and channels stay small: their extents multiply.
-  const int64_t m = extent(max_extent), n = extent(max_extent), k = extent(max_extent);
-  const int64_t s = extent(9), b = extent(3), c = extent(3);
+  for (int i = 0; i < RandomWorkload::kExtents; ++i) drawn.extents[i] = extent(kLimits[i]);
+  return drawn;
+}
+
+std::string RandomWorkload::Text() const {
+  const auto [m, n, k, s, b, c] = extents;
   return absl::StrCat("workload random\n",
-                      absl::StrReplaceAll(pattern, {{"{m}", absl::StrCat(m)},
-                                                    {"{n}", absl::StrCat(n)},
-                                                    {"{k}", absl::StrCat(k)},
-                                                    {"{b}", absl::StrCat(b)},
-                                                    {"{c}", absl::StrCat(c)},
-                                                    {"{n+3}", absl::StrCat(n + 3)},
-                                                    {"{s}", absl::StrCat(s)},
-                                                    {"{2*s}", absl::StrCat(2 * s)},
-                                                    {"{2*s+1}", absl::StrCat(2 * s + 1)},
-                                                    {"{2*n+1}", absl::StrCat(2 * n + 1)},
-                                                    {"{m*n}", absl::StrCat(m * n)}}),
+                      absl::StrReplaceAll(kPatterns[pattern], {{"{m}", absl::StrCat(m)},
+                                                               {"{n}", absl::StrCat(n)},
+                                                               {"{k}", absl::StrCat(k)},
+                                                               {"{b}", absl::StrCat(b)},
+                                                               {"{c}", absl::StrCat(c)},
+                                                               {"{n+3}", absl::StrCat(n + 3)},
+                                                               {"{s}", absl::StrCat(s)},
+                                                               {"{2*s}", absl::StrCat(2 * s)},
+                                                               {"{2*s+1}", absl::StrCat(2 * s + 1)},
+                                                               {"{2*n+1}", absl::StrCat(2 * n + 1)},
+                                                               {"{2*c}", absl::StrCat(2 * c)},
+                                                               {"{4*c}", absl::StrCat(4 * c)},
+                                                               {"{4*b}", absl::StrCat(4 * b)},
+                                                               {"{8*b}", absl::StrCat(8 * b)},
+                                                               {"{16*b}", absl::StrCat(16 * b)},
+                                                               {"{m*n}", absl::StrCat(m * n)}}),
                       "\n");
+}
+
+std::shared_ptr<const ir::Workload> RandomWorkload::Parsed() const {
+  return std::make_shared<const ir::Workload>(ir::ParseWorkload(Text()).value());
 }
 
 std::vector<ir::Values> SmallIntegerInputs(const ir::Workload& workload, Rng& rng) {
   std::vector<ir::Values> inputs;
   for (ir::BufferId id : workload.Inputs()) {
     ir::Values& values = inputs.emplace_back(ir::ElementsOf(workload.tensors[id].shape));
-    for (double& value : values) value = static_cast<double>(rng.Below(9)) - 4;
+    const double least = workload.tensors[id].dtype == ir::DType::kU8 ? 0 : -4;
+    for (double& value : values) value = static_cast<double>(rng.Below(9)) + least;
   }
   return inputs;
 }

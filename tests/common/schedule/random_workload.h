@@ -1,7 +1,9 @@
 #ifndef HONE_TESTS_COMMON_SCHEDULE_RANDOM_WORKLOAD_H_
 #define HONE_TESTS_COMMON_SCHEDULE_RANDOM_WORKLOAD_H_
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,20 @@
 
 namespace hone::schedule {
 
-// The text of a small workload drawn at random: contractions, convolutions with stride and padding,
-// fused chains, row reductions, transposes, reshapes, windows, argmax, and mixed precision. Every
-// extent is at most `max_extent`.
-std::string RandomWorkloadText(Rng& rng, int64_t max_extent = 9);
+// A small workload drawn at random: one of the patterns (contractions, convolutions with stride and
+// padding, fused chains, row reductions, transposes, reshapes, windows, argmax, mixed precision,
+// what dot instructions compute) with its extents.
+struct RandomWorkload {
+  static constexpr int kExtents = 6;
+  int pattern = 0;
+  std::array<int64_t, kExtents> extents = {};  // of the letters in the pattern, each at least 1
+
+  std::string Text() const;
+  std::shared_ptr<const ir::Workload> Parsed() const;
+};
+
+// Every extent is at most `max_extent`.
+RandomWorkload DrawWorkload(Rng& rng, int64_t max_extent = 9);
 
 // Inputs of small whole numbers: every result of the workloads above is exact in every order of
 // evaluation.

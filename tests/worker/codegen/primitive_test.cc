@@ -161,6 +161,11 @@ TEST(AccumulatorTest, ElementsBeginWhereTheirBindingsSay) {
       "= block(\"Y\")\nl0, l1, l2 = loops(b0)\n";
   ExpectRight(absl::StrCat(kText, "l3 = fuse(l0, l1)\n"), Host());
   ExpectRight(absl::StrCat(kText, "l3 = reorder_space(l0, l1, \"grouped\", 4)\n"), Host());
+  // The last tile has no element, and its place lies behind the output.
+  ExpectRight(absl::StrCat(kText,
+                           "l3 = fuse(l0, l1)\nreorder(l2, l3)\nl4, l5 = split(l3, 0, 15)\n"
+                           "l6, l7 = split(l5, 0, 2)\n"),
+              Host());
 }
 
 TEST(StorageAlignTest, StridesArePaddedAndRight) {
@@ -193,6 +198,12 @@ TEST(TensorizeTest, VnniComputesQuantizedMatmul) {
   if (!host.HasFeature("avx512vnni")) GTEST_SKIP() << "this CPU has no avx512vnni";
   ExpectRight(Quantized("vnni_16x4", 16), host);
   ExpectRight(Quantized("vnni_8x4", 8), host);
+  // One instruction is the whole sum.
+  ExpectRight(
+      "workload w\ninput A: u8[3, 4]\ninput B: i8[16, 4]\noutput C[i: 3, j: 16] = sum(k: 4) "
+      "i32(A[i, k]) * i32(B[j, k])\ntrace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
+      "tensorize(l1, \"vnni_16x4\")\n",
+      host);
   // Rows that are not padded: the last tile has fewer.
   ExpectRight(Quantized("vnni_16x4", 16, 1), host);
   // Four rows of a tile: accumulators in registers, the packed operand loaded once for all.

@@ -1,26 +1,27 @@
 // Compiled code computes what the interpreter says, whatever legal primitives did to the program.
 //
-// HONE_COMPILED_TRACES: how many (default 400). HONE_SEED: where the seeds begin (default 1).
+// HONE_COMPILED_TRACES: how many, over all shards. HONE_SEED: where the seeds begin.
+
+#include "tests/common/schedule/random_trace.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
+#include "common/ir/intrinsic.h"
 #include "common/lower/lower.h"
-#include "tests/common/schedule/random_trace.h"
 #include "tests/common/schedule/random_workload.h"
+#include "tests/common/schedule/seed_range.h"
+#include "tests/common/schedule/shrink.h"
 #include "tests/worker/codegen/compiled_program.h"
 
 namespace hone::codegen {
 namespace {
 
-int64_t FromEnv(const char* name, int64_t fallback) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::atoll(text) : fallback;
-}
+constexpr int kShards = 4;
+constexpr int64_t kTraces = 2000;
 
 target::Target SmallTarget() {
   target::Target target = target::DetectHost();
@@ -41,35 +42,57 @@ std::string Problem(const schedule::RandomTrace& random) {
   for (size_t t = 0; t < expected->size(); ++t) {
     for (size_t e = 0; e < (*expected)[t].size(); ++e) {
       const double want = (*expected)[t][e], got = (*actual)[t][e];
-      if (want != got) return absl::StrCat("element ", e, " of output ", t, " is ", got, ", expected ", want);
+      if (want != got)
+        return absl::StrCat("element ", e, " of output ", t, " is ", got, ", expected ", want);
     }
   }
   return "";
 }
 
-// CPUs have no code for GPU axes.
-schedule::RandomTrace WithoutBinds(schedule::RandomTrace random) {
-  const auto binds = std::erase_if(random.steps, [](const schedule::Step& step) { return step.primitive == "bind"; });
-  if (binds == 0) return random;
-  const uint64_t seed = random.seed;
-  random = schedule::TakeSteps(random.workload, random.steps);
-  random.seed = seed;
-  return random;
+// CPUs have no code for GPU axes, and this one may lack an instruction.
+bool HasCode(const schedule::Step& step) {
+  if (step.primitive == "bind") return false;
+  if (step.primitive != "tensorize") return true;
+  static const target::Target target = SmallTarget();
+  const ir::Intrinsic& intrinsic = *ir::FindIntrinsic(step.text);
+  return intrinsic.arch == target.arch && target.HasFeature(std::string(intrinsic.feature));
+}
+schedule::RandomTrace WithCode(schedule::RandomTrace random) {
+  if (std::erase_if(random.steps, [](const schedule::Step& step) { return !HasCode(step); }) == 0)
+    return random;
+  schedule::RandomTrace kept = schedule::TakeSteps(random.workload, random.steps);
+  kept.seed = random.seed;
+  kept.drawn = random.drawn;
+  return kept;
 }
 
-TEST(CompiledRandomTraces, ComputeWhatTheWorkloadComputes) {
-  const int64_t count = FromEnv("HONE_COMPILED_TRACES", 400), first = FromEnv("HONE_SEED", 1);
-  std::cout << "seeds " << first << " to " << first + count - 1 << "\n";
-  for (int64_t seed = first; seed < first + count; ++seed) {
+class CompiledRandomTraces : public testing::TestWithParam<int> {};
+
+TEST_P(CompiledRandomTraces, ComputeWhatTheWorkloadComputes) {
+  const schedule::SeedRange range =
+      schedule::SeedRange::FromEnvironment("HONE_COMPILED_TRACES", kTraces)
+          .Shard(GetParam(), kShards);
+  int tensorized = 0;
+  for (int64_t seed = range.first; seed < range.end(); ++seed) {
     // Extents beyond a vector, so that tails and masks occur.
-    schedule::RandomTrace random = WithoutBinds(schedule::MakeRandomTrace(seed, 16, seed % 3 == 0 ? 40 : 9));
+    schedule::RandomTrace random =
+        WithCode(schedule::MakeRandomTrace(seed, 16, seed % 3 == 0 ? 40 : 9));
+    for (const schedule::Step& step : random.steps) tensorized += step.primitive == "tensorize";
     if (Problem(random).empty()) continue;
-    random = schedule::Shrink(std::move(random), [](const schedule::RandomTrace& r) { return !Problem(r).empty(); });
+    random = schedule::Shrink(
+        std::move(random), [](const schedule::RandomTrace& r) { return !Problem(r).empty(); },
+        /*max_tries=*/1000);
     const auto lowered = lower::Lower(random.program, SmallTarget());
-    FAIL() << "seed " << seed << ": " << Problem(random) << "\n"
-           << schedule::Describe(random) << "\n" << (lowered.ok() ? lowered->ToText() : std::string(lowered.status().message()));
+    FAIL() << Problem(random) << "\n"
+           << schedule::Describe(random) << "# lowered\n"
+           << (lowered.ok() ? lowered->ToText() : std::string(lowered.status().message()))
+           << schedule::RepeatHint(seed, "HONE_COMPILED_TRACES");
   }
+  std::cout << range.count << " traces from seed " << range.first << " on, " << tensorized
+            << " instructions\n";
 }
+
+INSTANTIATE_TEST_SUITE_P(Shards, CompiledRandomTraces, testing::Range(0, kShards));
 
 }  // namespace
 }  // namespace hone::codegen

@@ -3,7 +3,6 @@
 // other runs.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -11,24 +10,17 @@
 #include "tests/common/schedule/random_trace.h"
 #include "tests/common/schedule/random_workload.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
+#include "tests/common/schedule/seed_range.h"
 
 namespace hone::schedule {
 namespace {
 
-int64_t FromEnvironment(const char* name, int64_t fallback) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? fallback : std::strtoll(value, nullptr, 10);
-}
-
 TEST(RandomRewriteTest, RewrittenAndScheduledIsTheOriginal) {
-  const int64_t first = FromEnvironment("HONE_SEED", 1),
-                count = FromEnvironment("HONE_TRACES", 1500);
-  std::printf("seeds %lld to %lld\n", static_cast<long long>(first),
-              static_cast<long long>(first + count - 1));
+  const SeedRange range = SeedRange::FromEnvironment("HONE_TRACES", 1500);
   std::map<std::string, int> accepted;
-  for (int64_t seed = first; seed < first + count; ++seed) {
+  for (int64_t seed = range.first; seed < range.end(); ++seed) {
     Rng rng(seed);
-    const ir::Workload original = Parsed(RandomWorkloadText(rng));
+    const ir::Workload original = Parsed(DrawWorkload(rng).Text());
     // Those that are exact on small integers; F(2, 3) has quarters only.
     struct Choice {
       const char* name;
@@ -61,7 +53,7 @@ TEST(RandomRewriteTest, RewrittenAndScheduledIsTheOriginal) {
   }
   for (const char* name : {"im2col", "split_k", "winograd"}) {
     std::printf("%s: %d\n", name, accepted[name]);
-    if (count >= 500) {
+    if (range.count >= 500) {
       EXPECT_GT(accepted[name], 5) << name;
     }
   }
