@@ -4,16 +4,30 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
+#include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "tests/bench/compare/contender.h"
 #include "worker/builder/build.h"
 
 namespace hone::compare {
+namespace {
+
+// The names of the rewrites that the trace begins with.
+std::string AlgorithmOf(const schedule::Trace& trace) {
+  std::vector<absl::string_view> names;
+  for (const schedule::Instruction& instruction : trace.instructions) {
+    if (instruction.primitive->name == "rewrite") names.push_back(instruction.operands[0].text);
+  }
+  return absl::StrJoin(names, " ");
+}
+
+}  // namespace
 
 absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
@@ -40,11 +54,16 @@ absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   HONE_RETURN_IF_ERROR(artifact.status());
+  HONE_ASSIGN_OR_RETURN(
+      const double tolerance,
+      schedule::ToleranceNeeded(file->workload, file->parsed.trace, file->parsed.decisions));
   // The first line may be a comment that names the operator: "# conv2d n=1 h=56 …".
   absl::string_view first = absl::string_view(text).substr(0, text.find('\n'));
   if (!absl::ConsumePrefix(&first, "# ")) first = {};
   return HoneSource{.name = absl::StrCat("Hone ", std::filesystem::path(path).stem().string()),
                     .op = std::string(first),
+                    .algorithm = AlgorithmOf(file->parsed.trace),
+                    .tolerance = tolerance,
                     .workload = std::move(file->workload),
                     .shared_object = std::move(artifact->shared_object)};
 }

@@ -53,7 +53,9 @@ class Buffers {
 // A kernel of Hone's, not loaded yet.
 struct HoneSource {
   std::string name;
-  std::string op;  // the operator with its keys, where it is known
+  std::string op;         // the operator with its keys, where it is known
+  std::string algorithm;  // the rewrites of its trace, "winograd"; empty: none
+  double tolerance = 0;   // what those need, by the formula of schedule::ToleranceNeeded
   ir::Workload workload;
   std::string shared_object;  // its bytes
 };

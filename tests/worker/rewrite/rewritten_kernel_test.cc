@@ -2,19 +2,12 @@
 // the original workload, timed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/file.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/rewrite/rewrite.h"
-#include "common/target/target.h"
-#include "worker/builder/build.h"
-#include "worker/runner/runner.h"
+#include "tests/worker/builder/measured_trace.h"
 
 namespace hone {
 namespace {
@@ -93,38 +86,11 @@ std::string WinogradTrace(int m) {
 
 class RewrittenKernelTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-rewrite-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    runner_ = std::make_unique<runner::Runner>(runner::RunnerOptions{
-        .lock_path = folder_ + "/lock", .deadline = [](absl::Duration) { return nullptr; }});
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   MeasureResult Measure(const std::string& workload, const std::string& trace, double tolerance) {
-    record::BuildRequest build{.workload = workload,
-                               .space = absl::StrCat(workload, "trace 1\n", trace),
-                               .target = target::DetectHost().ToText(),
-                               .artifact_dir = folder_};
-    const record::BuildResponse built = builder::Build(build);
-    EXPECT_EQ(built.outcome, Outcome::kOk) << built.detail;
-    build.reference = true;
-    const record::BuildResponse reference = builder::Build(build);
-    EXPECT_EQ(reference.outcome, Outcome::kOk) << reference.detail;
-    record::RunRequest run{
-        .workload = workload,
-        .workload_digest = ir::ParseWorkload(workload)->StructuralDigest().ToHex(),
-        .artifact_path = absl::StrCat(folder_, "/", built.artifact_digest),
-        .reference_path = absl::StrCat(folder_, "/", reference.artifact_digest),
-        .reference_data = folder_ + "/reference",
-        .tolerance = tolerance,
-        .seed = 1};
-    return runner_->Run(run);
+    return measured_.Run(absl::StrCat(workload, "trace 1\n", trace), tolerance);
   }
 
-  std::string folder_;
-  std::unique_ptr<runner::Runner> runner_;
+  MeasuredTrace measured_;
 };
 
 // What a job with the tolerance that the rewrite states accepts.
@@ -141,20 +107,6 @@ TEST_F(RewrittenKernelTest, WinogradPassesAtItsTolerance) {
       EXPECT_LE(result.max_error, 1);
     }
   }
-}
-
-// The traces that are written by hand for speed.
-TEST_F(RewrittenKernelTest, BenchmarkTracesPassAtTheRelaxedTolerance) {
-  int traces = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/bench/traces")) {
-    const std::string text = ReadFile(entry.path()).value();
-    if (!absl::StrContains(text, "rewrite(\"winograd\"")) continue;
-    ++traces;
-    const size_t cut = text.find("\ntrace 1\n") + 1;
-    const MeasureResult result = Measure(text.substr(0, cut), text.substr(cut + 8), 1e-3);
-    EXPECT_EQ(result.outcome, Outcome::kOk) << entry.path() << ": " << result.detail;
-  }
-  EXPECT_GE(traces, 3);
 }
 
 // Thirds are not exact: the strict check compares integers bitwise and says so.

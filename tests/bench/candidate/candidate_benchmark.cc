@@ -1,0 +1,152 @@
+// What a candidate costs before it is timed: replaying its trace and building its artifact, of
+// random candidates of all design spaces of an operator, one at a time. A line of JSON per
+// operator, for bench_table.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+#include "common/target/target.h"
+#include "nlohmann/json.hpp"
+#include "server/space/generate.h"
+#include "server/store/blob_codec.h"
+#include "worker/builder/build.h"
+
+namespace hone::bench {
+namespace {
+
+const char* const kOperators[] = {
+    "matmul m=1024 n=1024 k=1024",
+    "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
+    "conv2d n=1 h=56 w=56 ci=64 co=256 k=1 s=1 p=0",
+};
+
+struct Sample {
+  double primitives = 0, replay_us = 0, compile_ms = 0, bytes = 0;
+};
+
+double Quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+std::vector<double> Column(const std::vector<Sample>& samples, double Sample::*member) {
+  std::vector<double> column;
+  for (const Sample& sample : samples) column.push_back(sample.*member);
+  return column;
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// The slope of the least-squares line; 0 when all x are equal.
+double Slope(const std::vector<double>& x, const std::vector<double>& y) {
+  const double mean_x = Mean(x), mean_y = Mean(y);
+  double covariance = 0, variance = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    covariance += (x[i] - mean_x) * (y[i] - mean_y);
+    variance += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  return variance == 0 ? 0 : covariance / variance;
+}
+
+// The fastest of a few replays: what a replay takes when nothing else runs.
+absl::StatusOr<double> ReplayMicroseconds(const space::DesignSpace& space,
+                                          const std::vector<int64_t>& decisions) {
+  constexpr int kReplays = 5;
+  absl::Duration fastest = absl::InfiniteDuration();
+  for (int i = 0; i < kReplays; ++i) {
+    const absl::Time begin = absl::Now();
+    HONE_RETURN_IF_ERROR(space.Replay(decisions).status());
+    fastest = std::min(fastest, absl::Now() - begin);
+  }
+  return absl::ToDoubleMicroseconds(fastest);
+}
+
+absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, int candidates,
+                                               const std::string& folder) {
+  std::vector<std::string> words = absl::StrSplit(op, ' ');
+  const std::string name = words[0];
+  words.erase(words.begin());
+  HONE_ASSIGN_OR_RETURN(ir::Workload built, op::BuildWorkload(name, words));
+  const auto workload = std::make_shared<const ir::Workload>(std::move(built));
+  const target::Target host = target::DetectHost();
+  HONE_ASSIGN_OR_RETURN(const auto spaces, space::GenerateDesignSpaces(workload, host));
+  std::vector<Sample> samples;
+  for (int i = 0; i < candidates; ++i) {
+    const space::DesignSpace& space = *spaces[i % spaces.size()];
+    Rng rng(7, i);
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> decisions, space.Sample(rng));
+    const absl::StatusOr<double> replay_us = ReplayMicroseconds(space, decisions);
+    if (!replay_us.ok()) continue;  // an invalid candidate: tests count them
+    const absl::Time begin = absl::Now();
+    const record::BuildResponse response = builder::Build({.workload = workload->ToText(),
+                                                           .space = space.text(),
+                                                           .decisions = decisions,
+                                                           .target = host.ToText(),
+                                                           .artifact_dir = folder});
+    const absl::Duration compile = absl::Now() - begin;
+    if (response.outcome != record::Outcome::kOk) continue;
+    samples.push_back({.primitives = static_cast<double>(space.trace().instructions.size()),
+                       .replay_us = *replay_us,
+                       .compile_ms = absl::ToDoubleMilliseconds(compile),
+                       .bytes = static_cast<double>(store::EncodeDecisions(decisions).size())});
+  }
+  if (samples.empty()) return absl::InternalError(absl::StrCat(op, ": no candidate was built"));
+  const std::vector<double> replay = Column(samples, &Sample::replay_us);
+  const std::vector<double> compile = Column(samples, &Sample::compile_ms);
+  return nlohmann::ordered_json{
+      {"candidates",
+       {{"operator", op},
+        {"samples", samples.size()},
+        {"compile_median_ms", Quantile(compile, 0.5)},
+        {"compile_p99_ms", Quantile(compile, 0.99)},
+        {"replay_median_us", Quantile(replay, 0.5)},
+        {"replay_p99_us", Quantile(replay, 0.99)},
+        {"replay_us_per_primitive", Slope(Column(samples, &Sample::primitives), replay)},
+        {"decision_bytes", Mean(Column(samples, &Sample::bytes))}}}};
+}
+
+int Main(int argc, char** argv) {
+  int candidates = 200;
+  CLI::App app("Times replay and compilation of random candidates.", "candidate_benchmark");
+  app.add_option("--candidates", candidates, "Candidates of each operator")
+      ->check(CLI::Range(1, 100000));
+  CLI11_PARSE(app, argc, argv);
+  std::string folder = (std::filesystem::temp_directory_path() / "hone-candidates-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 1;
+  int code = 0;
+  for (const char* op : kOperators) {
+    const absl::StatusOr<nlohmann::ordered_json> line = Measure(op, candidates, folder);
+    if (!line.ok()) {
+      std::fprintf(stderr, "candidate_benchmark: %s\n",
+                   std::string(line.status().message()).c_str());
+      code = 1;
+      break;
+    }
+    std::printf("%s\n", line->dump().c_str());
+    std::fflush(stdout);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return code;
+}
+
+}  // namespace
+}  // namespace hone::bench
+
+int main(int argc, char** argv) { return hone::bench::Main(argc, argv); }

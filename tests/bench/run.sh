@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Regenerates the table of benchmark results: every trace of tests/bench/traces against the libraries, on one core and on
+# all, and what candidates cost before they are timed. Takes about two minutes per ten traces; the machine should be quiet.
+#   tests/bench/run.sh [-o FOLDER] [TRACE…]      tests/bench/results/x86_core.{md,jsonl}
+#   tests/bench/run.sh --smoke                   a few rounds into the build folder; fails when a trace does (a ctest)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=${HONE_BUILD_DIR:-build/release}
+out=tests/bench/results
+rounds=25 block=25 candidates=300 smoke=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --smoke) smoke=1 rounds=3 block=1 candidates=4 out=$build/bench; shift ;;
+    -o) out=$2; shift 2 ;;
+    *) break ;;
+  esac
+done
+if [ -z "$smoke" ]; then
+  cmake --build "$build" --target compare bench_table candidate_benchmark
+fi
+traces=("$@")
+[ ${#traces[@]} -gt 0 ] || traces=(tests/bench/traces/*.trace)
+
+mkdir -p "$out"
+lines=$(mktemp)
+trap 'rm -f "$lines"' EXIT
+"$build/bench/bench_table" --machine > "$lines"
+all=$(nproc)
+for threads in 1 $([ "$all" -eq 1 ] || echo "$all"); do
+  OMP_NUM_THREADS=$threads "$build/tests/compare" --threads "$threads" --rounds "$rounds" --block-ms "$block" --lines \
+    "${traces[@]}" >> "$lines"
+done
+"$build/bench/candidate_benchmark" --candidates "$candidates" >> "$lines"
+
+notes=tests/bench/results/x86_core_notes.md
+"$build/bench/bench_table" "$lines" $([ ! -f $notes ] || echo --notes $notes) > "$out/x86_core.md"
+cp "$lines" "$out/x86_core.jsonl"
+chmod 644 "$out/x86_core.jsonl"
+echo "wrote $out/x86_core.md and $out/x86_core.jsonl"
