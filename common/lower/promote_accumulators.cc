@@ -105,6 +105,7 @@ class Promoter {
     // The outermost loop of the chain down to the store in which only reductions and static loops run.
     size_t first = site.loops.size();
     bool runtime_reduction = false;
+    size_t unrolled_reduction = site.loops.size();  // the outermost
     int64_t lanes = 1, registers = 1;
     std::vector<StmtId> tile;
     for (size_t l = site.loops.size(); l-- > 0;) {
@@ -113,7 +114,9 @@ class Promoter {
       if (loop.children.size() != 1 || loop.children[0] != only) break;
       const bool place = OccursInPlace(store, loop.var);
       if (LoweredProgram::IsStatic(loop.loop)) {
-        if (place && Reduces(store, loop.var)) return;
+        const bool reduces = Reduces(store, loop.var);
+        if (place && reduces) return;
+        if (reduces && loop.loop == ir::LoopKind::kUnrolled && loop.extent > 1) unrolled_reduction = l;
         if (place) {
           tile.push_back(site.loops[l]);
           (loop.loop == ir::LoopKind::kVectorized ? lanes : registers) *= loop.extent;
@@ -124,8 +127,10 @@ class Promoter {
       }
       first = l;
     }
-    // Static loops above the last runtime reduction are left outside: they repeat the whole.
-    while (first < site.loops.size() && LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop)) {
+    // Static loops above the last runtime reduction are left outside: they repeat the whole. Where all of the reduction is
+    // unrolled, that is what is above it.
+    while (first < site.loops.size() &&
+           (runtime_reduction ? LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop) : first < unrolled_reduction)) {
       std::erase(tile, site.loops[first]);
       ++first;
     }
@@ -133,7 +138,7 @@ class Promoter {
     for (StmtId loop : tile) {
       if (p_.stmts[loop].loop == ir::LoopKind::kUnrolled) registers *= p_.stmts[loop].extent;
     }
-    if (!runtime_reduction || first == site.loops.size() || registers > kMaxRegisters) return;
+    if ((!runtime_reduction && unrolled_reduction == site.loops.size()) || first == site.loops.size() || registers > kMaxRegisters) return;
     std::reverse(tile.begin(), tile.end());
 
     // Where some iteration of the loops inside updates the place at all; elsewhere it may lie outside

@@ -18,6 +18,7 @@ absl::StatusOr<Value*> FunctionEmitter::EmitExpr(ir::ExprId id, Value* mask) {
   for (const auto& [known, value] : emitted_) {
     if (known == id) return value;
   }
+  if (const int scope = InvariantScope(id); scope >= 0) return EmitInvariant(id, scope);
   HONE_ASSIGN_OR_RETURN(Value* const value, EmitNewExpr(id, mask));
   emitted_.emplace_back(id, value);
   return value;
@@ -75,6 +76,10 @@ absl::StatusOr<Value*> FunctionEmitter::EmitNewExpr(ir::ExprId id, Value* mask) 
   Value* b = nullptr;
   if (expr.b != ir::kNoExpr) {
     HONE_ASSIGN_OR_RETURN(b, EmitExpr(expr.b, mask));
+    const bool uniform = a->getType()->isVectorTy() && !b->getType()->isVectorTy();
+    if (expr.op == Op::kDiv && uniform && (expr.dtype == DType::kF32 || expr.dtype == DType::kF64)) {
+      return math_.DivideByUniform(a, b);
+    }
     if (a->getType()->isVectorTy() || b->getType()->isVectorTy()) {
       a = Widen(a);
       b = Widen(b);

@@ -48,7 +48,7 @@ void FunctionEmitter::End() {
 void FunctionEmitter::PushScope() {
   auto* next = llvm::BasicBlock::Create(context_, "", function_);
   llvm::Instruction* branch = builder_.CreateBr(next);
-  scopes_.push_back({branch, {}});
+  scopes_.push_back({.insert_before = branch});
   builder_.SetInsertPoint(next);
 }
 
@@ -130,6 +130,7 @@ absl::Status FunctionEmitter::EmitSerial(const Stmt& loop) {
   llvm::PHINode* phi = builder_.CreatePHI(builder_.getInt64Ty(), 2, state_.program.atoms[loop.var].name);
   phi->addIncoming(begin, preheader);
   PushScope();
+  EnterLoop(preheader->getTerminator(), loop.children[0]);
   variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi, static_cast<int>(scopes_.size()) - 1};
   const int64_t distance = ir::ValueOf(loop.annotations, ir::Annotation::Key::kPrefetch, 0);
   if (distance > 0) prefetches_.push_back({loop.var, distance, {}});
@@ -278,6 +279,7 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
 
 absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask) {
   if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) return EmitIntrinsic(id, store, mask);
+  if (ReducesLanes(store)) return EmitLaneReduction(id, store, mask);
   lower::LoweredProgram& program = state_.program;
   auto values = combined_.find(id);
   if (values == combined_.end()) {

@@ -2,6 +2,7 @@
 #define HONE_WORKER_CODEGEN_FUNCTION_EMITTER_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -63,6 +64,17 @@ class FunctionEmitter {
   struct Scope {
     llvm::Instruction* insert_before;            // where hoisted values go
     std::vector<std::pair<Index, llvm::Value*>> values;
+    // Of a loop's body: the end of what precedes the loop, what the loop writes, and what it needs
+    // of values that no iteration changes, by expression and constants.
+    llvm::Instruction* preheader = nullptr;
+    std::set<ir::BufferId> written;
+    std::map<std::pair<ir::ExprId, std::vector<int64_t>>, llvm::Value*> invariants;
+  };
+  // What an expression depends on.
+  struct Uses {
+    bool floating = true;          // every node, but for loads' indices; false: not worth it
+    std::vector<ir::AtomId> vars;  // of loops
+    std::vector<ir::BufferId> buffers;
   };
   // An index split by what is known: Σ runtime (a value) + constant + lane·i, or a vector of values when lanes are irregular.
   struct Split {
@@ -87,6 +99,10 @@ class FunctionEmitter {
   absl::Status EmitStore(lower::StmtId id);
   absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
 
+  // Stores of one element that all lanes are combined to.
+  bool ReducesLanes(const lower::Stmt& store) const;
+  absl::Status EmitLaneReduction(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
+
   // Hints to the caches.
   void PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes);
   // What is known of an address: at least this many bytes divide it.
@@ -109,12 +125,25 @@ class FunctionEmitter {
   // Values are of ValueType, or scalar where all lanes agree.
   absl::StatusOr<llvm::Value*> EmitExpr(ir::ExprId id, llvm::Value* mask);
   absl::StatusOr<llvm::Value*> EmitNewExpr(ir::ExprId id, llvm::Value* mask);
+  // The outermost loop around, as its scope, in which a float that is loaded or computed from loads
+  // is the same in every iteration; -1: none, or what it loads may lie outside the buffers before
+  // the loop's conditions.
+  int InvariantScope(ir::ExprId id);
+  absl::StatusOr<llvm::Value*> EmitInvariant(ir::ExprId id, int scope);
+  const Uses& UsesOf(ir::ExprId id);
+  // Tells the innermost scope that it is a loop's body.
+  void EnterLoop(llvm::Instruction* preheader, lower::StmtId body);
   absl::StatusOr<llvm::Value*> EmitLoad(const ir::Expr& load, llvm::Value* mask);
   absl::StatusOr<llvm::Value*> EmitOp(const ir::Expr& expr, llvm::Value* a, llvm::Value* b);
   absl::Status StoreTo(ir::BufferId buffer, const Index& offset, llvm::Value* value, llvm::Value* mask);
   // Memory forms of all lanes, at `stride` elements from each other.
   llvm::Value* LoadLanes(ir::BufferId buffer, Split split, llvm::Type* scalar, llvm::Align align);
   llvm::Value* LanePointers(ir::BufferId buffer, const Index& offset, const Split& split);
+
+  // The distance of each lane's element from `base`, where that is known for an irregular index.
+  std::optional<std::vector<int64_t>> LaneTable(const Index& offset, Split& base);
+  // Lanes that take turns among two or four rows of small integers; nullptr: they do not. (Words are little endian.)
+  llvm::Value* LoadInterleaved(ir::BufferId buffer, const Index& offset, llvm::IntegerType* scalar);
 
   Split SplitIndex(const Index& original);
   // The runtime part as an i64; nullptr when it is 0. Hoisted to the scopes of its variables.
@@ -155,6 +184,7 @@ class FunctionEmitter {
   bool nontemporal_ = false;       // the statement at hand asks for it
   bool unfenced_ = false;          // stores that passed the caches since the last fence
   int64_t lanes_ = 0;              // 0: outside a vectorized loop
+  std::map<ir::ExprId, Uses> uses_;
   std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
   std::vector<std::pair<ir::ExprId, llvm::Value*>> emitted_;   // by the statement at hand: shared expressions are emitted once
 };

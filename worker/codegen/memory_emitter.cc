@@ -99,6 +99,11 @@ absl::StatusOr<Value*> FunctionEmitter::EmitLoad(const ir::Expr& load, Value* ma
   if (!split.irregular && mask == nullptr && std::abs(split.lane) <= std::min(shuffled, lanes_)) {
     return convert_.FromMemory(LoadLanes(load.buffer, split, scalar, align), load.dtype);
   }
+  auto* const integer = llvm::dyn_cast<llvm::IntegerType>(scalar);
+  if (split.irregular && mask == nullptr && integer != nullptr) {
+    Value* const value = LoadInterleaved(load.buffer, offset, integer);
+    if (value != nullptr) return convert_.FromMemory(value, load.dtype);
+  }
   Value* pointers = LanePointers(load.buffer, offset, split);
   Value* lanes = mask != nullptr ? mask : builder_.CreateVectorSplat(lanes_, builder_.getTrue());
   return convert_.FromMemory(builder_.CreateMaskedGather(vector, pointers, align, lanes, zero),

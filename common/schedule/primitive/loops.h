@@ -59,7 +59,8 @@ absl::Status ThreadCount(ir::Program& program, ir::NodeId loop, ir::Extent threa
 absl::Status Bind(ir::Program& program, ir::NodeId loop, absl::string_view axis);
 
 // Vectorize: the iterations are lanes. Legal for a loop that contains blocks alone, over which none of them reduces, and
-// whose lanes write different places; at most 64 lanes.
+// whose lanes write different places; and for one over which its only block reduces to one value: the lanes are combined in
+// halves, so that float sums round in another order. At most 64 lanes.
 absl::Status Vectorize(ir::Program& program, ir::NodeId loop);
 
 // Unroll: the body is repeated. Legal everywhere; at most 1024 iterations.

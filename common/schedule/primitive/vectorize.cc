@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -10,17 +12,37 @@ namespace hone::schedule {
 
 using ir::NodeId;
 
+namespace {
+
+// A reduction of one block alone, whose lanes all belong to one element.
+bool CombinesLanes(const ir::Program& program, NodeId loop) {
+  const ir::Node& node = program.node(loop);
+  if (node.children.size() != 1) return false;
+  const ir::Block& block = program.BlockOf(node.children[0]);
+  if (!program.IsReductionLoop(loop, block) || block.outputs.size() != 1) return false;
+  return std::none_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+    return !iter.reduce && program.atoms.DependsOn(iter.binding, node.var);
+  });
+}
+
+}  // namespace
+
 absl::Status Vectorize(ir::Program& program, NodeId loop) {
   constexpr int64_t kMaxLanes = 64;
   const ir::Node& node = program.node(loop);
-  if (node.loop != ir::LoopKind::kSerial) return Illegal(program, loop, "vectorize: the loop is not serial");
+  if (node.loop != ir::LoopKind::kSerial)
+    return Illegal(program, loop, "vectorize: the loop is not serial");
   if (node.extent.value > kMaxLanes) {
-    return Illegal(program, loop, absl::StrCat("vectorize: ", node.extent.value, " lanes; at most ", kMaxLanes));
+    return Illegal(program, loop,
+                   absl::StrCat("vectorize: ", node.extent.value, " lanes; at most ", kMaxLanes));
   }
   for (NodeId child : node.children) {
-    if (!program.IsBlock(child)) return Illegal(program, loop, "vectorize: the loop contains other loops");
+    if (!program.IsBlock(child))
+      return Illegal(program, loop, "vectorize: the loop contains other loops");
   }
-  HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "vectorize", /*privates=*/false));
+  if (!CombinesLanes(program, loop)) {
+    HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "vectorize", /*privates=*/false));
+  }
   program.node(loop).loop = ir::LoopKind::kVectorized;
   return absl::OkStatus();
 }

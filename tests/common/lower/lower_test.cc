@@ -69,6 +69,12 @@ TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
   EXPECT_THAT(text, Not(HasSubstr("C[32*i_0")));  // C is stored after the reduction only
 }
 
+TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
+  const std::string text = LowerTrace(std::string(kConv) + "l0, l1 = split(lw, 0, 2)\nreorder(l0, lr, ls, lci, l1, lco)\nvectorize(lco)\n"
+                                      "unroll(l1)\nunroll(lci)\nunroll(ls)\nunroll(lr)\n").ToText();
+  EXPECT_THAT(text, HasSubstr("f32[2, 16] register"));
+}
+
 TEST(LowerTest, ARemainderTileIsCodeOfItsOwnWithoutConditionsInTheLoop) {
   // 20 rows in tiles of 6: three whole ones and one of 2.
   const std::string text = LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n").ToText();

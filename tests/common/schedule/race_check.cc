@@ -26,6 +26,9 @@ class Walker {
         for (NodeId user : users) private_[b] = private_[b] && program.IsUnder(user, loop);
       }
     }
+    const ir::Node& node = program.node(loop);
+    combines_ = node.loop == ir::LoopKind::kVectorized && node.children.size() == 1 &&
+                program.IsReductionLoop(loop, program.BlockOf(node.children[0]));
   }
 
   absl::Status Run() {
@@ -112,6 +115,13 @@ class Walker {
     const bool init = block.has_init && first;
     if (!init && !updates) return absl::OkStatus();
     for (ir::BufferId output : block.outputs) {
+      if (combines_) {
+        const Touch element{instance_, Offset(output, block.indices)};
+        if (element_.instance == instance_ && element_.iteration != element.iteration)
+          return Fail(block, output, "combines lanes of different elements of");
+        element_ = element;
+        continue;
+      }
       HONE_RETURN_IF_ERROR(
           touch(output, block.indices, block.reducer != ir::Reducer::kNone && !init, true));
     }
@@ -124,6 +134,8 @@ class Walker {
   std::vector<std::unordered_map<int64_t, Touch>> touched_;
   std::vector<bool> private_;
   int64_t instance_ = -1, iteration_ = -1;
+  bool combines_ = false;  // the loop's lanes belong to one element …
+  Touch element_;          // … which is this, by its offset
   bool inside_ = false;
 };
 

@@ -47,6 +47,9 @@ const Form kForms[] = {
     {"quotient", "[27]", "i: 80", "X[i / 3]"},
     {"remainder", "[7]", "i: 77", "X[i % 7]"},
     {"both", "[11, 7]", "i: 77", "X[i / 7, i % 7]"},
+    {"interleaved2", "[2, 40]", "i: 80", "X[i % 2, i / 2]"},
+    {"interleaved4", "[4, 20]", "i: 77", "X[i % 4, i / 4]"},
+    {"interleaved8", "[8, 10]", "i: 80", "X[i % 8, i / 8]"},
     {"negative_quotient", "[40]", "i: 80", "X[(i - 33) / 4 + 9]"},
     {"position", "[80]", "h: 3, i: 77", "X[i] + {}(index(h * 2 + i % 5 + 3*i))"},
 };

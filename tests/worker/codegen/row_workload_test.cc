@@ -54,6 +54,36 @@ vectorize(l15)
 parallel(l12)
 )";
 
+// Rows apart, columns as lanes in every stage; the lanes' partial results are combined at the end of a row.
+constexpr absl::string_view kSoftmaxRowTrace = R"(trace 1
+y = block("Y")
+i, j = loops(y)
+j0, j1 = split(j, 0, 32)
+s = block("S")
+compute_at(s, i)
+s0, s1, s2 = loops(s)
+s3, s4 = split(s2, 0, 32)
+sp = rfactor(s, s4)
+vectorize(s4)
+s5, s6, s7 = loops(s)
+vectorize(s7)
+e = block("E")
+compute_at(e, i)
+e0, e1, e2 = loops(e)
+e3, e4 = split(e2, 0, 32)
+vectorize(e4)
+m = block("M")
+compute_at(m, i)
+m0, m1, m2 = loops(m)
+m3, m4 = split(m2, 0, 32)
+mp = rfactor(m, m4)
+vectorize(m4)
+m5, m6, m7 = loops(m)
+vectorize(m7)
+vectorize(j1)
+parallel(i)
+)";
+
 constexpr absl::string_view kOnlineSoftmax = R"(workload softmax
 input X: f32[24, 77]
 (M, S)[i0: 24] = online_softmax(k0: 77) (X[i0, k0], 1.0)
@@ -122,6 +152,7 @@ struct Row {
   absl::string_view name, workload, trace;
 };
 const Row kRows[] = {{"softmax", kSoftmax, kSoftmaxTrace},
+                     {"softmax_row", kSoftmax, kSoftmaxRowTrace},
                      {"online_softmax", kOnlineSoftmax, kOnlineSoftmaxTrace},
                      {"layer_norm", kLayerNorm, kLayerNormTrace},
                      {"gelu", kGelu, kGeluTrace}};

@@ -39,6 +39,10 @@ class VectorMath {
   llvm::Value* Erf(llvm::Value* x);
   llvm::Value* Sigmoid(llvm::Value* x);
   llvm::Value* Rsqrt(llvm::Value* x);
+  // A vector by one number: rounded right as a division is (Markstein, 1990), but 1 ulp where the
+  // quotient or the rest is denormal (numerators below 2^-100 in f32) or the divisor's significand
+  // is all ones. The scalar part is put where the divisor is computed.
+  llvm::Value* DivideByUniform(llvm::Value* numerators, llvm::Value* divisor);
 
  private:
   // x = n·ln 2 + r with |r| ≤ ln 2 / 2.

@@ -1,0 +1,69 @@
+// Reductions over the lanes of a vector: every reducer and type, whole vectors and tails, against
+// the interpreter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/workload_parser.h"
+#include "tests/worker/codegen/run_trace.h"
+
+namespace hone::codegen {
+namespace {
+
+using ir::Values;
+
+constexpr int64_t kRows = 5, kColumns = 77;
+
+// Small whole numbers, so that sums are exact in every order; products of 1, -1 and few 2.
+Values Numbers(absl::string_view reducer, bool is_signed) {
+  Values values;
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    if (reducer == "prod") {
+      values.push_back(i % 19 == 3 ? 2 : is_signed && i % 5 == 0 ? -1 : 1);
+    } else {
+      values.push_back(i * 29 % 23 - (is_signed ? 11 : 0));
+    }
+  }
+  return values;
+}
+
+TEST(LaneReductionTest, AgreesWithTheInterpreter) {
+  for (const absl::string_view reducer : {"sum", "prod", "min", "max"}) {
+    for (const absl::string_view dtype : {"f32", "f64", "i32", "i64"}) {
+      const std::string text =
+          absl::StrCat("workload w\ninput X: ", dtype, "[", kRows, ", ", kColumns,
+                       "]\noutput Y[i: ", kRows, "] = ", reducer, "(k: ", kColumns, ") X[i, k]\n");
+      const auto workload = ir::ParseWorkload(text);
+      ASSERT_TRUE(workload.ok()) << workload.status();
+      const std::vector<Values> inputs = {Numbers(reducer, true)};
+      const auto expected = ir::Interpret(*workload, inputs);
+      ASSERT_TRUE(expected.ok()) << expected.status();
+      for (const target::Target& target : RunnableTargets()) {
+        for (const int lanes : {3, 7, 8, 11, 16, 24, 64}) {
+          // Lanes combined in each step, and partial sums of lanes combined at the end.
+          for (const absl::string_view rest :
+               {"vectorize(l3)\n",
+                "b1 = rfactor(b0, l3)\nvectorize(l3)\nl4, l5 = loops(b0)\nvectorize(l5)\n"}) {
+            const auto actual = RunTrace(
+                target,
+                absl::StrCat(
+                    text, "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, ",
+                    lanes, ")\n", rest),
+                inputs);
+            ASSERT_TRUE(actual.ok()) << actual.status();
+            EXPECT_EQ((*actual)[0], (*expected)[0]) << reducer << " of " << dtype << " over "
+                                                    << lanes << " lanes on " << target.cpu << "\n"
+                                                    << rest;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::codegen
