@@ -13,7 +13,7 @@ using Key = Annotation::Key;
 constexpr AnnotationInfo kInfos[] = {
     {Key::kThreads, "threads", true, false, 1, 1024},
     {Key::kOmpSchedule, "omp_schedule", true, false, 0, 1 << 20},
-    {Key::kPrefetch, "prefetch", true, false, 1, 64},
+    {Key::kPrefetch, "prefetch", true, false, 0, 64},
     {Key::kNonTemporal, "nontemporal", false, true, 1, 1},
     {Key::kDoubleBuffer, "double_buffer", false, true, 1, 1},
     {Key::kSoftwarePipeline, "software_pipeline", true, false, 2, 8},

@@ -22,6 +22,7 @@ namespace hone::space {
 struct Tiling {
   Contraction contraction;
   schedule::Operand rows, vectors;  // numbers of the register tile
+  schedule::Operand k_unroll;       // number: steps of the micro-kernel in its unrolled body
   int64_t lanes = 1;
   schedule::Operand outer;  // the fused outer tile loops
   std::optional<schedule::Operand>

@@ -20,7 +20,9 @@ struct TileLimits {
   // block is compiled several times over (first, interior and last tiles).
   int64_t unrolled_statements = 256;
   int64_t guarded_statements = 96;
-  int64_t cores = 1;  // parallel iterations wanted, at least
+  int64_t prefetch_steps = 4;  // of the micro-kernel's loop, ahead: L3 answers in less
+  int64_t prefetch_rows = 4;   // of a copy, ahead: no prefetcher follows rows to other pages
+  int64_t cores = 1;           // parallel iterations wanted, at least
   int64_t panel_bytes =
       0;  // that a micro-kernel's two panels may take: they alternate with the next ones
   int64_t block_bytes = 0;         // of the operand that the inner tile loops read again and again

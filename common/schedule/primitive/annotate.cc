@@ -51,6 +51,8 @@ absl::Status Annotate(ir::Program& program, NodeId node, absl::string_view key, 
           program, node,
           absl::StrCat("annotate: ", key, " of ", value, "; from ", info.min, " to ", info.max));
     }
+    // None: so that a decision can say so. The loop stays as free as before.
+    if (hint.key == Key::kPrefetch && value == 0) return absl::OkStatus();
     ir::Set(program.node(node).annotations, hint.key, value);
     return absl::OkStatus();
   }

@@ -15,7 +15,7 @@ namespace hone::schedule {
 // Hints that need nothing but a loop or block:
 //   omp_schedule   parallel loop: 0 equal shares, n > 0: threads fetch n iterations at a time
 //   prefetch       serial loop: what its blocks load is prefetched that many iterations ahead,
-//                  each cache line once, where the code reads it first
+//                  each cache line once, where the code reads it first; 0: none
 //   nontemporal    block that writes an output of the workload and does not reduce: its stores pass
 //                  the caches by (whole aligned vectors; others stay ordinary stores)
 // InvalidArgument: an unknown key; the message lists them.

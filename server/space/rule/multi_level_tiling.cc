@@ -40,6 +40,7 @@ class Tiler {
         Add("loops", {nest.block}, {}, static_cast<int>(block_.iters.size()));
     SampleRegisterTile(tiling);
     const Operand k_unroll = Sample("sample_categorical", {{"candidates", KUnrolls()}});
+    tiling.k_unroll = k_unroll;
     const std::vector<Operand> tiled =
         Add("register_tile", {nest.block, loops[c_.row], loops[c_.vector], loops[c_.reduce],
                               tiling.rows, tiling.vectors, Literal(tiling.lanes), k_unroll});
@@ -86,6 +87,9 @@ class Tiler {
     Append(order, unrolled_windows);
     Add("reorder", order);
     for (const Operand& loop : unrolled_windows) Add("unroll", {loop});
+    const Operand ahead =
+        Sample("sample_categorical", {{"candidates", {0, limits_.prefetch_steps}}});
+    Add("annotate", {steps, schedule::Text("prefetch"), ahead});
     tiling.outer = Add("fuse", outer)[0];
     tiling.inner = inner.back();
     tiling.loops_to_inner = 1 + static_cast<int>(inner.size());

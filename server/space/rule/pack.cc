@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/space/rule/rules.h"
@@ -9,20 +11,18 @@ using schedule::Operand;
 
 // A copy pays when each element is read at least this often from it.
 constexpr int64_t kLeastReuse = 4;
-// Rows are copied in pieces of this many bytes of the reduction: a cache line.
-constexpr int64_t kLineBytes = 64;
 
 // One operand of a tiled contraction, packed into panels of the register tile's width.
 class Packer {
  public:
-  Packer(Sketch& sketch, int nest, const ir::Program& program, bool rows)
+  Packer(Sketch& sketch, int nest, const ir::Program& program, const TileLimits& limits, bool rows)
       : sketch_(sketch),
         nest_(nest),
+        limits_(limits),
         tiling_(*sketch.nests[nest].tiling),
         rows_(rows),
         operand_(rows ? tiling_.contraction.row_operand : tiling_.contraction.vector_operand),
-        buffer_(program.buffers[operand_.buffer]),
-        line_(kLineBytes / ir::DTypeBytes(buffer_.dtype)) {}
+        buffer_(program.buffers[operand_.buffer]) {}
 
   // `at_tile`: each tile of the reduction copies what it needs; else all is copied before.
   void Run(bool at_tile) {
@@ -31,8 +31,7 @@ class Packer {
         Add("cache_read", {block, schedule::Text(buffer_.name), schedule::Text("global")})[0];
     const int rank = static_cast<int>(buffer_.shape.size());
     if (at_tile && !buffer_.constant) Add("compute_at", {copy, *tiling_.reduce_outer});
-    // A tile of the reduction need not begin at a line.
-    in_lines_ = rows_ && !at_tile && operand_.reduces[rank - 1] && buffer_.shape[rank - 1] >= line_;
+    in_pieces_ = rows_ && operand_.reduces[rank - 1];
     Layout(copy);
     if (buffer_.constant) return;  // copied once, ahead of time
     const int above = at_tile ? 2 : 0;
@@ -48,9 +47,9 @@ class Packer {
   }
 
   // Panels: dimensions without reduction, panel number, dimensions that reduce, place in the panel.
-  // E.g. B[k, j] → [j / T, k, j % T]. In lines, the last dimension that reduces is cut so that
-  // copies move whole vectors: A[i, k] → [i / T, k / 16, i % T, k % 16]. The micro-kernel reads
-  // single elements of rows, whose distance does not matter to it.
+  // E.g. B[k, j] → [j / T, k, j % T]. Rows are cut in pieces of as many elements as the
+  // micro-kernel's body has steps, so that copies move vectors and the body knows every distance:
+  // A[i, k] → [i / T, k / U, i % T, k % U].
   void Layout(const Operand& copy) {
     const std::string size = rows_ ? "$0" : absl::StrCat("$0*", tiling_.lanes);
     const std::string panel = absl::StrCat("a", operand_.panel_dimension);
@@ -61,18 +60,21 @@ class Packer {
         (operand_.reduces[d] ? inner : outer).push_back(from.back());
     }
     const std::string last = from.back();
-    if (in_lines_) inner.back() = absl::StrCat(last, " / ", line_);
+    if (in_pieces_) inner.back() = absl::StrCat(last, " / $1");
     outer.push_back(absl::StrCat(panel, " / ", size));
     outer.insert(outer.end(), inner.begin(), inner.end());
     outer.push_back(absl::StrCat(panel, " % ", size));
-    if (in_lines_) outer.push_back(absl::StrCat(last, " % ", line_));
-    Add("transform_layout", {copy,
-                             schedule::Text(absl::StrCat(absl::StrJoin(from, ", "), " -> ",
-                                                         absl::StrJoin(outer, ", "))),
-                             rows_ ? tiling_.rows : tiling_.vectors});
+    if (in_pieces_) outer.push_back(absl::StrCat(last, " % $1"));
+    std::vector<Operand> operands = {
+        copy,
+        schedule::Text(absl::StrCat(absl::StrJoin(from, ", "), " -> ", absl::StrJoin(outer, ", "))),
+        rows_ ? tiling_.rows : tiling_.vectors};
+    if (in_pieces_) operands.push_back(tiling_.k_unroll);
+    Add("transform_layout", std::move(operands));
   }
 
-  // The copy runs in the order of the panels.
+  // The copy runs in the order of the panels; vectors at a tile in the order of their rows, which
+  // lie on different pages and are asked for ahead.
   void Schedule(const std::vector<Operand>& loops, bool at_tile) {
     std::vector<Operand> outer, order, inner;
     std::vector<Operand> panel =
@@ -86,21 +88,26 @@ class Packer {
       if (d == operand_.panel_dimension) continue;
       if (!operand_.reduces[d]) {
         outer.push_back(loops[d]);
-      } else if (d == last && in_lines_) {
+      } else if (d == last && in_pieces_) {
         const std::vector<Operand> parts =
-            Add("split", {loops[d], Literal(0), Literal(line_)}, {}, 2);
+            Add("split", {loops[d], Literal(0), tiling_.k_unroll}, {}, 2);
         order.push_back(parts[0]);
         inner.push_back(parts[1]);
       } else {
         order.push_back(loops[d]);
       }
     }
-    outer.push_back(panel[0]);
+    const bool by_rows = at_tile && !rows_ && !order.empty();
+    const std::optional<Operand> ahead = order.empty() ? std::nullopt : std::optional(order.back());
+    (by_rows ? order : outer).push_back(panel[0]);
     order.insert(order.begin(), outer.begin(), outer.end());
     order.insert(order.end(), panel.begin() + 1, panel.end());
     order.insert(order.end(), inner.begin(), inner.end());
     Add("reorder", order);
-    if (in_lines_) Add("vectorize", inner);
+    if (in_pieces_) Add("vectorize", inner);
+    if (ahead.has_value()) {
+      Add("annotate", {*ahead, schedule::Text("prefetch"), Literal(limits_.prefetch_rows)});
+    }
     if (!rows_) {
       Add("unroll", {panel[1]});
       Add("vectorize", {panel[2]});
@@ -113,12 +120,12 @@ class Packer {
 
   Sketch& sketch_;
   int nest_;
+  const TileLimits& limits_;
   const Tiling tiling_;
   bool rows_;
   const ContractionOperand operand_;
   const ir::Buffer buffer_;
-  const int64_t line_;  // elements
-  bool in_lines_ = false;
+  bool in_pieces_ = false;
 };
 
 }  // namespace
@@ -146,18 +153,19 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   const bool pack_rows = pays(c.row_operand, block.iters[c.vector].extent / (2 * limits.lanes));
   if (!pack_vectors) return {};
 
-  const auto packed = [&](bool rows_too, bool at_tile) {
+  // Where an operand is packed: before the nest, or in each tile of the reduction.
+  enum class Place { kNowhere, kBefore, kAtTile };
+  const auto packed = [&](Place rows, Place vectors) {
     Sketch result = sketch;
-    const std::string& vector_name = program->buffers[c.vector_operand.buffer].name;
     std::string name = "pack";
-    if (rows_too) {
-      Packer(result, nest, *program, /*rows=*/true).Run(at_tile);
+    if (rows != Place::kNowhere) {
+      Packer(result, nest, *program, limits, /*rows=*/true).Run(rows == Place::kAtTile);
       absl::StrAppend(&name, program->buffers[c.row_operand.buffer].name);
     }
-    Packer(result, nest, *program, /*rows=*/false).Run(at_tile);
-    absl::StrAppend(&name, vector_name);
+    Packer(result, nest, *program, limits, /*rows=*/false).Run(vectors == Place::kAtTile);
+    absl::StrAppend(&name, program->buffers[c.vector_operand.buffer].name);
     result.name.push_back(std::move(name));
-    if (at_tile) {
+    if (rows == Place::kAtTile || vectors == Place::kAtTile) {
       result.name.push_back("at");
       ++result.minor;
     }
@@ -165,13 +173,15 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   };
   std::vector<Sketch> sketches;
   if (c.vector_contiguous) sketches.push_back(sketch);
-  sketches.push_back(packed(false, false));
-  if (pack_rows) sketches.push_back(packed(true, false));
-  const bool vector_constant = program->buffers[c.vector_operand.buffer].constant;
-  const bool row_constant = program->buffers[c.row_operand.buffer].constant;
-  if (tiling.reduce_outer.has_value()) {
-    if (!vector_constant) sketches.push_back(packed(false, true));
-    if (pack_rows && !(vector_constant && row_constant)) sketches.push_back(packed(true, true));
+  sketches.push_back(packed(Place::kNowhere, Place::kBefore));
+  if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
+  if (!tiling.reduce_outer.has_value()) return sketches;
+  if (!program->buffers[c.vector_operand.buffer].constant) {
+    // What streams past the tile is packed once, what the tile keeps when it is needed.
+    sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
+    if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
+  } else if (pack_rows && !program->buffers[c.row_operand.buffer].constant) {
+    sketches.push_back(packed(Place::kAtTile, Place::kBefore));
   }
   return sketches;
 }
