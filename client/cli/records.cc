@@ -48,6 +48,7 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
       std::vector<record::Record> records,
       session->connection().ListRecords(filter, options.job.empty() ? options.limit : 0));
   if (!options.job.empty()) {
+    HONE_RETURN_IF_ERROR(session->connection().GetJob(options.job).status());  // there is one
     std::erase_if(records, [&](const record::Record& r) { return r.job_id != options.job; });
     if (options.limit > 0 && records.size() > static_cast<size_t>(options.limit))
       records.resize(options.limit);

@@ -174,7 +174,8 @@ void AddSchedule(CLI::App& app, Globals& globals, Action& action) {
   command->add_flag("--check", options->check,
                     "Compile it, compare its output with the reference, and time it as tuning "
                     "confirms a finalist");
-  command->add_option("--seed", options->seed, "Of the decisions that the trace leaves open");
+  command->add_option("--seed", options->seed, "Of the decisions that the trace leaves open")
+      ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--tolerance", options->tolerance,
                    "Allowed relative error of the output; 0 (default) is strict")

@@ -131,7 +131,8 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
                    "Measure at most this many candidates (default 256 without --time)")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
   command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m");
-  command->add_option("--seed", options->seed, "Seed of the search");
+  command->add_option("--seed", options->seed, "Seed of the search")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--strategy", options->strategy,
                       "Search strategy by name; the server lists them for an unknown one");
   command->add_option("--cost-model", options->cost_model,

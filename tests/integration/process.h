@@ -17,7 +17,7 @@ namespace hone::integration {
 std::string BinDir();
 
 // Polls until the condition holds; false when it does not within `limit`.
-bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Seconds(30));
+bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Minutes(2));
 
 // A folder under /tmp that goes when the object does.
 class TemporaryFolder {

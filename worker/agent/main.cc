@@ -124,9 +124,12 @@ absl::Status Work(Flags flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Builds and measures kernels on this machine for a Hone server.\n"
-      "Example: hone-worker --server hone.internal:7070 --name pi-07");
+  CLI::App app("Builds and measures kernels on this machine for a Hone server.");
+  app.footer(
+      "It runs until it is told to end (SIGTERM, SIGINT); what it measured while the server was away is sent later.\n\n"
+      "Examples:\n"
+      "  hone-worker --server hone.internal:7070 --name pi-07\n"
+      "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2");
   Flags flags;
   app.add_option("--server", flags.server, "The server's address: host:port or unix:PATH")
       ->required();

@@ -56,6 +56,12 @@ absl::Status FunctionEmitter::EmitLaneReduction(lower::StmtId id, const Stmt& st
   }
   int64_t width = lanes_;
   Value* odd = nullptr;  // the last lanes of odd halves
+  if (op == Op::kAdd && value->getType()->isIntOrIntVectorTy()) {
+    // As LLVM spells it: it turns halves of its own into dot products, and ours, which end in
+    // vectors of one lane, into wrong ones.
+    value = builder_.CreateVectorSplat(1, builder_.CreateAddReduce(value));
+    width = 1;
+  }
   while (width > 1) {
     if (width % 2 != 0) {
       Value* last = builder_.CreateExtractElement(value, width - 1);

@@ -105,6 +105,7 @@ TEST_F(CommandLineTest, LimitsThatCannotBe) {
                    HasSubstr("\"soon\" is no duration"));
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--time", "-5s"},
                    HasSubstr("is no duration"));
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--seed", "-1"}, HasSubstr("--seed"));
 }
 
 TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
