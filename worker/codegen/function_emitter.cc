@@ -80,12 +80,15 @@ absl::Status FunctionEmitter::Emit(StmtId id) {
 absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
   Variable& variable = variables_[loop.var];
   switch (loop.loop) {
-    case ir::LoopKind::kUnrolled:
+    case ir::LoopKind::kUnrolled: {
+      const bool separate = StepsThroughTile(loop);
       for (int64_t i = 0; i < loop.extent; ++i) {
+        if (separate && i > 0) SeparateSteps();
         variables_[loop.var] = {Variable::Kind::kConstant, i};
         HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
       }
       break;
+    }
     case ir::LoopKind::kVectorized:
       if (lanes_ != 0) return absl::UnimplementedError("a vectorized loop inside a vectorized loop");
       variable = {Variable::Kind::kLane};

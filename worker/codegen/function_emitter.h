@@ -103,6 +103,10 @@ class FunctionEmitter {
   bool ReducesLanes(const lower::Stmt& store) const;
   absl::Status EmitLaneReduction(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
 
+  // Steps of a reduction through a tile of accumulators.
+  bool StepsThroughTile(const lower::Stmt& loop) const;
+  void SeparateSteps();
+
   // Hints to the caches.
   void PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes);
   // What is known of an address: at least this many bytes divide it.

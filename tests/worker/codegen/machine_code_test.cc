@@ -134,5 +134,25 @@ reorder(l4, lh, l3, lr, ls, l5)
   EXPECT_EQ(loop.spills, 0);
 }
 
+// The operands of neighbouring steps lie next to each other; loading them together would spill accumulators.
+TEST(MachineCodeTest, UnrolledStepsThroughPackedWeightsKeepTheTileInRegisters) {
+  const LoopCode loop = Compiled("x86-avx512", R"(workload conv2d
+input X: f32[1, 14, 14, 256]
+input W: f32[1, 1, 256, 1024] constant
+output Y[n: 1, h: 14, w: 14, co: 1024] = sum(r: 1, s: 1, ci: 256) X[n, h + r, w + s, ci] * W[r, s, ci, co]
+trace 1
+b0 = block("Y")
+b1 = cache_read(b0, "W", "global")
+transform_layout(b1, "r, s, ci, co -> co / 32, r, s, ci, co % 32")
+n, h, w, o, r, s, c = loops(b0)
+p = fuse(h, w)
+p0, o0, c0 = register_tile(b0, p, o, c, 14, 2, 16, 4)
+reorder(n, o0, p0, c0)
+)");
+  EXPECT_EQ(loop.fmas, 14 * 2 * 4);
+  EXPECT_EQ(loop.spills, 0);
+  EXPECT_LE(loop.loads, 4 * (14 + 2));
+}
+
 }  // namespace
 }  // namespace hone::codegen

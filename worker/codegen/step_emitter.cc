@@ -1,0 +1,45 @@
+// The unrolled steps of a reduction through a tile of accumulators, kept apart.
+#include <algorithm>
+
+#include "llvm/IR/InlineAsm.h"
+#include "worker/codegen/function_emitter.h"
+
+namespace hone::codegen {
+
+using lower::Stmt;
+using lower::Storage;
+
+namespace {
+
+constexpr int64_t kManyAccumulators = 16;
+
+}  // namespace
+
+// Whether each iteration of an unrolled loop updates all of a large tile of accumulators in
+// registers.
+bool FunctionEmitter::StepsThroughTile(const Stmt& loop) const {
+  const lower::LoweredProgram& program = state_.program;
+  int64_t accumulators = 1;
+  const Stmt* at = &loop;
+  while (at->kind == Stmt::Kind::kFor && at->children.size() == 1) {
+    at = &program.stmts[at->children[0]];
+    if (at->kind == Stmt::Kind::kFor && at->loop == ir::LoopKind::kUnrolled)
+      accumulators *= at->extent;
+  }
+  return at->kind == Stmt::Kind::kStore && at->reducer != ir::Reducer::kNone &&
+         program.storage[at->outputs[0]].kind == Storage::Kind::kRegister &&
+         std::none_of(
+             at->indices.begin(), at->indices.end(),
+             [&](const Index& index) { return program.atoms.DependsOn(index, loop.var); }) &&
+         accumulators >= kManyAccumulators;
+}
+
+// LLVM's code generator gathers loads of near places at the first of them: the operands of several
+// steps, for which there are no registers beside the accumulators. It moves nothing across this,
+// which is no instruction.
+void FunctionEmitter::SeparateSteps() {
+  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), false);
+  builder_.CreateCall(type, llvm::InlineAsm::get(type, "", "~{memory}", /*hasSideEffects=*/true));
+}
+
+}  // namespace hone::codegen
