@@ -11,7 +11,7 @@
 namespace hone::codegen {
 
 // Raised when the same program comes to give other code: stored records then say what they were measured with.
-inline constexpr int kCodegenVersion = 4;
+inline constexpr int kCodegenVersion = 5;
 
 struct CompileOptions {
   bool keep_ir = false;       // also give LLVM's text, after optimization
