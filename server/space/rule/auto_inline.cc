@@ -1,9 +1,38 @@
+#include <algorithm>
+
 #include "server/space/rule/rules.h"
 
 namespace hone::space {
 
+namespace {
+
+// It reads several elements or chooses between values, as the transforms of Winograd do.
+bool IsCostly(const ir::Program& program, const ir::Block& block) {
+  int loads = 0;
+  bool chooses = false;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
+  program.pool.Visit(block.values[0],
+                     [&](const ir::Expr& expr) { chooses |= expr.op == ir::Op::kSelect; });
+  return loads > 1 || chooses;
+}
+
+// Whether an element of the buffer would be computed again and again where it is read: by a
+// reduction, or at several places.
+bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
+  const std::vector<ir::NodeId> readers = program.ReadersOf(buffer);
+  return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+    const ir::Block& block = program.BlockOf(reader);
+    int loads = 0;
+    program.pool.VisitLoads(block.values[0],
+                            [&](const ir::Expr& load) { loads += load.buffer == buffer; });
+    return loads > 1 || block.reducer != ir::Reducer::kNone;
+  });
+}
+
+}  // namespace
+
 // A stage without a reduction whose tensor is no output and is read by others is computed where it
-// is read.
+// is read, unless it is costly and would be computed again and again there.
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest) {
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
   if (!program.ok()) return {};
@@ -14,6 +43,7 @@ std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sk
       program->ReadersOf(content.outputs[0]).empty()) {
     return {};
   }
+  if (IsCostly(*program, content) && IsReadOften(*program, content.outputs[0])) return {};
   Sketch inlined = sketch;
   inlined.trace.Add("compute_inline", {inlined.nests[nest].block});
   inlined.nests[nest].state = Nest::State::kDone;

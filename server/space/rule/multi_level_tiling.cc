@@ -129,6 +129,11 @@ class Tiler {
     for (int64_t k : limits_.k_unroll) {
       if (k <= Extent(c_.reduce)) candidates.push_back(k);
     }
+    // A short reduction as a whole: what its steps share is loaded once.
+    if (const int64_t whole = Extent(c_.reduce);
+        whole <= kMaxUnrolledWindow &&
+        std::find(candidates.begin(), candidates.end(), whole) == candidates.end())
+      candidates.push_back(whole);
     return candidates;
   }
 

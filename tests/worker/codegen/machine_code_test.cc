@@ -154,5 +154,21 @@ reorder(n, o0, p0, c0)
   EXPECT_LE(loop.loads, 4 * (14 + 2));
 }
 
+// Neighbouring taps of a depthwise convolution read the same pixels: 8 outputs of a row need 10 of them, not 24.
+TEST(MachineCodeTest, StepsOfASlidingWindowShareTheirLoads) {
+  const LoopCode loop = Compiled("x86-avx512", R"(workload depthwise
+input X: f32[1, 18, 18, 32]
+input W: f32[3, 3, 32] constant
+output Y[n: 1, h: 16, w: 16, c: 32] = sum(r: 3, s: 3) X[n, h + r, w + s, c] * W[r, s, c]
+trace 1
+b0 = block("Y")
+n, h, w, c, r, s = loops(b0)
+w0, c0, s0 = register_tile(b0, w, c, s, 8, 2, 16, 3)
+reorder(n, h, w0, c0, r, s0)
+)");
+  EXPECT_EQ(loop.fmas, 8 * 2 * 3);
+  EXPECT_LE(loop.loads, 2 * (10 + 3) + 4);
+}
+
 }  // namespace
 }  // namespace hone::codegen

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Tunes a shape of each family of workloads that the field measures on, and prints what came of it: trials, the share of invalid
+# candidates (at most 2 % is the aim), rate and share of peak, as a table of Markdown. Results are kept like those of any tuning.
+#   tests/bench/families.sh [-t TRIALS] [OPERATOR key=value… as one word]…      default: 32 trials of every family
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+hone=${HONE_BUILD_DIR:-build/release}/bin/hone
+trials=32
+if [ "${1:-}" = -t ]; then trials=$2; shift 2; fi
+families=("$@")
+[ ${#families[@]} -gt 0 ] || families=(
+  "conv1d n=1 l=256 ci=64 co=128 k=3 s=2 p=1"
+  "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"
+  "conv3d n=1 d=16 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"
+  "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=2 dil=2"
+  "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4"
+  "batch_matmul b=1 m=512 n=32 k=512"
+  "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1"
+  "conv2d_transpose n=1 h=8 w=8 ci=256 co=128 k=4 s=2 p=1"
+  "capsule_conv2d n=1 h=8 w=8 ci=32 co=32 k=3 s=1 p=1"
+  "norm b=1 m=512 n=512"
+  "softmax m=512 n=512"
+  "conv2d_bn_relu n=1 h=28 w=28 ci=128 co=256 k=1 s=2 p=0"
+  "transpose_batch_matmul b=1 s=128 h=12 d=64"
+  "winograd_conv2d n=1 h=14 w=14 ci=128 co=128"
+)
+
+# The value of a number in a line of JSON, 0 when it is not there.
+number() { grep -o "\"$1\":[0-9.e+-]*" <<<"$2" | head -1 | cut -d: -f2 | grep . || echo 0; }
+
+echo "| workload | trials | invalid | other failures | GFLOP/s | share of peak |"
+echo "|---|---|---|---|---|---|"
+for family in "${families[@]}"; do
+  # Words of an operator.
+  # shellcheck disable=SC2086
+  line=$("$hone" tune $family --trials "$trials" --json 2>/dev/null) || true
+  outcomes=$(grep -o '"outcomes":{[^}]*}' <<<"$line" || true)
+  total=$(number trials "$line") ok=$(number ok "$outcomes") invalid=$(number invalid "$outcomes")
+  best=$(grep -o '"best":{.*' <<<"$line" || true)
+  awk -v f="$family" -v t="$total" -v ok="$ok" -v i="$invalid" -v g="$(number gflops "$best")" -v p="$(number peak_gflops "$line")" \
+    'BEGIN { printf "| %s | %d | %.1f %% | %d | %.1f | %s |\n", f, t, t ? 100 * i / t : 0, t - ok - i, g, p > 0 ? sprintf("%.0f %%", 100 * g / p) : "" }'
+done
