@@ -4,6 +4,30 @@ namespace hone::compare {
 
 using dnnl::memory;
 
+namespace {
+
+// From the workload's images in NHWC; the window covers both dimensions from the padding on.
+void Make(OneDnn& contender, dnnl::algorithm algorithm, int64_t n, int64_t c,
+          const memory::dims& input, const memory::dims& output, const memory::dims& kernel,
+          const memory::dims& stride, const memory::dims& padding) {
+  const auto nhwc = memory::format_tag::nhwc;
+  const memory::desc source({n, c, input[0], input[1]}, contender.TypeOf(0), nhwc);
+  const memory::desc result({n, c, output[0], output[1]}, contender.TypeOf(1), nhwc);
+  const dnnl::pooling_forward::desc description(dnnl::prop_kind::forward_inference, algorithm,
+                                                source, result, stride, kernel, padding, padding);
+  contender.Set(
+      dnnl::pooling_forward(dnnl::pooling_forward::primitive_desc(description, contender.engine())),
+      {{DNNL_ARG_SRC, contender.Use(0, source)}, {DNNL_ARG_DST, contender.Use(1, result)}});
+}
+
+}  // namespace
+
+void MakeGlobalPooling(const OperatorMatch& match, OneDnn& contender) {
+  const memory::dims input = {match["h"], match["w"]};
+  Make(contender, dnnl::algorithm::pooling_avg_exclude_padding, match["n"], match["c"], input,
+       /*output=*/{1, 1}, /*kernel=*/input, /*stride=*/{1, 1}, /*padding=*/{0, 0});
+}
+
 void MakePooling(const OperatorMatch& match, OneDnn& contender) {
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
   if (match.op == "avg_pool2d") {
@@ -15,16 +39,7 @@ void MakePooling(const OperatorMatch& match, OneDnn& contender) {
   memory::dims output;
   for (int d = 0; d < 2; ++d)
     output.push_back((input[d] + 2 * padding[d] - kernel[d]) / stride[d] + 1);
-  const auto nhwc = memory::format_tag::nhwc;
-  const memory::desc source({match["n"], match["c"], input[0], input[1]}, contender.TypeOf(0),
-                            nhwc);
-  const memory::desc result({match["n"], match["c"], output[0], output[1]}, contender.TypeOf(1),
-                            nhwc);
-  const dnnl::pooling_forward::desc description(dnnl::prop_kind::forward_inference, algorithm,
-                                                source, result, stride, kernel, padding, padding);
-  contender.Set(
-      dnnl::pooling_forward(dnnl::pooling_forward::primitive_desc(description, contender.engine())),
-      {{DNNL_ARG_SRC, contender.Use(0, source)}, {DNNL_ARG_DST, contender.Use(1, result)}});
+  Make(contender, algorithm, match["n"], match["c"], input, output, kernel, stride, padding);
 }
 
 }  // namespace hone::compare

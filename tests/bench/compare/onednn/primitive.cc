@@ -12,6 +12,7 @@ constexpr std::pair<const char*, Maker> kMakers[] = {
     {"conv2d", MakeConvolution},
     {"dense_relu", MakeMatmul},
     {"depthwise_conv2d", MakeConvolution},
+    {"global_avg_pool", MakeGlobalPooling},
     {"layer_norm", MakeLayerNorm},
     {"matmul", MakeMatmul},
     {"max_pool2d", MakePooling},

@@ -44,6 +44,7 @@ class OneDnn final : public Contender {
 // The makers, a file per family.
 void MakeMatmul(const OperatorMatch& match, OneDnn& contender);  // also batched, dense, quantized
 void MakeConvolution(const OperatorMatch& match, OneDnn& contender);  // also depthwise and grouped
+void MakeGlobalPooling(const OperatorMatch& match, OneDnn& contender);
 void MakePooling(const OperatorMatch& match, OneDnn& contender);
 void MakeSoftmax(const OperatorMatch& match, OneDnn& contender);
 void MakeLayerNorm(const OperatorMatch& match, OneDnn& contender);
