@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -182,6 +184,11 @@ class ElementMachine {
     for (size_t d = 0; d < stage.spatial.size(); ++d) vars[stage.spatial[d].var] = indices[d];
     std::vector<double> value(stage.values.size()), magnitude(stage.values.size());
     if (stage.reducer == Reducer::kNone) return Evaluate(stage.values[0], vars);
+    // A row's sum is read by each element of the row, and by the sum of what it is subtracted from: without a memory the work
+    // grows with the power of the stages.
+    int64_t offset = 0;
+    for (size_t d = 0; d < t.shape.size(); ++d) offset = offset * t.shape[d] + indices[d];
+    if (const auto known = reduced_.find({tensor, offset}); known != reduced_.end()) return known->second;
     for (size_t c = 0; c < value.size(); ++c) {
       value[c] = ReducerIdentity(stage.reducer, static_cast<int>(c), workload_.tensors[stage.tensors[c]].dtype);
       magnitude[c] = stage.reducer == Reducer::kProd ? 1 : 0;
@@ -216,10 +223,14 @@ class ElementMachine {
       }
       value = std::move(combined);
     }
-    return {value[component], magnitude[component]};
+    const ElementValue result{value[component], magnitude[component]};
+    if (reduced_.size() < kMaxRemembered) reduced_.emplace(std::make_pair(tensor, offset), result);
+    return result;
   }
 
  private:
+  static constexpr size_t kMaxRemembered = 1 << 20;
+
   ElementValue Evaluate(ExprId id, const std::vector<int64_t>& vars) {
     const Expr& expr = workload_.pool[id];
     if (expr.op == Op::kConst) return {expr.value, std::abs(expr.value)};
@@ -258,6 +269,7 @@ class ElementMachine {
 
   const Workload& workload_;
   absl::FunctionRef<double(BufferId, int64_t)> read_;
+  std::map<std::pair<BufferId, int64_t>, ElementValue> reduced_;  // elements of reducing stages
 };
 
 }  // namespace

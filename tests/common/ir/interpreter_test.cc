@@ -191,5 +191,21 @@ TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
   EXPECT_EQ(element.magnitude, 12);
 }
 
+// An element of a layer norm reads each number of its row a few times, not once for each of the others.
+TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
+  const Workload workload = Parse(
+      "input X: f32[4, 1024]\nS[i: 4] = sum(k: 1024) X[i, k]\n"
+      "Q[i: 4] = sum(k: 1024) (X[i, k] - S[i]) * (X[i, k] - S[i])\n"
+      "output Y[i: 4, j: 1024] = (X[i, j] - S[i]) * Q[i]");
+  int64_t reads = 0;
+  const auto read = [&](BufferId, int64_t offset) {
+    ++reads;
+    return static_cast<double>(offset % 3);
+  };
+  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {2, 0}, read);
+  EXPECT_NE(element.value, 0);
+  EXPECT_LE(reads, 4 * 1024);
+}
+
 }  // namespace
 }  // namespace hone::ir

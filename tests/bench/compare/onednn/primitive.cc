@@ -16,7 +16,6 @@ constexpr std::pair<const char*, Maker> kMakers[] = {
     {"layer_norm", MakeLayerNorm},
     {"matmul", MakeMatmul},
     {"max_pool2d", MakePooling},
-    {"norm", MakeNorm},
     {"quantized_dense", MakeMatmul},
     {"quantized_matmul", MakeMatmul},
     {"softmax", MakeSoftmax},

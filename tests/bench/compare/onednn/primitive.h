@@ -48,7 +48,6 @@ void MakeGlobalPooling(const OperatorMatch& match, OneDnn& contender);
 void MakePooling(const OperatorMatch& match, OneDnn& contender);
 void MakeSoftmax(const OperatorMatch& match, OneDnn& contender);
 void MakeLayerNorm(const OperatorMatch& match, OneDnn& contender);
-void MakeNorm(const OperatorMatch& match, OneDnn& contender);
 
 }  // namespace hone::compare
 

@@ -1,4 +1,4 @@
-// Operators on rows: softmax, layer norm, norm.
+// Operators on rows: softmax, layer norm. (oneDNN's reduction to one norm is its reference code.)
 
 #include "tests/bench/compare/onednn/primitive.h"
 
@@ -26,16 +26,6 @@ void MakeLayerNorm(const OperatorMatch& match, OneDnn& contender) {
                  {DNNL_ARG_SCALE, contender.Use(1, row)},
                  {DNNL_ARG_SHIFT, contender.Use(2, row)},
                  {DNNL_ARG_DST, contender.Use(3, rows)}});
-}
-
-void MakeNorm(const OperatorMatch& match, OneDnn& contender) {
-  const memory::desc all({match["b"], match["m"], match["n"]}, contender.TypeOf(0),
-                         memory::format_tag::abc);
-  const memory::desc one({match["b"], 1, 1}, contender.TypeOf(1), memory::format_tag::abc);
-  const dnnl::reduction::desc description(dnnl::algorithm::reduction_norm_lp_sum, all, one, 2.0f,
-                                          0.0f);
-  contender.Set(dnnl::reduction(dnnl::reduction::primitive_desc(description, contender.engine())),
-                {{DNNL_ARG_SRC, contender.Use(0, all)}, {DNNL_ARG_DST, contender.Use(1, one)}});
 }
 
 }  // namespace hone::compare
