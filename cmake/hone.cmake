@@ -9,6 +9,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(HONE_BUILD_TESTS "Build the tests and benchmarks" ON)
 option(HONE_WERROR "Warnings are errors" OFF)
+option(HONE_FUZZ "libFuzzer programs of the targets in tests/fuzz (needs clang)" OFF)
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
 find_program(HONE_CCACHE ccache)
@@ -22,14 +23,22 @@ if(HONE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# GCC 12 sees uninitialized reads in Abseil's InlinedVector that are none.
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-maybe-uninitialized -Wno-uninitialized)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees uninitialized reads in Abseil's InlinedVector that are none.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-uninitialized)
+endif()
 if(HONE_WERROR)
   add_compile_options(-Werror)
 endif()
 if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HONE_SANITIZE})
+endif()
+if(HONE_FUZZ)
+  # Coverage of every library; only the fuzz programs link libFuzzer's main (tests/fuzz).
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x …): a static library. NAME is folder_file, as in base_hash.

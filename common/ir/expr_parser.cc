@@ -75,7 +75,12 @@ absl::StatusOr<Index> ExprParser::IndexFactor(int depth) {
   }
   HONE_ASSIGN_OR_RETURN(const std::string name, reader_.Name("an axis or a number"));
   const AtomId axis = names_.FindAxis(name);
-  if (axis == kNoAtom) return TokenReader::Error(token, absl::StrCat("unknown axis '", name, "'"));
+  if (axis == kNoAtom) {
+    const bool load = reader_.Peek().text == "[";
+    return TokenReader::Error(
+        token, load ? absl::StrCat("an index is affine in the axes; it cannot read '", name, "'")
+                    : absl::StrCat("unknown axis '", name, "'"));
+  }
   return Index::Of(axis);
 }
 
@@ -242,7 +247,8 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
   if (reader_.Accept("[")) {
     const ExprNames::Element element = names_.Find(name);
     if (element.shape == nullptr)
-      return TokenReader::Error(token, absl::StrCat("unknown tensor '", name, "'"));
+      return TokenReader::Error(
+          token, absl::StrCat("unknown tensor '", name, "'", names_.WhyUnknown(name)));
     HONE_ASSIGN_OR_RETURN(IndexList indices, ParseIndices(token, name, element));
     return pool_.Load(element.id, element.dtype, std::move(indices));
   }

@@ -25,6 +25,8 @@ class ExprNames {
     const Shape* shape = nullptr;  // null: there is no such tensor or buffer
   };
   virtual Element Find(const std::string& name) const = 0;
+  // What the error says behind "unknown tensor 'name'", where more is known.
+  virtual std::string WhyUnknown(const std::string& /*name*/) const { return ""; }
   // kNoAtom when there is none.
   virtual AtomId FindAxis(const std::string& name) const = 0;
 };

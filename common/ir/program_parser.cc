@@ -14,6 +14,7 @@
 #include "common/ir/atom_plan.h"
 #include "common/ir/buffer_parser.h"
 #include "common/ir/expr_parser.h"
+#include "common/ir/text_mark.h"
 #include "common/ir/token_reader.h"
 
 namespace hone::ir {
@@ -297,6 +298,12 @@ absl::Status ProgramParser::ReadBody(TokenReader& reader) {
     const Element element = Find(name);
     if (element.shape == nullptr)
       return TokenReader::Error(token, absl::StrCat("unknown buffer '", name, "'"));
+    if (program_.buffers[element.id].input) {
+      return TokenReader::Error(token, absl::StrCat(name, " is an input: no block writes it"));
+    }
+    if (std::count(block.outputs.begin(), block.outputs.end(), element.id) > 0) {
+      return TokenReader::Error(token, absl::StrCat("two components are written to ", name));
+    }
     HONE_RETURN_IF_ERROR(reader.Expect("["));
     HONE_ASSIGN_OR_RETURN(IndexList indices, parser.ParseIndices(token, name, element));
     if (block.outputs.empty()) {
@@ -397,12 +404,13 @@ absl::StatusOr<Program> ParseProgram(std::shared_ptr<const Workload> workload,
     return absl::InvalidArgumentError(
         absl::StrCat("1:1: a program of ", text.size(), " bytes; at most ", kMaxProgramTextBytes));
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<Line> lines, SplitLines(text));
+  const absl::StatusOr<std::vector<Line>> lines = SplitLines(text);
+  if (!lines.ok()) return MarkText(lines.status(), text);
   ProgramParser first(workload, nullptr);
-  HONE_RETURN_IF_ERROR(first.Read(lines));
+  if (const absl::Status status = first.Read(*lines); !status.ok()) return MarkText(status, text);
   const AtomPlan plan = first.MakePlan();
   ProgramParser second(std::move(workload), &plan);
-  HONE_RETURN_IF_ERROR(second.Read(lines));
+  HONE_RETURN_IF_ERROR(second.Read(*lines));
   return std::move(second).Take();
 }
 

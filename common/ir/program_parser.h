@@ -22,10 +22,10 @@ inline constexpr int64_t kMaxProgramIndex = int64_t{1} << 60;
 // text and has the same StructuralDigest. How extents follow from decisions is not in the text:
 // they become constants. A line that is marked with
 // '>' reads as one that is not; '#' starts a comment. `workload` is what the program computes: the
-// inputs and outputs in the text are its own. InvalidArgument: "line:column: what is wrong" – also
-// a name that is not in scope, a wrong number of indices, dtypes that do not fit, and what is
-// beyond the limits above. Not checked: that the program computes the workload, and that no index
-// leaves its buffer.
+// inputs and outputs in the text are its own. InvalidArgument: "line:column: what is wrong", with
+// the line and a mark (text_mark.h) – also a name that is not in scope, a wrong number of indices,
+// dtypes that do not fit, and what is beyond the limits above. Not checked: that the program
+// computes the workload, and that no index leaves its buffer.
 absl::StatusOr<Program> ParseProgram(std::shared_ptr<const Workload> workload,
                                      absl::string_view text);
 

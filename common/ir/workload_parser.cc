@@ -1,6 +1,8 @@
 #include "common/ir/workload_parser.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/expr_parser.h"
+#include "common/ir/text_mark.h"
 #include "common/ir/token_reader.h"
 
 namespace hone::ir {
@@ -16,7 +19,7 @@ namespace {
 class Parser final : private ExprNames {
  public:
   explicit Parser(std::vector<Token> tokens)
-      : reader_(std::move(tokens)), exprs_(reader_, *this, workload_.atoms, workload_.pool) {}
+      : stage_names_(StageNames(tokens)), reader_(std::move(tokens)), exprs_(reader_, *this, workload_.atoms, workload_.pool) {}
 
   absl::StatusOr<Workload> Parse() {
     reader_.SkipNewlines();
@@ -28,11 +31,45 @@ class Parser final : private ExprNames {
       HONE_RETURN_IF_ERROR(reader_.EndOfStatement());
     }
     if (const absl::Status status = workload_.Validate(); !status.ok()) return Error(reader_.Peek(), status.message());
+    HONE_RETURN_IF_ERROR(CheckNoneDangles());
     return std::move(workload_);
   }
 
  private:
+  // The names that statements begin with.
+  static std::set<std::string> StageNames(const std::vector<Token>& tokens) {
+    std::set<std::string> names;
+    bool beginning = true;
+    for (const Token& token : tokens) {
+      if (token.kind == Token::kName && beginning) names.insert(token.text);
+      if (token.kind == Token::kSymbol && token.text != "(" && token.text != ",") beginning = false;
+      if (token.kind == Token::kNewline) beginning = true;
+    }
+    return names;
+  }
+
+  // Every stage leads to an output.
+  absl::Status CheckNoneDangles() const {
+    std::vector<bool> used(workload_.tensors.size());
+    for (size_t t = 0; t < used.size(); ++t) used[t] = workload_.tensors[t].output;
+    for (size_t s = workload_.stages.size(); s-- > 0;) {
+      const Stage& stage = workload_.stages[s];
+      if (std::none_of(stage.tensors.begin(), stage.tensors.end(), [&](BufferId tensor) { return used[tensor]; })) {
+        const std::string& name = workload_.tensors[stage.tensors[0]].name;
+        return Error(stage_tokens_[s], absl::StrCat("stage ", name, " dangles: it is no output, and no stage that leads to one reads it"));
+      }
+      for (ExprId value : stage.values) {
+        workload_.pool.VisitLoads(value, [&](const Expr& load) { used[load.buffer] = true; });
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // ExprNames.
+  std::string WhyUnknown(const std::string& name) const override {
+    if (!stage_names_.contains(name)) return "";
+    return ": it is computed by this stage or a later one, and stages read what is above them (no cycles)";
+  }
   Element Find(const std::string& name) const override {
     const auto tensor = tensor_ids_.find(name);
     if (tensor == tensor_ids_.end()) return {};
@@ -152,6 +189,7 @@ class Parser final : private ExprNames {
       workload_.tensors.push_back(std::move(tensor));
     }
     workload_.stages.push_back(std::move(stage));
+    stage_tokens_.push_back(name_token);
     const absl::Status status = workload_.ValidateStage(workload_.stages.size() - 1);
     return status.ok() ? absl::OkStatus() : Error(name_token, status.message());
   }
@@ -172,6 +210,8 @@ class Parser final : private ExprNames {
     return absl::OkStatus();
   }
 
+  const std::set<std::string> stage_names_;
+  std::vector<Token> stage_tokens_;
   TokenReader reader_;
   Workload workload_;
   ExprParser exprs_;
@@ -185,8 +225,11 @@ absl::StatusOr<Workload> ParseWorkload(absl::string_view text) {
   if (text.size() > kMaxTextBytes) {
     return absl::InvalidArgumentError(absl::StrCat("1:1: a workload of ", text.size(), " bytes; at most ", kMaxTextBytes));
   }
-  HONE_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(text));
-  return Parser(std::move(tokens)).Parse();
+  absl::StatusOr<std::vector<Token>> tokens = Tokenize(text);
+  if (!tokens.ok()) return MarkText(tokens.status(), text);
+  absl::StatusOr<Workload> workload = Parser(*std::move(tokens)).Parse();
+  if (!workload.ok()) return MarkText(workload.status(), text);
+  return workload;
 }
 
 }  // namespace hone::ir

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
+#include "common/ir/text_mark.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::schedule {
@@ -295,7 +296,10 @@ std::string Trace::ToText(absl::Span<const int64_t> decided) const {
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line) {
   TraceParser parser;
   int number = first_line;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) HONE_RETURN_IF_ERROR(parser.Line(line, number++));
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (const absl::Status status = parser.Line(line, number); !status.ok()) return ir::MarkText(status, line, number);
+    ++number;
+  }
   return parser.Finish();
 }
 
@@ -311,7 +315,8 @@ absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
     const size_t next = std::min(end + 1, text.size());
     if (content.substr(0, 6) == "trace " || content == "trace") {
       if (content != kTraceHeader) {
-        return absl::InvalidArgumentError(absl::StrCat(line, ":1: '", content, "': this program reads '", kTraceHeader, "' only"));
+        return ir::MarkText(
+            absl::InvalidArgumentError(absl::StrCat(line, ":1: '", content.substr(0, 64), "': this program reads '", kTraceHeader, "' only")), text);
       }
       HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(text.substr(0, begin)));
       HONE_ASSIGN_OR_RETURN(ParsedTrace parsed, ParseTrace(text.substr(next), line + 1));

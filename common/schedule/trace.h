@@ -65,7 +65,7 @@ struct ParsedTrace {
 };
 
 // Reads the instructions. `first_line`: the number of the text's first line, for messages. InvalidArgument: "line:column:
-// what", also when some decisions are given and others are open, or a register is used before it is set.
+// what" with the line and a mark (common/ir/text_mark.h), also when some decisions are given and others are open, or a register is used before it is set.
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
 
 // A trace file or design-space text: the workload, a line "trace 1", the instructions.

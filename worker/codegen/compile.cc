@@ -105,6 +105,27 @@ absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& 
   return std::string(bytes.begin(), bytes.end());
 }
 
+// What selection and register allocation will see: an instruction on a vector that is wider than the target's registers
+// counts as often as it is split.
+int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
+  const llvm::DataLayout& layout = module.getDataLayout();
+  int64_t count = 0;
+  for (const llvm::Function& function : module) {
+    for (const llvm::BasicBlock& block : function) {
+      for (const llvm::Instruction& instruction : block) {
+        int64_t bits = 0;
+        const auto widen = [&](llvm::Type* type) {
+          if (type->isVectorTy()) bits = std::max(bits, static_cast<int64_t>(layout.getTypeSizeInBits(type).getFixedValue()));
+        };
+        widen(instruction.getType());
+        for (const llvm::Value* operand : instruction.operand_values()) widen(operand->getType());
+        count += std::max<int64_t>(1, (bits + vector_bits - 1) / vector_bits);
+      }
+    }
+  }
+  return count;
+}
+
 int64_t TextBytes(const std::string& object) {
   auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
   if (!file) {
@@ -149,6 +170,10 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, con
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream)) return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
   Optimize(module, *machine);
+  if (const int64_t instructions = CountInstructions(module, target.vector_bits); instructions > kMaxInstructions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the unrolled code has ", instructions, " instructions; at most ", kMaxInstructions, " are compiled"));
+  }
   CompiledObject result;
   if (options.keep_ir) {
     llvm::raw_string_ostream text(result.ir);

@@ -13,6 +13,12 @@ namespace hone::codegen {
 // Raised when the same program comes to give other code: stored records then say what they were measured with.
 inline constexpr int kCodegenVersion = 5;
 
+// More is refused before LLVM's code generator begins, whose time grows with the square of it: a candidate that unrolls
+// too much is invalid within a second. (The largest kernel of tests/bench/traces has 30,000 instructions.)
+inline constexpr int64_t kMaxInstructions = 1 << 16;   // after optimization, in registers of the target
+inline constexpr int64_t kMaxStatements = 50000;       // stores, when all static loops are unrolled
+inline constexpr int64_t kMaxOperations = 1 << 20;     // in the expressions of these statements
+
 struct CompileOptions {
   bool keep_ir = false;       // also give LLVM's text, after optimization
   bool keep_assembly = false; // also give assembly (costs a second code generation)
@@ -26,7 +32,7 @@ struct CompiledObject {
 };
 
 // Generates machine code for a lowered program. One call at a time per thread; calls of several threads are independent.
-// InvalidArgument: the unrolled code exceeds the limit of 50,000 statements, or the target is unknown to LLVM.
+// InvalidArgument: the unrolled code exceeds a limit above, or the target is unknown to LLVM.
 // Unimplemented: an operation or loop kind that has no CPU code. Internal: LLVM refuses its input (a bug, with its message).
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, const target::Target& target,
                                        const CompileOptions& options = {});

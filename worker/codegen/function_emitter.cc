@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/kernel_abi.h"
+#include "worker/codegen/compile.h"
 #include "worker/codegen/openmp.h"
 
 namespace hone::codegen {
@@ -231,11 +232,25 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Stops when there are too many: inlined expressions may share parts, and are emitted each time.
+void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations) {
+  if (id == ir::kNoExpr || ++operations > kMaxOperations) return;
+  for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c}) AddOperations(pool, operand, operations);
+}
+
+}  // namespace
+
 absl::Status FunctionEmitter::EmitStore(StmtId id) {
-  if (++state_.stores > kMaxStores) {
-    return absl::InvalidArgumentError(absl::StrCat("the unrolled code exceeds ", kMaxStores, " statements"));
+  if (++state_.stores > kMaxStatements) {
+    return absl::InvalidArgumentError(absl::StrCat("the unrolled code exceeds ", kMaxStatements, " statements"));
   }
   const Stmt store = state_.program.stmts[id];
+  for (ir::ExprId value : store.values) AddOperations(state_.program.pool, value, state_.operations);
+  if (state_.operations > kMaxOperations) {
+    return absl::InvalidArgumentError(absl::StrCat("the unrolled code exceeds ", kMaxOperations, " operations"));
+  }
   Value* branch = nullptr;  // i1
   Value* mask = nullptr;    // <lanes x i1>
   for (const auto* list : {&store.conditions, &store.guards}) {

