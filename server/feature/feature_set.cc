@@ -2,6 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/feature/analytic_features.h"
+#include "server/feature/curve_features.h"
+#include "server/feature/itervar_features.h"
+#include "server/feature/knob_features.h"
 #include "server/feature/statement_features.h"
 
 namespace hone::feature {
@@ -12,12 +16,25 @@ const FeatureSet* const* Table(size_t& count) {
   static const FeatureSet* const table[] = {
       &StatementFeatures(StatementVariant::kCorrected),
       &StatementFeatures(StatementVariant::kOriginal),
+      &KnobFeatures(),
+      &ItervarFeatures(),
+      &CurveFeatures(),
+      &CurveOneFeatures(),
+      &CurveFixFeatures(),
+      &CurveFixReuseFeatures(),
+      &AnalyticFeatures(),
   };
   count = std::size(table);
   return table;
 }
 
 }  // namespace
+
+absl::Status FeatureSet::ExtractCandidate(const ir::Program& program, absl::Span<const int64_t>,
+                                          const target::Target& target,
+                                          std::vector<float>& rows_out, int& row_count) const {
+  return Extract(program, target, rows_out, row_count);
+}
 
 absl::StatusOr<const FeatureSet*> FindFeatureSet(absl::string_view name) {
   size_t count = 0;

@@ -1,12 +1,14 @@
 #ifndef HONE_SERVER_FEATURE_FEATURE_SET_H_
 #define HONE_SERVER_FEATURE_FEATURE_SET_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/ir/program.h"
 #include "common/target/target.h"
 
@@ -30,6 +32,14 @@ class FeatureSet {
   // kMaxLoops; nothing is appended then.
   virtual absl::Status Extract(const ir::Program& program, const target::Target& target,
                                std::vector<float>& rows_out, int& row_count) const = 0;
+
+  // The same of a candidate: `program` is what the design space makes of `decisions`. Differs from
+  // Extract only for sets that describe decisions; FailedPrecondition from Extract says that a set
+  // needs this call.
+  virtual absl::Status ExtractCandidate(const ir::Program& program,
+                                        absl::Span<const int64_t> decisions,
+                                        const target::Target& target, std::vector<float>& rows_out,
+                                        int& row_count) const;
 };
 
 // The feature set of a registered name. NotFound: there is none; the message lists the names.

@@ -245,6 +245,13 @@ void Nest::Describe(Statement& statement) {
   for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
 }
 
+absl::Status AnalyzeBlocks(const ir::Program& program, Nest& nest) {
+  HONE_RETURN_IF_ERROR(nest.Analyze(program));
+  if (nest.statements().empty())
+    return absl::InvalidArgumentError("the program has no block to describe");
+  return absl::OkStatus();
+}
+
 int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access,
                  int depth) {
   if ((access.varies >> depth & 1) == 0) return 0;

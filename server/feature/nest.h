@@ -111,6 +111,9 @@ class Nest {
   std::vector<ir::Range> range_of_;  // per atom: of an iteration variable, at the depth at hand
 };
 
+// Analyze, for feature sets: InvalidArgument also where the program has no block to describe.
+absl::Status AnalyzeBlocks(const ir::Program& program, Nest& nest);
+
 // Elements that one step of loop `depth` moves the access on, by the innermost dimension that
 // moves; the smallest over its places. 0: it does not move.
 int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access,

@@ -1,18 +1,16 @@
 #include "server/feature/statement_features.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "common/base/status_macros.h"
 #include "server/feature/buffer_reuse.h"
+#include "server/feature/logarithm.h"
 #include "server/feature/nest.h"
 #include "server/feature/statement_columns.h"
 
 namespace hone::feature {
 namespace {
-
-float Log(double x) { return static_cast<float>(x < 0 ? -std::log2(1 - x) : std::log2(1 + x)); }
 
 // Fills one row.
 class RowWriter {
@@ -34,8 +32,8 @@ class RowWriter {
     WriteBuffers(statement, others);
     WriteIntensity(statement, ops);
     WriteAllocation(statement);
-    row_[kOuter] = Log(statement.executions[0]);
-    row_[kOuter + 1] = Log(static_cast<double>(statement.loops.size()));
+    row_[kOuter] = SignedLog2(statement.executions[0]);
+    row_[kOuter + 1] = SignedLog2(static_cast<double>(statement.loops.size()));
   }
 
  private:
@@ -43,10 +41,10 @@ class RowWriter {
     float* out = row_ + kOperations;
     for (const OpCounts::Arithmetic* a : {&ops.floating, &ops.integer}) {
       for (const int count : {a->mad, a->addsub, a->mul, a->divmod, a->cmp, a->math, a->other})
-        *out++ = Log(count * statement.executions[0]);
+        *out++ = SignedLog2(count * statement.executions[0]);
     }
-    *out++ = Log(ops.boolean * statement.executions[0]);
-    *out++ = Log(ops.select * statement.executions[0]);
+    *out++ = SignedLog2(ops.boolean * statement.executions[0]);
+    *out++ = SignedLog2(ops.select * statement.executions[0]);
   }
 
   void WriteAnnotations(const Statement& statement) {
@@ -61,9 +59,9 @@ class RowWriter {
         product = (num++ == 0 ? 1 : product) * static_cast<double>(loop.extent);
         innermost = &loop;
       }
-      out[0] = Log(num);
-      out[1] = Log(product);
-      out[2] = Log(innermost == nullptr ? 0 : static_cast<double>(innermost->extent));
+      out[0] = SignedLog2(num);
+      out[1] = SignedLog2(product);
+      out[2] = SignedLog2(innermost == nullptr ? 0 : static_cast<double>(innermost->extent));
       const Position position = innermost == nullptr ? Position::kNone
                                 : original_          ? Position::kMixed
                                                      : innermost->position;
@@ -82,7 +80,7 @@ class RowWriter {
     }
     float* out = row_ + kGpu;
     *out++ = bound ? 1 : 0;
-    for (const double length : lengths) *out++ = Log(length);
+    for (const double length : lengths) *out++ = SignedLog2(length);
   }
 
   void WriteBuffers(const Statement& statement, absl::Span<const Statement> others) {
@@ -110,14 +108,15 @@ class RowWriter {
       float* out = row_ + kBufferColumns + static_cast<int>(slot) * kColumnsPerBuffer;
       out[static_cast<int>(access.kind)] = 1;
       out += 3;
-      for (const double size : {bytes, unique_bytes, own.lines, own.unique}) *out++ = Log(size);
+      for (const double size : {bytes, unique_bytes, own.lines, own.unique})
+        *out++ = SignedLog2(size);
       out[static_cast<int>(reuse.kind)] = 1;
       out += kReuseKinds;
       for (const double value : {reuse.distance_iterations, reuse.distance_bytes, reuse.count})
-        *out++ = Log(value);
+        *out++ = SignedLog2(value);
       for (const double size : {bytes, unique_bytes, own.lines, own.unique})
-        *out++ = Log(size / repeats);
-      *out = Log(static_cast<double>(own.stride));
+        *out++ = SignedLog2(size / repeats);
+      *out = SignedLog2(static_cast<double>(own.stride));
     }
   }
 
@@ -146,7 +145,7 @@ class RowWriter {
         const double base = intensity(step - 1);
         value = base + (value - base) * (wanted - before) / (after - before);
       }
-      row_[kIntensity + sample] = Log(value);
+      row_[kIntensity + sample] = SignedLog2(value);
     }
   }
 
@@ -173,7 +172,7 @@ class RowWriter {
     const double inner = statement.executions[depth];
     const double outer = statement.executions[0] / inner;
     const double values[] = {elements * ir::DTypeBytes(info.dtype), elements * outer, outer, inner};
-    for (int i = 0; i < 4; ++i) row_[kAllocation + i] = Log(values[i]);
+    for (int i = 0; i < 4; ++i) row_[kAllocation + i] = SignedLog2(values[i]);
   }
 
   Nest& nest_;
@@ -197,10 +196,8 @@ class StatementFeatureSet final : public FeatureSet {
                        std::vector<float>& rows_out, int& row_count) const override {
     thread_local Nest nest;  // keeps its memory from candidate to candidate
     thread_local LoopTraffic traffic;
-    HONE_RETURN_IF_ERROR(nest.Analyze(program));
+    HONE_RETURN_IF_ERROR(AnalyzeBlocks(program, nest));
     const absl::Span<const Statement> statements = nest.statements();
-    if (statements.empty())
-      return absl::InvalidArgumentError("the program has no block to describe");
     const bool original = variant_ == StatementVariant::kOriginal;
     traffic.Clear(program);
     if (!original) {

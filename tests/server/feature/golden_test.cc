@@ -1,4 +1,4 @@
-// The features of one matmul, as text beside this file. After a deliberate change run the program
+// The features of two programs, as text beside this file. After a deliberate change run the program
 // with --regenerate.
 #include <gtest/gtest.h>
 
@@ -7,22 +7,21 @@
 #include <sstream>
 
 #include "absl/strings/str_format.h"
-#include "server/feature/statement_features.h"
+#include "server/feature/feature_set.h"
 #include "tests/server/feature/programs.h"
 
 namespace hone::feature {
 namespace {
 
 bool regenerate = false;
-constexpr char kFile[] = "tests/server/feature/golden/matmul_packed.txt";
 
-std::string Describe(const ir::Program& program) {
+std::string Describe(const ir::Program& program, const std::vector<int64_t>& decisions) {
   std::string text = program.ToText();
   for (const std::string& name : FeatureSetNames()) {
     const FeatureSet& set = **FindFeatureSet(name);
     std::vector<float> values;
     int rows = 0;
-    EXPECT_TRUE(set.Extract(program, TestTarget(), values, rows).ok());
+    EXPECT_TRUE(set.ExtractCandidate(program, decisions, TestTarget(), values, rows).ok());
     for (int r = 0; r < rows; ++r) {
       absl::StrAppendFormat(&text, "\n%s, row %d\n", name, r);
       for (int c = 0; c < set.Columns(); ++c) {
@@ -34,18 +33,25 @@ std::string Describe(const ir::Program& program) {
   return text;
 }
 
-TEST(StatementFeaturesGoldenTest, PackedMatmul) {
-  const std::string text =
-      Describe(ProgramOf(TraceCalled("packed"), {8, 2, 2, 4, 64, 2, 128, 2, 128}));
+void ExpectGolden(const std::string& name, absl::string_view trace,
+                  const std::vector<int64_t>& decisions) {
+  const std::string path = "tests/server/feature/golden/" + name + ".txt";
+  const std::string text = Describe(ProgramOf(TraceCalled(trace), decisions), decisions);
   if (regenerate) {
-    std::ofstream(kFile) << text;
+    std::ofstream(path) << text;
     return;
   }
-  std::ifstream file(kFile);
+  std::ifstream file(path);
   std::stringstream kept;
   kept << file.rdbuf();
   EXPECT_EQ(text, kept.str()) << "run with --regenerate if this is meant";
 }
+
+TEST(FeaturesGoldenTest, PackedMatmul) {
+  ExpectGolden("matmul_packed", "packed", {8, 2, 2, 4, 64, 2, 128, 2, 128});
+}
+
+TEST(FeaturesGoldenTest, FusedDense) { ExpectGolden("dense_fused", "fused", {12, 8, 8, 16}); }
 
 }  // namespace
 }  // namespace hone::feature

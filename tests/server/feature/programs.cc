@@ -109,7 +109,8 @@ const NamedTrace& TraceCalled(absl::string_view name) {
   Die(absl::NotFoundError("no trace of that name"));
 }
 
-bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program) {
+bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program,
+                 std::vector<int64_t>* decisions) {
   Rng rng(seed);
   schedule::RandomDecider decider(rng);
   absl::StatusOr<schedule::Replayed> replayed =
@@ -119,6 +120,7 @@ bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program) {
     return false;
   }
   program = std::move(replayed->program);
+  if (decisions != nullptr) *decisions = std::move(replayed->decisions);
   return true;
 }
 

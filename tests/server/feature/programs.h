@@ -21,7 +21,8 @@ const std::vector<NamedTrace>& Traces();
 const NamedTrace& TraceCalled(absl::string_view name);
 
 // A program with decisions drawn from the seed; false when a primitive refused them.
-bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program);
+bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program,
+                 std::vector<int64_t>* decisions = nullptr);
 // With given decisions; fails the process when they are refused.
 ir::Program ProgramOf(const NamedTrace& trace, const std::vector<int64_t>& decisions);
 // From the text form of a workload, unscheduled.

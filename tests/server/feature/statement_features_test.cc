@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "tests/server/feature/programs.h"
@@ -157,48 +156,6 @@ TEST(StatementFeaturesTest, DecomposedInitIsARowThatReusesTheSameBuffer) {
   EXPECT_EQ(init.Raw("buffer0.write"), 1);
   EXPECT_EQ(init.Raw("buffer0.reuse_serial"), 1);
   EXPECT_COUNT(init["buffer0.reuse_ct"], 1);
-}
-
-TEST(StatementFeaturesTest, EveryColumnHasANameOfItsOwn) {
-  for (const std::string& name : FeatureSetNames()) {
-    const FeatureSet& set = **FindFeatureSet(name);
-    EXPECT_EQ(set.name(), name);
-    EXPECT_EQ(set.Columns(), 164);
-    const std::set<std::string> names(set.ColumnNames().begin(), set.ColumnNames().end());
-    EXPECT_EQ(names.size(), 164u);
-  }
-  const absl::Status missing = FindFeatureSet("curve").status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_NE(missing.message().find("statement"), absl::string_view::npos);
-}
-
-TEST(StatementFeaturesTest, RandomProgramsGiveFiniteRowsThatDiffer) {
-  for (const NamedTrace& trace : Traces()) {
-    for (const std::string& name : FeatureSetNames()) {
-      const FeatureSet& set = **FindFeatureSet(name);
-      std::set<std::vector<float>> seen;
-      std::set<Digest> programs;
-      for (uint64_t seed = 0; seed < 60; ++seed) {
-        ir::Program program;
-        if (!DrawProgram(trace, seed, program)) continue;
-        std::vector<float> values;
-        int rows = 0;
-        ASSERT_TRUE(set.Extract(program, TestTarget(), values, rows).ok());
-        ASSERT_GE(rows, 1);
-        for (size_t i = 0; i < values.size(); ++i) {
-          ASSERT_TRUE(std::isfinite(values[i]))
-              << trace.name << " seed " << seed << " " << set.ColumnNames()[i % set.Columns()];
-        }
-        // Extracting again appends the same.
-        const std::vector<float> once = values;
-        ASSERT_TRUE(set.Extract(program, TestTarget(), values, rows).ok());
-        ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));
-        seen.insert(once);
-        programs.insert(program.StructuralDigest());
-      }
-      EXPECT_GE(seen.size() * 10, programs.size() * 9) << trace.name << " under " << name;
-    }
-  }
 }
 
 TEST(StatementFeaturesTest, NamesOfVariablesDoNotMatter) {

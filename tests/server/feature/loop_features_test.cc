@@ -1,0 +1,179 @@
+// What the columns of knob, itervar, the curves and analytic mean, by hand.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "server/feature/analytic_terms.h"
+#include "server/feature/curve_features.h"
+#include "server/feature/feature_set.h"
+#include "server/feature/knob_features.h"
+#include "server/feature/touch.h"
+#include "tests/server/feature/programs.h"
+
+namespace hone::feature {
+namespace {
+
+// C[8, 32] = sum over 64 of A[8, 64]·B[64, 32], loops i j k in order; accesses in the order C, A,
+// B.
+ir::Program Matmul() {
+  return ProgramOf(
+      "workload m\ninput A: f32[8, 64]\ninput B: f32[64, 32]\n"
+      "output C[i: 8, j: 32] = sum(k: 64) A[i, k] * B[k, j]\n");
+}
+
+class Row {
+ public:
+  Row(const FeatureSet& set, const ir::Program& program) {
+    std::vector<float> values;
+    int rows = 0;
+    EXPECT_TRUE(set.Extract(program, TestTarget(), values, rows).ok());
+    EXPECT_EQ(rows, 1);
+    for (int c = 0; c < set.Columns(); ++c) values_[set.ColumnNames()[c]] = values[c];
+  }
+  float Raw(const std::string& column) const { return values_.at(column); }
+  double operator[](const std::string& column) const {  // with the logarithm undone
+    const double value = values_.at(column);
+    return value < 0 ? 1 - std::exp2(-value) : std::exp2(value) - 1;
+  }
+
+ private:
+  std::map<std::string, float> values_;
+};
+
+#define EXPECT_COUNT(actual, expected) EXPECT_NEAR(actual, expected, 1e-4 * (expected) + 1e-4)
+
+TEST(ItervarFeaturesTest, PlainMatmulByHand) {
+  const Row row(**FindFeatureSet("itervar"), Matmul());
+  EXPECT_COUNT(row["loop0.length"], 8);
+  EXPECT_EQ(row.Raw("loop0.nest_level"), 1);
+  EXPECT_COUNT(row["loop1.topdown"], 8 * 32);
+  EXPECT_COUNT(row["loop1.bottomup"], 32 * 64);
+  EXPECT_EQ(row.Raw("loop1.serial"), 1);
+  EXPECT_EQ(row["loop1.mul"], 0);
+  EXPECT_COUNT(row["loop2.mul"], 1);
+  EXPECT_COUNT(row["loop2.add"], 1);
+  // C under i: rows of 32, moved by i and j, used again along k.
+  EXPECT_COUNT(row["loop0.touch0.stride"], 32);
+  EXPECT_EQ(row.Raw("loop0.touch0.mod"), -1);
+  EXPECT_COUNT(row["loop0.touch0.count"], 8 * 32);
+  EXPECT_COUNT(row["loop0.touch0.reuse"], 64);
+  EXPECT_EQ(row["loop0.touch0.thread_count"], 0);
+  // A under j: j does not move it.
+  EXPECT_EQ(row["loop1.touch1.stride"], 0);
+  EXPECT_COUNT(row["loop1.touch1.count"], 64);
+  EXPECT_COUNT(row["loop1.touch1.reuse"], 32);
+  // B under k.
+  EXPECT_COUNT(row["loop2.touch2.stride"], 32);
+  EXPECT_COUNT(row["loop2.touch2.count"], 64);
+  EXPECT_COUNT(row["loop2.touch2.reuse"], 1);
+  EXPECT_EQ(row["loop3.length"], 0);
+  EXPECT_EQ(row["loop0.touch3.count"], 0);
+}
+
+TEST(ItervarFeaturesTest, KindsOfLoops) {
+  const Row row(**FindFeatureSet("itervar"),
+                ProgramOf(TraceCalled("tiled"), {16, 4, 4, 8, 2, 16, 64, 4}));
+  EXPECT_EQ(row.Raw("loop0.parallel"), 1);
+  EXPECT_EQ(row.Raw("loop0.serial"), 0);
+  // The parallel loop's own 128 iterations, split into those that move an access and those that do
+  // not.
+  for (const char* touch : {"touch0", "touch1", "touch2", "touch3"}) {
+    const std::string prefix = std::string("loop0.") + touch;
+    EXPECT_COUNT((row[prefix + ".thread_count"]) * (row[prefix + ".thread_reuse"]), 128);
+  }
+}
+
+TEST(CurveFeaturesTest, SamplesTheLargestXNotAboveTheThreshold) {
+  const Row row(CurveFixFeatures(), Matmul());
+  // C: counts 2^8 2^5 2^0, reuses all 2^6.
+  EXPECT_EQ(row.Raw("buffer0.count_reuse.0.value"), 6);
+  EXPECT_EQ(row.Raw("buffer0.count_reuse.4.distance"), 4);
+  EXPECT_EQ(row.Raw("buffer0.count_reuse.5.distance"), 0);
+  EXPECT_EQ(row.Raw("buffer0.reuse_count.5.value"), 0);
+  EXPECT_EQ(row.Raw("buffer0.reuse_count.5.distance"), 5);
+  EXPECT_EQ(row.Raw("buffer0.reuse_count.6.value"), 8);
+  EXPECT_EQ(row.Raw("buffer0.reuse_count.29.distance"), 23);
+  // Sides are sorted apart: the least count, of k, meets the least product, of i.
+  EXPECT_EQ(row.Raw("buffer0.count_topdown.0.value"), 3);
+  EXPECT_EQ(row.Raw("buffer3.count_reuse.29.distance"), 0);
+}
+
+TEST(CurveFeaturesTest, JointPairsKeepTheirPartner) {
+  const auto set = MakeCurveFeatures("joint", {.samples = 10, .joint = true});
+  const Row row(*set, Matmul());
+  EXPECT_EQ(row.Raw("buffer0.count_topdown.0.value"), 14);  // k: count 1, all iterations
+  // A: i has count 2^9 and product 2^3, j 2^6 and 2^8, k 2^6 and 2^14.
+  EXPECT_EQ(row.Raw("buffer1.topdown_count.3.value"), 9);
+  EXPECT_EQ(row.Raw("buffer1.topdown_count.2.value"), 0);
+}
+
+TEST(CurveFeaturesTest, RegisteredVariantsDifferInSamplesAndRelations) {
+  EXPECT_EQ(CurveFeatures().Columns(), kCurveBuffers * 4 * 20 * 2);
+  EXPECT_EQ(CurveOneFeatures().Columns(), kCurveBuffers * 4 * 1 * 2);
+  EXPECT_EQ(CurveFixFeatures().Columns(), kCurveBuffers * 4 * 30 * 2);
+  EXPECT_EQ(CurveFixReuseFeatures().Columns(), kCurveBuffers * 2 * 30 * 2);
+}
+
+TEST(KnobFeaturesTest, AreTheDecisions) {
+  const ir::Program program = Matmul();
+  std::vector<float> values;
+  int rows = 0;
+  const FeatureSet& knob = KnobFeatures();
+  ASSERT_TRUE(knob.ExtractCandidate(program, {4, 0, 512}, TestTarget(), values, rows).ok());
+  EXPECT_EQ(rows, 1);
+  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 5),
+            (std::vector<float>{3, 4, 0, 512, 0}));
+  EXPECT_EQ(knob.Extract(program, TestTarget(), values, rows).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(knob.ExtractCandidate(program, std::vector<int64_t>(kKnobDecisions + 1), TestTarget(),
+                                  values, rows)
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(values.size(), static_cast<size_t>(knob.Columns()));
+}
+
+TEST(AnalyticFeaturesTest, PlainMatmulByHand) {
+  const Row row(**FindFeatureSet("analytic"), Matmul());
+  EXPECT_COUNT(row["operations"], 2 * 16384);
+  EXPECT_COUNT(row["compute_cycles"], 16384 / 2);
+  EXPECT_COUNT(row["latency_cycles"], 16384 * 4);  // one sum that waits for itself
+  EXPECT_COUNT(row["load_cycles"], 16384 * 2 / 2);
+  EXPECT_COUNT(row["loop_cycles"], 8 + 8 * 32 + 16384);
+  EXPECT_COUNT(row["l2_bytes"], 2048 + 8192 + 1024);  // all of it fits in L1
+  EXPECT_COUNT(row["roofline_cycles"], 16384 * 4 + 8 + 8 * 32 + 16384);
+  EXPECT_COUNT(row["intensity"], 2 * 16384 / 11264.0);
+  EXPECT_EQ(row["gather_cycles"], 0);
+  EXPECT_COUNT(row["lanes"], 1);
+  EXPECT_EQ(row.Raw("wave"), 1.0f / TestTarget().cores);
+}
+
+TEST(AnalyticFeaturesTest, WhatDoesNotFitIsFetchedAgain) {
+  const ir::Program program = Matmul();
+  Nest nest;
+  ASSERT_TRUE(nest.Analyze(program).ok());
+  const Statement& statement = nest.statements()[0];
+  // 1000 bytes hold a row of A, a column of B and an element of C: A stays while j turns, B is
+  // fetched by every i and j.
+  EXPECT_EQ(FetchedBytes(statement, 1000), 64 * 4 * 8 + 64 * 4 * 32 * 8 + 4 * 32 * 8);
+  EXPECT_EQ(FetchedBytes(statement, 1e6), 2048 + 8192 + 1024);
+}
+
+TEST(AnalyticFeaturesTest, RegisterTileIsBoundByComputation) {
+  const Row tile(**FindFeatureSet("analytic"),
+                 ProgramOf(TraceCalled("packed"), {8, 2, 2, 4, 64, 2, 128, 2, 128}));
+  EXPECT_COUNT(tile["lanes"], 16);
+  EXPECT_EQ(tile.Raw("fill"), 1);
+  EXPECT_COUNT(tile["accumulators"], 16);
+  EXPECT_EQ(tile["spill_cycles"], 0);
+  const Row plain(**FindFeatureSet("analytic"),
+                  ProgramOf("workload m\ninput A: f32[256, 256]\ninput B: f32[256, 256]\n"
+                            "output C[i: 256, j: 256] = sum(k: 256) A[i, k] * B[k, j]\n"));
+  EXPECT_LT(tile.Raw("roofline_cycles") + 3, plain.Raw("roofline_cycles"));
+  EXPECT_LT(tile.Raw("formula_arithmetic") + 3, plain.Raw("formula_arithmetic"));
+}
+
+}  // namespace
+}  // namespace hone::feature
