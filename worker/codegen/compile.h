@@ -16,7 +16,7 @@ inline constexpr int kCodegenVersion = 5;
 // More is refused before LLVM's code generator begins, whose time grows with the square of it: a candidate that unrolls
 // too much is invalid within a second. (The largest kernel of tests/bench/traces has 30,000 instructions.)
 inline constexpr int64_t kMaxInstructions = 1 << 16;   // after optimization, in registers of the target
-inline constexpr int64_t kMaxStatements = 50000;       // stores, when all static loops are unrolled
+inline constexpr int64_t kMaxStatements = 16384;       // stores, when all static loops are unrolled
 inline constexpr int64_t kMaxOperations = 1 << 20;     // in the expressions of these statements
 
 struct CompileOptions {

@@ -178,7 +178,7 @@ TEST_F(BuildTest, HugeUnrollsAreInvalidAtOnce) {
       "workload w\ninput A: f32[512, 512]\ninput B: f32[512, 512]\n"
       "output C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]\n";
   EXPECT_THAT(refused(kCube, "l0, l1, l2 = loops(b0)\nunroll(l0)\nunroll(l1)\nunroll(l2)\n"),
-              HasSubstr("the unrolled code exceeds 50000 statements"));
+              HasSubstr("the unrolled code exceeds 16384 statements"));
   // Few statements of wide vectors and long functions.
   EXPECT_THAT(refused("workload w\ninput A: f32[1024, 64]\n"
                       "output C[i: 1024, j: 64] = exp(exp(A[i, j]))\n",
