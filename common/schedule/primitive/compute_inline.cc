@@ -36,7 +36,10 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content, const 
                 for (size_t d = 0; d < content.indices.size(); ++d) {
                   if (content.indices[d].SingleAtom() == var) return &indices[d];
                 }
-                return nullptr;
+                // An iteration variable that no index tells has one value.
+                static const Index* const zero = new Index(0);
+                const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return iter.var == var; });
+                return own ? zero : nullptr;
               });
             };
             return program.pool.Rewrite(content.values[0], [](const ir::Expr&) { return ir::kNoExpr; }, substitute);
@@ -60,6 +63,10 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
   for (const Index& index : content.indices) {
     const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
     if (!own) return Illegal(program, block, "compute_inline: the block does not write at its own iteration variables");
+  }
+  for (const ir::BlockIter& iter : content.iters) {
+    const bool told = std::any_of(content.indices.begin(), content.indices.end(), [&](const Index& index) { return index.SingleAtom() == iter.var; });
+    if (!told && iter.extent > 1) return Illegal(program, block, "compute_inline: the block writes an element more than once");
   }
   const std::vector<NodeId> readers = program.ReadersOf(buffer);
   if (readers.empty()) return Illegal(program, block, "compute_inline: no block reads the result");

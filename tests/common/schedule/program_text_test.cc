@@ -41,6 +41,36 @@ TEST(ProgramTextTest, EveryGoldenProgramReadsBack) {
   EXPECT_GT(count, 10);
 }
 
+// S1 has an iteration variable that its output does not tell, once it computes D_cache: inlined, it
+// is 0.
+TEST(ProgramTextTest, NoVariableOfAnInlinedBlockIsLeft) {
+  const auto file = ParseTraceFile(R"(workload w
+input A: f16[1, 1]
+input B: f16[1, 1]
+S[i: 1, j: 1] = sum(k: 1) f32(A[i, k]) * f32(B[j, k])
+output D[i: 1, j: 1] = f16(S[i, j]) + A[i, 0]
+trace 1
+b0 = block("D")
+b1 = cache_write(b0, "local")
+b2 = block("S")
+transform_layout(b2, "d0, d1 -> d1 % $0, d0, d1 / $0", 1)
+b3, b4 = pad_einsum(b2, 2, 1, 1)
+b5 = block("D")
+reverse_compute_inline(b5)
+b6 = block("S1")
+compute_inline(b6)
+)");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto program = Replay(std::make_shared<const ir::Workload>(file->workload),
+                              file->parsed.trace, file->parsed.decisions);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::string text = program->ToText();
+  EXPECT_NE(text.find("S_pad[0, a0, a1]"), std::string::npos) << text;
+  const auto again = ir::ParseProgram(program->shared_workload(), text);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->StructuralDigest(), program->StructuralDigest()) << text;
+}
+
 std::string Mutated(std::string text, Rng& rng) {
   static constexpr absl::string_view kPieces[] = {"0",    "-",          "9223372036854775807",
                                                   "(",    ")",          "[",
