@@ -35,6 +35,19 @@ if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HONE_SANITIZE})
 endif()
+if(HONE_SANITIZE STREQUAL "thread")
+  # Abseil's locks, told to the sanitizer: see tests/tsan/locks.cc.
+  foreach(symbol N4absl7debian35Mutex4LockEv N4absl7debian35Mutex6UnlockEv N4absl7debian35Mutex10ReaderLockEv
+                 N4absl7debian35Mutex12ReaderUnlockEv
+                 N4absl7debian35Mutex5AwaitERKNS0_9ConditionE
+                 N4absl7debian35Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE
+                 N4absl7debian312Notification6NotifyEv NK4absl7debian312Notification19WaitForNotificationEv
+                 NK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_8DurationE
+                 N4absl7debian315BlockingCounter14DecrementCountEv N4absl7debian315BlockingCounter4WaitEv)
+    add_link_options(-Wl,--wrap=_Z${symbol})
+  endforeach()
+  set(HONE_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/tests/tsan/locks.cc)
+endif()
 if(HONE_FUZZ)
   # Coverage of every library; only the fuzz programs link libFuzzer's main (tests/fuzz).
   add_compile_options(-fsanitize=fuzzer-no-link)
@@ -59,7 +72,7 @@ endfunction()
 # hone_program(NAME SRCS … DEPS …): an executable in <build>/bin.
 function(hone_program NAME)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
-  add_executable(${NAME} ${ARG_SRCS})
+  add_executable(${NAME} ${ARG_SRCS} ${HONE_PROGRAM_SOURCES})
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS})
 endfunction()
@@ -72,7 +85,7 @@ function(hone_test NAME)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  add_executable(${NAME} ${ARG_SRCS})
+  add_executable(${NAME} ${ARG_SRCS} ${HONE_PROGRAM_SOURCES})
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
