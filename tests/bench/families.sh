@@ -11,7 +11,7 @@ families=("$@")
 [ ${#families[@]} -gt 0 ] || families=(
   "conv1d n=1 l=256 ci=64 co=128 k=3 s=2 p=1"
   "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"
-  "conv3d n=1 d=16 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"
+  "conv3d n=1 d=16 h=56 w=56 ci=64 co=64 k=1 s=1 p=0"
   "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=2 dil=2"
   "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4"
   "batch_matmul b=1 m=512 n=32 k=512"
@@ -38,5 +38,5 @@ for family in "${families[@]}"; do
   total=$(number trials "$line") ok=$(number ok "$outcomes") invalid=$(number invalid "$outcomes")
   best=$(grep -o '"best":{.*' <<<"$line" || true)
   awk -v f="$family" -v t="$total" -v ok="$ok" -v i="$invalid" -v g="$(number gflops "$best")" -v p="$(number peak_gflops "$line")" \
-    'BEGIN { printf "| %s | %d | %.1f %% | %d | %.1f | %s |\n", f, t, t ? 100 * i / t : 0, t - ok - i, g, p > 0 ? sprintf("%.0f %%", 100 * g / p) : "" }'
+    'BEGIN { printf "| %s | %d | %.1f %% | %d | %.1f | %s |\n", f, t, t ? 100 * i / t : 0, t - ok - i, g, (p > 0 ? sprintf("%.0f %%", 100 * g / p) : "") }'
 done
