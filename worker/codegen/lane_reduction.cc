@@ -48,11 +48,18 @@ absl::Status FunctionEmitter::EmitLaneReduction(lower::StmtId id, const Stmt& st
   emitted_.clear();
   HONE_ASSIGN_OR_RETURN(Value * value, EmitExpr(store.values[0], mask));
   value = Widen(value);
-  if (mask != nullptr) {
+  // The element is the first operand of the serial loop, which leaves out what is no number: so are
+  // neutral lanes, of which no half can be lost to one that is none.
+  const bool ordered = ir::IsFloat(dtype) && (op == Op::kMin || op == Op::kMax);
+  if (mask != nullptr || ordered) {
     const double identity = ir::ReducerIdentity(store.reducer, 0, dtype);
     const ir::ExprId neutral = program.pool.Const(dtype, identity);
-    HONE_ASSIGN_OR_RETURN(Value* const rest, EmitExpr(neutral, nullptr));
-    value = builder_.CreateSelect(mask, value, Widen(rest));
+    HONE_ASSIGN_OR_RETURN(Value * rest, EmitExpr(neutral, nullptr));
+    rest = Widen(rest);
+    if (mask != nullptr) value = builder_.CreateSelect(mask, value, rest);
+    if (ordered) {
+      HONE_ASSIGN_OR_RETURN(value, EmitOp(combining, rest, value));
+    }
   }
   int64_t width = lanes_;
   Value* odd = nullptr;  // the last lanes of odd halves

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,39 @@ TEST(LaneReductionTest, AgreesWithTheInterpreter) {
                                                     << lanes << " lanes on " << target.cpu << "\n"
                                                     << rest;
           }
+        }
+      }
+    }
+  }
+}
+
+// A maximum or minimum leaves out what is no number, whichever lane it lies in.
+TEST(LaneReductionTest, WhatIsNoNumberLosesNoLane) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const absl::string_view reducer : {"min", "max"}) {
+    for (const absl::string_view dtype : {"f16", "f32", "f64"}) {
+      const std::string text =
+          absl::StrCat("workload w\ninput X: ", dtype, "[", kRows, ", ", kColumns,
+                       "]\noutput Y[i: ", kRows, "] = ", reducer, "(k: ", kColumns, ") X[i, k]\n");
+      const auto workload = ir::ParseWorkload(text);
+      ASSERT_TRUE(workload.ok()) << workload.status();
+      std::vector<Values> inputs = {Values(kRows * kColumns, kNan)};
+      for (int64_t row = 0; row + 1 < kRows; ++row) {  // the last row has no number at all
+        inputs[0][row * kColumns + 11 * row + 8] = static_cast<double>(row) - 2;
+        inputs[0][row * kColumns + 70] = 3 - static_cast<double>(row);
+      }
+      const auto expected = ir::Interpret(*workload, inputs);
+      ASSERT_TRUE(expected.ok()) << expected.status();
+      for (const target::Target& target : RunnableTargets()) {
+        for (const int lanes : {2, 7, 16, 64}) {
+          const auto actual =
+              RunTrace(target,
+                       absl::StrCat(text, "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\n",
+                                    "l2, l3 = split(l1, 0, ", lanes, ")\nvectorize(l3)\n"),
+                       inputs);
+          ASSERT_TRUE(actual.ok()) << actual.status();
+          EXPECT_EQ((*actual)[0], (*expected)[0])
+              << reducer << " of " << dtype << " over " << lanes << " lanes on " << target.cpu;
         }
       }
     }
