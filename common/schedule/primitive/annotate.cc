@@ -1,5 +1,7 @@
 #include "common/schedule/primitive/annotate.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -51,9 +53,15 @@ absl::Status Annotate(ir::Program& program, NodeId node, absl::string_view key, 
           program, node,
           absl::StrCat("annotate: ", key, " of ", value, "; from ", info.min, " to ", info.max));
     }
-    // None: so that a decision can say so. The loop stays as free as before.
-    if (hint.key == Key::kPrefetch && value == 0) return absl::OkStatus();
-    ir::Set(program.node(node).annotations, hint.key, value);
+    ir::Annotations& annotations = program.node(node).annotations;
+    // None: so that a decision can say so. The loop is as free as one that was never annotated.
+    if (hint.key == Key::kPrefetch && value == 0) {
+      annotations.erase(std::remove_if(annotations.begin(), annotations.end(),
+                                       [&](const auto& a) { return a.key == hint.key; }),
+                        annotations.end());
+      return absl::OkStatus();
+    }
+    ir::Set(annotations, hint.key, value);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

@@ -32,7 +32,8 @@ bool IsMatmul(const KernelResult& kernel) {
 }
 bool MovesBytes(const KernelResult& kernel) {
   static const std::set<std::string>* const names = new std::set<std::string>{
-      "softmax", "norm", "layer_norm", "max_pool2d", "avg_pool2d", "depthwise_conv2d"};
+      "softmax",         "norm", "layer_norm", "max_pool2d", "avg_pool2d", "global_avg_pool",
+      "depthwise_conv2d"};
   return names->contains(OperatorName(kernel));
 }
 bool IsQuantized(const KernelResult& kernel) { return absl::StartsWith(kernel.op, "quantized_"); }

@@ -17,6 +17,7 @@ constexpr char kLines[] =
 {"comparison":{"operator":"conv2d n=1 h=4 w=4 ci=8 co=8 k=1 s=1 p=0","threads":1,"rows":[{"name":"Hone one","algorithm":"","latency_ns":2000,"share_of_peak":0.4,"share_of_copy":0.5,"over":{"oneDNN":1.6}}]}}
 
 {"comparison":{"operator":"matmul m=8 n=8 k=8","threads":2,"rows":[{"name":"Hone product","algorithm":"","latency_ns":500,"share_of_peak":0.8,"share_of_copy":0.2,"over":{"oneDNN":1.5,"OpenBLAS":0.75}}]}}
+{"comparison":{"operator":"global_avg_pool n=1 h=7 w=7 c=8","threads":1,"rows":[{"name":"Hone pool","algorithm":"","latency_ns":400,"share_of_peak":0.01,"share_of_copy":0.95,"over":{"oneDNN":1.1}}]}}
 {"candidates":{"operator":"matmul m=8 n=8 k=8","samples":10,"compile_median_ms":12.5,"compile_p99_ms":30,"replay_median_us":20,"replay_p99_us":50,"replay_us_per_primitive":0.8,"decision_bytes":24}}
 )";
 
@@ -32,6 +33,11 @@ TEST(TableTest, NamesTheMachine) {
 
 TEST(TableTest, SummarizesGroupsByTheGeometricMeanAndTheWorst) {
   EXPECT_THAT(Table(), HasSubstr("direct | 2 | 1 | 1.20 | 0.90 | 60 % | 40 % | 50 % |"));
+}
+
+TEST(TableTest, PoolingOfAWholeImageIsPooling) {
+  EXPECT_THAT(Table(), HasSubstr("pooling, depthwise | 1 | 1 | 1.10 | 1.10 | 1 % | 1 % | 95 % |"));
+  EXPECT_THAT(Table(), Not(HasSubstr("## Others")));
 }
 
 TEST(TableTest, TheFastestKernelOfAnOperatorCounts) {
