@@ -15,36 +15,38 @@ namespace {
 
 bool regenerate = false;
 
-std::string Describe(const ir::Program& program, const std::vector<int64_t>& decisions) {
+std::string Describe(const FeatureSet& set, const ir::Program& program,
+                     const std::vector<int64_t>& decisions) {
   std::string text = program.ToText();
-  for (const std::string& name : FeatureSetNames()) {
-    const FeatureSet& set = **FindFeatureSet(name);
-    std::vector<float> values;
-    int rows = 0;
-    EXPECT_TRUE(set.ExtractCandidate(program, decisions, TestTarget(), values, rows).ok());
-    for (int r = 0; r < rows; ++r) {
-      absl::StrAppendFormat(&text, "\n%s, row %d\n", name, r);
-      for (int c = 0; c < set.Columns(); ++c) {
-        const float value = values[r * set.Columns() + c];
-        if (value != 0) absl::StrAppendFormat(&text, "%s %.4f\n", set.ColumnNames()[c], value);
-      }
+  std::vector<float> values;
+  int rows = 0;
+  EXPECT_TRUE(set.ExtractCandidate(program, decisions, TestTarget(), values, rows).ok());
+  for (int r = 0; r < rows; ++r) {
+    absl::StrAppendFormat(&text, "\nrow %d\n", r);
+    for (int c = 0; c < set.Columns(); ++c) {
+      const float value = values[r * set.Columns() + c];
+      if (value != 0) absl::StrAppendFormat(&text, "%s %.4f\n", set.ColumnNames()[c], value);
     }
   }
   return text;
 }
 
+// A file per feature set.
 void ExpectGolden(const std::string& name, absl::string_view trace,
                   const std::vector<int64_t>& decisions) {
-  const std::string path = "tests/server/feature/golden/" + name + ".txt";
-  const std::string text = Describe(ProgramOf(TraceCalled(trace), decisions), decisions);
-  if (regenerate) {
-    std::ofstream(path) << text;
-    return;
+  const ir::Program program = ProgramOf(TraceCalled(trace), decisions);
+  for (const std::string& set : FeatureSetNames()) {
+    const std::string path = "tests/server/feature/golden/" + name + "." + set + ".txt";
+    const std::string text = Describe(**FindFeatureSet(set), program, decisions);
+    if (regenerate) {
+      std::ofstream(path) << text;
+      continue;
+    }
+    std::ifstream file(path);
+    std::stringstream kept;
+    kept << file.rdbuf();
+    EXPECT_EQ(text, kept.str()) << path << ": run with --regenerate if this is meant";
   }
-  std::ifstream file(path);
-  std::stringstream kept;
-  kept << file.rdbuf();
-  EXPECT_EQ(text, kept.str()) << "run with --regenerate if this is meant";
 }
 
 TEST(FeaturesGoldenTest, PackedMatmul) {
