@@ -5,12 +5,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
-#include "server/search/batch.h"
-#include "server/search/evaluator.h"
-#include "server/search/history.h"
-#include "server/search/ranking.h"
-#include "server/search/saved_state.h"
-#include "server/search/unseen.h"
+#include "server/search/history_search.h"
+#include "server/search/roulette.h"
 
 namespace hone::search {
 namespace {
@@ -23,115 +19,64 @@ constexpr int kRandomSeeds = 50;
 constexpr double kRandomShare = 0.05;  // of a batch (ε-greedy)
 constexpr int kRetries = 3;            // for a child that is new to the call
 
-// Draws indices with probability proportional to max(score, 0).
-class Roulette {
+class EvolutionarySearch final : public HistorySearch {
  public:
-  explicit Roulette(absl::Span<const Scored> population) {
-    double total = 0;
-    for (const Scored& each : population)
-      cumulative_.push_back(total += each.evaluation->legal ? std::max(each.score, 0.0) : 0.0);
-  }
-  size_t Spin(Rng& rng) const {
-    const double total = cumulative_.back();
-    if (total <= 0) return rng.Below(cumulative_.size());
-    const auto found =
-        std::upper_bound(cumulative_.begin(), cumulative_.end(), rng.Uniform() * total);
-    return std::min<size_t>(found - cumulative_.begin(), cumulative_.size() - 1);
-  }
-
- private:
-  std::vector<double> cumulative_;
-};
-
-class EvolutionarySearch final : public SearchStrategy {
- public:
-  explicit EvolutionarySearch(SearchContext context)
-      : context_(std::move(context)), history_(&context_), evaluator_(&context_) {}
-
-  absl::string_view name() const override { return kState.name; }
+  explicit EvolutionarySearch(SearchContext context) : HistorySearch(kState, std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_RETURN_IF_ERROR(evaluator_.UseFeaturesOf(model));
-    history_.Refresh(evaluator_);
-    Rng rng(context_.seed, event, /*purpose=*/2);
-    Call call{.model = model, .ranking = Ranking::Of(context_, history_)};
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
+    Rng rng(context().seed, event, /*purpose=*/2);
+    Met met;
     std::vector<Point> generation = FirstGeneration(rng);
     for (int g = 1;; ++g) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(generation, call));
       for (const Scored& each : scored) {
-        if (call.keys.insert(each.key).second) call.pool.push_back(each);
+        if (met.keys.insert(each.key).second) met.pool.push_back(each);
       }
       if (g == kGenerations || scored.empty()) break;
-      generation = NextGeneration(scored, call, rng);
+      generation = NextGeneration(scored, met, rng);
     }
-    SortByScore(call.pool);
-    HONE_ASSIGN_OR_RETURN(std::vector<Scored> batch, PickBatch(n, call, rng));
-    KeepSurvivors(call.pool);
-    std::vector<record::Candidate> candidates;
-    for (Scored& each : batch) {
-      candidates.push_back(CandidateOf(context_, each.point));
-      history_.AddProposal(std::move(each.point), std::move(each.evaluation), event, call.learnt,
-                           each.prediction);
-    }
-    return candidates;
+    SortByScore(met.pool);
+    HONE_ASSIGN_OR_RETURN(std::vector<Scored> batch, PickBatch(n, met.pool, call, rng));
+    KeepSurvivors(met.pool);
+    return Commit(std::move(batch), call);
   }
 
-  void Tell(absl::Span<const Measured> results) override { history_.Tell(results); }
+ private:
+  // Every candidate that one Propose met, once.
+  struct Met {
+    absl::flat_hash_set<Digest> keys;
+    std::vector<Scored> pool;
+  };
 
-  std::string Save() const override {
-    cost_model::ByteWriter writer;
-    history_.Save(writer);
-    writer.AddU64(survivors_.size());
-    for (const Point& point : survivors_) WritePoint(writer, point);
-    return EncodeState(kState, std::move(writer).Finish());
-  }
-
-  absl::Status Restore(absl::string_view state) override {
-    HONE_ASSIGN_OR_RETURN(const absl::string_view payload, DecodeState(kState, state));
-    History history(&context_);
-    std::vector<Point> survivors;
-    cost_model::ByteReader reader(payload);
-    HONE_RETURN_IF_ERROR(history.Restore(reader));
-    HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
-    for (uint64_t i = 0; i < count; ++i) {
-      HONE_ASSIGN_OR_RETURN(survivors.emplace_back(), ReadPoint(reader, context_));
-    }
+  void SaveMore(cost_model::ByteWriter& writer) const override { WritePoints(writer, survivors_); }
+  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(std::vector<Point> survivors, ReadPoints(reader, context()));
     HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    history_ = std::move(history);
     survivors_ = std::move(survivors);
     return absl::OkStatus();
   }
 
- private:
-  // What one Propose knows.
-  struct Call {
-    const cost_model::CostModel* model;
-    Ranking ranking;
-    bool learnt = false;               // the model answered something else than zeros
-    absl::flat_hash_set<Digest> keys;  // of the pool
-    std::vector<Scored> pool;          // every candidate met, once
-  };
-
-  std::vector<Point> FirstGeneration(Rng& rng) const {
-    const auto population = static_cast<size_t>(context_.population);
+  std::vector<Point> FirstGeneration(Rng& rng) {
+    const auto population = static_cast<size_t>(context().population);
     std::vector<Point> points;
     for (const History::Entry* best :
-         history_.Best(static_cast<size_t>(kMeasuredShare * context_.population))) {
+         history().Best(static_cast<size_t>(kMeasuredShare * context().population))) {
       points.push_back(best->point);
     }
     const size_t random =
-        std::min<size_t>(population, std::max(kRandomSeeds, context_.population / 8));
+        std::min<size_t>(population, std::max(kRandomSeeds, context().population / 8));
     for (const Point& survivor : survivors_) {
       if (points.size() + random >= population) break;
       points.push_back(survivor);
     }
     // The same number for every space, whatever its size: which is best is not known yet.
-    const size_t spaces = context_.spaces.size();
+    const size_t spaces = context().spaces.size();
     for (size_t turn = rng.Below(spaces), failures = 0;
          points.size() < population && failures < population; ++turn) {
       const int space = static_cast<int>(turn % spaces);
-      absl::StatusOr<std::vector<int64_t>> drawn = context_.spaces[space]->Sample(rng);
+      absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
       if (drawn.ok()) {
         points.push_back({space, *std::move(drawn)});
       } else {
@@ -141,17 +86,19 @@ class EvolutionarySearch final : public SearchStrategy {
     return points;
   }
 
-  std::vector<Point> NextGeneration(const std::vector<Scored>& parents, const Call& call,
+  std::vector<Point> NextGeneration(const std::vector<Scored>& parents, const Met& met,
                                     Rng& rng) const {
-    const Roulette roulette(parents);
+    std::vector<double> scores;
+    for (const Scored& parent : parents) scores.push_back(parent.score);
+    const Roulette roulette(scores);
     std::vector<Point> children;
     absl::flat_hash_set<Digest> keys;
     while (children.size() < parents.size()) {
       Point child;
       for (int attempt = 0; attempt < kRetries; ++attempt) {
         child = Breed(parents, roulette, rng);
-        const Digest key = KeyOf(context_, child);
-        if (!call.keys.contains(key) && keys.insert(key).second) break;
+        const Digest key = KeyOf(context(), child);
+        if (!met.keys.contains(key) && keys.insert(key).second) break;
       }
       children.push_back(std::move(child));
     }
@@ -160,7 +107,7 @@ class EvolutionarySearch final : public SearchStrategy {
 
   Point Breed(const std::vector<Scored>& parents, const Roulette& roulette, Rng& rng) const {
     const Point& parent = parents[roulette.Spin(rng)].point;
-    const space::DesignSpace& space = *context_.spaces[parent.space];
+    const space::DesignSpace& space = *context().spaces[parent.space];
     absl::StatusOr<std::vector<int64_t>> child = absl::NotFoundError("");
     if (rng.Uniform() >= kMutation) {
       for (int attempt = 0; attempt < kRetries; ++attempt) {
@@ -174,68 +121,27 @@ class EvolutionarySearch final : public SearchStrategy {
     return child.ok() ? Point{parent.space, *std::move(child)} : parent;
   }
 
-  absl::StatusOr<std::vector<Scored>> Score(absl::Span<const Point> points, Call& call) {
-    const std::vector<EvaluationPtr> evaluations = evaluator_.Evaluate(points);
-    HONE_ASSIGN_OR_RETURN(const std::vector<double> predictions,
-                          evaluator_.Predict(evaluations, call.model));
-    for (const double prediction : predictions) call.learnt |= prediction != 0;
-    std::vector<Scored> scored;
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (!evaluations[i]->legal) continue;
-      const Digest key = KeyOf(context_, points[i]);
-      const History::Entry* known = history_.Find(key);
-      const double draft = call.ranking.DraftScore(points[i].space, evaluations[i]->draft_cycles);
-      const double score = known != nullptr && known->told
-                               ? call.ranking.MeasuredScore(*known)
-                               : call.ranking.Score(draft, predictions[i], call.learnt);
-      scored.push_back({points[i], key, evaluations[i], predictions[i], score});
-    }
-    return scored;
-  }
-
-  absl::StatusOr<std::vector<Scored>> PickBatch(int n, Call& call, Rng& rng) {
-    UnseenSource source(&context_, &history_, &evaluator_);
-    BatchPicker picker(context_, history_, call.pool, n);
+  absl::StatusOr<std::vector<Scored>> PickBatch(int n, const std::vector<Scored>& pool, Call& call,
+                                                Rng& rng) {
+    UnseenSource source(&context(), &history(), &evaluator());
+    BatchPicker picker(context(), history(), pool, n);
     picker.CoverUntried();
-    for (size_t s = 0; s < context_.spaces.size(); ++s) {
-      // A small or rarely legal space may have no candidate in the pool.
-      const int space = static_cast<int>(s);
-      if (picker.full() || !history_.IsUntried(space) || picker.Covers(space)) continue;
-      HONE_RETURN_IF_ERROR(AddDrawn(source.Draw(space, rng), call, source, picker).status());
-    }
+    // A small or rarely legal space may have no candidate in the pool.
+    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
     const int random = static_cast<int>(kRandomShare * n + rng.Uniform());
     picker.PickBest(n - random);
-    for (const Scored& picked : picker.batch()) source.Skip(picked.evaluation->program);
-    while (!picker.full()) {
-      HONE_ASSIGN_OR_RETURN(const bool more, AddDrawn(source.DrawAny(rng, /*untried_first=*/false),
-                                                      call, source, picker));
-      if (!more) break;
-    }
+    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
     return std::move(picker).Take();
-  }
-
-  // False: there was nothing to add.
-  absl::StatusOr<bool> AddDrawn(std::optional<Unseen> drawn, Call& call, UnseenSource& source,
-                                BatchPicker& picker) {
-    if (!drawn.has_value()) return false;
-    source.Skip(drawn->evaluation->program);
-    HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored,
-                          Score(absl::MakeConstSpan(&drawn->point, 1), call));
-    picker.Add(std::move(scored[0]));
-    return true;
   }
 
   void KeepSurvivors(const std::vector<Scored>& pool) {
     survivors_.clear();
     for (const Scored& each : pool) {
-      if (survivors_.size() >= static_cast<size_t>(context_.population) / 2) break;
+      if (survivors_.size() >= static_cast<size_t>(context().population) / 2) break;
       survivors_.push_back(each.point);
     }
   }
 
-  const SearchContext context_;
-  History history_;
-  Evaluator evaluator_;
   std::vector<Point> survivors_;  // the best of the last call, seen or not
 };
 

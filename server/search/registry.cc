@@ -1,6 +1,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/search/annealing_search.h"
+#include "server/search/bayesian_index_search.h"
+#include "server/search/bayesian_search.h"
+#include "server/search/droplet_search.h"
 #include "server/search/evolutionary_search.h"
+#include "server/search/genetic_search.h"
+#include "server/search/grid_search.h"
 #include "server/search/random_search.h"
 #include "server/search/search_strategy.h"
 
@@ -14,7 +20,31 @@ struct Entry {
 
 // One line per strategy.
 constexpr Entry kStrategies[] = {
+    {"annealing", [](SearchContext context) { return MakeAnnealingSearch(std::move(context)); }},
+    {"annealing-adaptive",
+     [](SearchContext context) {
+       return MakeAnnealingSearch(
+           std::move(context),
+           {.name = "annealing-adaptive", .cooling = AnnealingOptions::Cooling::kAdaptive});
+     }},
+    {"annealing-geometric",
+     [](SearchContext context) {
+       return MakeAnnealingSearch(
+           std::move(context),
+           {.name = "annealing-geometric", .cooling = AnnealingOptions::Cooling::kGeometric});
+     }},
+    {"annealing-restarts",
+     [](SearchContext context) {
+       return MakeAnnealingSearch(std::move(context),
+                                  {.name = "annealing-restarts", .restarts = 4});
+     }},
+    {"bayesian", [](SearchContext context) { return MakeBayesianSearch(std::move(context)); }},
+    {"bayesian-index",
+     [](SearchContext context) { return MakeBayesianIndexSearch(std::move(context)); }},
+    {"droplet", [](SearchContext context) { return MakeDropletSearch(std::move(context)); }},
     {"evolutionary", MakeEvolutionarySearch},
+    {"genetic", [](SearchContext context) { return MakeGeneticSearch(std::move(context)); }},
+    {"grid", MakeGridSearch},
     {"random", MakeRandomSearch},
 };
 

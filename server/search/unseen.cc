@@ -28,17 +28,14 @@ std::optional<Unseen> UnseenSource::Draw(int space, Rng& rng) {
   return std::nullopt;
 }
 
-std::optional<Unseen> UnseenSource::DrawAny(Rng& rng, bool untried_first) {
+std::optional<Unseen> UnseenSource::DrawAny(Rng& rng) {
   while (true) {
-    std::vector<int> open, untried;
+    std::vector<int> open;
     for (size_t s = 0; s < exhausted_.size(); ++s) {
-      if (exhausted_[s]) continue;
-      open.push_back(static_cast<int>(s));
-      if (history_->IsUntried(static_cast<int>(s))) untried.push_back(static_cast<int>(s));
+      if (!exhausted_[s]) open.push_back(static_cast<int>(s));
     }
     if (open.empty()) return std::nullopt;
-    const std::vector<int>& from = untried_first && !untried.empty() ? untried : open;
-    if (std::optional<Unseen> drawn = Draw(from[rng.Below(from.size())], rng)) return drawn;
+    if (std::optional<Unseen> drawn = Draw(open[rng.Below(open.size())], rng)) return drawn;
   }
 }
 

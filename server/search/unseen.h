@@ -33,9 +33,8 @@ class UnseenSource {
 
   // Nothing: the space is exhausted.
   std::optional<Unseen> Draw(int space, Rng& rng);
-  // From a uniformly drawn space that is not exhausted, the untried ones first when
-  // `untried_first`. Nothing: all are.
-  std::optional<Unseen> DrawAny(Rng& rng, bool untried_first);
+  // From a uniformly drawn space that is not exhausted. Nothing: all are.
+  std::optional<Unseen> DrawAny(Rng& rng);
 
  private:
   const SearchContext* const context_;

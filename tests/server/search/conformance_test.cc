@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/str_replace.h"
 #include "common/base/rng.h"
 #include "server/cost_model/cost_model.h"
 #include "server/feature/feature_set.h"
@@ -96,7 +97,9 @@ TEST_P(StrategyTest, SameCallsGiveTheSameCandidates) {
   const Candidates a = Run(spaces, *first, first_learner, 4);
   EXPECT_EQ(a.size(), 32u);
   EXPECT_EQ(a, Run(spaces, *second, second_learner, 4));
-  EXPECT_NE(a, Run(spaces, *other, other_learner, 4));
+  if (GetParam() != "grid") {  // which draws nothing
+    EXPECT_NE(a, Run(spaces, *other, other_learner, 4));
+  }
 }
 
 TEST_P(StrategyTest, ThreadsDoNotChangeTheCandidates) {
@@ -232,11 +235,13 @@ TEST_P(StrategyTest, WorksWithEveryModelAndWithNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registered, StrategyTest, testing::ValuesIn(SearchStrategyNames()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& info) {
+                           return absl::StrReplaceAll(info.param, {{"-", "_"}});
+                         });
 
 TEST(SearchRegistryTest, RefusesWhatItCannotMake) {
   const TestSpaces spaces = TinySpace(3);
-  const absl::Status unknown = CreateSearchStrategy("annealing", spaces.Context(1)).status();
+  const absl::Status unknown = CreateSearchStrategy("guess", spaces.Context(1)).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(unknown.message().find("evolutionary"), absl::string_view::npos);
   EXPECT_EQ(CreateSearchStrategy("random", {}).status().code(), absl::StatusCode::kInvalidArgument);

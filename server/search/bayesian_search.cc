@@ -1,0 +1,253 @@
+#include "server/search/bayesian_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/base/status_macros.h"
+#include "server/search/history_search.h"
+#include "server/search/residual_model.h"
+
+namespace hone::search {
+namespace {
+
+constexpr StateHeader kState = {"bayesian", 1};
+constexpr int kCentres = 4;  // best results of a design space around which its region lies
+
+double Normal(Rng& rng) {
+  const double radius = std::sqrt(-2 * std::log(1 - rng.Uniform()));
+  return radius * std::cos(2 * std::numbers::pi * rng.Uniform());
+}
+
+// A candidate of the pool with its posterior, in log(latency / best).
+struct Member {
+  Scored scored;
+  KernelInput input;
+  double estimate = 0;  // without the process
+  double bound = 0;     // the lower confidence bound
+  double feasible = 1;
+};
+
+class BayesianSearch final : public HistorySearch {
+ public:
+  BayesianSearch(SearchContext context, const BayesianOptions& options)
+      : HistorySearch(kState, std::move(context)), options_(options) {}
+
+  absl::StatusOr<std::vector<record::Candidate>> Propose(
+      int n, uint64_t event, const cost_model::CostModel* model) override {
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
+    Rng rng(context().seed, event, /*purpose=*/7);
+    const ResidualModel residual =
+        ResidualModel::Of(context(), history(), call.ranking, options_.fitted, options_.deviation);
+    HONE_ASSIGN_OR_RETURN(std::vector<std::vector<Member>> pools, Pools(residual, call, rng));
+    std::vector<Scored> pool;
+    for (const std::vector<Member>& members : pools) {
+      for (const Member& member : members) pool.push_back(member.scored);
+    }
+    SortByScore(pool);
+    UnseenSource source(&context(), &history(), &evaluator());
+    BatchPicker picker(context(), history(), pool, n);
+    picker.CoverUntried();
+    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
+    picker.PickBest(std::min(n, picker.size() + 1));
+    PickByThompson(residual, pools, picker, rng);
+    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
+    return Commit(std::move(picker).Take(), call);
+  }
+
+ private:
+  // Per space the most promising unseen candidates; their score is e^−posterior mean.
+  absl::StatusOr<std::vector<std::vector<Member>>> Pools(const ResidualModel& residual, Call& call,
+                                                         Rng& rng) {
+    const int half = std::max(1, context().population / 2);
+    std::vector<std::vector<Member>> pools(context().spaces.size());
+    absl::flat_hash_set<Digest> programs;
+    std::vector<Point> points = Drawn(half, rng);
+    const std::vector<Point> near = NearTheBest(half, rng);
+    points.insert(points.end(), near.begin(), near.end());
+    HONE_RETURN_IF_ERROR(Judge(points, residual, programs, pools, call));
+    HONE_RETURN_IF_ERROR(
+        Judge(NearThePromising(half, pools, rng), residual, programs, pools, call));
+    for (std::vector<Member>& members : pools) Trim(members, options_.pool);
+    return pools;
+  }
+
+  static void Trim(std::vector<Member>& members, int most) {
+    std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+      return a.bound != b.bound ? a.bound < b.bound : a.scored.key < b.scored.key;
+    });
+    if (static_cast<int>(members.size()) > most) members.resize(most);
+  }
+
+  absl::Status Judge(absl::Span<const Point> points, const ResidualModel& residual,
+                     absl::flat_hash_set<Digest>& programs, std::vector<std::vector<Member>>& pools,
+                     Call& call) {
+    HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(points, call));
+    for (Scored& each : scored) {
+      if (history().Knows(each.point) || history().KnowsProgram(*each.evaluation) ||
+          !programs.insert(each.evaluation->program).second)
+        continue;
+      const int space = each.point.space;
+      Member member{.input = EmbedDecisions(*context().spaces[space], each.point.decisions),
+                    .estimate = residual.Estimate(space, each.score)};
+      const GaussianProcess::Marginal marginal = residual.process(space).At(member.input);
+      member.bound = member.estimate + marginal.mean - marginal.deviation;
+      member.feasible = residual.Feasibility(space, member.input);
+      each.score = std::exp(-member.estimate - marginal.mean);
+      member.scored = std::move(each);
+      pools[space].push_back(std::move(member));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Point> Drawn(int count, Rng& rng) {
+    std::vector<Point> points;
+    for (int i = 0; i < count; ++i) {
+      const int space = i % static_cast<int>(context().spaces.size());
+      absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
+      if (drawn.ok()) points.push_back({space, *std::move(drawn)});
+    }
+    return points;
+  }
+
+  Point Moved(Point point, int moves, Rng& rng) {
+    for (int i = 0; i < moves; ++i) {
+      absl::StatusOr<std::vector<int64_t>> moved =
+          context().spaces[point.space]->Mutate(point.decisions, rng);
+      if (!moved.ok()) break;
+      point.decisions = *std::move(moved);
+    }
+    return point;
+  }
+
+  // Moves from the best results of each space; half of them from those that are best of all.
+  std::vector<Point> NearTheBest(int count, Rng& rng) {
+    const std::vector<const History::Entry*> best = history().Best(history().entries().size());
+    std::vector<std::vector<Point>> centres(context().spaces.size());
+    std::vector<Point> all;
+    for (const History::Entry* entry : best) {
+      std::vector<Point>& of_space = centres[entry->point.space];
+      if (of_space.size() >= kCentres) continue;
+      of_space.push_back(entry->point);
+      if (all.size() < 2 * kCentres) all.push_back(entry->point);
+    }
+    std::erase_if(centres, [](const std::vector<Point>& points) { return points.empty(); });
+    std::vector<Point> points;
+    if (all.empty()) return points;
+    const std::vector<int> widths = Widths();
+    for (int i = 0; i < count; ++i) {
+      const std::vector<Point>& from = i % 2 == 0 ? all : centres[i / 2 % centres.size()];
+      const Point& centre = from[rng.Below(from.size())];
+      points.push_back(Moved(centre, 1 + static_cast<int>(rng.Below(widths[centre.space])), rng));
+    }
+    return points;
+  }
+
+  // A move from members that have the lowest bounds of all.
+  std::vector<Point> NearThePromising(int count, const std::vector<std::vector<Member>>& pools,
+                                      Rng& rng) {
+    std::vector<const Member*> members;
+    for (const std::vector<Member>& of_space : pools) {
+      for (const Member& member : of_space) members.push_back(&member);
+    }
+    std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) {
+      return a->bound != b->bound ? a->bound < b->bound : a->scored.key < b->scored.key;
+    });
+    members.resize(std::min<size_t>(members.size(), std::max(1, count / 4)));
+    std::vector<Point> points;
+    for (int i = 0; i < count && !members.empty(); ++i)
+      points.push_back(Moved(members[i % members.size()]->scored.point, 1, rng));
+    return points;
+  }
+
+  // Of the trust regions, in moves: a function of the results, batch by batch.
+  std::vector<int> Widths() {
+    struct Region {
+      int width, successes = 0, failures = 0;
+      double best = 0, best_before = 0;
+      uint64_t event = 0;
+      bool tried = false;  // in the batch at hand
+    };
+    std::vector<Region> regions(context().spaces.size(), {.width = options_.first_width});
+    const auto close = [&](Region& region) {
+      if (!region.tried || region.best_before == 0) {
+        region.best_before = region.best;
+        return;
+      }
+      const bool better = region.best < 0.999 * region.best_before;
+      region.successes = better ? region.successes + 1 : 0;
+      region.failures = better ? 0 : region.failures + 1;
+      if (region.successes >= options_.successes) {
+        region.width = std::min(2 * region.width, options_.widest);
+        region.successes = 0;
+      }
+      if (region.failures >= options_.failures) {
+        region.width = region.width > 1 ? region.width / 2 : options_.first_width;  // a restart
+        region.failures = 0;
+      }
+      region.best_before = region.best;
+    };
+    for (const History::Entry& entry : history().entries()) {
+      if (!entry.told) continue;
+      Region& region = regions[entry.point.space];
+      if (region.event != entry.event) {
+        close(region);
+        region.event = entry.event;
+      }
+      region.tried = true;
+      if (entry.ok && (region.best == 0 || entry.latency_ns < region.best))
+        region.best = entry.latency_ns;
+    }
+    std::vector<int> widths;
+    for (Region& region : regions) {
+      close(region);
+      widths.push_back(region.width);
+    }
+    return widths;
+  }
+
+  // One draw of the posterior per candidate, the best of it.
+  void PickByThompson(const ResidualModel& residual, const std::vector<std::vector<Member>>& pools,
+                      BatchPicker& picker, Rng& rng) {
+    std::vector<GaussianProcess::Joint> joints;
+    for (size_t s = 0; s < pools.size(); ++s) {
+      std::vector<KernelInput> inputs;
+      for (const Member& member : pools[s]) inputs.push_back(member.input);
+      joints.push_back(residual.process(static_cast<int>(s)).At(inputs));
+    }
+    absl::flat_hash_set<const Member*> out;
+    while (!picker.full()) {
+      const Member* best = nullptr;
+      double lowest = 0;
+      for (size_t s = 0; s < pools.size(); ++s) {
+        Eigen::VectorXd normal(pools[s].size());
+        for (double& each : normal) each = Normal(rng);
+        const Eigen::VectorXd drawn = joints[s].mean + joints[s].factor * normal;
+        for (size_t i = 0; i < pools[s].size(); ++i) {
+          const Member& member = pools[s][i];
+          const bool feasible = rng.Uniform() < member.feasible;
+          const double value = member.estimate + drawn[i];
+          if (!feasible || out.contains(&member) || (best != nullptr && value >= lowest)) continue;
+          best = &member;
+          lowest = value;
+        }
+      }
+      if (best == nullptr) return;
+      out.insert(best);
+      picker.Add(best->scored);
+    }
+  }
+
+  const BayesianOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context,
+                                                   const BayesianOptions& options) {
+  return std::make_unique<BayesianSearch>(std::move(context), options);
+}
+
+}  // namespace hone::search

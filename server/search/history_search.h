@@ -1,0 +1,78 @@
+#ifndef HONE_SERVER_SEARCH_HISTORY_SEARCH_H_
+#define HONE_SERVER_SEARCH_HISTORY_SEARCH_H_
+
+#include <string>
+#include <vector>
+
+#include "server/search/batch.h"
+#include "server/search/evaluator.h"
+#include "server/search/history.h"
+#include "server/search/ranking.h"
+#include "server/search/saved_state.h"
+#include "server/search/search_strategy.h"
+#include "server/search/unseen.h"
+
+namespace hone::search {
+
+// What strategies share: a history, an evaluator, scores by ranking.h, and a state made of the
+// history and whatever a strategy adds.
+class HistorySearch : public SearchStrategy {
+ public:
+  absl::string_view name() const final { return header_.name; }
+  void Tell(absl::Span<const Measured> results) final { history_.Tell(results); }
+  std::string Save() const final;
+  absl::Status Restore(absl::string_view state) final;
+
+ protected:
+  // What one Propose knows.
+  struct Call {
+    const cost_model::CostModel* model;
+    uint64_t event;
+    Ranking ranking;
+    bool learnt = false;  // the model answered something else than zeros
+  };
+
+  HistorySearch(StateHeader header, SearchContext context);
+
+  // Begins a Propose: the history is refreshed, evaluations carry what the model reads. Errors of
+  // Evaluator::UseFeaturesOf.
+  absl::StatusOr<Call> Begin(const cost_model::CostModel* model, uint64_t event);
+  // The legal ones of the points, in order, with predictions and scores: that of the result where
+  // one was told, else of the ranking. Errors of the model.
+  absl::StatusOr<std::vector<Scored>> Score(absl::Span<const Point> points, Call& call);
+
+  // Adds a draw and lets the source skip its program. False: there was nothing to add.
+  absl::StatusOr<bool> AddDrawn(std::optional<Unseen> drawn, Call& call, UnseenSource& source,
+                                BatchPicker& picker);
+  // Adds a draw of every untried space that the batch does not cover yet, as far as there is room.
+  absl::Status CoverByDraws(Call& call, Rng& rng, UnseenSource& source, BatchPicker& picker);
+  // Fills the batch with uniform draws from all spaces.
+  absl::Status FillByDraws(Call& call, Rng& rng, UnseenSource& source, BatchPicker& picker);
+  // Notes the batch as proposed.
+  std::vector<record::Candidate> Commit(std::vector<Scored> batch, const Call& call);
+
+  // What is saved beside the history, and back. RestoreMore reads to the end and changes nothing
+  // unless it succeeds. InvalidArgument: damaged, or of other design spaces.
+  virtual void SaveMore(cost_model::ByteWriter&) const {}
+  virtual absl::Status RestoreMore(cost_model::ByteReader& reader) { return CheckEnd(reader); }
+
+  const SearchContext& context() const { return context_; }
+  History& history() { return history_; }
+  Evaluator& evaluator() { return evaluator_; }
+
+ private:
+  const StateHeader header_;
+  const SearchContext context_;
+  History history_;
+  Evaluator evaluator_;
+};
+
+// Lists of points in saved states.
+void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points);
+// Errors of ReadPoint.
+absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
+                                              const SearchContext& context);
+
+}  // namespace hone::search
+
+#endif  // HONE_SERVER_SEARCH_HISTORY_SEARCH_H_

@@ -1,0 +1,143 @@
+#include "server/search/residual_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hone::search {
+namespace {
+
+constexpr double kLowestScore = 0.01;  // of an estimate, against the best
+constexpr double kSlopeEvidence = 1;   // squares of log estimates that weigh as much as slope 1
+constexpr double kShrinkage = 2;       // results that an offset needs to count half
+constexpr int kFewResults = 8;         // of all spaces; fewer do not fit the kernel
+constexpr double kOutcomeLength = 2, kOutcomeHamming = 3, kOutcomePrior = 19, kPriorWeight = 0.5;
+
+struct Observation {
+  KernelInput input;
+  double estimate;  // −log score
+  double value;     // log(latency / best)
+};
+
+// The best half and the latest half.
+std::vector<size_t> Chosen(const std::vector<Observation>& all, size_t most) {
+  std::vector<size_t> order(all.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (order.size() <= most) return order;
+  const size_t latest = most / 2;
+  std::stable_sort(order.begin(), order.end() - latest,
+                   [&](size_t a, size_t b) { return all[a].value < all[b].value; });
+  order.erase(order.begin() + (most - latest), order.end() - latest);
+  return order;
+}
+
+// What the ranking told of an entry before it was measured. `best_then`: as the model that
+// predicted it knew; its scores are relative to that.
+double ScoreBefore(const History::Entry& entry, const Ranking& ranking, double best_then,
+                   double best_now) {
+  const double draft = ranking.DraftScore(entry.point.space, entry.evaluation->draft_cycles);
+  if (!entry.predicted || !std::isfinite(best_then)) return draft;
+  return ranking.Score(draft, entry.prediction * best_now / best_then, /*learnt=*/true);
+}
+
+}  // namespace
+
+ResidualModel ResidualModel::Of(const SearchContext& context, const History& history,
+                                const Ranking& ranking, int fitted, double deviation) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const size_t spaces = context.spaces.size();
+  ResidualModel model;
+  model.offsets_.assign(spaces, 0);
+  model.outcomes_.resize(spaces);
+  double best = kNone;
+  for (const History::Entry& entry : history.entries()) {
+    if (entry.told && entry.ok) best = std::min(best, entry.latency_ns);
+  }
+  std::vector<std::vector<Observation>> observed(spaces);
+  double best_of_earlier = kNone, best_then = kNone;
+  uint64_t event = 0;
+  std::vector<bool> failed(spaces, false);
+  for (const History::Entry& entry : history.entries()) {
+    if (entry.event != event) best_then = best_of_earlier;
+    event = entry.event;
+    if (!entry.told || entry.evaluation == nullptr || !entry.evaluation->legal) continue;
+    const int space = entry.point.space;
+    KernelInput input = EmbedDecisions(*context.spaces[space], entry.point.decisions);
+    model.outcomes_[space].push_back({input, entry.ok});
+    failed[space] = failed[space] || !entry.ok;
+    if (!entry.ok) continue;
+    best_of_earlier = std::min(best_of_earlier, entry.latency_ns);
+    const double score = ScoreBefore(entry, ranking, best_then, best);
+    observed[space].push_back({std::move(input), -std::log(std::max(score, kLowestScore)),
+                               std::log(entry.latency_ns / best)});
+  }
+  double across = kSlopeEvidence, along = kSlopeEvidence;
+  size_t results = 0;
+  for (size_t s = 0; s < spaces; ++s) {
+    if (!failed[s]) model.outcomes_[s].clear();
+    double x = 0, y = 0;
+    const auto n = static_cast<double>(observed[s].size());
+    for (const Observation& each : observed[s]) x += each.estimate / n, y += each.value / n;
+    for (const Observation& each : observed[s]) {
+      across += (each.estimate - x) * (each.value - y);
+      along += (each.estimate - x) * (each.estimate - x);
+    }
+    results += observed[s].size();
+  }
+  model.slope_ = std::clamp(across / along, 0.0, 1.0);
+  std::vector<std::vector<size_t>> chosen;
+  for (size_t s = 0; s < spaces; ++s) {
+    double sum = 0;
+    for (const Observation& each : observed[s]) sum += each.value - model.slope_ * each.estimate;
+    model.offsets_[s] = sum / (static_cast<double>(observed[s].size()) + kShrinkage);
+    chosen.push_back(Chosen(observed[s], static_cast<size_t>(fitted)));
+  }
+  const auto fit = [&](const Kernel& kernel) {
+    std::vector<GaussianProcess> processes;
+    for (size_t s = 0; s < spaces; ++s) {
+      GaussianProcess& process = processes.emplace_back(kernel);
+      for (const size_t i : chosen[s]) {
+        const Observation& each = observed[s][i];
+        process.Add(each.input, each.value - model.slope_ * each.estimate - model.offsets_[s]);
+      }
+    }
+    return processes;
+  };
+  model.processes_ = fit({.deviation = deviation, .length = 4, .hamming = 1});
+  if (results < kFewResults) return model;
+  double likeliest = -kNone;
+  for (const double scale : {0.1, 0.2, 0.4, 0.8, 1.6}) {
+    for (const double length : {2.0, 4.0, 8.0, 16.0}) {
+      for (const double hamming : {0.3, 1.0, 3.0}) {
+        for (const double noise : {0.02, 0.1}) {
+          std::vector<GaussianProcess> processes =
+              fit({.deviation = scale, .length = length, .hamming = hamming, .noise = noise});
+          double likelihood = 0;
+          for (const GaussianProcess& process : processes) likelihood += process.LogLikelihood();
+          if (likelihood <= likeliest) continue;
+          likeliest = likelihood;
+          model.processes_ = std::move(processes);
+        }
+      }
+    }
+  }
+  return model;
+}
+
+double ResidualModel::Estimate(int space, double score) const {
+  return offsets_[space] - slope_ * std::log(std::max(score, kLowestScore));
+}
+
+double ResidualModel::Feasibility(int space, const KernelInput& input) const {
+  const Kernel kernel{.length = kOutcomeLength, .hamming = kOutcomeHamming};
+  double ok = kPriorWeight * kOutcomePrior / (kOutcomePrior + 1), all = kPriorWeight;
+  for (const Outcome& outcome : outcomes_[space]) {
+    const double weight = kernel(input, outcome.input);
+    all += weight;
+    ok += outcome.ok ? weight : 0;
+  }
+  return ok / all;
+}
+
+}  // namespace hone::search

@@ -1,0 +1,104 @@
+// What makes the strategies of the field better than random draws, where no draft helps.
+#include "tests/server/search/landscape.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "server/search/annealing_search.h"
+#include "tests/server/search/learning.h"
+
+namespace hone::search {
+namespace {
+
+using Candidates = std::vector<record::Candidate>;
+
+constexpr int kSeeds = 4;
+
+double RandomRegret(int candidates) {
+  static std::map<int, double> known;
+  if (!known.contains(candidates)) known[candidates] = MeanRegret("random", candidates, kSeeds);
+  return known[candidates];
+}
+
+TEST(GridSearchTest, EnumeratesInOrderAndMissesNothing) {
+  TestSpaces spaces(64);
+  spaces.Add("two", R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+x0 = sample_categorical(candidates=[1, 2, 4])
+x1, x2 = sample_perfect_tile(l1, parts=2, max_inner=16)
+l3, l4 = split(l0, 0, x0)
+l5, l6 = split(l1, x1, x2)
+)");
+  spaces.Add("one", R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+x0 = sample_categorical(candidates=[8, 16])
+l3, l4 = split(l2, 0, x0)
+)");
+  const auto grid = *CreateSearchStrategy("grid", spaces.Context(1));
+  std::vector<std::vector<int64_t>> first;
+  size_t second = 0;
+  for (uint64_t event = 0; event < 9; ++event) {
+    const Candidates proposed = *grid->Propose(4, event, nullptr);
+    for (const record::Candidate& candidate : proposed) {
+      if (candidate.space_digest == spaces.spaces()[0]->digest()) {
+        first.push_back(candidate.decisions);
+      } else {
+        ++second;
+      }
+    }
+  }
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  EXPECT_EQ(first.size(), 15u);
+  EXPECT_EQ(second, 2u);
+}
+
+TEST(GeneticSearchTest, BeatsRandomDrawsOnceItBreeds) {
+  EXPECT_LT(MeanRegret("genetic", 640, kSeeds), 0.8 * RandomRegret(640));
+}
+
+TEST(DropletSearchTest, DescendsFarBelowRandomDraws) {
+  EXPECT_LT(MeanRegret("droplet", 160, kSeeds), 0.75 * RandomRegret(160));
+}
+
+TEST(AnnealingSearchTest, LearnsWhatTheDraftDoesNotKnow) {
+  EXPECT_LT(AgainstRandom("annealing", 2), 0.9);
+}
+
+TEST(AnnealingSearchTest, DiversityPlansMoreDifferentDecisions) {
+  const TestSpaces spaces = MatmulSpaces(512);
+  size_t different[2];
+  for (const bool diverse : {false, true}) {
+    SearchContext context = spaces.Context(3);
+    context.population = 64;
+    const auto annealing = MakeAnnealingSearch(
+        context, {.diversity = diverse ? 2.0 : 1.0, .diversity_weight = diverse ? 1.0 : 0.0});
+    std::set<std::pair<std::string, std::pair<size_t, int64_t>>> values;
+    const Candidates proposed = *annealing->Propose(32, 0, nullptr);
+    for (const record::Candidate& candidate : proposed) {
+      for (size_t i = 0; i < candidate.decisions.size(); ++i)
+        values.insert({candidate.space_digest, {i, candidate.decisions[i]}});
+    }
+    different[diverse] = values.size();
+  }
+  EXPECT_GT(different[1], different[0]);
+}
+
+TEST(BayesianSearchTest, LearnsWhatTheDraftDoesNotKnow) {
+  EXPECT_LT(AgainstRandom("bayesian", 2), 0.9);
+}
+
+TEST(BayesianSearchTest, LearnsALandscapeThatNoDraftKnows) {
+  EXPECT_LT(MeanRegret("bayesian", 160, kSeeds), 0.7 * RandomRegret(160));
+}
+
+TEST(BayesianIndexSearchTest, LearnsWhatTheDraftDoesNotKnow) {
+  EXPECT_LT(AgainstRandom("bayesian-index", 2), 0.9);
+}
+
+}  // namespace
+}  // namespace hone::search
