@@ -7,10 +7,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${HONE_BUILD_DIR:-build/release}
 out=tests/bench/results
-rounds=25 block=25 candidates=300 smoke=
+rounds=25 block=25 candidates=300 smoke= lock=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --smoke) smoke=1 rounds=3 block=1 candidates=4 out=$build/bench; shift ;;
+    --smoke) smoke=1 rounds=3 block=1 candidates=4 out=$build/bench
+             lock=(--lock "$build/bench/smoke.lock"); shift ;;  # other tests time meanwhile
     -o) out=$2; shift 2 ;;
     *) break ;;
   esac
@@ -27,7 +28,7 @@ trap 'rm -f "$lines"' EXIT
 "$build/bench/bench_table" --machine > "$lines"
 all=$(nproc)
 for threads in 1 $([ "$all" -eq 1 ] || echo "$all"); do
-  OMP_NUM_THREADS=$threads "$build/tests/compare" --threads "$threads" --rounds "$rounds" --block-ms "$block" --lines \
+  OMP_NUM_THREADS=$threads "$build/tests/compare" --threads "$threads" --rounds "$rounds" --block-ms "$block" --lines "${lock[@]}" \
     "${traces[@]}" >> "$lines"
 done
 "$build/bench/candidate_benchmark" --candidates "$candidates" >> "$lines"

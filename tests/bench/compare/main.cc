@@ -121,6 +121,10 @@ int Main(int argc, char** argv) {
   app.add_flag("--lines", arguments.lines,
                "Print a line with a JSON object for each comparison, when it is done")
       ->excludes(json);
+  std::string lock_path = HostLock::DefaultPath();
+  app.add_option("--lock", lock_path,
+                 "The host's timing lock; another file where times do not count")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (!arguments.tuned.empty() && arguments.tuned.size() != arguments.paths.size()) {
     std::fprintf(stderr, "compare: as many --tuned as paths are needed\n");
@@ -129,7 +133,7 @@ int Main(int argc, char** argv) {
   arguments.options.timing.block = absl::Milliseconds(arguments.block_ms);
   // Nothing of Hone's on this machine disturbs the timing, nor the other way round.
   const absl::StatusOr<HostLock> lock =
-      HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + absl::Minutes(2));
+      HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + absl::Minutes(2), lock_path);
   if (!lock.ok()) {
     std::fprintf(stderr, "compare: cannot get the timing lock: %s\n",
                  std::string(lock.status().message()).c_str());
