@@ -2,7 +2,7 @@
 # Regenerates the table of benchmark results: every trace of tests/bench/traces against the libraries, on one core and on
 # all, and what candidates cost before they are timed. Takes about two minutes per ten traces; the machine should be quiet.
 #   tests/bench/run.sh [-o FOLDER] [TRACE…]      tests/bench/results/x86_core.{md,jsonl}
-#   tests/bench/run.sh --smoke                   a few rounds into the build folder; fails when a trace does (a ctest)
+#   tests/bench/run.sh --smoke                   a few rounds, on all cores, into the build folder; fails when a trace does (a ctest)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${HONE_BUILD_DIR:-build/release}
@@ -31,7 +31,9 @@ lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 "$build/bench/bench_table" --machine > "$lines"
 all=$(nproc)
-for threads in 1 $([ "$all" -eq 1 ] || echo "$all"); do
+counts=("$all")
+[ -n "$smoke" ] || [ "$all" -eq 1 ] || counts=(1 "$all")
+for threads in "${counts[@]}"; do
   OMP_NUM_THREADS=$threads "$build/tests/compare" --threads "$threads" --rounds "$rounds" --block-ms "$block" --lines "${lock[@]}" \
     "${traces[@]}" >> "$lines"
 done
