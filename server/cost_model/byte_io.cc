@@ -25,6 +25,7 @@ uint64_t FromLittleEndian(absl::string_view bytes) {
 void ByteWriter::AddU32(uint32_t value) { AppendLittleEndian(value, 4, bytes_); }
 void ByteWriter::AddU64(uint64_t value) { AppendLittleEndian(value, 8, bytes_); }
 void ByteWriter::AddFloat(float value) { AddU32(std::bit_cast<uint32_t>(value)); }
+void ByteWriter::AddDouble(double value) { AddU64(std::bit_cast<uint64_t>(value)); }
 void ByteWriter::AddString(absl::string_view value) {
   AddU64(value.size());
   bytes_.append(value.data(), value.size());
@@ -53,6 +54,11 @@ absl::StatusOr<uint64_t> ByteReader::U64() {
 absl::StatusOr<float> ByteReader::Float() {
   HONE_ASSIGN_OR_RETURN(const uint32_t bits, U32());
   return std::bit_cast<float>(bits);
+}
+
+absl::StatusOr<double> ByteReader::Double() {
+  HONE_ASSIGN_OR_RETURN(const uint64_t bits, U64());
+  return std::bit_cast<double>(bits);
 }
 
 absl::StatusOr<absl::string_view> ByteReader::String() {

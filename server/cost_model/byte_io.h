@@ -15,7 +15,8 @@ class ByteWriter {
  public:
   void AddU32(uint32_t value);
   void AddU64(uint64_t value);
-  void AddFloat(float value);  // by its bit pattern
+  void AddFloat(float value);    // by its bit pattern
+  void AddDouble(double value);  // the same
   void AddString(absl::string_view value);
   std::string Finish() && { return std::move(bytes_); }
 
@@ -32,6 +33,7 @@ class ByteReader {
   absl::StatusOr<uint32_t> U32();
   absl::StatusOr<uint64_t> U64();
   absl::StatusOr<float> Float();
+  absl::StatusOr<double> Double();
   absl::StatusOr<absl::string_view> String();
   size_t remaining() const { return bytes_.size(); }
 

@@ -72,6 +72,9 @@ class CostModel {
 
 struct CostModelOptions {
   uint64_t seed = 0;
+  // The feature set to read instead of the model's own, by name; "": its own. Models that know what
+  // columns mean (`analytic`, `formula`) or read none take no other.
+  std::string feature_set;
   // Of Update, at least 1; what it learns may depend on their number. Predict runs in the caller's.
   // More than 1 only on cores that nothing else uses: XGBoost's threads spin at barriers, and
   // beside any other load two of them take 5 to 100 times as long as one.
@@ -79,7 +82,7 @@ struct CostModelOptions {
 };
 
 // Creates a model by its registered name. NotFound: no such model; the message lists the names.
-// InvalidArgument: the options.
+// InvalidArgument: no threads, or a feature set that the model does not read.
 absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
                                                            const CostModelOptions& options);
 std::vector<std::string> CostModelNames();

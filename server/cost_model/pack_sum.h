@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "server/cost_model/pack_objective.h"
 
 namespace hone::cost_model {
 
@@ -16,7 +17,7 @@ namespace hone::cost_model {
 // statements down, and not vanish. And all statements of a program move at once: with n of them one
 // round of learning rate η covers the fraction η·n of the error, which overshoots above η·n = 1;
 // there the hessian grows by η·n.
-class PackSum {
+class PackSum final : public PackObjective {
  public:
   static constexpr double kMinWeight = 0.05;
 
@@ -25,13 +26,11 @@ class PackSum {
   PackSum(absl::Span<const int32_t> row_begin, absl::Span<const double> throughput,
           double learning_rate);
 
-  // First and second derivative per row at these row scores, in gradient() and hessian(), and the
-  // root mean square error of the candidates' scores (not weighted). REQUIRES one score per row and
-  // at least one candidate.
-  double Differentiate(absl::Span<const float> row_scores);
+  // The error is the root mean square of the candidates' (not weighted).
+  double Differentiate(absl::Span<const float> row_scores) override;
 
-  absl::Span<float> gradient() { return absl::MakeSpan(gradient_); }
-  absl::Span<float> hessian() { return absl::MakeSpan(hessian_); }
+  absl::Span<float> gradient() override { return absl::MakeSpan(gradient_); }
+  absl::Span<float> hessian() override { return absl::MakeSpan(hessian_); }
 
  private:
   absl::Span<const int32_t> row_begin_;

@@ -74,6 +74,12 @@ absl::Status ValidateFeatures(const FeatureMatrix& features) {
   return ValidateFinite(features);
 }
 
+absl::Status ValidateColumns(const FeatureMatrix& features, int trained_columns) {
+  if (features.candidates() == 0 || features.columns == trained_columns) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "rows of ", features.columns, " columns, but the model was trained on ", trained_columns));
+}
+
 absl::Status ValidateThroughput(const FeatureMatrix& features,
                                 absl::Span<const double> throughput) {
   if (throughput.size() != static_cast<size_t>(features.candidates())) {

@@ -19,6 +19,9 @@ absl::Status ValidateFinite(const FeatureMatrix& features);
 // Both, and for models that read features: there are no columns, or a candidate has no rows.
 absl::Status ValidateFeatures(const FeatureMatrix& features);
 
+// Rows of a Predict that are not as wide as those of the last Update.
+absl::Status ValidateColumns(const FeatureMatrix& features, int trained_columns);
+
 // Not one label per candidate, or one that is not finite or outside [0, 1].
 absl::Status ValidateThroughput(const FeatureMatrix& features, absl::Span<const double> throughput);
 

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/cost_model.h"
 #include "tests/server/cost_model/synthetic.h"
 
@@ -49,8 +52,11 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
     EXPECT_EQ(Scores(model, held_out_.features), Scores(*Trained(), held_out_.features));
   }
 
-  const SyntheticTask train_ = MakeSyntheticTask(/*seed=*/1, /*candidates=*/60, /*columns=*/20);
-  const SyntheticTask held_out_ = MakeSyntheticTask(/*seed=*/2, /*candidates=*/30, /*columns=*/20);
+  // Models that know what the columns of a feature set mean take no other number of them.
+  const bool any_columns_ = Make()->feature_set() != "analytic";
+  const int columns_ = any_columns_ ? 20 : kAnalyticColumns;
+  const SyntheticTask train_ = MakeSyntheticTask(/*seed=*/1, /*candidates=*/60, columns_);
+  const SyntheticTask held_out_ = MakeSyntheticTask(/*seed=*/2, /*candidates=*/30, columns_);
 };
 
 TEST_P(CostModelConformanceTest, IsRegisteredUnderItsOwnName) {
@@ -75,7 +81,7 @@ TEST_P(CostModelConformanceTest, AnswersOneFiniteScorePerCandidate) {
     EXPECT_THAT(prediction->spread, SizeIs(held_out_.features.candidates()));
     EXPECT_THAT(prediction->spread, Each(testing::Ge(0.0)));
   }
-  EXPECT_THAT(Scores(*model, FeatureMatrix{.columns = 20}), SizeIs(0));
+  EXPECT_THAT(Scores(*model, FeatureMatrix{.columns = columns_}), SizeIs(0));
 }
 
 TEST_P(CostModelConformanceTest, RepeatsItselfForEqualOptionsAndData) {
@@ -87,7 +93,8 @@ TEST_P(CostModelConformanceTest, RepeatsItselfForEqualOptionsAndData) {
 
 TEST_P(CostModelConformanceTest, UpdateForgetsEarlierCandidates) {
   const auto model = Make();
-  const SyntheticTask other = MakeSyntheticTask(/*seed=*/3, /*candidates=*/40, /*columns=*/14);
+  const SyntheticTask other =
+      MakeSyntheticTask(/*seed=*/3, /*candidates=*/40, any_columns_ ? 14 : columns_);
   ASSERT_TRUE(model->Update(other.features, other.throughput).ok());
   ASSERT_TRUE(model->Update(train_.features, train_.throughput).ok());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Trained(), held_out_.features));
@@ -105,7 +112,7 @@ TEST_P(CostModelConformanceTest, TakesLabelsAtBothEndsAndEqualOnes) {
       EXPECT_TRUE(std::isfinite(score));
     }
   }
-  const SyntheticTask one = MakeSyntheticTask(/*seed=*/4, /*candidates=*/1, /*columns=*/20);
+  const SyntheticTask one = MakeSyntheticTask(/*seed=*/4, /*candidates=*/1, columns_);
   EXPECT_TRUE(model->Update(one.features, one.throughput).ok());
 }
 
@@ -137,7 +144,7 @@ TEST_P(CostModelConformanceTest, RefusesFeaturesThatAreNotFinite) {
   const auto model = Trained();
   for (const float value : {kNan, kInfinity, -kInfinity}) {
     FeatureMatrix features = train_.features;
-    features.values[features.row_begin[5] * 20 + 20 + 4] = value;
+    features.values[(features.row_begin[5] + 1) * columns_ + 4] = value;
     ExpectRefused(*model, model->Update(features, train_.throughput),
                   "feature 4 of candidate 5, row 1,");
     ExpectRefused(*model, model->Predict(features).status(), "feature 4 of candidate 5, row 1,");
@@ -161,7 +168,10 @@ TEST_P(CostModelConformanceTest, RefusesRowsThatItDoesNotKnow) {
   const auto model = Trained();
   if (model->feature_set().empty()) GTEST_SKIP() << "reads no features";
   const SyntheticTask narrow = MakeSyntheticTask(/*seed=*/2, /*candidates=*/3, /*columns=*/12);
-  ExpectRefused(*model, model->Predict(narrow.features).status(), "trained on 20");
+  ExpectRefused(*model, model->Predict(narrow.features).status(),
+                absl::StrCat("trained on ", columns_));
+  if (!any_columns_)
+    ExpectRefused(*model, model->Update(narrow.features, narrow.throughput), "of 12 columns");
   FeatureMatrix features = train_.features;
   features.Append({}, 0);
   ExpectRefused(*model, model->Predict(features).status(), "candidate 60 has no feature rows");
@@ -219,8 +229,42 @@ TEST_P(CostModelConformanceTest, RefusesTheBytesOfOtherModels) {
   }
 }
 
+// A candidate's score does not depend on those that are asked about with it.
+TEST_P(CostModelConformanceTest, ScoresCandidatesOneByOne) {
+  const auto model = Trained();
+  if (model->feature_set().empty()) GTEST_SKIP() << "depends on the position";
+  const std::vector<double> scores = Scores(*model, held_out_.features);
+  for (int i = 0; i < held_out_.features.candidates(); ++i) {
+    const int32_t begin = held_out_.features.row_begin[i],
+                  end = held_out_.features.row_begin[i + 1];
+    FeatureMatrix one{.columns = columns_};
+    one.Append(absl::MakeConstSpan(held_out_.features.values)
+                   .subspan(begin * columns_, (end - begin) * columns_),
+               end - begin);
+    EXPECT_EQ(Scores(*model, one)[0], scores[i]);
+  }
+}
+
+// Whatever else it says of itself: the name of another set is kept in the file, and refused by a
+// model that reads its own.
+TEST_P(CostModelConformanceTest, ReadsTheFeatureSetThatItIsAskedToOrRefuses) {
+  const auto other = CreateCostModel(GetParam(), {.seed = 7, .feature_set = "curve-fix"});
+  if (!other.ok()) {
+    EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(other.status().message()), HasSubstr("curve-fix"));
+    return;
+  }
+  EXPECT_EQ((*other)->feature_set(), "curve-fix");
+  ASSERT_TRUE((*other)->Update(train_.features, train_.throughput).ok());
+  ExpectRefused(*Trained(), Make()->Load(*(*other)->Save()), "feature set 'curve-fix'");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CostModelConformanceTest, testing::ValuesIn(CostModelNames()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace hone::cost_model

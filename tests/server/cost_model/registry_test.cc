@@ -10,14 +10,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(CostModelRegistryTest, HasTheModels) {
-  EXPECT_THAT(CostModelNames(), ElementsAre("random", "xgboost"));
+  EXPECT_THAT(CostModelNames(),
+              ElementsAre("random", "analytic", "formula", "xgboost", "xgboost-rank", "mlp", "gp"));
 }
 
 TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {
   const absl::Status status = CreateCostModel("crystal ball", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("'crystal ball'; there are: random, xgboost"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("'crystal ball'; there are: random, analytic, formula, xgboost, xgboost-rank"));
 }
 
 TEST(CostModelRegistryTest, RefusesNoThreads) {

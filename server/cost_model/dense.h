@@ -1,0 +1,53 @@
+#ifndef HONE_SERVER_COST_MODEL_DENSE_H_
+#define HONE_SERVER_COST_MODEL_DENSE_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace hone::cost_model {
+
+// Dense algebra for the models. Every function does the same operations on a row whatever the other
+// rows are, so that a candidate's score does not depend on its batch.
+struct Matrix {
+  Matrix() = default;
+  Matrix(int row_count, int column_count)
+      : rows(row_count),
+        columns(column_count),
+        values(static_cast<size_t>(row_count) * column_count, 0.0f) {}
+
+  int rows = 0;
+  int columns = 0;
+  std::vector<float> values;  // row-major
+
+  float* row(int r) { return values.data() + static_cast<size_t>(r) * columns; }
+  const float* row(int r) const { return values.data() + static_cast<size_t>(r) * columns; }
+};
+
+// out += a·b. REQUIRES fitting sizes.
+void AddProduct(const Matrix& a, const Matrix& b, Matrix& out);
+// out += aᵀ·b.
+void AddTransposedProduct(const Matrix& a, const Matrix& b, Matrix& out);
+Matrix Transposed(const Matrix& a);
+
+// The factor L of a symmetric positive definite matrix L·Lᵀ of n rows.
+class Cholesky {
+ public:
+  Cholesky() = default;
+  // `matrix` is n×n; its lower half is read. False where it is not positive definite.
+  bool Factor(std::vector<double> matrix, int n);
+
+  int size() const { return n_; }
+  double LogDeterminant() const;
+  // x = L⁻¹·x, and x = L⁻ᵀ·x. REQUIRES x.size() == size().
+  void SolveLower(absl::Span<double> x) const;
+  void SolveUpper(absl::Span<double> x) const;
+
+ private:
+  int n_ = 0;
+  std::vector<double> columns_;  // L by columns: entry (i, j) at j·n + i
+};
+
+}  // namespace hone::cost_model
+
+#endif  // HONE_SERVER_COST_MODEL_DENSE_H_

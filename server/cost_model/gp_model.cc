@@ -1,0 +1,198 @@
+#include "server/cost_model/gp_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/cost_model/byte_io.h"
+#include "server/cost_model/column_scaler.h"
+#include "server/cost_model/gaussian_process.h"
+#include "server/cost_model/model_file.h"
+#include "server/cost_model/validate.h"
+
+namespace hone::cost_model {
+namespace {
+
+// Every so-many-th of `from`, `count` of them in order.
+std::vector<int> Spread(absl::Span<const int> from, size_t count) {
+  std::vector<int> chosen;
+  for (size_t i = 0; i < count; ++i) chosen.push_back(from[i * from.size() / count]);
+  return chosen;
+}
+
+std::vector<int> Subset(absl::Span<const double> throughput, int cap) {
+  std::vector<int> order(throughput.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (throughput.size() <= static_cast<size_t>(cap)) return order;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return throughput[a] > throughput[b]; });
+  const int best = cap / 2;
+  std::vector<int> chosen(order.begin(), order.begin() + best);
+  const std::vector<int> rest =
+      Spread(absl::MakeConstSpan(order).subspan(best), static_cast<size_t>(cap - best));
+  chosen.insert(chosen.end(), rest.begin(), rest.end());
+  return chosen;
+}
+
+class GpModel final : public CostModel {
+ public:
+  GpModel(const CostModelOptions& options, const GpOptions& gp)
+      : gp_(gp), feature_set_(options.feature_set.empty() ? "statement" : options.feature_set) {}
+
+  absl::string_view name() const override { return "gp"; }
+  absl::string_view feature_set() const override { return feature_set_; }
+
+  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
+    HONE_RETURN_IF_ERROR(ValidateThroughput(features, throughput));
+    State state;
+    if (features.candidates() == 0) {
+      state_ = std::move(state);
+      return absl::OkStatus();
+    }
+    state.scaler = ColumnScaler::Fit(features.values, features.columns);
+    const std::vector<float> pooled = state.scaler.PoolMeans(features.values, features.row_begin);
+    const auto take = [&](absl::Span<const int> members, Matrix& points,
+                          std::vector<double>& labels) {
+      points = Matrix(static_cast<int>(members.size()), state.scaler.kept());
+      labels.clear();
+      for (size_t i = 0; i < members.size(); ++i) {
+        std::copy_n(pooled.begin() + static_cast<size_t>(members[i]) * points.columns,
+                    points.columns, points.row(static_cast<int>(i)));
+        labels.push_back(throughput[members[i]]);
+      }
+    };
+    const std::vector<int> members = Subset(throughput, gp_.cap);
+    Matrix sample;
+    std::vector<double> sample_labels;
+    take(Spread(members, std::min<size_t>(members.size(), gp_.parameter_cap)), sample,
+         sample_labels);
+    state.parameters = ChooseParameters(sample, sample_labels);
+    take(members, state.points, state.labels);
+    HONE_RETURN_IF_ERROR(Fit(state));
+    state_ = std::move(state);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
+    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
+    Prediction prediction;
+    prediction.mean.assign(features.candidates(), 0.0);
+    prediction.spread.assign(features.candidates(), 0.0);
+    if (state_.scaler.columns() == 0) return prediction;
+    HONE_RETURN_IF_ERROR(ValidateColumns(features, state_.scaler.columns()));
+    const std::vector<float> pooled = state_.scaler.PoolMeans(features.values, features.row_begin);
+    const size_t width = state_.scaler.kept();
+    for (size_t i = 0; i < prediction.mean.size(); ++i) {
+      state_.process.Predict(absl::MakeConstSpan(pooled).subspan(i * width, width),
+                             prediction.mean[i], prediction.spread[i]);
+    }
+    return prediction;
+  }
+
+  // The points and labels; the factor of their covariance is computed again on Load, by the same
+  // operations.
+  absl::StatusOr<std::string> Save() const override {
+    ByteWriter writer;
+    state_.scaler.Serialize(writer);
+    writer.AddU32(static_cast<uint32_t>(state_.parameters.kernel));
+    writer.AddDouble(state_.parameters.length);
+    writer.AddDouble(state_.parameters.noise);
+    writer.AddU32(static_cast<uint32_t>(state_.labels.size()));
+    for (const double label : state_.labels) writer.AddDouble(label);
+    for (const float value : state_.points.values) writer.AddFloat(value);
+    return EncodeModel(Header(state_.scaler.columns()), std::move(writer).Finish());
+  }
+
+  absl::Status Load(absl::string_view bytes) override {
+    HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header(0)));
+    ByteReader reader(file.payload);
+    HONE_ASSIGN_OR_RETURN(State state, Parse(reader));
+    if (reader.remaining() != 0 ||
+        file.header.columns != static_cast<uint32_t>(state.scaler.columns())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "not loaded as a cost model: points of ", state.scaler.columns(), " columns and ",
+          reader.remaining(), " more bytes under a header of ", file.header.columns, " columns"));
+    }
+    if (state.scaler.columns() != 0 && !Fit(state).ok()) {
+      return absl::InvalidArgumentError(
+          "not loaded as a cost model: the covariance of its points is not positive definite");
+    }
+    state_ = std::move(state);
+    return absl::OkStatus();
+  }
+
+ private:
+  struct State {
+    ColumnScaler scaler;  // of no columns: has seen nothing
+    GaussianParameters parameters;
+    Matrix points;  // pooled
+    std::vector<double> labels;
+    GaussianProcess process;
+  };
+
+  // More noise until rounding allows a factor.
+  static absl::Status Fit(State& state) {
+    for (; state.parameters.noise < 10; state.parameters.noise *= 10) {
+      if (state.process.Fit(state.points, state.labels, state.parameters)) return absl::OkStatus();
+    }
+    return absl::InternalError("no noise makes the covariance positive definite");
+  }
+
+  static absl::StatusOr<State> Parse(ByteReader& reader) {
+    State state;
+    HONE_ASSIGN_OR_RETURN(state.scaler, ColumnScaler::Parse(reader));
+    HONE_ASSIGN_OR_RETURN(const uint32_t kernel, reader.U32());
+    HONE_ASSIGN_OR_RETURN(state.parameters.length, reader.Double());
+    HONE_ASSIGN_OR_RETURN(state.parameters.noise, reader.Double());
+    HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
+    const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
+    if (kernel > static_cast<uint32_t>(Kernel::kMatern52) || !positive(state.parameters.length) ||
+        !positive(state.parameters.noise) || (count == 0) != (state.scaler.columns() == 0) ||
+        count > reader.remaining()) {
+      return absl::InvalidArgumentError("not loaded as a cost model: not a Gaussian process");
+    }
+    state.parameters.kernel = static_cast<Kernel>(kernel);
+    bool finite = true;
+    for (uint32_t i = 0; i < count; ++i) {
+      HONE_ASSIGN_OR_RETURN(const double label, reader.Double());
+      finite &= std::isfinite(label);
+      state.labels.push_back(label);
+    }
+    if (uint64_t{count} * state.scaler.kept() > reader.remaining())
+      return absl::InvalidArgumentError("not loaded as a cost model: truncated points");
+    state.points = Matrix(static_cast<int>(count), state.scaler.kept());
+    for (float& value : state.points.values) {
+      HONE_ASSIGN_OR_RETURN(value, reader.Float());
+      finite &= std::isfinite(value);
+    }
+    if (!finite) return absl::InvalidArgumentError("not loaded as a cost model: not finite");
+    return state;
+  }
+
+  ModelHeader Header(int columns) const {
+    return {.name = "gp",
+            .version = 1,
+            .feature_set = feature_set_,
+            .columns = static_cast<uint32_t>(columns)};
+  }
+
+  const GpOptions gp_;
+  const std::string feature_set_;
+  State state_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> MakeGpModel(const CostModelOptions& options) {
+  return MakeGpModel(options, GpOptions());
+}
+
+std::unique_ptr<CostModel> MakeGpModel(const CostModelOptions& options, const GpOptions& gp) {
+  return std::make_unique<GpModel>(options, gp);
+}
+
+}  // namespace hone::cost_model

@@ -1,0 +1,87 @@
+// That every learned model orders candidates of a real space that it has not seen, with each
+// feature set that it reads. The bounds lie a few hundredths below what is measured; chance is 0.5.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "server/cost_model/analytic_rows.h"
+#include "server/feature/feature_set.h"
+#include "tests/server/cost_model/real_space.h"
+#include "tests/server/cost_model/synthetic.h"
+
+namespace hone::cost_model {
+namespace {
+
+constexpr int kTrain = 200, kAll = 400;
+
+const RealSpace& Space() {
+  static const auto* space = new RealSpace(DrawRealSpace(/*seed=*/1, kAll));
+  return *space;
+}
+
+struct Case {
+  std::string model;
+  std::string features;  // "": the model's own
+  double least_accuracy;
+};
+
+class OrderingTest : public testing::TestWithParam<Case> {};
+
+TEST_P(OrderingTest, OrdersCandidatesThatItHasNotSeen) {
+  const auto model =
+      *CreateCostModel(GetParam().model, {.seed = 3, .feature_set = GetParam().features});
+  const auto labels = absl::MakeConstSpan(Space().throughput);
+  const std::string set(model->feature_set());
+  ASSERT_TRUE(model->Update(Space().Features(set, 0, kTrain), labels.first(kTrain)).ok());
+  const auto prediction = model->Predict(Space().Features(set, kTrain, kAll));
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  const double accuracy = PairwiseAccuracy(prediction->mean, labels.subspan(kTrain));
+  std::printf("%s on %s: %.3f of pairs\n", GetParam().model.c_str(), set.c_str(), accuracy);
+  EXPECT_GE(accuracy, GetParam().least_accuracy);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, OrderingTest,
+    testing::Values(Case{"analytic", "", 0.6}, Case{"formula", "", 0.6}, Case{"xgboost", "", 0.6},
+                    Case{"xgboost-rank", "", 0.6}, Case{"mlp", "", 0.6}, Case{"gp", "", 0.6},
+                    Case{"xgboost-rank", "itervar", 0.6}, Case{"xgboost-rank", "curve", 0.6},
+                    Case{"xgboost-rank", "curve-one", 0.5}, Case{"xgboost-rank", "curve-fix", 0.6},
+                    Case{"xgboost-rank", "curve-fix-reuse", 0.6}, Case{"xgboost-rank", "knob", 0.6},
+                    Case{"gp", "analytic", 0.6}, Case{"mlp", "analytic", 0.6}),
+    [](const auto& info) {
+      std::string name = info.param.model + "_" + info.param.features;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+// A spread is honest where two of three candidates lie within it, noise left aside, and none is 0.
+TEST(GpOnARealSpaceTest, SpreadCoversTheErrors) {
+  const auto model = *CreateCostModel("gp", {});
+  const auto labels = absl::MakeConstSpan(Space().throughput);
+  ASSERT_TRUE(model->Update(Space().Features("statement", 0, kTrain), labels.first(kTrain)).ok());
+  const Prediction seen = *model->Predict(Space().Features("statement", 0, kTrain));
+  const Prediction unseen = *model->Predict(Space().Features("statement", kTrain, kAll));
+  int covered = 0;
+  double spread_seen = 0, spread_unseen = 0;
+  for (int i = 0; i < kTrain; ++i) {
+    covered += std::abs(unseen.mean[i] - labels[kTrain + i]) <= 2 * unseen.spread[i] + 0.03;
+    spread_seen += seen.spread[i];
+    spread_unseen += unseen.spread[i];
+  }
+  EXPECT_GE(covered, 0.8 * kTrain);
+  EXPECT_GT(spread_unseen, 1.2 * spread_seen);
+}
+
+TEST(AnalyticRowsTest, PositionsAreThoseOfTheFeatureSet) {
+  const std::vector<std::string>& names = (*feature::FindFeatureSet("analytic"))->ColumnNames();
+  ASSERT_EQ(names.size(), static_cast<size_t>(kAnalyticColumns));
+  EXPECT_EQ(names[kRooflineColumn], "roofline_cycles");
+  EXPECT_EQ(names[kFormulaArithmeticColumn], "formula_arithmetic");
+  EXPECT_EQ(names[kFormulaMemoryColumn], "formula_memory");
+}
+
+}  // namespace
+}  // namespace hone::cost_model
