@@ -34,12 +34,12 @@ FeatureMatrix RealSpace::Features(absl::string_view feature_set, int begin, int 
   return matrix;
 }
 
-RealSpace DrawRealSpace(uint64_t seed, int candidates) {
+RealSpace DrawRealSpace(absl::string_view name, uint64_t seed, int candidates) {
   RealSpace space;
+  const feature::NamedTrace& trace = feature::TraceCalled(name);
   std::set<Digest> seen;
   const search::DraftMachine machine = search::DraftMachine::Of(feature::TestTarget());
   for (uint64_t draw = 0; space.throughput.size() < static_cast<size_t>(candidates); ++draw) {
-    const feature::NamedTrace& trace = feature::TraceCalled(draw % 2 == 0 ? "tiled" : "packed");
     RealSpace::Candidate candidate;
     Rng rng(seed, draw);
     if (!feature::DrawProgram(trace, rng(), candidate.program, &candidate.decisions) ||

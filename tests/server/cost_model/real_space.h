@@ -25,8 +25,8 @@ struct RealSpace {
   FeatureMatrix Features(absl::string_view feature_set, int begin, int end) const;
 };
 
-// Equal arguments give equal candidates.
-RealSpace DrawRealSpace(uint64_t seed, int candidates);
+// Equal arguments give equal candidates. REQUIRES a trace of enough different ones.
+RealSpace DrawRealSpace(absl::string_view trace, uint64_t seed, int candidates);
 
 }  // namespace hone::cost_model
 
