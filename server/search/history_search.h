@@ -19,7 +19,7 @@ namespace hone::search {
 class HistorySearch : public SearchStrategy {
  public:
   absl::string_view name() const final { return header_.name; }
-  void Tell(absl::Span<const Measured> results) final { history_.Tell(results); }
+  void Tell(absl::Span<const Measured> results) override { history_.Tell(results); }
   std::string Save() const final;
   absl::Status Restore(absl::string_view state) final;
 

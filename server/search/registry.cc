@@ -7,6 +7,7 @@
 #include "server/search/evolutionary_search.h"
 #include "server/search/genetic_search.h"
 #include "server/search/grid_search.h"
+#include "server/search/portfolio_search.h"
 #include "server/search/random_search.h"
 #include "server/search/search_strategy.h"
 
@@ -45,6 +46,7 @@ constexpr Entry kStrategies[] = {
     {"evolutionary", MakeEvolutionarySearch},
     {"genetic", [](SearchContext context) { return MakeGeneticSearch(std::move(context)); }},
     {"grid", MakeGridSearch},
+    {"portfolio", [](SearchContext context) { return MakePortfolioSearch(std::move(context)); }},
     {"random", MakeRandomSearch},
 };
 

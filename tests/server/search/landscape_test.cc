@@ -100,5 +100,13 @@ TEST(BayesianIndexSearchTest, LearnsWhatTheDraftDoesNotKnow) {
   EXPECT_LT(AgainstRandom("bayesian-index", 2), 0.9);
 }
 
+TEST(PortfolioSearchTest, LearnsWhatTheDraftDoesNotKnow) {
+  EXPECT_LT(AgainstRandom("portfolio", 2), 0.9);
+}
+
+TEST(PortfolioSearchTest, BeatsItsOpenerWhereTheDraftIsWrong) {
+  EXPECT_LT(MeanRegret("portfolio", 160, kSeeds), 0.8 * MeanRegret("evolutionary", 160, kSeeds));
+}
+
 }  // namespace
 }  // namespace hone::search
