@@ -28,6 +28,8 @@ struct TuneOptions {
   std::string strategy;
   std::string cost_model;
   std::string space = "rules";
+  std::string feature_set;
+  bool no_transfer = false;
   double tolerance = 0;
 };
 
@@ -85,6 +87,8 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
   spec.seed = options.seed;
   spec.strategy = options.strategy;
   spec.cost_model = options.cost_model;
+  spec.feature_set = options.feature_set;
+  spec.transfer = !options.no_transfer;
   spec.tolerance = options.tolerance;
   return spec;
 }
@@ -131,12 +135,15 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
                    "Measure at most this many candidates (default 256 without --time)")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
   command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m");
-  command->add_option("--seed", options->seed, "Seed of the search")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", options->seed, "Seed of the search")->check(CLI::NonNegativeNumber);
   command->add_option("--strategy", options->strategy,
                       "Search strategy by name; the server lists them for an unknown one");
   command->add_option("--cost-model", options->cost_model,
                       "Cost model by name; the server lists them for an unknown one");
+  command->add_option("--feature-set", options->feature_set,
+                      "What the cost model reads instead of its own feature set, by name");
+  command->add_flag("--no-transfer", options->no_transfer,
+                    "Start from nothing that was learnt on other workloads of the target");
   command->add_option(
       "--space", options->space,
       "What is searched: rules (default), or trace:FILE, a schedule written by hand "

@@ -24,7 +24,10 @@ struct JobSpec {
   std::string strategy;    // "" the server's default
   std::string cost_model;  // "" the server's default
   double tolerance = 0;    // 0 strict
-  std::string space;       // text of a trace file that is the design space; "" the server's rules
+  std::string feature_set;  // that the cost model reads; "" the model's own
+  bool transfer = true;     // start from what was learnt on other workloads of the target
+  // Text of a trace file that is the design space, or the name of what makes it; "" the rules.
+  std::string space;
 };
 
 // The best that is known: the record, and what makes it again.

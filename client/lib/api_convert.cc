@@ -18,6 +18,8 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   spec.cost_model = request.cost_model();
   spec.tolerance = request.tolerance();
   spec.space = request.space();
+  spec.feature_set = request.feature_set();
+  spec.transfer = !request.no_transfer();
   return spec;
 }
 
@@ -62,6 +64,8 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_cost_model(spec.cost_model);
   request.set_tolerance(spec.tolerance);
   request.set_space(spec.space);
+  request.set_feature_set(spec.feature_set);
+  request.set_no_transfer(!spec.transfer);
   return request;
 }
 

@@ -41,9 +41,10 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
   const absl::StatusOr<ir::Program> program =
       context_->spaces[point.space]->Replay(point.decisions);
   if (!program.ok()) return evaluation;
-  if (features_ != nullptr &&
-      !features_->Extract(*program, context_->target, evaluation->rows, evaluation->row_count)
-           .ok()) {
+  if (features_ != nullptr && !features_
+                                   ->ExtractCandidate(*program, point.decisions, context_->target,
+                                                      evaluation->rows, evaluation->row_count)
+                                   .ok()) {
     return evaluation;
   }
   evaluation->program = program->StructuralDigest();

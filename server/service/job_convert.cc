@@ -72,13 +72,20 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                      .max_trials = request.max_trials(),
                      .max_time = absl::Milliseconds(request.max_time_ms()),
                      .seed = request.seed(),
-                     .tolerance = request.tolerance()};
+                     .tolerance = request.tolerance(),
+                     .feature_set = request.feature_set(),
+                     .transfer = !request.no_transfer()};
   HONE_ASSIGN_OR_RETURN(spec.strategy,
                         Choose("strategy", request.strategy(), environment.default_strategy(),
                                environment.StrategyNames()));
   HONE_ASSIGN_OR_RETURN(spec.cost_model,
                         Choose("cost_model", request.cost_model(), environment.default_cost_model(),
                                environment.CostModelNames()));
+  if (const absl::Status fits =
+          environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
+      !fits.ok()) {
+    return Bad("feature_set", fits.message());
+  }
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
@@ -118,6 +125,8 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_cost_model(snapshot.spec.cost_model);
   request.set_tolerance(snapshot.spec.tolerance);
   request.set_space(snapshot.spec.space);
+  request.set_feature_set(snapshot.spec.feature_set);
+  request.set_no_transfer(!snapshot.spec.transfer);
   message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {
     (*message.mutable_outcomes())[std::string(record::OutcomeName(outcome))] = count;

@@ -68,7 +68,8 @@ class CompilerSpaces final : public TaskSpaces {
     HONE_ASSIGN_OR_RETURN(const ir::Program program, space->second->Replay(candidate.decisions));
     std::vector<float> rows;
     int count = 0;
-    HONE_RETURN_IF_ERROR(features->Extract(program, target_, rows, count));
+    HONE_RETURN_IF_ERROR(
+        features->ExtractCandidate(program, candidate.decisions, target_, rows, count));
     matrix->columns = features->Columns();
     matrix->Append(rows, count);
     return absl::OkStatus();

@@ -122,6 +122,7 @@ absl::Status Job::RestoreSearch() {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::JobEvent> events, services_.store->Events(id_));
   TaskSearchOptions options{.strategy = spec_.strategy,
                             .cost_model = spec_.cost_model,
+                            .feature_set = spec_.feature_set,
                             .seed = spec_.seed,
                             .prior_record = -1};
   for (const store::JobEvent& event : events) {
@@ -168,8 +169,11 @@ absl::Status Job::RestoreSearch() {
     if (best == 0 || measured.latency_ns < best) best_latency_->store(measured.latency_ns);
   }
 
-  const TaskSearchOptions fresh{options.strategy, options.cost_model, options.seed,
-                                options.prior_record};
+  const TaskSearchOptions fresh{.strategy = options.strategy,
+                                .cost_model = options.cost_model,
+                                .feature_set = options.feature_set,
+                                .seed = options.seed,
+                                .prior_record = options.prior_record};
   HONE_ASSIGN_OR_RETURN(search_,
                         TaskSearch::Create(services_.environment, spaces_.get(), fresh, prior));
   trials_[0] = {.candidate = spaces_->default_schedule()};

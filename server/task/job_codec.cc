@@ -149,6 +149,8 @@ std::string EncodeSpec(const JobSpec& spec) {
                  {"strategy", spec.strategy},
                  {"cost_model", spec.cost_model},
                  {"tolerance", spec.tolerance},
+                 {"feature_set", spec.feature_set},
+                 {"transfer", spec.transfer},
                  {"space", spec.space}});
 }
 
@@ -168,6 +170,8 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
   Read(json, "strategy", &spec.strategy);
   Read(json, "cost_model", &spec.cost_model);
   Read(json, "tolerance", &spec.tolerance);
+  Read(json, "feature_set", &spec.feature_set);
+  Read(json, "transfer", &spec.transfer);
   Read(json, "space", &spec.space);
   spec.max_time = absl::Milliseconds(max_time_ms);
   return spec;

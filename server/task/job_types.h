@@ -26,7 +26,10 @@ struct JobSpec {
   std::string strategy;    // never ""
   std::string cost_model;  // never ""
   double tolerance = 0;
-  std::string space;  // text of a trace file that is the design space; "": the rules make it
+  std::string feature_set;  // that the cost model reads; "": the model's own
+  bool transfer = true;     // it starts from what was learnt on other workloads of the target
+  // Text of a trace file that is the design space, or the name of what makes it; "": the rules.
+  std::string space;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -50,7 +50,8 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
   // One thread: results of a model are a function of the number, and this one holds on every
   // machine.
-  const cost_model::CostModelOptions model_options{.seed = kept.seed, .threads = 1};
+  const cost_model::CostModelOptions model_options{
+      .seed = kept.seed, .feature_set = kept.feature_set, .threads = 1};
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
   if (!search->model_->feature_set().empty()) {
     search->trainer_ =

@@ -46,6 +46,7 @@ class Trainer {
 struct TaskSearchOptions {
   std::string strategy;
   std::string cost_model;
+  std::string feature_set;  // "": the model's own
   uint64_t seed = 0;
   int64_t prior_record = 0;  // see ProposeEvent
   int64_t first_event = 0;   // numbers of what it will log
