@@ -41,7 +41,9 @@ absl::Status ListJobs(const Globals& globals, int limit) {
                   job.best.has_value() ? FormatLatency(job.best->record.result.latency_ns) : "-",
                   FormatClock(absl::Milliseconds(job.wall_ms)), DescribeWorkloadText(job.workload),
                   job.target, FormatTime(job.created_unix_ms),
-                  job.error.empty() ? job.phase : job.error});
+                  !job.error.empty()  ? job.error
+                  : job.phase.empty() ? job.note
+                                      : job.phase});
   }
   if (table.empty()) {
     std::printf("no jobs\n");

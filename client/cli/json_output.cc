@@ -78,6 +78,7 @@ Json ToJson(const client::Job& job) {
       {"dropped", job.dropped},
       {"queued", job.queued},
       {"phase", job.phase},
+      {"note", job.note},
       {"created_unix_ms", job.created_unix_ms},
       {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
       {"best", LatencyJson(job.best)},

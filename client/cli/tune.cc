@@ -64,6 +64,7 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   add("default", job.default_schedule);
   add("best", job.best);
   std::fputs(table.ToText().c_str(), stdout);
+  if (!job.note.empty()) std::printf("\n%s\n", job.note.c_str());
   if (job.best.has_value()) {
     if (peak > 0)
       std::printf("\npeak: %s GFLOP/s, measured with fused multiply-adds beside the best\n",

@@ -69,6 +69,7 @@ struct Job {
   std::optional<Best> given;  // what the one candidate of a decided space came to
   int64_t queued = 0;
   std::string phase;
+  std::string note;  // why it ended before its budget was used up
 };
 
 struct RecordFilter {

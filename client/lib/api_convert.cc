@@ -114,6 +114,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   }
   job.queued = message.queued();
   job.phase = message.phase();
+  job.note = message.note();
   return job;
 }
 

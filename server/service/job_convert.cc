@@ -141,6 +141,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   if (snapshot.given) *message.mutable_given() = ToProto(*snapshot.given);
   message.set_queued(snapshot.queued);
   message.set_phase(snapshot.phase);
+  message.set_note(snapshot.note);
   return message;
 }
 

@@ -50,6 +50,12 @@ class CompilerSpaces final : public TaskSpaces {
     auto found = by_digest_.find(candidate.space_digest);
     return found != by_digest_.end() && found->second != default_.get();
   }
+  bool IsLegal(const record::Candidate& candidate) const override {
+    if (!IsSearched(candidate)) return false;
+    const space::DesignSpace& space = *by_digest_.at(candidate.space_digest);
+    return static_cast<int>(candidate.decisions.size()) == space.decision_count() &&
+           space.IsLegal(candidate.decisions);
+  }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed) const override {
     search::SearchContext context{.target = target_, .seed = seed, .threads = threads_};

@@ -193,6 +193,7 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
                {"created_unix_ms", snapshot.created_unix_ms},
                {"wall_ms", absl::ToInt64Milliseconds(snapshot.wall)},
                {"phase", snapshot.phase},
+               {"note", snapshot.note},
                {"version", snapshot.version}};
   if (snapshot.best) json["best"] = ToJson(*snapshot.best);
   if (snapshot.default_schedule) json["default"] = ToJson(*snapshot.default_schedule);
@@ -223,6 +224,7 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text) {
   Read(json, "created_unix_ms", &snapshot.created_unix_ms);
   Read(json, "wall_ms", &wall_ms);
   Read(json, "phase", &snapshot.phase);
+  Read(json, "note", &snapshot.note);
   Read(json, "version", &snapshot.version);
   ReadBest(json, "best", &snapshot.best);
   ReadBest(json, "default", &snapshot.default_schedule);

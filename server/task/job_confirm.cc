@@ -39,6 +39,12 @@ void Job::StartConfirming() {
     if (cancelled_) return End(JobState::kCancelled);
     return End(JobState::kFailed, NothingRan(state_));
   }
+  if (exhausted_ && !only_.has_value() &&
+      (spec_.max_trials == 0 || state_.trials < spec_.max_trials)) {
+    state_.note =
+        absl::StrCat("the design spaces are exhausted: all of their candidates are known ",
+                     "after ", state_.trials, " trials");
+  }
   state_.state = JobState::kConfirming;
   drain_deadline_ = absl::InfiniteFuture();
   SetPhase("confirming the finalists");

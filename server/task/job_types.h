@@ -75,6 +75,7 @@ struct JobSnapshot {
   std::optional<Best> given;  // what the one candidate of a decided space came to
   int64_t queued = 0;
   std::string phase;    // what it waits for, for a person
+  std::string note;     // why it ended before its budget was used up, for a person
   int64_t version = 0;  // grows with every change
 };
 

@@ -44,6 +44,9 @@ class TaskSpaces {
   virtual std::optional<record::Candidate> only_candidate() const = 0;
   // Whether strategies may be told of the candidate: its space is one of those they search.
   virtual bool IsSearched(const record::Candidate& candidate) const = 0;
+  // Whether the candidate is of a searched space and its decisions are legal there; what a strategy
+  // proposes is not taken on trust.
+  virtual bool IsLegal(const record::Candidate& candidate) const = 0;
   // NotFound: no strategy has that name; lists the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed) const = 0;

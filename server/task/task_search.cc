@@ -12,6 +12,9 @@ namespace {
 // A model is trained again when this many results are new, and an eighth of those that it knows.
 constexpr size_t kTrainingStep = 16;
 
+// What a model may learn from: a latency between a cycle and a day.
+bool IsUsable(double latency_ns) { return latency_ns > 0.1 && latency_ns < 1e14; }
+
 }  // namespace
 
 Digest CandidateDigest(const record::Candidate& candidate) {
@@ -29,7 +32,7 @@ absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::Train(
   const std::string feature_set(model->feature_set());
   for (const search::Measured& measured : fresh) {
     if (!spaces_->AppendFeatures(feature_set, measured.candidate, &features_).ok()) continue;
-    const bool ok = measured.outcome == record::Outcome::kOk && measured.latency_ns > 0;
+    const bool ok = measured.outcome == record::Outcome::kOk && IsUsable(measured.latency_ns);
     latencies_.push_back(ok ? measured.latency_ns : 0);
   }
   double best = 0;
@@ -78,7 +81,8 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
   ++next_event_;
   for (record::Candidate& candidate : candidates) {
     Proposal proposal{.candidate = std::move(candidate)};
-    if (known_.insert(CandidateDigest(proposal.candidate)).second) {
+    if (spaces_->IsLegal(proposal.candidate) &&
+        known_.insert(CandidateDigest(proposal.candidate)).second) {
       proposal.trial = next_trial_++;
       trials_[proposal.trial] = proposal.candidate;
     }

@@ -66,8 +66,8 @@ class TaskSearch {
                                                             TaskSearchOptions options,
                                                             std::vector<search::Measured> prior);
 
-  // Up to n candidates that were never measured nor proposed. No proposals at all: the spaces are
-  // exhausted.
+  // Up to n candidates that were never measured nor proposed. What the strategy proposes in spite
+  // of being illegal or known gets no trial. No proposals at all: the spaces are exhausted.
   absl::StatusOr<ProposeEvent> Propose(int n);
   // A result. The default schedule is trial 0.
   TellEvent Tell(int64_t trial, const search::Measured& measured);

@@ -147,6 +147,9 @@ class FakeSpaces final : public TaskSpaces {
   bool IsSearched(const record::Candidate& candidate) const override {
     return candidate.space_digest == spaces_[0].digest;
   }
+  bool IsLegal(const record::Candidate& candidate) const override {
+    return IsSearched(candidate) && candidate.decisions.size() == 3;
+  }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed) const override {
     if (name != "picky") return absl::NotFoundError("there is: picky");

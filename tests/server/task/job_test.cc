@@ -149,6 +149,7 @@ TEST_F(JobTest, AnExhaustedSpaceEndsTheJob) {
   auto job = RunToEnd(Create(spec));
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 9);
+  EXPECT_THAT(job->note, HasSubstr("exhausted"));
 }
 
 TEST_F(JobTest, TheTimeLimitStopsProposingAndConfirms) {

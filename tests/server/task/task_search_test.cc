@@ -87,7 +87,7 @@ TEST_F(TaskSearchTest, AnotherProgramIsNoticed) {
   EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(TaskSearchTest, KnownCandidatesAreDroppedAndGetNoTrial) {
+TEST_F(TaskSearchTest, KnownAndIllegalCandidatesAreDroppedAndGetNoTrial) {
   auto probe = Make();
   const ProposeEvent expected = *probe->Propose(4);
   // Known to the search by its earlier records, but not to a strategy that forgets what it was
@@ -99,6 +99,9 @@ TEST_F(TaskSearchTest, KnownCandidatesAreDroppedAndGetNoTrial) {
     record::Candidate default_schedule() const override { return real_->default_schedule(); }
     std::optional<record::Candidate> only_candidate() const override { return std::nullopt; }
     bool IsSearched(const record::Candidate&) const override { return false; }
+    bool IsLegal(const record::Candidate& candidate) const override {
+      return candidate.decisions != illegal;
+    }
     absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
         const std::string& name, uint64_t seed) const override {
       return real_->CreateStrategy(name, seed);
@@ -108,9 +111,12 @@ TEST_F(TaskSearchTest, KnownCandidatesAreDroppedAndGetNoTrial) {
       return real_->AppendFeatures(set, candidate, matrix);
     }
 
+    std::vector<int64_t> illegal;
+
    private:
     const TaskSpaces* real_;
   } forgetful(spaces_.get());
+  forgetful.illegal = expected.proposals[3].candidate.decisions;
   auto search = *TaskSearch::Create(&environment_, &forgetful,
                                     {.strategy = "picky", .cost_model = "nearest", .seed = 3},
                                     {{expected.proposals[1].candidate, record::Outcome::kOk, 1}});
@@ -119,6 +125,7 @@ TEST_F(TaskSearchTest, KnownCandidatesAreDroppedAndGetNoTrial) {
   EXPECT_EQ(event.proposals[0].trial, 1);
   EXPECT_EQ(event.proposals[1].trial, -1);
   EXPECT_EQ(event.proposals[2].trial, 2);
+  EXPECT_EQ(event.proposals[3].trial, -1);  // it cannot be built
 }
 
 TEST_F(TaskSearchTest, UnknownNamesAreRefused) {
