@@ -113,6 +113,23 @@ CREATE TABLE job_event (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+constexpr char kVersion2[] = R"sql(
+CREATE TABLE model (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  feature_set TEXT NOT NULL,
+  target TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  records INTEGER NOT NULL CHECK (records >= 0),
+  workloads INTEGER NOT NULL CHECK (workloads >= 0),
+  created_unix_ms INTEGER NOT NULL,
+  metrics TEXT NOT NULL,
+  bytes BLOB NOT NULL
+) STRICT;
+CREATE INDEX model_by_key ON model (name, feature_set, target, scope);
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -151,7 +168,7 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<Migration>& Migrations() {
-  static const auto* const migrations = new std::vector<Migration>{{1, kVersion1}};
+  static const auto* const migrations = new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}};
   return *migrations;
 }
 

@@ -10,6 +10,7 @@
 #include "server/store/best_table.h"
 #include "server/store/integrity_check.h"
 #include "server/store/job_table.h"
+#include "server/store/model_table.h"
 #include "server/store/reader_pool.h"
 #include "server/store/record_table.h"
 #include "server/store/schema.h"
@@ -133,6 +134,39 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) override {
     return readers_.With([&](SqliteConnection& c) { return SelectEvents(c, job_id); });
+  }
+
+  void PutModel(ModelRow model,
+                absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) override {
+    const size_t bytes = kRowBytes + model.metrics.size() + model.bytes.size();
+    // Both callbacks run on the writer's thread, one after the other.
+    auto id = std::make_shared<int64_t>(0);
+    writer_.Enqueue(
+        [id, model = std::move(model)](SqliteConnection& connection) -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(*id, InsertModel(connection, model));
+          return absl::OkStatus();
+        },
+        [id, done = std::move(done)](absl::Status status) mutable {
+          if (status.ok()) {
+            std::move(done)(*id);
+          } else {
+            std::move(done)(std::move(status));
+          }
+        },
+        bytes);
+  }
+
+  absl::StatusOr<ModelRow> GetModel(const ModelKey& key) override {
+    return readers_.With([&](SqliteConnection& c) { return SelectModel(c, key); });
+  }
+
+  absl::StatusOr<ModelRow> GetModelById(int64_t id) override {
+    return readers_.With([&](SqliteConnection& c) { return SelectModelById(c, id); });
+  }
+
+  absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
+                                                   const std::string& target) override {
+    return readers_.With([&](SqliteConnection& c) { return SelectModels(c, name, target); });
   }
 
   absl::Status Flush() override { return writer_.Flush(); }

@@ -53,6 +53,28 @@ struct RecordQuery {
   int64_t after_id = 0;  // the page token: records with a larger id
 };
 
+// What a trained cost model is of. The newest row of a key is the one in force.
+struct ModelKey {
+  std::string name;         // the model's registered name
+  std::string feature_set;  // that it reads; "" none
+  std::string target;       // the target whose records it learnt from
+  std::string scope;        // the operator whose records it learnt from; "" every one
+  friend bool operator==(const ModelKey&, const ModelKey&) = default;
+};
+
+// A trained cost model as it is kept.
+struct ModelRow {
+  int64_t id = 0;  // given by the store; only grows
+  ModelKey key;
+  int64_t version = 0;    // of the form of `bytes`, counted by the model
+  int64_t records = 0;    // that it learnt from
+  int64_t workloads = 0;  // that they were of
+  int64_t created_unix_ms = 0;
+  std::string metrics;  // how good it is, as a JSON object; opaque here
+  std::string bytes;    // as CostModel::Save gives them, opaque here
+  int64_t size = 0;     // of `bytes`, also where a list leaves them out
+};
+
 struct BestRow {
   record::Record record;
   std::string workload;  // text form
@@ -68,6 +90,11 @@ struct BestRow {
 // malformed row or query; the messages say where and what to do.
 class Store {
  public:
+  // Rows of a model's key that are kept: the newest, and those before it that a job under way may
+  // have begun with.
+  static constexpr int kModelsKept = 4;
+  static constexpr size_t kMaxModelBytes = size_t{64} << 20;
+
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
   virtual ~Store() = default;
 
@@ -107,6 +134,18 @@ class Store {
   virtual void AppendEvent(JobEvent event, Done done) = 0;
   virtual absl::StatusOr<std::vector<JobEvent>> Events(
       const std::string& job_id) = 0;  // in order; none: empty
+
+  // Trained cost models. PutModel appends a row, which becomes the newest of its key, and forgets
+  // those of the key before the newest kModelsKept; `done` gets its id. InvalidArgument: no name,
+  // no target, no bytes or more than kMaxModelBytes of them, or a negative count.
+  virtual void PutModel(ModelRow model,
+                        absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) = 0;
+  // The newest of a key, and any that is kept by its id. NotFound: there is none.
+  virtual absl::StatusOr<ModelRow> GetModel(const ModelKey& key) = 0;
+  virtual absl::StatusOr<ModelRow> GetModelById(int64_t id) = 0;
+  // The newest of every key, the newest first, without their bytes. `name`, `target`: "" all.
+  virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
+                                                           const std::string& target) = 0;
 
   // Returns when everything queued before the call is committed and its `done` has run, with the
   // first error since the last Flush. Not to be called from a `done`.

@@ -214,6 +214,54 @@ absl::StatusOr<std::vector<JobEvent>> MemoryStore::Events(const std::string& job
   return events_[job_id];
 }
 
+void MemoryStore::PutModel(ModelRow model,
+                           absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) {
+  Write([this, model = std::move(model), done = std::move(done)](absl::Status status) mutable {
+    if (!status.ok()) return std::move(done)(status);
+    int64_t id = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      id = static_cast<int64_t>(models_.size()) + 1;
+      model.id = id;
+      model.size = static_cast<int64_t>(model.bytes.size());
+      models_.push_back(std::move(model));
+    }
+    std::move(done)(id);
+  });
+}
+
+absl::StatusOr<ModelRow> MemoryStore::GetModel(const ModelKey& key) {
+  absl::MutexLock lock(&mutex_);
+  for (auto model = models_.rbegin(); model != models_.rend(); ++model) {
+    if (model->key == key) return *model;
+  }
+  return absl::NotFoundError("no such model");
+}
+
+absl::StatusOr<ModelRow> MemoryStore::GetModelById(int64_t id) {
+  absl::MutexLock lock(&mutex_);
+  if (id < 1 || id > static_cast<int64_t>(models_.size())) {
+    return absl::NotFoundError("no such model");
+  }
+  return models_[id - 1];
+}
+
+absl::StatusOr<std::vector<ModelRow>> MemoryStore::ListModels(const std::string& name,
+                                                              const std::string& target) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<ModelRow> newest;
+  for (auto model = models_.rbegin(); model != models_.rend(); ++model) {
+    const bool asked = (name.empty() || model->key.name == name) &&
+                       (target.empty() || model->key.target == target);
+    const bool seen = std::any_of(newest.begin(), newest.end(),
+                                  [&](const ModelRow& row) { return row.key == model->key; });
+    if (!asked || seen) continue;
+    newest.push_back(*model);
+    newest.back().bytes.clear();
+  }
+  return newest;
+}
+
 absl::Status MemoryStore::Flush() {
   Commit();
   absl::MutexLock lock(&mutex_);

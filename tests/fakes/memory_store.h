@@ -40,6 +40,11 @@ class MemoryStore final : public Store {
   absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) override;
   void AppendEvent(JobEvent event, Done done) override;
   absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) override;
+  void PutModel(ModelRow model, absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) override;
+  absl::StatusOr<ModelRow> GetModel(const ModelKey& key) override;
+  absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
+  absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
+                                                   const std::string& target) override;
   absl::Status Flush() override;
 
  private:
@@ -56,6 +61,7 @@ class MemoryStore final : public Store {
   std::vector<int64_t> published_ ABSL_GUARDED_BY(mutex_);
   std::vector<JobRow> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<JobEvent>> events_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ModelRow> models_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::store

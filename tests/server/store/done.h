@@ -54,6 +54,17 @@ inline absl::StatusOr<record::Record> Append(Store& store, const record::Record&
   return result;
 }
 
+inline absl::StatusOr<int64_t> PutModel(Store& store, const ModelRow& model) {
+  absl::Notification ready;
+  absl::StatusOr<int64_t> result;
+  store.PutModel(model, [&](absl::StatusOr<int64_t> id) {
+    result = std::move(id);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
 }  // namespace hone::store
 
 #endif  // HONE_TESTS_SERVER_STORE_DONE_H_

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/best_table.h"
+#include "server/store/model_table.h"
 #include "server/store/record_table.h"
 #include "server/store/schema.h"
 
@@ -48,6 +49,13 @@ TEST(QueryPlan, TheBestOfOnePolicyIsOneRow) {
   EXPECT_THAT(Plan(LookupBestSql(false)),
               AllOf(HasSubstr("SEARCH b USING INDEX best_is_one"
                               " (workload=? AND target=? AND tolerance=? AND policy=?)\n"),
+                    Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
+}
+
+TEST(QueryPlan, TheModelInForceIsTheLastOfAnIndex) {
+  EXPECT_THAT(Plan(SelectModelSql()),
+              AllOf(HasSubstr("SEARCH model USING INDEX model_by_key"
+                              " (name=? AND feature_set=? AND target=? AND scope=?)\n"),
                     Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
 }
 

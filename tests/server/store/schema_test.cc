@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -88,25 +89,47 @@ TEST_F(SchemaTest, ADifferentSchemaIsNoticed) {
 }
 
 // One file per released schema stays openable for ever.
-TEST_F(SchemaTest, AStoreOfSchemaOneOpensAndReads) {
-  const std::string dump = "tests/server/store/testdata/schema_1.sql";
-  {
-    absl::StatusOr<std::string> sql = ReadFile(dump);
-    ASSERT_TRUE(sql.ok()) << sql.status();
-    ASSERT_TRUE(Open(path_)->Execute(*sql).ok());
+class OldSchemaTest : public SchemaTest, public testing::WithParamInterface<int> {
+ protected:
+  // The store of the parameter's schema, opened by this program.
+  std::unique_ptr<Store> OpenDump() {
+    absl::StatusOr<std::string> sql =
+        ReadFile(absl::StrCat("tests/server/store/testdata/schema_", GetParam(), ".sql"));
+    EXPECT_TRUE(sql.ok()) << sql.status();
+    EXPECT_TRUE(Open(path_)->Execute(*sql).ok());
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
   }
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
-  ASSERT_TRUE(store.ok()) << store.status();
-  const absl::StatusOr<BestRow> best = (*store)->LookupBest(
+};
+
+TEST_P(OldSchemaTest, OpensAndReads) {
+  const std::unique_ptr<Store> store = OpenDump();
+  ASSERT_NE(store, nullptr);
+  const absl::StatusOr<BestRow> best = store->LookupBest(
       {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5, .policy = ""});
   ASSERT_TRUE(best.ok()) << best.status();
   record::Record expected = ConfirmedRecord();
   expected.id = 1;
   ExpectEqual(best->record, expected);
-  EXPECT_EQ((*store)->GetArtifact(kArtifact).value(), "the artifact");
-  EXPECT_EQ((*store)->GetJob("job-1").value().request, PendingJob("job-1").request);
-  EXPECT_EQ((*store)->Events("job-1").value().size(), 2u);
+  EXPECT_EQ(store->GetArtifact(kArtifact).value(), "the artifact");
+  EXPECT_EQ(store->GetJob("job-1").value().request, PendingJob("job-1").request);
+  EXPECT_EQ(store->Events("job-1").value().size(), 2u);
 }
+
+TEST_P(OldSchemaTest, KeepsModels) {
+  const std::unique_ptr<Store> store = OpenDump();
+  ASSERT_NE(store, nullptr);
+  const ModelKey key{"xgboost", "statement", kTarget, "matmul"};
+  if (GetParam() == 1) {
+    EXPECT_TRUE(absl::IsNotFound(store->GetModel(key).status()));
+    ASSERT_TRUE(PutModel(*store, {.key = key, .bytes = "the trees"}).ok());
+  }
+  EXPECT_EQ(store->GetModel(key).value().bytes, "the trees");
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, OldSchemaTest,
+                         testing::Range(1, static_cast<int>(Migrations().size()) + 1));
 
 }  // namespace
 }  // namespace hone::store

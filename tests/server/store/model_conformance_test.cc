@@ -1,0 +1,120 @@
+// What Store promises about trained cost models.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+class ModelConformanceTest : public StoreConformanceTest {};
+INSTANTIATE_TEST_SUITE_P(Stores, ModelConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+ModelRow Xgboost(const std::string& scope = "matmul", const std::string& bytes = "trees") {
+  return {.key = {"xgboost", "statement", kTarget, scope},
+          .version = 3,
+          .records = 512,
+          .workloads = 4,
+          .created_unix_ms = 1700000000000,
+          .metrics = R"({"top1": 0.9})",
+          .bytes = bytes};
+}
+
+void ExpectEqual(const ModelRow& actual, const ModelRow& expected) {
+  EXPECT_EQ(actual.key, expected.key);
+  EXPECT_EQ(actual.version, expected.version);
+  EXPECT_EQ(actual.records, expected.records);
+  EXPECT_EQ(actual.workloads, expected.workloads);
+  EXPECT_EQ(actual.created_unix_ms, expected.created_unix_ms);
+  EXPECT_EQ(actual.metrics, expected.metrics);
+  EXPECT_EQ(actual.bytes, expected.bytes);
+  EXPECT_EQ(actual.size, static_cast<int64_t>(expected.bytes.size()));
+}
+
+TEST_P(ModelConformanceTest, AModelComesBackWithEveryField) {
+  const ModelRow model = Xgboost("matmul", std::string("\0\xff bytes", 8));
+  const absl::StatusOr<int64_t> id = PutModel(*store_, model);
+  ASSERT_TRUE(id.ok()) << id.status();
+  Reopen();
+  const absl::StatusOr<ModelRow> read = store_->GetModel(model.key);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ExpectEqual(*read, model);
+  EXPECT_EQ(read->id, *id);
+  ExpectEqual(store_->GetModelById(*id).value(), model);
+}
+
+TEST_P(ModelConformanceTest, TheNewestOfAKeyIsInForce) {
+  const int64_t first = PutModel(*store_, Xgboost("matmul", "old")).value();
+  const int64_t second = PutModel(*store_, Xgboost("matmul", "new")).value();
+  EXPECT_GT(second, first);
+  EXPECT_EQ(store_->GetModel(Xgboost().key).value().bytes, "new");
+  EXPECT_EQ(store_->GetModelById(first).value().bytes, "old") << "a job may have begun with it";
+}
+
+TEST_P(ModelConformanceTest, OnlyTheNewestOfAKeyStay) {
+  const int64_t other = PutModel(*store_, Xgboost("conv2d")).value();
+  std::vector<int64_t> ids;
+  for (int i = 0; i < Store::kModelsKept + 2; ++i) {
+    ids.push_back(PutModel(*store_, Xgboost("matmul", absl::StrCat("trees ", i))).value());
+  }
+  EXPECT_TRUE(absl::IsNotFound(store_->GetModelById(ids[1]).status()));
+  EXPECT_EQ(store_->GetModelById(ids[2]).value().bytes, "trees 2");
+  EXPECT_EQ(store_->GetModel(Xgboost().key).value().id, ids.back());
+  EXPECT_TRUE(store_->GetModelById(other).ok()) << "of another key";
+}
+
+TEST_P(ModelConformanceTest, EveryPartOfTheKeyTellsModelsApart) {
+  ASSERT_TRUE(PutModel(*store_, Xgboost()).ok());
+  for (const ModelKey& key : std::vector<ModelKey>{{"gp", "statement", kTarget, "matmul"},
+                                                   {"xgboost", "curve-fix", kTarget, "matmul"},
+                                                   {"xgboost", "statement", "board", "matmul"},
+                                                   {"xgboost", "statement", kTarget, ""}}) {
+    const absl::Status missing = store_->GetModel(key).status();
+    EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+    EXPECT_THAT(std::string(missing.message()), testing::HasSubstr(key.name));
+  }
+  EXPECT_TRUE(absl::IsNotFound(store_->GetModelById(99).status()));
+}
+
+TEST_P(ModelConformanceTest, TheNewestOfEveryKeyIsListedWithoutItsBytes) {
+  EXPECT_THAT(store_->ListModels("", "").value(), testing::IsEmpty());
+  ASSERT_TRUE(PutModel(*store_, Xgboost("matmul", "old")).ok());
+  ASSERT_TRUE(PutModel(*store_, Xgboost("", "of everything")).ok());
+  ModelRow board = Xgboost();
+  board.key = {"gp", "analytic", "board", "matmul"};
+  ASSERT_TRUE(PutModel(*store_, board).ok());
+  ASSERT_TRUE(PutModel(*store_, Xgboost("matmul", "newest")).ok());
+
+  const std::vector<ModelRow> all = store_->ListModels("", "").value();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].key, Xgboost("matmul").key);
+  EXPECT_EQ(all[0].size, 6);
+  EXPECT_EQ(all[0].metrics, Xgboost().metrics);
+  EXPECT_EQ(all[1].key, board.key);
+  EXPECT_EQ(all[2].key, Xgboost("").key);
+  for (const ModelRow& model : all) EXPECT_EQ(model.bytes, "");
+
+  EXPECT_EQ(store_->ListModels("xgboost", "").value().size(), 2u);
+  EXPECT_EQ(store_->ListModels("", "board").value().size(), 1u);
+  EXPECT_EQ(store_->ListModels("xgboost", "board").value().size(), 0u);
+}
+
+TEST_P(ModelConformanceTest, MalformedModelsAreRefused) {
+  ModelRow model = Xgboost();
+  model.key.name = "";
+  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, model).status()));
+  model = Xgboost();
+  model.key.target = "";
+  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, model).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, Xgboost("matmul", "")).status()));
+  model = Xgboost();
+  model.records = -1;
+  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, model).status()));
+  const std::string huge(Store::kMaxModelBytes + 1, 'x');
+  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, Xgboost("matmul", huge)).status()));
+  EXPECT_THAT(store_->ListModels("", "").value(), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone::store
