@@ -10,6 +10,7 @@
 #include "server/search/portfolio_search.h"
 #include "server/search/random_search.h"
 #include "server/search/search_strategy.h"
+#include "server/search/seeded_search.h"
 
 namespace hone::search {
 namespace {
@@ -60,7 +61,9 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::strin
                                                    context.threads, " and ", context.population));
   }
   for (const Entry& entry : kStrategies) {
-    if (entry.name == name) return entry.make(std::move(context));
+    if (entry.name != name) continue;
+    return context.seeds.empty() ? entry.make(std::move(context))
+                                 : MakeSeededSearch(std::move(context), entry.make);
   }
   return absl::NotFoundError(absl::StrCat(
       "no strategy '", name, "'; there are: ", absl::StrJoin(SearchStrategyNames(), ", ")));

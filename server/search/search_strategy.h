@@ -39,7 +39,14 @@ struct SearchContext {
   // Candidates that a generation of a population-based strategy holds; the time of a Propose is
   // proportional to it.
   int population = 512;
+  // Candidates of these spaces that are believed good before anything is measured, best first: what
+  // related workloads taught. At most kMostSeeds of those that are legal and new are proposed,
+  // among the first proposals; their results are told like all others.
+  std::vector<record::Candidate> seeds;
 };
+
+// One of four of the first proposals is a seed, until so many have been proposed.
+inline constexpr int kMostSeeds = 4;
 
 // Proposes candidates and is told what became of them. Deterministic: the same context and the same
 // sequence of calls give the same candidates. Called by one thread at a time.

@@ -6,6 +6,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "server/space/chooser.h"
+#include "server/space/nearest_chooser.h"
 
 namespace hone::space {
 namespace {
@@ -227,6 +228,14 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Crossover(absl::Span<const int
   HONE_RETURN_IF_ERROR(CheckLength(b));
   if (only_.has_value()) return *only_;
   CrossoverChooser chooser(a, b);
+  return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::Nearest(absl::Span<const int64_t> wanted) const {
+  HONE_RETURN_IF_ERROR(CheckLength(wanted));
+  if (only_.has_value()) return *only_;
+  NearestChooser chooser(wanted);
+  Rng rng(/*key=*/0);
   return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
 }
 

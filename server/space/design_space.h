@@ -85,6 +85,13 @@ class DesignSpace {
   absl::StatusOr<std::vector<int64_t>> Crossover(absl::Span<const int64_t> a,
                                                  absl::Span<const int64_t> b, Rng& rng) const;
 
+  // The legal vector nearest to decisions of another space of the same structure
+  // (trace_structure.h), e.g. of the same operator with other shapes: tiles are factorized again,
+  // by distance of the logarithms of their parts, and the constraints hold. A function of the
+  // arguments alone. ResourceExhausted: nothing near meets the constraints. InvalidArgument:
+  // another length.
+  absl::StatusOr<std::vector<int64_t>> Nearest(absl::Span<const int64_t> wanted) const;
+
   // Errors as of schedule::Replay.
   absl::StatusOr<ir::Program> Replay(absl::Span<const int64_t> decisions) const;
   // The sites with the extents that these decisions give. InvalidArgument: the vector has another

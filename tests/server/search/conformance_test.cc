@@ -234,6 +234,113 @@ TEST_P(StrategyTest, WorksWithEveryModelAndWithNone) {
   EXPECT_TRUE(Create(spaces)->Propose(0, 0, nullptr)->empty());
 }
 
+// Candidates that a search may begin from, drawn at random.
+Candidates Drawn(const TestSpaces& spaces, int count) {
+  Candidates drawn;
+  for (int i = 0; i < count; ++i) {
+    Rng rng(1000, static_cast<uint64_t>(i));
+    const auto& space = spaces.spaces()[1 + i % 3];  // those with decisions
+    drawn.push_back({space->digest(), *space->Sample(rng)});
+  }
+  return drawn;
+}
+
+class SeededStrategyTest : public StrategyTest {
+ protected:
+  static std::unique_ptr<SearchStrategy> Create(const TestSpaces& spaces, Candidates seeds) {
+    SearchContext context = spaces.Context(7);
+    context.population = 64;
+    context.seeds = std::move(seeds);
+    return *CreateSearchStrategy(GetParam(), std::move(context));
+  }
+};
+
+TEST_P(SeededStrategyTest, ProposesSeedsAmongTheFirstAndNothingTwice) {
+  const TestSpaces spaces = MatmulSpaces();
+  const Candidates good = Drawn(spaces, 7);
+  Candidates seeds = good;
+  std::vector<int64_t> illegal = good[0].decisions;
+  for (int64_t& decision : illegal) decision = -7;
+  seeds.insert(seeds.begin() + 1, {{"0123456789abcdef0123456789abcdef", {1, 2}},  // of no space
+                                   {good[0].space_digest, illegal},
+                                   {good[0].space_digest, {1}},
+                                   good[0]});  // again
+  Learner learner(&spaces);
+  const auto strategy = Create(spaces, seeds);
+  EXPECT_EQ(strategy->name(), GetParam());
+  // good[1] was measured by an earlier job.
+  const Measured told = Measure(spaces, good[1]);
+  strategy->Tell(absl::MakeConstSpan(&told, 1));
+  const Candidates all = Run(spaces, *strategy, learner, 4);
+  ASSERT_EQ(all.size(), 32u);
+  // Two of each eight, best first, until there were four.
+  EXPECT_EQ(all[0], good[0]);
+  EXPECT_EQ(all[1], good[2]);
+  EXPECT_EQ(all[8], good[3]);
+  EXPECT_EQ(all[9], good[4]);
+  std::set<Digest> programs;
+  for (const record::Candidate& candidate : all) {
+    EXPECT_NE(candidate, good[1]);
+    const auto program = spaces.SpaceOf(candidate).Replay(candidate.decisions);
+    ASSERT_TRUE(program.ok());
+    EXPECT_TRUE(programs.insert(program->StructuralDigest()).second);
+  }
+}
+
+TEST_P(SeededStrategyTest, OneByOneASeedIsEveryFourthProposal) {
+  const TestSpaces spaces = MatmulSpaces();
+  const Candidates seeds = Drawn(spaces, 2);
+  const auto strategy = Create(spaces, seeds);
+  Candidates all;
+  for (uint64_t event = 0; event < 6; ++event) {
+    const absl::StatusOr<Candidates> proposed = strategy->Propose(1, event, nullptr);
+    ASSERT_TRUE(proposed.ok() && proposed->size() == 1);
+    all.push_back((*proposed)[0]);
+  }
+  EXPECT_EQ(all[0], seeds[0]);
+  EXPECT_EQ(all[4], seeds[1]);
+}
+
+TEST_P(SeededStrategyTest, RestoredInTheMiddleItGoesOnTheSame) {
+  const TestSpaces spaces = MatmulSpaces();
+  const Candidates seeds = Drawn(spaces, 6);
+  Learner learner(&spaces), restored_learner(&spaces);
+  const auto strategy = Create(spaces, seeds);
+  Run(spaces, *strategy, learner, 1);
+  Run(spaces, *Create(spaces, seeds), restored_learner, 1);
+  const std::string state = strategy->Save();
+  const auto restored = Create(spaces, seeds);
+  ASSERT_TRUE(restored->Restore(state).ok());
+  EXPECT_EQ(restored->Save(), state);
+  EXPECT_EQ(Run(spaces, *strategy, learner, 2, /*event=*/1),
+            Run(spaces, *restored, restored_learner, 2, /*event=*/1));
+  // A search without seeds is another one.
+  EXPECT_EQ(Create(spaces, {})->Restore(state).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(strategy->Restore(Create(spaces, {})->Save()).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(SeededStrategyTest, ExhaustedSpaceEnds) {
+  const TestSpaces spaces = TinySpace(13);
+  const std::string digest = spaces.spaces()[0]->digest();
+  Rng rng(3);
+  const auto strategy = Create(spaces, {{digest, *spaces.spaces()[0]->Sample(rng)}});
+  std::set<std::vector<int64_t>> seen;
+  for (uint64_t event = 0;; ++event) {
+    ASSERT_LT(event, 20u);
+    const Candidates candidates = *strategy->Propose(5, event, nullptr);
+    if (candidates.empty()) break;
+    for (const record::Candidate& candidate : candidates)
+      EXPECT_TRUE(seen.insert(candidate.decisions).second);
+  }
+  EXPECT_EQ(seen.size(), 13u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, SeededStrategyTest, testing::ValuesIn(SearchStrategyNames()),
+                         [](const auto& info) {
+                           return absl::StrReplaceAll(info.param, {{"-", "_"}});
+                         });
+
 INSTANTIATE_TEST_SUITE_P(Registered, StrategyTest, testing::ValuesIn(SearchStrategyNames()),
                          [](const auto& info) {
                            return absl::StrReplaceAll(info.param, {{"-", "_"}});

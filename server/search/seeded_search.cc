@@ -1,0 +1,107 @@
+#include "server/search/seeded_search.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "server/search/history_search.h"
+
+namespace hone::search {
+namespace {
+
+constexpr uint32_t kStateVersion = 1000;  // beyond those of the strategies themselves
+// The inner strategy may want what was proposed as a seed, once each; then it is asked again.
+constexpr int kRounds = kMostSeeds + 1;
+constexpr int64_t kProposalsPerSeed = 4;
+
+class SeededSearch final : public HistorySearch {
+ public:
+  SeededSearch(SearchContext context, std::unique_ptr<SearchStrategy> inner)
+      : HistorySearch({inner->name(), kStateVersion}, std::move(context)),
+        inner_(std::move(inner)) {}
+
+  absl::StatusOr<std::vector<record::Candidate>> Propose(
+      int n, uint64_t event, const cost_model::CostModel* model) override {
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(/*model=*/nullptr, event));
+    const std::vector<Scored> none;
+    BatchPicker picker(context(), history(), none, n);
+    while (!picker.full() && SeedIsDue(n)) {
+      const record::Candidate& seed = context().seeds[next_seed_++];
+      HONE_ASSIGN_OR_RETURN(const bool added, Add(seed, call, picker));
+      proposed_seeds_ += added ? 1 : 0;
+    }
+    for (int round = 0; round < kRounds && !picker.full(); ++round) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<record::Candidate> proposed,
+                            inner_->Propose(n - picker.size(), event * kRounds + round, model));
+      if (proposed.empty()) break;
+      for (const record::Candidate& candidate : proposed)
+        HONE_RETURN_IF_ERROR(Add(candidate, call, picker).status());
+    }
+    proposals_ += picker.size();
+    return Commit(picker.batch(), call);
+  }
+
+  void Tell(absl::Span<const Measured> results) override {
+    HistorySearch::Tell(results);
+    inner_->Tell(results);
+  }
+
+ private:
+  bool SeedIsDue(int n) const {
+    return next_seed_ < context().seeds.size() && proposed_seeds_ < kMostSeeds &&
+           kProposalsPerSeed * proposed_seeds_ < proposals_ + n;
+  }
+
+  // False: it is no candidate of these spaces, does not replay, or is known.
+  absl::StatusOr<bool> Add(const record::Candidate& candidate, Call& call, BatchPicker& picker) {
+    const auto& spaces = context().spaces;
+    const auto space = std::find_if(spaces.begin(), spaces.end(), [&](const auto* each) {
+      return each->digest() == candidate.space_digest;
+    });
+    if (space == spaces.end()) return false;
+    const size_t decisions = candidate.decisions.size();
+    if (static_cast<int>(decisions) != (*space)->decision_count()) return false;
+    if (!(*space)->IsLegal(candidate.decisions)) return false;
+    const Point point{static_cast<int>(space - spaces.begin()), candidate.decisions};
+    HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(absl::MakeConstSpan(&point, 1), call));
+    return !scored.empty() && picker.Add(std::move(scored[0]));
+  }
+
+  void SaveMore(cost_model::ByteWriter& writer) const override {
+    writer.AddU64(next_seed_);
+    writer.AddU64(static_cast<uint64_t>(proposed_seeds_));
+    writer.AddU64(static_cast<uint64_t>(proposals_));
+    writer.AddString(inner_->Save());
+  }
+
+  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(const uint64_t next_seed, reader.U64());
+    HONE_ASSIGN_OR_RETURN(const uint64_t proposed_seeds, reader.U64());
+    HONE_ASSIGN_OR_RETURN(const uint64_t proposals, reader.U64());
+    HONE_ASSIGN_OR_RETURN(const absl::string_view state, reader.String());
+    HONE_RETURN_IF_ERROR(CheckEnd(reader));
+    HONE_RETURN_IF_ERROR(inner_->Restore(state));
+    next_seed_ = next_seed;
+    proposed_seeds_ = static_cast<int64_t>(proposed_seeds);
+    proposals_ = static_cast<int64_t>(proposals);
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<SearchStrategy> inner_;
+  size_t next_seed_ = 0;
+  int64_t proposed_seeds_ = 0;
+  int64_t proposals_ = 0;  // seeds and others
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> MakeSeededSearch(
+    SearchContext context,
+    const std::function<std::unique_ptr<SearchStrategy>(SearchContext)>& make) {
+  SearchContext inner = context;
+  inner.seeds.clear();
+  return std::make_unique<SeededSearch>(std::move(context), make(std::move(inner)));
+}
+
+}  // namespace hone::search

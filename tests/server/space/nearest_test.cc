@@ -1,0 +1,93 @@
+// Decisions carried over from one shape to another.
+#include <gtest/gtest.h>
+
+#include "server/space/design_space.h"
+#include "server/space/generate.h"
+#include "server/space/nearest_chooser.h"
+#include "server/space/trace_structure.h"
+#include "tests/server/space/workloads.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Site;
+using Rows = std::vector<std::vector<int64_t>>;
+
+TEST(NearestValues, PerfectTilesKeepTheirInnerFactors) {
+  const Site site{.kind = Site::Kind::kPerfectTile, .count = 3, .extent = 96, .max_inner = 16};
+  // The first part takes the change of the extent.
+  EXPECT_EQ(NearestValues(site, {8, 4, 8})[0], (std::vector<int64_t>{3, 4, 8}));
+  // 7 does not divide 96: 6 and 8 do, and 8 is nearer by ratio.
+  EXPECT_EQ(NearestValues(site, {8, 4, 7})[0], (std::vector<int64_t>{3, 4, 8}));
+  // No part may be larger than the limit.
+  EXPECT_EQ(NearestValues(site, {1, 1, 96})[0], (std::vector<int64_t>{6, 1, 16}));
+  for (const auto& row : NearestValues(site, {8, 4, 8})) EXPECT_TRUE(site.IsLegal(row));
+}
+
+TEST(NearestValues, TilesThatNeedNotDivideKeepTheWantedSize) {
+  const Site site{.kind = Site::Kind::kTile, .count = 2, .extent = 100};
+  EXPECT_EQ(NearestValues(site, {9, 14})[0], (std::vector<int64_t>{8, 14}));
+  // Larger than the extent: all of it.
+  EXPECT_EQ(NearestValues(site, {1, 400})[0], (std::vector<int64_t>{1, 100}));
+  for (const auto& row : NearestValues(site, {9, 14})) EXPECT_TRUE(site.IsLegal(row));
+}
+
+TEST(NearestValues, ChoicesBeginWithTheSameRow) {
+  const Site site{.count = 2, .rows = {1, 1, 4, 2, 14, 2, 14, 1}};
+  EXPECT_EQ(NearestValues(site, {14, 2}), (Rows{{14, 2}, {14, 1}, {4, 2}, {1, 1}}));
+  EXPECT_EQ(NearestValues(site, {12, 2})[0], (std::vector<int64_t>{14, 2}));
+}
+
+TEST(NearestValues, LongExtentsEnd) {
+  const Site site{.kind = Site::Kind::kTile, .count = 4, .extent = int64_t{1} << 24};
+  const Rows rows = NearestValues(site, {64, 64, 64, 64});
+  EXPECT_EQ(rows[0], (std::vector<int64_t>{64, 64, 64, 64}));
+}
+
+std::vector<std::unique_ptr<DesignSpace>> Spaces(absl::string_view text) {
+  return *GenerateDesignSpaces(MakeWorkload(text), *target::TargetByName("x86-avx512"));
+}
+
+// Every space of one shape finds its like in another shape, and what was drawn there replays here.
+TEST(Nearest, DecisionsOfAnotherShapeReplayAndMeetTheConstraints) {
+  const auto from = Spaces("conv2d n=1 h=14 w=14 ci=64 co=96 k=3 s=1 p=1");
+  const auto to = Spaces("conv2d n=1 h=28 w=28 ci=48 co=128 k=3 s=2 p=1");
+  int carried = 0;
+  for (const auto& source : from) {
+    Rng rng(carried);
+    const std::vector<int64_t> decisions = *source->Sample(rng);
+    for (const auto& space : to) {
+      if (StructureOf(space->trace()) != StructureOf(source->trace())) continue;
+      const auto nearest = space->Nearest(decisions);
+      ASSERT_TRUE(nearest.ok()) << nearest.status();
+      EXPECT_TRUE(space->IsLegal(*nearest));
+      EXPECT_TRUE(space->Replay(*nearest).ok());
+      EXPECT_EQ(*nearest, *space->Nearest(decisions));
+      ++carried;
+    }
+  }
+  EXPECT_GE(carried, static_cast<int>(from.size()) / 2);
+}
+
+TEST(Nearest, LegalDecisionsStayAsTheyAre) {
+  for (const auto& space : Spaces("matmul m=96 n=128 k=64")) {
+    Rng rng(1);
+    const std::vector<int64_t> decisions = *space->Sample(rng);
+    EXPECT_EQ(*space->Nearest(decisions), decisions) << space->name();
+    EXPECT_EQ(space->Nearest({}).ok(), decisions.empty());
+  }
+}
+
+TEST(TraceStructure, IgnoresNumbersAndNamesOnly) {
+  const auto parse = [](absl::string_view text) { return schedule::ParseTrace(text)->trace; };
+  const auto a = parse("b0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l0, 0, 4)\n");
+  const auto b = parse("b0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l0, 0, 8)\n");
+  const auto c = parse("b0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, 4)\n");
+  EXPECT_EQ(StructureOf(a), StructureOf(b));
+  EXPECT_NE(StructureOf(a), StructureOf(c));
+  EXPECT_EQ(EqualInstructions(a, b), 1);
+  EXPECT_EQ(EqualInstructions(a, a), 3);
+}
+
+}  // namespace
+}  // namespace hone::space
