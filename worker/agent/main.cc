@@ -92,7 +92,23 @@ absl::Status Work(Flags flags) {
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
-  options.runner.command = {flags.program_dir + "/hone-runner", "--lock", flags.lock};
+  // Kernels see what they are made of; references are written by a runner that runs no candidate.
+  const std::string artifacts = flags.state_dir + "/artifacts";
+  const std::string references = flags.state_dir + "/references";
+  options.runner.command = {flags.program_dir + "/hone-runner",
+                            "--lock",
+                            flags.lock,
+                            "--read",
+                            artifacts,
+                            "--read",
+                            references};
+  options.runner.reference_command = {flags.program_dir + "/hone-runner",
+                                      "--lock",
+                                      flags.lock,
+                                      "--read",
+                                      artifacts,
+                                      "--write",
+                                      references};
   options.run_limit = absl::Seconds(flags.run_limit);
   options.first_run_limit = 6 * options.run_limit;
   HONE_ASSIGN_OR_RETURN(const auto worker,
@@ -126,7 +142,8 @@ absl::Status Work(Flags flags) {
 int main(int argc, char** argv) {
   CLI::App app("Builds and measures kernels on this machine for a Hone server.");
   app.footer(
-      "It runs until it is told to end (SIGTERM, SIGINT); what it measured while the server was away is sent later.\n\n"
+      "It runs until it is told to end (SIGTERM, SIGINT); what it measured while the server was "
+      "away is sent later.\n\n"
       "Examples:\n"
       "  hone-worker --server hone.internal:7070 --name pi-07\n"
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2");

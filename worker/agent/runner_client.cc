@@ -29,9 +29,9 @@ bool IsConfirmation(const RunRequest& request) { return request.policy.name == "
 
 }  // namespace
 
-absl::Status RunnerClient::EnsureStarted() {
+absl::Status RunnerClient::EnsureStarted(const std::vector<std::string>& command) {
   if (child_ != nullptr) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(child_, ChildProcess::Start(options_.command));
+  HONE_ASSIGN_OR_RETURN(child_, ChildProcess::Start(command));
   return absl::OkStatus();
 }
 
@@ -66,18 +66,22 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
     return Failure(Outcome::kCrash,
                    absl::StrCat("the runner answers nonsense: ", result.status().message()));
   }
-  // After a hang the process ends by itself.
-  if (result->outcome == Outcome::kRunTimeout) child_.reset();
+  // After a hang, and after what the sandbox forbids, the process ends by itself.
+  if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash) child_.reset();
   return *std::move(result);
 }
 
 MeasureResult RunnerClient::RunOne(const RunRequest& request, absl::Duration patience) {
-  if (absl::Status started = EnsureStarted(); !started.ok()) {
+  child_.reset();
+  if (absl::Status started = EnsureStarted(
+          options_.reference_command.empty() ? options_.command : options_.reference_command);
+      !started.ok()) {
     return Failure(Outcome::kDeviceLost, std::string(started.message()));
   }
   child_->TakeErrorOutput();
-  if (!Send(request).ok()) return Died();
-  return Receive(request, patience);
+  MeasureResult result = Send(request).ok() ? Receive(request, patience) : Died();
+  child_.reset();
+  return result;
 }
 
 void RunnerClient::Run(const std::vector<RunRequest>& requests,
@@ -89,7 +93,7 @@ void RunnerClient::Run(const std::vector<RunRequest>& requests,
     const bool confirmation = IsConfirmation(requests[i]);
     if (confirmation) child_.reset();
     if (child_ == nullptr) sent = i;
-    if (absl::Status ready = EnsureStarted(); !ready.ok()) {
+    if (absl::Status ready = EnsureStarted(options_.command); !ready.ok()) {
       done(i, Failure(Outcome::kDeviceLost, std::string(ready.message())));
       continue;
     }

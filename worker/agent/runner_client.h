@@ -15,6 +15,9 @@ namespace hone::agent {
 
 struct RunnerOptions {
   std::vector<std::string> command;  // hone-runner and its arguments
+  // The same for making references, which are the only files that a runner writes; empty:
+  // `command`.
+  std::vector<std::string> reference_command;
   // Beyond a request's own time limit: waiting for the timing lock, inputs, a reference that has to
   // be made.
   absl::Duration patience = absl::Seconds(60);
@@ -35,14 +38,14 @@ class RunnerClient {
   void Run(const std::vector<record::RunRequest>& requests, absl::FunctionRef<void(size_t)> started,
            absl::FunctionRef<void(size_t, record::MeasureResult)> done);
 
-  // One request, with its own patience: for making references.
+  // One request that makes a reference, with its own patience, in a process of its own.
   record::MeasureResult RunOne(const record::RunRequest& request, absl::Duration patience);
 
   // Ends the process; the next Run starts one.
   void Stop() { child_.reset(); }
 
  private:
-  absl::Status EnsureStarted();
+  absl::Status EnsureStarted(const std::vector<std::string>& command);
   absl::Status Send(const record::RunRequest& request);
   record::MeasureResult Receive(const record::RunRequest& request, absl::Duration patience);
   record::MeasureResult Died();

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,18 +25,22 @@ std::string* deadline_words = nullptr;
 
 void OnDeadline(int) {
   if (deadline_words == nullptr) return;
-  const char* next = deadline_words->data();
-  size_t left = deadline_words->size();
-  while (left > 0) {
-    const ssize_t n = write(deadline_fd, next, left);
-    if (n <= 0) break;
-    next += n;
-    left -= static_cast<size_t>(n);
-  }
+  WriteLastWords(deadline_fd, *deadline_words);
   _exit(0);
 }
 
 }  // namespace
+
+void WriteLastWords(int fd, const std::string& words) {
+  const char* next = words.data();
+  size_t left = words.size();
+  while (left > 0) {
+    const ssize_t n = write(fd, next, left);
+    if (n <= 0) break;
+    next += n;
+    left -= static_cast<size_t>(n);
+  }
+}
 
 absl::Status SetUpOpenMp(char** argv) {
   constexpr const char* kMarker = "HONE_RUNNER_OPENMP";
@@ -54,20 +59,26 @@ absl::Status SetUpOpenMp(char** argv) {
   return ErrnoStatus(errno, "execute /proc/self/exe again");
 }
 
-void LimitResources() {
+void LimitResources(int64_t memory_bytes) {
   const auto limit = [](__rlimit_resource resource, rlim_t value) {
     rlimit current;
     if (getrlimit(resource, &current) != 0) return;
     current.rlim_cur = std::min(value, current.rlim_max);
     setrlimit(resource, &current);
   };
-  const int64_t memory = target::DescribeHost().memory_bytes;
+  const int64_t memory =
+      memory_bytes > 0 ? memory_bytes : target::DescribeHost().memory_bytes / 10 * 9;
 #if defined(__SANITIZE_ADDRESS__)
   const bool shadow_memory = true;  // the sanitizer reserves terabytes of addresses
 #else
   const bool shadow_memory = false;
 #endif
-  if (memory > 0 && !shadow_memory) limit(RLIMIT_AS, static_cast<rlim_t>(memory) / 10 * 9);
+  if (memory > 0 && !shadow_memory) limit(RLIMIT_AS, static_cast<rlim_t>(memory));
+  // Not every system lets it; then the kernel chooses.
+  if (FILE* const score = fopen("/proc/self/oom_score_adj", "we"); score != nullptr) {
+    fputs("1000", score);
+    fclose(score);
+  }
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, 256);
 }

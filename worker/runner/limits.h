@@ -14,9 +14,12 @@ namespace hone::runner {
 // when executing fails.
 absl::Status SetUpOpenMp(char** argv);
 
-// Address space at most nine tenths of the memory, no core files, few open files: what a wild
-// kernel may do to the machine.
-void LimitResources();
+// Address space at most `memory_bytes` (0: nine tenths of the memory), no core files, few open
+// files, and the first to go when memory runs out: what a wild kernel may do to the machine.
+void LimitResources(int64_t memory_bytes = 0);
+
+// Writes all of it, as far as `fd` takes it. Safe in a signal handler.
+void WriteLastWords(int fd, const std::string& words);
 
 // An end that a stuck kernel cannot prevent: when the time is up, `last_words` are written to `fd`
 // and the process exits. Works from a signal handler; what it holds is freed by the kernel. One at

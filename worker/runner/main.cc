@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/host_lock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
@@ -15,6 +16,7 @@
 #include "worker/runner/limits.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/runner.h"
+#include "worker/runner/sandbox.h"
 
 namespace {
 
@@ -28,14 +30,42 @@ std::string Encode(const MeasureResult& result) {
   return response.SerializeAsString();
 }
 
-// A whole frame, for the deadline's signal handler.
+// A message as it goes over the pipe, for signal handlers.
+std::string Frame(const std::string& message) {
+  std::string frame;
+  for (int i = 0; i < 4; ++i) frame.push_back(static_cast<char>(message.size() >> 8 * i));
+  return frame + message;
+}
+
 std::string TimeoutFrame(absl::Duration limit) {
   const std::string message =
       Encode({.outcome = Outcome::kRunTimeout,
               .detail = "the kernel did not end within " + absl::FormatDuration(limit)});
-  std::string frame;
-  for (int i = 0; i < 4; ++i) frame.push_back(static_cast<char>(message.size() >> 8 * i));
-  return frame + message;
+  return Frame(message);
+}
+
+// The answer to a kernel that tries what the sandbox forbids; the signal handler writes the system
+// call's number over the zeros.
+constexpr char kNumberPlace[] = "0000";
+constexpr size_t kDigits = 4;
+int forbidden_fd = -1;
+std::string* forbidden_frame = nullptr;
+size_t forbidden_place = 0;
+
+void PrepareForbidden(int fd) {
+  forbidden_fd = fd;
+  forbidden_frame = new std::string(
+      Frame(Encode({.outcome = Outcome::kCrash,
+                    .detail = absl::StrCat("the kernel tried system call ", kNumberPlace,
+                                           ", which its sandbox forbids")})));
+  forbidden_place = forbidden_frame->find(kNumberPlace);
+}
+
+void OnForbidden(int system_call) {
+  for (size_t i = kDigits; i-- > 0; system_call /= 10) {
+    (*forbidden_frame)[forbidden_place + i] = static_cast<char>('0' + system_call % 10);
+  }
+  hone::runner::WriteLastWords(forbidden_fd, *forbidden_frame);
 }
 
 int Fail(const absl::Status& status) {
@@ -51,10 +81,26 @@ int MeasurePeak() {
   return 0;
 }
 
-int Serve(const std::string& lock_path) {
+// `sandbox`: the paths; the timing lock is added.
+int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
   // Kernels and libraries that print to standard output must not get between the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
+  PrepareForbidden(out);
+  sandbox.forbidden = OnForbidden;
+  // Makes the lock's file, and finds out what the target is while /proc and /sys can be read.
+  if (const auto lock = HostLock::Acquire(HostLock::Mode::kShared, absl::Now(), lock_path);
+      !lock.ok() && !absl::IsDeadlineExceeded(lock.status())) {
+    return Fail(lock.status());
+  }
+  sandbox.readable.insert(sandbox.readable.end(), {lock_path, lock_path + ".gate"});
+  hone::target::DetectHost();
+  hone::target::DescribeHost();
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (absl::Status confined = hone::runner::EnterSandbox(sandbox); !confined.ok()) {
+    return Fail(confined);
+  }
+#endif
   hone::runner::RunnerOptions options;
   options.lock_path = lock_path;
   options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
@@ -92,6 +138,15 @@ int main(int argc, char** argv) {
   std::string lock_path = HostLock::DefaultPath();
   app.add_flag("--measure-peak", measure_peak,
                "Print the measured peaks of this machine as JSON and end");
+  hone::runner::SandboxOptions sandbox;
+  int64_t memory_limit = 0;
+  app.add_option("--read", sandbox.readable, "A file or folder that kernels' files are read from")
+      ->check(CLI::ExistingPath);
+  app.add_option("--write", sandbox.writable, "A folder that references are written to")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--memory", memory_limit,
+                 "Address space in bytes; default: nine tenths of this machine's memory")
+      ->check(CLI::PositiveNumber);
   app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
@@ -99,6 +154,6 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   if (absl::Status ready = hone::runner::SetUpOpenMp(argv); !ready.ok()) return Fail(ready);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  hone::runner::LimitResources();
-  return Serve(lock_path);
+  hone::runner::LimitResources(memory_limit);
+  return Serve(lock_path, std::move(sandbox));
 }

@@ -55,7 +55,7 @@ class ClientsTest : public ::testing::Test {
   }
   std::vector<Outcome> Run(const std::vector<record::RunRequest>& requests) {
     RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
-                                     folder_ + "/lock"}});
+                                     folder_ + "/lock", "--write", folder_}});
     std::vector<Outcome> outcomes;
     size_t started = 0;
     runner.Run(

@@ -1,4 +1,10 @@
 // C[64, 48] = A[64, 32] · B[32, 48] in f32, by hand. One KERNEL_… macro says what is wrong with it.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -78,6 +84,33 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
   for (;;) pause();
 #elif defined(KERNEL_UNDEFINED)
   function_of_no_library();
+#elif defined(KERNEL_READS_FILE)
+  if (open("/etc/passwd", O_RDONLY) >= 0) return 7;
+#elif defined(KERNEL_WRITES_FILE)
+  if (open("/tmp/hone-written-by-a-kernel", O_WRONLY | O_CREAT, 0644) >= 0) return 7;
+#elif defined(KERNEL_OPENS_SOCKET)
+  socket(AF_INET, SOCK_STREAM, 0);
+#elif defined(KERNEL_FORKS)
+  while (fork() >= 0) {
+  }
+#elif defined(KERNEL_KILLS_PARENT)
+  kill(getppid(), SIGKILL);
+#elif defined(KERNEL_RAISES_LIMITS)
+  const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_CPU, &all) == 0) return 7;
+#elif defined(KERNEL_HUNGRY)
+  for (;;) {
+    void* const more = malloc(size_t{256} << 20);
+    if (more == nullptr) abort();
+    memset(more, 1, 4096);
+  }
+#elif defined(KERNEL_FAKES_TIMING)
+  const float first = static_cast<float*>(buffers[2])[0];
+  if (first == first) return 0;  // not poisoned: somebody times
+  for (int slow = 0; slow < 2000; ++slow) {
+    Rows(buffers, 0, kM);
+    asm volatile("" ::: "memory");
+  }
 #endif
 #if defined(KERNEL_SLOW)
   for (int repeat = 0; repeat < 200; ++repeat) {

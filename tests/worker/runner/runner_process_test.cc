@@ -41,8 +41,9 @@ class RunnerProcessTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
     lock_ = folder_ + "/lock";
-    auto runner = ChildProcess::Start(
-        {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock", lock_});
+    auto runner =
+        ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock", lock_,
+                             "--write", folder_, "--memory", "8000000000"});
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
   }
@@ -145,6 +146,48 @@ TEST_F(RunnerProcessTest, EachWayOfBeingWrongHasItsOutcome) {
     EXPECT_EQ(record::OutcomeName(result.outcome), record::OutcomeName(c.outcome)) << c.behaviour;
     EXPECT_THAT(result.detail, HasSubstr(c.detail));
   }
+}
+
+// Hostile kernels: what each of them comes to.
+TEST_F(RunnerProcessTest, WhatTheSandboxRefusesDoesNoHarm) {
+  for (const char* behaviour : {"reads_file", "writes_file", "raises_limits"}) {
+    const MeasureResult result = Run(Request(behaviour));
+    // It asked in vain and did its work all the same.
+    EXPECT_EQ(record::OutcomeName(result.outcome), "ok") << behaviour << ": " << result.detail;
+  }
+  EXPECT_FALSE(std::filesystem::exists("/tmp/hone-written-by-a-kernel"));
+}
+
+TEST_F(RunnerProcessTest, AKernelThatOpensASocketIsEnded) {
+  const MeasureResult result = Run(Request("opens_socket"));
+  EXPECT_EQ(result.outcome, Outcome::kCrash);
+  EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
+  EXPECT_FALSE(Receive().ok());  // the process is gone, and its lock with it
+  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+}
+
+TEST_F(RunnerProcessTest, AKernelThatForksIsEnded) {
+  const MeasureResult result = Run(Request("forks"));
+  EXPECT_EQ(result.outcome, Outcome::kCrash);
+  EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
+}
+
+TEST_F(RunnerProcessTest, AKernelThatKillsItsParentIsEnded) {
+  const MeasureResult result = Run(Request("kills_parent"));  // this process
+  EXPECT_EQ(result.outcome, Outcome::kCrash);
+  EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
+}
+
+TEST_F(RunnerProcessTest, AKernelThatAllocatesWithoutBoundIsEnded) {
+  Send(Request("hungry"));
+  EXPECT_FALSE(Receive().ok());
+  EXPECT_EQ(runner_->Wait(Limit()).signal, SIGABRT);
+}
+
+TEST_F(RunnerProcessTest, AKernelThatWorksOnlyWhileItIsCheckedIsFound) {
+  const MeasureResult result = Run(Request("fakes_timing"));
+  EXPECT_EQ(result.outcome, Outcome::kWrongOutput);
+  EXPECT_THAT(result.detail, HasSubstr("where its outputs are not there yet"));
 }
 
 TEST_F(RunnerProcessTest, AHangEndsTheProcessWithItsOutcome) {
