@@ -8,6 +8,8 @@ namespace {
 
 constexpr Rule kRules[] = {
     {"auto_inline", ApplyAutoInline, "element-wise producers are computed where they are read"},
+    {"window_reduction", ApplyWindowReduction,
+     "sums and maxima over windows: tiles of outputs in registers, the window unrolled"},
     {"multi_level_tiling", ApplyMultiLevelTiling,
      "contractions: register tile, then tiles of loops in the order S S R S S R"},
     {"cache_write", ApplyCacheWrite,
@@ -15,6 +17,8 @@ constexpr Rule kRules[] = {
     {"fuse_consumer", ApplyFuseConsumer,
      "an element-wise consumer of a tiled block runs at the tile"},
     {"pack", ApplyPack, "operands of contractions are copied into panels"},
+    {"row_fused_reduction", ApplyRowFusedReduction,
+     "reductions along rows with their neighbours, a block of rows at a time; few rows in parts"},
     {"parallel_vectorize_unroll", ApplyParallelVectorizeUnroll,
      "outer loops run on threads; what is not tiled is vectorized along its last loop"},
 };

@@ -12,12 +12,13 @@ struct Row {
   int vector_bits;
   int64_t accumulators;
   int64_t max_vectors;
+  int64_t window_accumulators;
 };
 constexpr Row kRows[] = {
-    {64, 8, 4},
-    {128, 8, 4},
-    {256, 8, 4},
-    {512, 8, 6},
+    {64, 8, 4, 8},
+    {128, 8, 4, 8},
+    {256, 8, 4, 8},
+    {512, 8, 6, 16},
 };
 
 }  // namespace
@@ -28,6 +29,7 @@ TileLimits TileLimits::Of(const target::Target& target, ir::DType dtype) {
     if (row.vector_bits > target.vector_bits) break;
     limits.accumulators = row.accumulators;
     limits.max_vectors = row.max_vectors;
+    limits.window_accumulators = row.window_accumulators;
   }
   limits.lanes = std::max(1, target.vector_bits / (8 * ir::DTypeBytes(dtype)));
   limits.vector_registers = target.vector_registers;
@@ -56,6 +58,19 @@ std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
     }
   }
   return tiles;
+}
+
+std::vector<int64_t> RowWidths(const TileLimits& limits, int64_t extent) {
+  std::vector<int64_t> dividing, fitting;
+  for (const int64_t vectors : limits.wide) {
+    const int64_t width = vectors * limits.lanes;
+    if (width > extent) continue;
+    fitting.push_back(width);
+    if (extent % width == 0) dividing.push_back(width);
+  }
+  if (!dividing.empty()) return dividing;
+  if (fitting.empty()) fitting.push_back(extent);
+  return fitting;
 }
 
 }  // namespace hone::space

@@ -27,6 +27,14 @@ struct TileLimits {
       0;  // that a micro-kernel's two panels may take: they alternate with the next ones
   int64_t block_bytes = 0;         // of the operand that the inner tile loops read again and again
   int64_t collision_bytes = 4096;  // rows this far apart share the sets of L1
+  // Of reductions along rows and over windows.
+  std::vector<int64_t> wide = {1, 2, 3, 4};  // vectors that are worked on side by side
+  int64_t row_block = 4;                     // rows whose sums over lanes overlap
+  int64_t few_rows = 4;               // per core: with fewer a reduction may be cut among threads
+  int64_t reduction_parts = 8;        // per core, at most
+  int64_t serial_elements = 1 << 17;  // that one thread goes through while others are woken
+  int64_t window_accumulators = 8;    // with more, windows are slower: their loads lack registers
+  int64_t window_statements = 160;    // of an unrolled window over a tile
 
   static TileLimits Of(const target::Target& target, ir::DType dtype);
 };
@@ -38,6 +46,10 @@ struct TileLimits {
 // and no larger than the extents.
 std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
                                    int64_t vector_extent);
+
+// Lanes of vectors along a row of `extent` elements: multiples of limits.lanes that divide the row,
+// or, where none does, those that are no longer than it, or its length. Never empty.
+std::vector<int64_t> RowWidths(const TileLimits& limits, int64_t extent);
 
 }  // namespace hone::space
 

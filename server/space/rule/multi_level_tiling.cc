@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/space/elementwise.h"
+#include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
 #include "server/space/tile_constraints.h"
 
@@ -216,6 +217,12 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
   const ir::Block& block = program->BlockOf(id);
   const ir::Buffer& output = program->buffers[block.outputs[0]];
   const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
+
+  // A narrow result, as of a matrix times a vector, has its lanes along the reduction.
+  if (block.iters[contraction->vector].extent * 4 <= limits.lanes &&
+      FindRowGroup(*program, id, {}).has_value()) {
+    return {};
+  }
 
   // Orders matter only where both axes have several tiles.
   const bool one_row = block.iters[contraction->row].extent == 1;

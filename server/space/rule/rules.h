@@ -16,6 +16,10 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
 std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, const Sketch& sketch,
                                                  int nest);
+std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
+                                           int nest);
+std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketch& sketch,
+                                         int nest);
 
 }  // namespace hone::space
 

@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <utility>
+
+#include "server/space/row_group.h"
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Operand;
+
+class RowFuser {
+ public:
+  RowFuser(const Sketch& sketch, const ir::Program& program, const RowGroup& group,
+           const TileLimits& limits)
+      : sketch_(sketch), program_(program), group_(group), limits_(limits) {}
+
+  // Every stage at a block of rows of the last one: what lies between them stays in L1.
+  //   parallel rows_0 | rows_1 | rows_2 | columns in vectors
+  Sketch AtRows() {
+    const ir::NodeId last = group_.blocks.back();
+    const ir::Block& block = program_.BlockOf(last);
+    const BlockAxes axes = AxesOf(block);
+    const std::vector<Operand> loops =
+        Add("loops", {BlockRegister(last)}, {}, static_cast<int>(block.iters.size()));
+    const int row = axes.spatial[group_.rows - 1];
+    const std::vector<Operand> sizes = Add("sample_perfect_tile", {loops[row]},
+                                           {{"parts", {3}}, {"max_inner", {limits_.row_block}}});
+    const std::vector<Operand> parts =
+        Add("split", {loops[row], sizes[0], sizes[1], sizes[2]}, {}, 3);
+    std::vector<Operand> outer;
+    for (int d = 0; d + 1 < group_.rows; ++d) outer.push_back(loops[axes.spatial[d]]);
+    outer.push_back(parts[0]);
+    const Operand place = parts[1];
+    const Operand ahead = Sample({0, 1});
+    ConstrainRows(block, axes, DecisionOf(sizes[0]), DecisionOf(ahead));
+    const Operand threads = outer.size() > 1 ? Add("fuse", outer)[0] : outer[0];
+    constexpr int kAbove = 2;  // threads and place
+
+    for (size_t m = group_.blocks.size() - 1; m-- > 0;) {
+      const ir::NodeId id = group_.blocks[m];
+      const ir::Block& member = program_.BlockOf(id);
+      Add("compute_at", {BlockRegister(id), place});
+      const std::vector<Operand> inside =
+          Add("loops", {BlockRegister(id)}, {}, kAbove + static_cast<int>(member.iters.size()));
+      // The rows of the block stand in one loop each, then columns or reductions.
+      if (member.reducer != ir::Reducer::kNone) {
+        Lanes(id, inside.back(), kAbove + group_.rows);
+      } else if (static_cast<int>(member.iters.size()) > group_.rows) {
+        Vectors(inside.back(), member.iters.back().extent);
+      }
+      NestOf(id).state = Nest::State::kDone;
+    }
+    if (block.reducer != ir::Reducer::kNone) {
+      Lanes(last, loops.back(), kAbove + 1);
+    } else if (static_cast<int>(block.iters.size()) > group_.rows) {
+      Vectors(loops.back(), block.iters.back().extent);
+    }
+    Add("annotate", {place, schedule::Text("prefetch"), ahead});
+    Add("parallel", {threads});
+    NestOf(last).state = Nest::State::kDone;
+    sketch_.name.push_back("rows");
+    return std::move(sketch_);
+  }
+
+  // Few rows: each reduction is cut in parts that threads sum up, and the parts are combined; the
+  // other stages keep nests of their own.
+  //   parallel part | rows | rest of the reduction in vectors;  then rows | part
+  Sketch InParts() {
+    for (const ir::NodeId id : group_.blocks) {
+      const ir::Block& block = program_.BlockOf(id);
+      if (block.reducer == ir::Reducer::kNone) continue;
+      Cut(id, block);
+      NestOf(id).state = Nest::State::kDone;
+    }
+    sketch_.name.push_back("parts");
+    return std::move(sketch_);
+  }
+
+ private:
+  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
+                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
+    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
+  }
+  Operand Sample(std::vector<int64_t> candidates) {
+    return Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
+  }
+  Nest& NestOf(ir::NodeId id) {
+    return *std::find_if(sketch_.nests.begin(), sketch_.nests.end(),
+                         [&](const Nest& nest) { return nest.name == program_.BlockOf(id).name; });
+  }
+  Operand BlockRegister(ir::NodeId id) { return NestOf(id).block; }
+
+  // Columns as vectors of a sampled width, one for all stages without a reduction.
+  void Vectors(const Operand& columns, int64_t extent) {
+    if (extent <= limits_.lanes) {
+      Add("vectorize", {columns});
+      return;
+    }
+    const std::vector<Operand> parts =
+        Add("split", {columns, Literal(0), Width(extent, columns_)}, {}, 2);
+    Add("vectorize", {parts[1]});
+  }
+
+  // The innermost loop of a reduction as vectors of partial results, which are combined in halves;
+  // `lane` is the position of the combining block's innermost loop.
+  void Lanes(ir::NodeId id, const Operand& reduction, int lane) {
+    const int64_t extent = program_.BlockOf(id).iters.back().extent;
+    const std::vector<Operand> parts =
+        Add("split", {reduction, Literal(0), Width(extent, reductions_)}, {}, 2);
+    Add("rfactor", {BlockRegister(id), parts[1]});
+    Add("vectorize", {parts[1]});
+    const std::vector<Operand> combining = Add("loops", {BlockRegister(id)}, {}, lane + 1);
+    Add("vectorize", {combining.back()});
+  }
+
+  Operand Width(int64_t extent, std::vector<std::pair<int64_t, Operand>>& widths) {
+    for (const auto& [of, width] : widths) {
+      if (of == extent) return width;
+    }
+    const Operand width = Sample(RowWidths(limits_, extent));
+    widths.emplace_back(extent, width);
+    return width;
+  }
+
+  // At least as many parallel iterations as cores or rows, and pieces of rows_1 that stay small
+  // where many rows are left; nothing to prefetch where there is no next block.
+  void ConstrainRows(const ir::Block& block, const BlockAxes& axes, int outer, int ahead) {
+    int64_t others = 1;
+    for (int d = 0; d + 1 < group_.rows; ++d) others *= block.iters[axes.spatial[d]].extent;
+    const int64_t all = others * block.iters[axes.spatial[group_.rows - 1]].extent;
+    const int64_t wanted = std::min(limits_.cores, all);
+    const bool small = all * group_.row_points <= limits_.serial_elements;
+    if (!small) {
+      sketch_.constraints.push_back({"parallel", outer + 3, [=](absl::Span<const int64_t> d) {
+                                       return others * d[outer] >= wanted;
+                                     }});
+    }
+    sketch_.constraints.push_back({"prefetch", ahead + 1, [=](absl::Span<const int64_t> d) {
+                                     return d[outer + 1] > 1 || d[ahead] == 0;
+                                   }});
+  }
+
+  void Cut(ir::NodeId id, const ir::Block& block) {
+    const BlockAxes axes = AxesOf(block);
+    std::vector<Operand> loops =
+        Add("loops", {BlockRegister(id)}, {}, static_cast<int>(block.iters.size()));
+    const auto along = std::find_if(axes.reduce.begin(), axes.reduce.end(),
+                                    [&](int axis) { return block.iters[axis].extent > 1; });
+    const int cut = along == axes.reduce.end() ? axes.reduce.back() : *along;
+    Operand lanes = loops[axes.reduce.back()];
+    std::vector<Operand> order, rest;
+    for (int axis : axes.reduce) {
+      Operand loop = loops[axis];
+      if (axis == axes.reduce.back()) {
+        const std::vector<Operand> vectors =
+            Add("split", {loop, Literal(0), Width(block.iters[axis].extent, reductions_)}, {}, 2);
+        loop = vectors[0];
+        lanes = vectors[1];
+      }
+      if (axis == cut) {
+        const int64_t extent = block.iters[axis].extent;
+        const std::vector<Operand> sizes = Add(
+            axis != axes.reduce.back() && HasParts(extent) ? "sample_perfect_tile" : "sample_tile",
+            {loop}, {{"parts", {2}}});
+        const std::vector<Operand> parts = Add("split", {loop, sizes[0], sizes[1]}, {}, 2);
+        ConstrainParts(DecisionOf(sizes[0]));
+        order.push_back(parts[0]);
+        loop = parts[1];
+      }
+      rest.push_back(loop);
+    }
+    const Operand threads = order[0];
+    for (int axis : axes.spatial) order.push_back(loops[axis]);
+    order.insert(order.end(), rest.begin(), rest.end());
+    order.push_back(lanes);
+    Add("reorder", order);
+    const Operand part = Add("rfactor", {BlockRegister(id), threads})[0];
+    Add("rfactor", {part, lanes});
+    Add("vectorize", {lanes});
+    const std::vector<Operand> combining =
+        Add("loops", {part}, {}, 2 + static_cast<int>(axes.spatial.size()));
+    Add("vectorize", {combining.back()});
+    Add("parallel", {threads});
+  }
+
+  bool HasParts(int64_t extent) const {
+    for (int64_t parts = limits_.cores; parts <= limits_.reduction_parts * limits_.cores; ++parts) {
+      if (extent % parts == 0) return true;
+    }
+    return false;
+  }
+
+  // Enough parts for all cores, and few enough to combine.
+  void ConstrainParts(int parts) {
+    const int64_t most = limits_.reduction_parts * limits_.cores;
+    const int64_t least = limits_.cores;
+    sketch_.constraints.push_back({"parts", parts + 2, [=](absl::Span<const int64_t> d) {
+                                     return d[parts] <= most &&
+                                            (d[parts] >= least || d[parts + 1] == 1);
+                                   }});
+  }
+
+  Sketch sketch_;
+  const ir::Program& program_;
+  const RowGroup& group_;
+  const TileLimits& limits_;
+  std::vector<std::pair<int64_t, Operand>> columns_, reductions_;  // widths per extent
+};
+
+}  // namespace
+
+// Reductions along rows, with the stages that compute their elements or use their results.
+std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
+                                           int nest) {
+  // From the last stage to the first: a group takes what its end can reach.
+  const Nest& end = sketch.nests[sketch.nests.size() - 1 - nest];
+  if (end.state != Nest::State::kOpen) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::NodeId last = program->FindBlock(end.name);
+  if (last == ir::kNoNode) return {};
+  std::vector<ir::NodeId> open;
+  for (const Nest& other : sketch.nests) {
+    const ir::NodeId block = program->FindBlock(other.name);
+    if (other.state == Nest::State::kOpen && block != ir::kNoNode) open.push_back(block);
+  }
+  const std::optional<RowGroup> group = FindRowGroup(*program, last, open);
+  if (!group.has_value()) return {};
+  const ir::Block& block = program->BlockOf(last);
+  const TileLimits limits =
+      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
+  if (group->row_points < limits.lanes) return {};
+  int64_t rows = 1;
+  const BlockAxes axes = AxesOf(block);
+  for (int d = 0; d < group->rows; ++d) rows *= block.iters[axes.spatial[d]].extent;
+
+  std::vector<Sketch> sketches;
+  const bool few = rows < limits.few_rows * limits.cores;
+  const bool small = rows * group->row_points <= limits.serial_elements;
+  if (rows >= limits.cores || small) {
+    sketches.push_back(RowFuser(sketch, *program, *group, limits).AtRows());
+  }
+  if (few) sketches.push_back(RowFuser(sketch, *program, *group, limits).InParts());
+  return sketches;
+}
+
+}  // namespace hone::space
