@@ -37,9 +37,29 @@ class CompilerSpaces final : public TaskSpaces {
       if (auto only = space->only()) made->only_ = {space->digest(), *std::move(only)};
       made->searched_.push_back(std::move(space));
     }
-    HONE_ASSIGN_OR_RETURN(made->default_, space::DefaultCandidate(workload, made->target_));
-    for (const auto& space : made->searched_) made->Know(*space);
-    if (!made->by_digest_.contains(made->default_->digest())) made->Know(*made->default_);
+    HONE_RETURN_IF_ERROR(made->Finish(workload));
+    return made;
+  }
+
+  static absl::StatusOr<std::unique_ptr<TaskSpaces>> OfTexts(const std::vector<std::string>& texts,
+                                                             const std::string& target_text,
+                                                             int threads) {
+    auto made = std::make_unique<CompilerSpaces>();
+    made->threads_ = threads;
+    HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
+    for (const std::string& text : texts) {
+      HONE_ASSIGN_OR_RETURN(std::unique_ptr<space::DesignSpace> space,
+                            space::DesignSpace::FromText(text));
+      made->searched_.push_back(std::move(space));
+    }
+    if (texts.empty()) return absl::InvalidArgumentError("no design space is given");
+    const std::shared_ptr<const ir::Workload>& workload = made->searched_.front()->workload();
+    for (const auto& space : made->searched_) {
+      if (space->workload()->StructuralDigest() != workload->StructuralDigest()) {
+        return absl::InvalidArgumentError("the design spaces are of several workloads");
+      }
+    }
+    HONE_RETURN_IF_ERROR(made->Finish(workload));
     return made;
   }
 
@@ -82,6 +102,12 @@ class CompilerSpaces final : public TaskSpaces {
   }
 
  private:
+  absl::Status Finish(const std::shared_ptr<const ir::Workload>& workload) {
+    HONE_ASSIGN_OR_RETURN(default_, space::DefaultCandidate(workload, target_));
+    for (const auto& space : searched_) Know(*space);
+    if (!by_digest_.contains(default_->digest())) Know(*default_);
+    return absl::OkStatus();
+  }
   void Know(const space::DesignSpace& space) {
     by_digest_[space.digest()] = &space;
     infos_.push_back({space.digest(), space.text()});
@@ -142,6 +168,11 @@ class CompilerEnvironment final : public TaskEnvironment {
 
 std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads) {
   return std::make_unique<CompilerEnvironment>(threads);
+}
+
+absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenCompilerSpaces(
+    const std::vector<std::string>& spaces, const std::string& target, int threads) {
+  return CompilerSpaces::OfTexts(spaces, target, threads);
 }
 
 }  // namespace hone::task

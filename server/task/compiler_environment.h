@@ -2,7 +2,10 @@
 #define HONE_SERVER_TASK_COMPILER_ENVIRONMENT_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "server/task/task_environment.h"
 
 namespace hone::task {
@@ -11,6 +14,12 @@ namespace hone::task {
 // registered models and strategies.
 // `threads`: that one proposal may use.
 std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads);
+
+// A task whose design spaces are given as texts of trace files, any number and all open: what a
+// laboratory (server/lab) searches. InvalidArgument: none, a malformed one, one that does not
+// replay, or they are of several workloads.
+absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenCompilerSpaces(
+    const std::vector<std::string>& spaces, const std::string& target, int threads);
 
 }  // namespace hone::task
 

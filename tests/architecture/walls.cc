@@ -54,6 +54,7 @@ std::vector<Room> Rooms() {
       {"server/task", server_domain},
       {"server/service", Join(all_server, {"proto"})},
       {"server/web", Join(all_server, {"server/service"})},
+      {"server/lab", all_server},
       {"worker/agent", Join(common, {"proto"})},
       {"worker/codegen", common},
       {"worker/builder", Join(common, {"worker/codegen", "proto"})},
@@ -74,7 +75,8 @@ struct Package {
 };
 
 const std::vector<std::string> kMains = {"server/service/main.cc", "worker/agent/main.cc",
-                                         "worker/builder/main.cc", "worker/runner/main.cc"};
+                                         "worker/builder/main.cc", "worker/runner/main.cc",
+                                         "server/lab/main.cc"};
 
 std::vector<Package> Packages() {
   return {
@@ -98,6 +100,7 @@ std::vector<Package> Packages() {
       {"XGBoost", {"xgboost/"}, {"server/cost_model"}},
       {"libtorch", {"torch/"}, {"server/cost_model"}},
       {"Eigen", {"Eigen/"}, {"server/search"}},
+      {"Zstandard", {"zstd.h"}, {"server/lab"}},
       {"CLI11", {"CLI/"}, Join(kMains, {"client/cli"})},
       {"xxHash", {"xxhash"}, {"common/base"}},
       {"libseccomp", {"seccomp.h"}, {"worker/runner"}},

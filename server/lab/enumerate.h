@@ -1,0 +1,27 @@
+#ifndef HONE_SERVER_LAB_ENUMERATE_H_
+#define HONE_SERVER_LAB_ENUMERATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/digest.h"
+#include "server/space/design_space.h"
+
+namespace hone::lab {
+
+struct Enumerated {
+  std::vector<int64_t> decisions;
+  Digest program;  // structural: equal for vectors that make the same program
+};
+
+// Every legal vector of a design space whose trace replays, in the order of `grid`.
+// ResourceExhausted: there are more than `limit`, or more than a hundred times as many to try; the
+// space is not small enough to be measured completely.
+absl::StatusOr<std::vector<Enumerated>> EnumerateCandidates(const space::DesignSpace& space,
+                                                            size_t limit);
+
+}  // namespace hone::lab
+
+#endif  // HONE_SERVER_LAB_ENUMERATE_H_

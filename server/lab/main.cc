@@ -1,0 +1,241 @@
+// hone-lab: flags and wiring.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+#include "common/target/target.h"
+#include "server/lab/child_process.h"
+#include "server/lab/experiment.h"
+#include "server/lab/presets.h"
+#include "server/lab/recorder.h"
+#include "server/lab/set_folder.h"
+#include "server/lab/summary.h"
+#include "server/space/generate.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+constexpr char kFolder[] = "tests/bench/recorded";
+
+struct Flags {
+  std::string recorded_dir;
+  std::string preset;
+  bool recorded = false;
+  std::vector<std::string> sets, strategies, models, features;
+  std::string baseline;
+  int seeds = 0;
+  int64_t trials = 0;
+  int batch = 0;
+  int threads = 0;
+  std::string out;
+  RecordOptions record;
+  std::vector<std::string> words;  // of an operator
+};
+
+// In the source tree, wherever the program is started.
+std::string RecordedFolder(const Flags& flags) {
+  if (!flags.recorded_dir.empty()) return flags.recorded_dir;
+  if (RecordedSetNames(kFolder).ok()) return kFolder;
+  return absl::StrCat(ProgramFolder(), "/../../../", kFolder);
+}
+
+// Every strategy with every model and feature set that were named.
+std::vector<Variant> NamedVariants(const Flags& flags) {
+  const auto or_one = [](const std::vector<std::string>& names, const char* fallback) {
+    return names.empty() ? std::vector<std::string>{fallback} : names;
+  };
+  std::vector<Variant> variants;
+  for (const std::string& strategy : or_one(flags.strategies, "evolutionary")) {
+    for (const std::string& model : or_one(flags.models, "xgboost")) {
+      for (const std::string& features : or_one(flags.features, "")) {
+        std::string label = strategy;
+        if (flags.models.size() > 1) absl::StrAppend(&label, "+", model);
+        if (flags.features.size() > 1) absl::StrAppend(&label, "+", features);
+        variants.push_back({label, strategy, model, features});
+      }
+    }
+  }
+  return variants;
+}
+
+absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& folder) {
+  Experiment experiment;
+  if (!flags.preset.empty()) {
+    HONE_ASSIGN_OR_RETURN(experiment, FindPreset(flags.preset));
+  } else {
+    experiment.name = "own comparison";
+    experiment.variants = NamedVariants(flags);
+    experiment.baseline = experiment.variants.front().label;
+  }
+  if (!flags.baseline.empty()) experiment.baseline = flags.baseline;
+  if (!flags.sets.empty()) experiment.sets = flags.sets;
+  if (experiment.sets.empty()) {
+    HONE_ASSIGN_OR_RETURN(experiment.sets, RecordedSetNames(folder));
+  }
+  if (flags.seeds > 0) experiment.seeds = flags.seeds;
+  if (flags.trials > 0) experiment.trials = flags.trials;
+  if (flags.batch > 0) experiment.batch = flags.batch;
+  return experiment;
+}
+
+absl::Status Compare(const Flags& flags) {
+  const std::string folder = RecordedFolder(flags);
+  HONE_ASSIGN_OR_RETURN(const Experiment experiment, ExperimentOf(flags, folder));
+  std::vector<std::unique_ptr<Bench>> benches;
+  for (const std::string& name : experiment.sets) {
+    HONE_ASSIGN_OR_RETURN(RecordedSet set, LoadRecordedSet(folder, name));
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Bench> bench, Bench::Open(std::move(set)));
+    benches.push_back(std::move(bench));
+  }
+  const int threads = flags.threads > 0
+                          ? flags.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  HONE_ASSIGN_OR_RETURN(const Results results, RunExperiment(experiment, benches, threads));
+  const std::string summary = SummaryText(results);
+  const std::string time = TimeText(results);
+  std::printf("%s\n%s", summary.c_str(), time.c_str());
+  if (flags.out.empty()) return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
+  const std::pair<const char*, std::string> files[] = {{"summary.md", summary},
+                                                       {"runs.csv", RunsCsv(results)},
+                                                       {"curves.csv", CurvesCsv(results)},
+                                                       {"comparison.csv", ComparisonCsv(results)},
+                                                       {"time.md", time},
+                                                       {"time.csv", TimeCsv(results)}};
+  for (const auto& [file, text] : files) {
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(flags.out, "/", file), text));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ListSets(const Flags& flags) {
+  const std::string folder = RecordedFolder(flags);
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, RecordedSetNames(folder));
+  std::printf("%-24s %7s %9s %9s %10s %10s %8s %7s\n", "set", "spaces", "vectors", "programs",
+              "best µs", "median", "slowest", "failed");
+  for (const std::string& name : names) {
+    HONE_ASSIGN_OR_RETURN(const RecordedSet set, LoadRecordedSet(folder, name));
+    std::vector<double> latencies;
+    for (const Measurement& measurement : set.measurements) {
+      if (measurement.latency_ns > 0) latencies.push_back(measurement.latency_ns);
+    }
+    std::sort(latencies.begin(), latencies.end());
+    const double best = latencies.front();
+    std::printf("%-24s %7zu %9zu %9zu %10.1f %9.2fx %7.1fx %7zu\n", name.c_str(), set.spaces.size(),
+                set.candidates.size(), set.measurements.size(), best / 1e3,
+                latencies[latencies.size() / 2] / best, latencies.back() / best,
+                set.measurements.size() - latencies.size());
+  }
+  return absl::OkStatus();
+}
+
+// To be restricted by hand, and recorded.
+absl::Status WriteSpaces(const Flags& flags) {
+  const absl::Span<const std::string> words = flags.words;
+  HONE_ASSIGN_OR_RETURN(ir::Workload workload, op::BuildWorkload(words[0], words.subspan(1)));
+  HONE_ASSIGN_OR_RETURN(
+      const auto spaces,
+      space::GenerateDesignSpaces(std::make_shared<const ir::Workload>(std::move(workload)),
+                                  target::DetectHost()));
+  HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
+  for (const auto& space : spaces) {
+    const std::string path = absl::StrCat(flags.out, "/", space->name(), ".trace");
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(path, space->text()));
+    std::printf("%s\n", path.c_str());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Record(Flags& flags) {
+  flags.record.program_folder = ProgramFolder();
+  absl::StatusOr<RecordedSet> recorded = RecordSet(flags.record);
+  if (flags.record.only_count && absl::IsCancelled(recorded.status())) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const RecordedSet set, std::move(recorded));
+  return WriteFileAtomically(absl::StrCat(RecordedFolder(flags), "/", set.name, kSetSuffix),
+                             EncodeRecordedSet(set));
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app{
+      "Hone's laboratory: compares strategies, cost models and features on recorded design spaces, "
+      "which are measured completely, so that no device is needed."};
+  app.footer(absl::StrCat(
+      "Presets: ", absl::StrJoin(PresetNames(), ", "),
+      "\n\nExamples:\n"
+      "  hone-lab --preset rocke --recorded --seeds 5 --out out/\n"
+      "  hone-lab --strategy portfolio --strategy evolutionary --set matmul_512 --trials 128\n"
+      "  hone-lab --strategy annealing --cost-model xgboost-rank --feature-set knob --feature-set "
+      "curve-fix\n"
+      "  hone-lab sets\n"
+      "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
+      "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
+  app.add_option("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
+  app.add_option("--preset", flags.preset, "A comparison by name");
+  app.add_flag("--recorded", flags.recorded, "On recorded sets (the default)");
+  app.add_option("--set", flags.sets, "Recorded set; may be repeated (default: all)");
+  app.add_option("--strategy", flags.strategies, "Search strategy; may be repeated");
+  app.add_option("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
+  app.add_option("--feature-set", flags.features,
+                 "Feature set that the model reads; may be repeated (default: its own)");
+  app.add_option("--baseline", flags.baseline, "What ratios refer to (default: the first)");
+  app.add_option("--seeds", flags.seeds, "Runs of each (default 5)")->check(CLI::Range(1, 1000));
+  app.add_option("--trials", flags.trials, "Trials of a run at most (default 256)")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--batch", flags.batch,
+                 "Candidates per proposal (default: an eighth of the trials, 4 to 32)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--threads", flags.threads, "Runs at a time (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--out", flags.out, "Folder for the tables, CSV files and plots");
+  CLI::App* sets = app.add_subcommand("sets", "List the recorded sets");
+  CLI::App* record =
+      app.add_subcommand("record", "Measure design spaces completely on this machine");
+  record->add_option("name", flags.record.name, "Name of the set")->required();
+  record
+      ->add_option("--space", flags.record.space_files, "Trace file with open samplings; repeated")
+      ->required()
+      ->check(CLI::ExistingFile);
+  record->add_option("--work", flags.record.work_folder, "Folder for what is measured so far")
+      ->required();
+  record->add_option("--rounds", flags.record.rounds, "How often the fastest are measured")
+      ->check(CLI::Range(1, 100));
+  record->add_option("--top", flags.record.top_share, "Share of the programs that are the fastest")
+      ->check(CLI::Range(0.0, 1.0));
+  record->add_flag("--count", flags.record.only_count, "Only say how many candidates there are");
+  record->add_option("--limit", flags.record.limit, "Candidates of all spaces at most");
+  CLI::App* spaces = app.add_subcommand(
+      "spaces", "Write the design spaces that the rules make for an operator, to be restricted");
+  spaces->add_option("words", flags.words, "OP key=value...")->required();
+  spaces->add_option("--out", flags.out, "Folder for the trace files")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  const absl::Status status = sets->parsed()     ? ListSets(flags)
+                              : spaces->parsed() ? WriteSpaces(flags)
+                              : record->parsed() ? Record(flags)
+                                                 : Compare(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "hone-lab: %s\n", std::string(status.message()).c_str());
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) ? kUsage : kFailure;
+}
+
+}  // namespace
+}  // namespace hone::lab
+
+int main(int argc, char** argv) { return hone::lab::Main(argc, argv); }

@@ -1,0 +1,81 @@
+#include "server/lab/presets.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace hone::lab {
+namespace {
+
+// One entry per preset.
+const std::vector<Experiment>& Presets() {
+  static const auto* const presets = new std::vector<Experiment>{
+      {.name = "rocke",
+       .question = "Does Bayesian optimization need fewer trials than evolutionary search?",
+       .variants = {{"bayesian-index", "bayesian-index"},
+                    {"bayesian", "bayesian"},
+                    {"evolutionary", "evolutionary"},
+                    {"random", "random", "random"}},
+       .baseline = "evolutionary"},
+      {.name = "zheng-features",
+       .question = "Which features should AutoTVM's trees read (simulated annealing, rank loss)?",
+       .variants = {{"knob", "annealing", "xgboost-rank", "knob"},
+                    {"itervar", "annealing", "xgboost-rank", "itervar"},
+                    {"curve-one", "annealing", "xgboost-rank", "curve-one"},
+                    {"curve", "annealing", "xgboost-rank", "curve"},
+                    {"curve-fix", "annealing", "xgboost-rank", "curve-fix"},
+                    {"curve-fix-reuse", "annealing", "xgboost-rank", "curve-fix-reuse"}},
+       .baseline = "curve",
+       .sets = {"conv2d_c7", "conv2d_c12"}},
+      {.name = "zheng-cooling",
+       .question = "Which cooling schedule should simulated annealing have, and do restarts help?",
+       .variants = {{"linear", "annealing", "xgboost-rank"},
+                    {"geometric", "annealing-geometric", "xgboost-rank"},
+                    {"adaptive", "annealing-adaptive", "xgboost-rank"},
+                    {"restarts", "annealing-restarts", "xgboost-rank"}},
+       .baseline = "linear",
+       .sets = {"conv2d_c7", "conv2d_c12"}},
+      {.name = "autotvm-tuners",
+       .question = "AutoTVM's tuners against each other.",
+       .variants = {{"annealing", "annealing", "xgboost-rank"},
+                    {"genetic", "genetic"},
+                    {"grid", "grid", "random"},
+                    {"droplet", "droplet"},
+                    {"random", "random", "random"}},
+       .baseline = "annealing"},
+      {.name = "portfolio",
+       .question = "Does the portfolio beat evolutionary search?",
+       .variants = {{"portfolio", "portfolio"}, {"evolutionary", "evolutionary"}},
+       .baseline = "evolutionary"},
+      {.name = "all",
+       .question = "Every strategy against evolutionary search.",
+       .variants = {{"portfolio", "portfolio"},
+                    {"evolutionary", "evolutionary"},
+                    {"bayesian", "bayesian"},
+                    {"bayesian-index", "bayesian-index"},
+                    {"annealing", "annealing"},
+                    {"droplet", "droplet"},
+                    {"genetic", "genetic"},
+                    {"grid", "grid", "random"},
+                    {"random", "random", "random"}},
+       .baseline = "evolutionary"},
+  };
+  return *presets;
+}
+
+}  // namespace
+
+absl::StatusOr<Experiment> FindPreset(absl::string_view name) {
+  for (const Experiment& preset : Presets()) {
+    if (preset.name == name) return preset;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no preset '", name, "'; there are: ", absl::StrJoin(PresetNames(), ", ")));
+}
+
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  for (const Experiment& preset : Presets()) names.push_back(preset.name);
+  return names;
+}
+
+}  // namespace hone::lab

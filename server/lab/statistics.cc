@@ -1,0 +1,74 @@
+#include "server/lab/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/base/rng.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr double kTail = 0.025;
+
+double Quantile(const std::vector<double>& sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+double Median(std::vector<double> values) {
+  const size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + middle, values.end());
+  const double upper = values[middle];
+  if (values.size() % 2 == 1) return upper;
+  return (*std::max_element(values.begin(), values.begin() + middle) + upper) / 2;
+}
+
+double GeometricMean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& statistic,
+                   int resamplings, uint64_t seed) {
+  const size_t sets = variants.front().size();
+  std::vector<double> values;
+  std::vector<SeedValues> drawn(variants.size());
+  for (int i = 0; i < resamplings; ++i) {
+    Rng rng(seed, static_cast<uint64_t>(i));
+    for (SeedValues& each : drawn) each.assign(sets, {});
+    for (size_t s = 0; s < sets; ++s) {
+      const size_t set = rng.Below(sets);
+      for (size_t v = 0; v < variants.size(); ++v) {
+        const std::vector<double>& from = variants[v][set];
+        for (size_t k = 0; k < from.size(); ++k) {
+          drawn[v][s].push_back(from[rng.Below(from.size())]);
+        }
+      }
+    }
+    values.push_back(statistic(drawn));
+  }
+  std::sort(values.begin(), values.end());
+  return {statistic(variants), Quantile(values, kTail), Quantile(values, 1 - kTail)};
+}
+
+double MedianRatio(const SeedValues& numerator, const SeedValues& denominator) {
+  std::vector<double> ratios;
+  for (size_t s = 0; s < numerator.size(); ++s) {
+    ratios.push_back(Median(numerator[s]) / Median(denominator[s]));
+  }
+  return GeometricMean(ratios);
+}
+
+double MedianMean(const SeedValues& values) {
+  std::vector<double> medians;
+  for (const std::vector<double>& seeds : values) medians.push_back(Median(seeds));
+  return GeometricMean(medians);
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,280 @@
+#include "server/lab/summary.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/lab/metrics.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr double kShares[] = {0.90, 0.95, 0.99};
+
+SeedValues PerRun(const Results& results, size_t variant,
+                  const std::function<double(const RunResult& run, size_t set)>& value) {
+  SeedValues values;
+  for (size_t s = 0; s < results.runs[variant].size(); ++s) {
+    values.emplace_back();
+    for (const RunResult& run : results.runs[variant][s]) values.back().push_back(value(run, s));
+  }
+  return values;
+}
+
+double Total(const Results& results, size_t variant,
+             const std::function<double(const RunResult& run)>& value) {
+  double total = 0;
+  for (const auto& set : results.runs[variant]) {
+    for (const RunResult& run : set) total += value(run);
+  }
+  return total;
+}
+
+double BuildMs(const RunResult& run) {
+  double total = 0;
+  for (const RunTrial& trial : run.trials) total += trial.build_ms;
+  return total;
+}
+
+double RunMs(const RunResult& run) {
+  double total = 0;
+  for (const RunTrial& trial : run.trials) total += trial.run_ms;
+  return total;
+}
+
+std::string Text(const Interval& interval) {
+  return absl::StrFormat("%.2f [%.2f, %.2f]", interval.value, interval.low, interval.high);
+}
+
+Interval RatioToBaseline(const SeedValues& values, const SeedValues& baseline) {
+  return Bootstrap({values, baseline}, [](const std::vector<SeedValues>& drawn) {
+    return MedianRatio(drawn[0], drawn[1]);
+  });
+}
+
+// Calls `write` with every run.
+void ForEachRun(const Results& results,
+                const std::function<void(const Variant& variant, size_t set, size_t seed,
+                                         const RunResult& run)>& write) {
+  for (size_t v = 0; v < results.runs.size(); ++v) {
+    for (size_t s = 0; s < results.runs[v].size(); ++s) {
+      for (size_t k = 0; k < results.runs[v][s].size(); ++k) {
+        write(results.experiment.variants[v], s, k + 1, results.runs[v][s][k]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+SeedValues TrialsToShare(const Results& results, size_t variant, double share) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    const int64_t trials = TrialsTo(run, results.best_latency_ns[set], share);
+    return static_cast<double>(trials > 0 ? trials : std::max<size_t>(run.trials.size(), 1));
+  });
+}
+
+SeedValues SecondsToShare(const Results& results, size_t variant, double share, bool brain) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    const double seconds =
+        SecondsTo(run, results.best_latency_ns[set], results.builders[set], share, brain);
+    if (seconds >= 0) return seconds;
+    const std::vector<double> clock = Clock(run, results.builders[set], brain);
+    return clock.empty() ? 1e-3 : clock.back();
+  });
+}
+
+SeedValues Shares(const Results& results, size_t variant, int64_t trials) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    return std::max(1e-6, ShareAt(run, results.best_latency_ns[set], trials));
+  });
+}
+
+SeedValues Areas(const Results& results, size_t variant) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    return std::max(1e-6, Area(run, results.best_latency_ns[set], results.experiment.trials));
+  });
+}
+
+double ReachedShare(const Results& results, size_t variant, double share) {
+  const SeedValues reached = PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    return TrialsTo(run, results.best_latency_ns[set], share) > 0 ? 1.0 : 0.0;
+  });
+  double sum = 0;
+  double count = 0;
+  for (const std::vector<double>& seeds : reached) {
+    for (const double each : seeds) {
+      sum += each;
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+std::string SummaryText(const Results& results) {
+  const Experiment& experiment = results.experiment;
+  const size_t base = results.baseline();
+  std::string text = absl::StrFormat(
+      "# %s\n\n%s\n\n%d sets, %d seeds, at most %d trials; ratios to `%s`. Medians over seeds, "
+      "geometric means over sets, 95 %% bootstrap intervals. A run that never reached a share "
+      "counts "
+      "with all its trials.\n\n",
+      experiment.name, experiment.question, experiment.sets.size(), experiment.seeds,
+      experiment.trials, experiment.baseline);
+  absl::StrAppend(
+      &text,
+      "| variant | best at 16 | at 64 | at the end | area | trials to 95 % | to 99 % | "
+      "ratio of trials to 99 % | ratio of device seconds to 99 % | reached 99 % | "
+      "duplicates | outside | failed |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  const auto mean = [](const SeedValues& values) { return MedianMean(values); };
+  for (size_t v = 0; v < experiment.variants.size(); ++v) {
+    absl::StrAppendFormat(
+        &text,
+        "| %s | %.1f %% | %.1f %% | %.1f %% | %.3f | %.0f | %.0f | %s | %s | %.0f %% | %.0f | %.0f "
+        "| %.0f |\n",
+        experiment.variants[v].label, 100 * mean(Shares(results, v, 16)),
+        100 * mean(Shares(results, v, 64)), 100 * mean(Shares(results, v, experiment.trials)),
+        mean(Areas(results, v)), mean(TrialsToShare(results, v, 0.95)),
+        mean(TrialsToShare(results, v, 0.99)),
+        Text(RatioToBaseline(TrialsToShare(results, v, 0.99), TrialsToShare(results, base, 0.99))),
+        Text(RatioToBaseline(SecondsToShare(results, v, 0.99, false),
+                             SecondsToShare(results, base, 0.99, false))),
+        100 * ReachedShare(results, v, 0.99),
+        Total(results, v, [](const RunResult& run) { return static_cast<double>(run.duplicates); }),
+        Total(results, v, [](const RunResult& run) { return static_cast<double>(run.outside); }),
+        Total(results, v, [](const RunResult& run) { return static_cast<double>(run.failures); }));
+  }
+  absl::StrAppend(&text,
+                  "\nMedian trials to 99 % of the best known, per set (`>`: most seeds never "
+                  "reached it):\n\n| set |");
+  for (const Variant& variant : experiment.variants)
+    absl::StrAppend(&text, " ", variant.label, " |");
+  absl::StrAppend(&text, "\n|---|");
+  for (size_t v = 0; v < experiment.variants.size(); ++v) absl::StrAppend(&text, "---|");
+  for (size_t s = 0; s < experiment.sets.size(); ++s) {
+    absl::StrAppend(&text, "\n| ", experiment.sets[s], " |");
+    for (size_t v = 0; v < experiment.variants.size(); ++v) {
+      size_t reached = 0;
+      for (const RunResult& run : results.runs[v][s]) {
+        reached += TrialsTo(run, results.best_latency_ns[s], 0.99) > 0;
+      }
+      absl::StrAppendFormat(&text, " %s%.0f |", 2 * reached <= results.runs[v][s].size() ? ">" : "",
+                            Median(TrialsToShare(results, v, 0.99)[s]));
+    }
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string TimeText(const Results& results) {
+  std::string text =
+      "Seconds per run, summed over sets and divided by runs: building on all builders and running "
+      "as recorded, proposing and training in CPU time of one core of this machine; the ratio is "
+      "of "
+      "all of them until 99 %.\n\n"
+      "| variant | build | run | propose | train | ratio of seconds to 99 % "
+      "|\n|---|---|---|---|---|---|\n";
+  const size_t base = results.baseline();
+  for (size_t v = 0; v < results.runs.size(); ++v) {
+    const double runs = Total(results, v, [](const RunResult&) { return 1.0; });
+    double build = 0;
+    for (size_t s = 0; s < results.runs[v].size(); ++s) {
+      for (const RunResult& run : results.runs[v][s]) build += BuildMs(run) / results.builders[s];
+    }
+    absl::StrAppendFormat(
+        &text, "| %s | %.2f | %.2f | %.2f | %.2f | %s |\n", results.experiment.variants[v].label,
+        build / runs / 1e3, Total(results, v, RunMs) / runs / 1e3,
+        Total(results, v, [](const RunResult& run) { return run.propose_ms; }) / runs / 1e3,
+        Total(results, v, [](const RunResult& run) { return run.train_ms; }) / runs / 1e3,
+        Text(RatioToBaseline(SecondsToShare(results, v, 0.99, true),
+                             SecondsToShare(results, base, 0.99, true))));
+  }
+  return text;
+}
+
+std::string RunsCsv(const Results& results) {
+  std::string csv =
+      "variant,set,seed,trials,best_ns,best_known_ns,share_16,share_64,share_end,area,trials_90,"
+      "trials_95,trials_99,device_s_90,device_s_95,device_s_99,build_s,run_s,duplicates,outside,"
+      "failures,exhausted\n";
+  ForEachRun(results, [&](const Variant& variant, size_t set, size_t seed, const RunResult& run) {
+    const double known = results.best_latency_ns[set];
+    const double end = run.trials.empty() ? 0 : ShareAt(run, known, results.experiment.trials);
+    absl::StrAppendFormat(&csv, "%s,%s,%d,%d,%.1f,%.1f,%.4f,%.4f,%.4f,%.4f", variant.label,
+                          results.experiment.sets[set], seed, run.trials.size(),
+                          end > 0 ? known / end : 0, known, ShareAt(run, known, 16),
+                          ShareAt(run, known, 64), end,
+                          Area(run, known, results.experiment.trials));
+    for (const double share : kShares)
+      absl::StrAppendFormat(&csv, ",%d", TrialsTo(run, known, share));
+    for (const double share : kShares) {
+      absl::StrAppendFormat(&csv, ",%.3f",
+                            SecondsTo(run, known, results.builders[set], share, false));
+    }
+    absl::StrAppendFormat(&csv, ",%.3f,%.3f,%d,%d,%d,%d\n", BuildMs(run) / 1e3, RunMs(run) / 1e3,
+                          run.duplicates, run.outside, run.failures, run.exhausted);
+  });
+  return csv;
+}
+
+std::string CurvesCsv(const Results& results) {
+  std::string csv = "variant,set,seed,trial,device_s,best_ns,share\n";
+  ForEachRun(results, [&](const Variant& variant, size_t set, size_t seed, const RunResult& run) {
+    const double known = results.best_latency_ns[set];
+    const std::vector<double> shares = ShareCurve(run, known);
+    const std::vector<double> clock = Clock(run, results.builders[set], /*brain=*/false);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      if (i > 0 && i + 1 < shares.size() && shares[i] == shares[i - 1]) continue;
+      absl::StrAppendFormat(&csv, "%s,%s,%d,%d,%.3f,%.1f,%.4f\n", variant.label,
+                            results.experiment.sets[set], seed, i + 1, clock[i],
+                            shares[i] > 0 ? known / shares[i] : 0, shares[i]);
+    }
+  });
+  return csv;
+}
+
+std::string ComparisonCsv(const Results& results) {
+  std::string csv = "variant,baseline,figure,ratio,low,high\n";
+  const size_t base = results.baseline();
+  const auto line = [&](size_t v, const std::string& figure, const SeedValues& a,
+                        const SeedValues& b) {
+    const Interval ratio = RatioToBaseline(a, b);
+    absl::StrAppendFormat(&csv, "%s,%s,%s,%.4f,%.4f,%.4f\n", results.experiment.variants[v].label,
+                          results.experiment.baseline, figure, ratio.value, ratio.low, ratio.high);
+  };
+  for (size_t v = 0; v < results.runs.size(); ++v) {
+    for (const double share : kShares) {
+      const std::string percent = absl::StrFormat("%.0f", 100 * share);
+      line(v, "trials_" + percent, TrialsToShare(results, v, share),
+           TrialsToShare(results, base, share));
+      line(v, "device_s_" + percent, SecondsToShare(results, v, share, false),
+           SecondsToShare(results, base, share, false));
+    }
+    line(v, "area", Areas(results, v), Areas(results, base));
+    for (const int64_t trials : {int64_t{16}, int64_t{64}, results.experiment.trials}) {
+      line(v, absl::StrCat("share_", trials), Shares(results, v, trials),
+           Shares(results, base, trials));
+    }
+  }
+  return csv;
+}
+
+std::string TimeCsv(const Results& results) {
+  std::string csv = "variant,set,seed,propose_s,train_s,build_s,run_s,s_90,s_95,s_99\n";
+  ForEachRun(results, [&](const Variant& variant, size_t set, size_t seed, const RunResult& run) {
+    absl::StrAppendFormat(&csv, "%s,%s,%d,%.4f,%.4f,%.3f,%.3f", variant.label,
+                          results.experiment.sets[set], seed, run.propose_ms / 1e3,
+                          run.train_ms / 1e3, BuildMs(run) / 1e3, RunMs(run) / 1e3);
+    for (const double share : kShares) {
+      absl::StrAppendFormat(
+          &csv, ",%.3f",
+          SecondsTo(run, results.best_latency_ns[set], results.builders[set], share, true));
+    }
+    csv += "\n";
+  });
+  return csv;
+}
+
+}  // namespace hone::lab

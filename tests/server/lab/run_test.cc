@@ -1,0 +1,143 @@
+#include "server/lab/run.h"
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/lab/experiment.h"
+#include "server/lab/metrics.h"
+#include "server/lab/presets.h"
+#include "server/lab/summary.h"
+#include "server/search/search_strategy.h"
+#include "tests/server/lab/small_set.h"
+
+namespace hone::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::unique_ptr<Bench> Open(RecordedSet set) {
+  auto bench = Bench::Open(std::move(set));
+  EXPECT_TRUE(bench.ok()) << bench.status();
+  return *std::move(bench);
+}
+
+TEST(RunTest, EveryStrategyStaysInsideAndRepeatsNothing) {
+  const auto bench = Open(SmallSet());
+  for (const std::string& strategy : search::SearchStrategyNames()) {
+    const auto run =
+        RunSearch(*bench, {.strategy = strategy, .cost_model = "random", .trials = 64});
+    ASSERT_TRUE(run.ok()) << strategy << ": " << run.status();
+    EXPECT_EQ(run->outside, 0) << strategy;
+    EXPECT_EQ(run->duplicates, 0) << strategy;
+    EXPECT_LE(run->trials.size(), 64u) << strategy;
+  }
+}
+
+TEST(RunTest, ASearchToTheEndMeetsEveryProgramOnceAndSaysThatItIsExhausted) {
+  const auto bench = Open(SmallSet());
+  const auto run = RunSearch(
+      *bench, {.strategy = "grid", .cost_model = "random", .trials = 1000, .stop_at_best = false});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(static_cast<int64_t>(run->trials.size()), bench->programs());
+  EXPECT_TRUE(run->exhausted);
+  EXPECT_EQ(run->failures, 1);
+  EXPECT_EQ(TrialsTo(*run, bench->best_latency_ns(), 1.0) > 0, true);
+}
+
+TEST(RunTest, ProposalsThatAreNotRecordedAreRefusedAndCounted) {
+  RecordedSet set = SmallSet();
+  const size_t all = set.candidates.size();
+  std::erase_if(set.candidates,
+                [](const RecordedCandidate& each) { return each.decisions[1] == 8; });
+  ASSERT_LT(set.candidates.size(), all);
+  const auto bench = Open(std::move(set));
+  const auto run = RunSearch(
+      *bench, {.strategy = "grid", .cost_model = "random", .trials = 1000, .stop_at_best = false});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->outside, 48);
+  EXPECT_EQ(run->trials.size(), 96u);
+}
+
+TEST(RunTest, ItEndsWithTheBestKnown) {
+  const auto bench = Open(SmallSet());
+  const auto run =
+      RunSearch(*bench, {.strategy = "droplet", .cost_model = "xgboost", .trials = 144});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_LT(run->trials.size(), 144u);
+  EXPECT_EQ(run->trials.back().latency_ns, bench->best_latency_ns());
+}
+
+TEST(RunTest, UnknownNamesAreListed) {
+  const auto bench = Open(SmallSet());
+  EXPECT_THAT(RunSearch(*bench, {.strategy = "oracle", .cost_model = "random"}).status().message(),
+              AllOf(HasSubstr("oracle"), HasSubstr("evolutionary")));
+  EXPECT_THAT(RunSearch(*bench, {.strategy = "random", .cost_model = "oracle"}).status().message(),
+              AllOf(HasSubstr("oracle"), HasSubstr("xgboost")));
+  EXPECT_FALSE(RunSearch(*bench, {.strategy = "random", .cost_model = "random", .trials = 0}).ok());
+}
+
+TEST(BenchTest, SpacesOfSeveralWorkloadsAreRefused) {
+  RecordedSet set = SmallSet();
+  std::string& text = set.spaces[1];
+  for (size_t at = 0; (at = text.find("64", at)) != std::string::npos;) text.replace(at, 2, "32");
+  EXPECT_THAT(Bench::Open(set).status().message(), HasSubstr("several workloads"));
+  set.spaces[1] = "workload";
+  EXPECT_EQ(Bench::Open(set).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+Experiment SmallExperiment() {
+  return {.name = "small",
+          .question = "Which?",
+          .variants = {{"evolutionary", "evolutionary"}, {"random", "random", "random"}},
+          .baseline = "random",
+          .sets = {"small"},
+          .seeds = 3,
+          .trials = 48};
+}
+
+TEST(ExperimentTest, GivesTheSameTablesEachTimeAndOnAnyNumberOfThreads) {
+  std::vector<std::unique_ptr<Bench>> benches;
+  benches.push_back(Open(SmallSet()));
+  const auto first = RunExperiment(SmallExperiment(), benches, 1);
+  const auto second = RunExperiment(SmallExperiment(), benches, 3);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(RunsCsv(*first), RunsCsv(*second));
+  EXPECT_EQ(CurvesCsv(*first), CurvesCsv(*second));
+  EXPECT_EQ(ComparisonCsv(*first), ComparisonCsv(*second));
+  EXPECT_EQ(SummaryText(*first), SummaryText(*second));
+  EXPECT_THAT(RunsCsv(*first), HasSubstr("\nevolutionary,small,1,"));
+  EXPECT_THAT(SummaryText(*first), HasSubstr("| random |"));
+}
+
+TEST(ExperimentTest, ABaselineThatIsNoVariantIsRefused) {
+  std::vector<std::unique_ptr<Bench>> benches;
+  benches.push_back(Open(SmallSet()));
+  Experiment experiment = SmallExperiment();
+  experiment.baseline = "grid";
+  EXPECT_THAT(RunExperiment(experiment, benches, 1).status().message(), HasSubstr("grid"));
+  experiment.baseline = "random";
+  experiment.variants[0].strategy = "oracle";
+  EXPECT_THAT(RunExperiment(experiment, benches, 1).status().message(),
+              AllOf(HasSubstr("evolutionary on small"), HasSubstr("oracle")));
+}
+
+TEST(PresetsTest, NameTheirBaselineAndUniqueLabels) {
+  for (const std::string& name : PresetNames()) {
+    const auto preset = FindPreset(name);
+    ASSERT_TRUE(preset.ok());
+    std::set<std::string> labels;
+    for (const Variant& variant : preset->variants) labels.insert(variant.label);
+    EXPECT_EQ(labels.size(), preset->variants.size()) << name;
+    EXPECT_TRUE(labels.contains(preset->baseline)) << name;
+  }
+  EXPECT_THAT(FindPreset("chen").status().message(), AllOf(HasSubstr("chen"), HasSubstr("rocke")));
+}
+
+}  // namespace
+}  // namespace hone::lab

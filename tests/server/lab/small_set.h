@@ -1,0 +1,14 @@
+#ifndef HONE_TESTS_SERVER_LAB_SMALL_SET_H_
+#define HONE_TESTS_SERVER_LAB_SMALL_SET_H_
+
+#include "server/lab/recorded_set.h"
+
+namespace hone::lab {
+
+// Two design spaces of a small matmul, 144 candidates together, with made-up latencies that are
+// smooth in the decisions; one candidate fails.
+RecordedSet SmallSet();
+
+}  // namespace hone::lab
+
+#endif  // HONE_TESTS_SERVER_LAB_SMALL_SET_H_
