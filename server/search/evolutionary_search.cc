@@ -1,8 +1,10 @@
 #include "server/search/evolutionary_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
 #include "server/search/history_search.h"
@@ -11,9 +13,8 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kState = {"evolutionary", 1};
+constexpr uint32_t kStateVersion = 1;
 constexpr int kGenerations = 3;  // the first, drawn one included
-constexpr double kMutation = 0.85;
 constexpr double kMeasuredShare = 0.2;
 constexpr int kRandomSeeds = 50;
 constexpr double kRandomShare = 0.05;  // of a batch (ε-greedy)
@@ -21,7 +22,8 @@ constexpr int kRetries = 3;            // for a child that is new to the call
 
 class EvolutionarySearch final : public HistorySearch {
  public:
-  explicit EvolutionarySearch(SearchContext context) : HistorySearch(kState, std::move(context)) {}
+  EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
+      : HistorySearch({options.name, kStateVersion}, std::move(context)), options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -35,7 +37,11 @@ class EvolutionarySearch final : public HistorySearch {
         if (met.keys.insert(each.key).second) met.pool.push_back(each);
       }
       if (g == kGenerations || scored.empty()) break;
-      generation = NextGeneration(scored, met, rng);
+      if (options_.temperature > 0) {
+        HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call, rng));
+      } else {
+        generation = NextGeneration(scored, met, rng);
+      }
     }
     SortByScore(met.pool);
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> batch, PickBatch(n, met.pool, call, rng));
@@ -105,11 +111,36 @@ class EvolutionarySearch final : public HistorySearch {
     return children;
   }
 
+  // The chains after one step of Metropolis and Hastings.
+  absl::StatusOr<std::vector<Point>> NextChains(const std::vector<Scored>& chains, Met& met,
+                                                Call& call, Rng& rng) {
+    std::vector<Point> children;
+    for (const Scored& chain : chains) {
+      absl::StatusOr<std::vector<int64_t>> child =
+          context().spaces[chain.point.space]->Mutate(chain.point.decisions, rng);
+      children.push_back(child.ok() ? Point{chain.point.space, *std::move(child)} : chain.point);
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(children, call));
+    absl::flat_hash_map<Digest, double> scores;
+    for (const Scored& each : scored) {
+      scores[each.key] = each.score;
+      if (met.keys.insert(each.key).second) met.pool.push_back(each);
+    }
+    for (size_t i = 0; i < chains.size(); ++i) {
+      const auto score = scores.find(KeyOf(context(), children[i]));
+      const double dice = rng.Uniform();
+      if (score == scores.end() ||
+          dice >= std::exp((score->second - chains[i].score) / options_.temperature))
+        children[i] = chains[i].point;
+    }
+    return children;
+  }
+
   Point Breed(const std::vector<Scored>& parents, const Roulette& roulette, Rng& rng) const {
     const Point& parent = parents[roulette.Spin(rng)].point;
     const space::DesignSpace& space = *context().spaces[parent.space];
     absl::StatusOr<std::vector<int64_t>> child = absl::NotFoundError("");
-    if (rng.Uniform() >= kMutation) {
+    if (rng.Uniform() >= options_.mutation) {
       for (int attempt = 0; attempt < kRetries; ++attempt) {
         const Point& other = parents[roulette.Spin(rng)].point;
         if (other.space != parent.space || other == parent) continue;
@@ -142,13 +173,15 @@ class EvolutionarySearch final : public HistorySearch {
     }
   }
 
+  const EvolutionaryOptions options_;
   std::vector<Point> survivors_;  // the best of the last call, seen or not
 };
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context) {
-  return std::make_unique<EvolutionarySearch>(std::move(context));
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
+                                                       const EvolutionaryOptions& options) {
+  return std::make_unique<EvolutionarySearch>(std::move(context), options);
 }
 
 }  // namespace hone::search

@@ -3,21 +3,33 @@
 
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "server/search/search_strategy.h"
 
 namespace hone::search {
 
+struct EvolutionaryOptions {
+  absl::string_view name = "evolutionary";
+  double mutation = 0.85;  // probability that a child is a mutation; else it is a crossover
+  // Above 0: MetaSchedule's chains (Shao et al., NeurIPS 2022) instead of the roulette. Every
+  // candidate of a generation is mutated, and the child takes its place with probability
+  // min(1, e^((child's score − its own) / temperature)).
+  double temperature = 0;
+};
+
 // Ansor's evolutionary search (Zheng et al., OSDI 2020) over all design spaces at once. A Propose
 // evolves a population of context.population candidates over three generations: parents by roulette
-// on max(score, 0), a mutation with probability 0.85, else a crossover of two parents of one space
-// (which the paper describes and its code lacks). The first generation holds the best measured ones
-// (up to 20 %), survivors of the last call, and random draws (at least 50). The best unseen of all
-// generations are proposed, and 5 % random draws.
+// on max(score, 0), a mutation with probability options.mutation, else a crossover of two parents
+// of one space (which the paper describes and its code lacks). The first generation holds the best
+// measured ones (up to 20 %), survivors of the last call, and random draws (at least 50). The best
+// unseen of all generations are proposed, and 5 % random draws.
 //
-// Scores are those of ranking.h, so that without a model, or with one that has learnt little, the
-// analytic draft leads. The first batch covers every design space that has a candidate; while a
-// space is untried no other one fills more than half of a batch.
-std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context);
+// Scores are those of ranking.h: with SearchContext::draft the analytic draft leads until the model
+// has learnt, without it the first candidates are random, as published. The first batch covers
+// every design space that has a candidate; while a space is untried no other one fills more than
+// half of a batch.
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
+                                                       const EvolutionaryOptions& options = {});
 
 }  // namespace hone::search
 

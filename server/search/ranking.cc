@@ -37,6 +37,7 @@ double LatencyOrInfinity(const History::Entry& entry) {
 
 Ranking Ranking::Of(const SearchContext& context, const History& history) {
   Ranking ranking;
+  ranking.draft_ = context.draft;
   const size_t spaces = context.spaces.size();
   std::vector<double> sum(spaces, 0), count(spaces, 0);
   double total = 0, results = 0, best = std::numeric_limits<double>::infinity();
@@ -74,6 +75,10 @@ Ranking Ranking::Of(const SearchContext& context, const History& history) {
       draft.Add(ranking.DraftScore(better->point.space, better->evaluation->draft_cycles),
                 ranking.DraftScore(worse->point.space, worse->evaluation->draft_cycles));
     }
+  }
+  if (!context.draft) {
+    ranking.model_weight_ = 1;
+    return ranking;
   }
   const double model_edge = model.Edge(kPriorModel), draft_edge = draft.Edge(kPriorDraft);
   ranking.model_weight_ =

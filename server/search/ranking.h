@@ -13,7 +13,8 @@ namespace hone::search {
 // The draft is calibrated on the results: a factor per design space between cycles and nanoseconds,
 // shrunken towards that of all. The model gets the more weight, the better it ordered what was
 // proposed after it had ranked it, compared with the draft: a model of few results does not outrank
-// the draft before it has earned it. Immutable.
+// the draft before it has earned it. Without the draft (SearchContext::draft) the model's word is
+// the score, and 0 before it has learnt. Immutable.
 class Ranking {
  public:
   // From everything told. REQUIRES history.Refresh since the last Tell.
@@ -26,11 +27,13 @@ class Ranking {
   }
   // `learnt`: the model has seen results.
   double Score(double draft_score, double prediction, bool learnt) const {
+    if (!draft_) return learnt ? prediction : 0;
     return learnt ? model_weight_ * prediction + (1 - model_weight_) * draft_score : draft_score;
   }
   double model_weight() const { return model_weight_; }
 
  private:
+  bool draft_ = true;
   bool calibrated_ = false;  // there are results
   double best_latency_ns_ = 1;
   std::vector<double> ns_per_cycle_;  // per space

@@ -20,34 +20,61 @@ struct Entry {
   std::unique_ptr<SearchStrategy> (*make)(SearchContext context);
 };
 
+using Made = std::unique_ptr<SearchStrategy>;
+
+// What the literature describes knows no draft of ours.
+SearchContext AsPublished(SearchContext context) {
+  context.draft = false;
+  return context;
+}
+
+Made Annealing(SearchContext context, const AnnealingOptions& options) {
+  return MakeAnnealingSearch(AsPublished(std::move(context)), options);
+}
+
+Made Evolutionary(SearchContext context, const EvolutionaryOptions& options) {
+  return MakeEvolutionarySearch(AsPublished(std::move(context)), options);
+}
+
+using Cooling = AnnealingOptions::Cooling;
+
 // One line per strategy.
 constexpr Entry kStrategies[] = {
-    {"annealing", [](SearchContext context) { return MakeAnnealingSearch(std::move(context)); }},
+    {"annealing", [](SearchContext c) { return Annealing(std::move(c), {}); }},
     {"annealing-adaptive",
-     [](SearchContext context) {
-       return MakeAnnealingSearch(
-           std::move(context),
-           {.name = "annealing-adaptive", .cooling = AnnealingOptions::Cooling::kAdaptive});
+     [](SearchContext c) {
+       return Annealing(std::move(c),
+                        {.name = "annealing-adaptive", .cooling = Cooling::kAdaptive});
      }},
     {"annealing-geometric",
-     [](SearchContext context) {
-       return MakeAnnealingSearch(
-           std::move(context),
-           {.name = "annealing-geometric", .cooling = AnnealingOptions::Cooling::kGeometric});
+     [](SearchContext c) {
+       return Annealing(std::move(c),
+                        {.name = "annealing-geometric", .cooling = Cooling::kGeometric});
      }},
     {"annealing-restarts",
-     [](SearchContext context) {
-       return MakeAnnealingSearch(std::move(context),
-                                  {.name = "annealing-restarts", .restarts = 4});
+     [](SearchContext c) {
+       return Annealing(std::move(c), {.name = "annealing-restarts", .restarts = 4});
      }},
-    {"bayesian", [](SearchContext context) { return MakeBayesianSearch(std::move(context)); }},
+    {"bayesian", [](SearchContext c) { return MakeBayesianSearch(std::move(c)); }},
     {"bayesian-index",
-     [](SearchContext context) { return MakeBayesianIndexSearch(std::move(context)); }},
-    {"droplet", [](SearchContext context) { return MakeDropletSearch(std::move(context)); }},
-    {"evolutionary", MakeEvolutionarySearch},
-    {"genetic", [](SearchContext context) { return MakeGeneticSearch(std::move(context)); }},
+     [](SearchContext c) { return MakeBayesianIndexSearch(AsPublished(std::move(c))); }},
+    {"droplet", [](SearchContext c) { return MakeDropletSearch(AsPublished(std::move(c))); }},
+    {"evolutionary", [](SearchContext c) { return Evolutionary(std::move(c), {}); }},
+    {"evolutionary-drafted",
+     [](SearchContext c) {
+       return MakeEvolutionarySearch(std::move(c), {.name = "evolutionary-drafted"});
+     }},
+    {"evolutionary-metropolis",
+     [](SearchContext c) {
+       return Evolutionary(std::move(c), {.name = "evolutionary-metropolis", .temperature = 0.05});
+     }},
+    {"evolutionary-no-crossover",
+     [](SearchContext c) {
+       return Evolutionary(std::move(c), {.name = "evolutionary-no-crossover", .mutation = 1});
+     }},
+    {"genetic", [](SearchContext c) { return MakeGeneticSearch(std::move(c)); }},
     {"grid", MakeGridSearch},
-    {"portfolio", [](SearchContext context) { return MakePortfolioSearch(std::move(context)); }},
+    {"portfolio", [](SearchContext c) { return MakePortfolioSearch(std::move(c)); }},
     {"random", MakeRandomSearch},
 };
 

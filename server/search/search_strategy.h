@@ -39,6 +39,8 @@ struct SearchContext {
   // Candidates that a generation of a population-based strategy holds; the time of a Propose is
   // proportional to it.
   int population = 512;
+  // Whether the analytic draft takes part in scores; the strategies of the literature know none.
+  bool draft = true;
   // Candidates of these spaces that are believed good before anything is measured, best first: what
   // related workloads taught. At most kMostSeeds of those that are legal and new are proposed,
   // among the first proposals; their results are told like all others.

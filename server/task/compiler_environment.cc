@@ -155,7 +155,7 @@ class CompilerEnvironment final : public TaskEnvironment {
       const std::string& name, const cost_model::CostModelOptions& options) const override {
     return cost_model::CreateCostModel(name, options);
   }
-  std::string default_strategy() const override { return "evolutionary"; }
+  std::string default_strategy() const override { return "portfolio"; }
   std::string default_cost_model() const override { return "xgboost"; }
   std::vector<std::string> StrategyNames() const override { return search::SearchStrategyNames(); }
   std::vector<std::string> CostModelNames() const override { return cost_model::CostModelNames(); }
