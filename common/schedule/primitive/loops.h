@@ -44,6 +44,10 @@ absl::StatusOr<ir::NodeId> ReorderSpace(ir::Program& program, ir::NodeId outer, 
 // would be seen unfinished, run twice over an element, or begin elsewhere than at its init.
 absl::Status Reorder(ir::Program& program, absl::Span<const ir::NodeId> loops);
 
+// Reorder, with the order taken from a list: "0 1 2 | 1 0 2" are two orders of three loops, and `choice` counts them from 0.
+// So an order can be a decision. InvalidArgument: there is no such order, or it is not one of these loops.
+absl::Status ReorderBy(ir::Program& program, absl::Span<const ir::NodeId> loops, absl::string_view orders, int64_t choice);
+
 // Parallel: the iterations run on several threads. Legal when no block under the loop reduces over it, no other parallel loop
 // is above or below, and every buffer written under it is either written at different places by different iterations, or used
 // only under the loop: then it is private to each iteration.
@@ -65,6 +69,11 @@ absl::Status Vectorize(ir::Program& program, ir::NodeId loop);
 
 // Unroll: the body is repeated. Legal everywhere; at most 1024 iterations.
 absl::Status Unroll(ir::Program& program, ir::NodeId loop);
+
+// Leaves a loop as it is, unrolls or vectorizes it, by number, so that what a loop becomes can be a decision. Legal as Unroll
+// and Vectorize are. InvalidArgument: another number.
+inline constexpr int64_t kKeepSerial = 0, kUnroll = 1, kVectorize = 2;
+absl::Status SetLoopKind(ir::Program& program, ir::NodeId loop, int64_t kind);
 
 }  // namespace hone::schedule
 

@@ -50,6 +50,8 @@ Step RandomStep(Rng& rng, const ir::Program& program, const std::vector<NodeId>&
                                 "reorder",
                                 "reorder",
                                 "reorder",
+                                "reorder_by",
+                                "loop_kind",
                                 "parallel",
                                 "vectorize",
                                 "unroll",
@@ -113,6 +115,14 @@ Step RandomStep(Rng& rng, const ir::Program& program, const std::vector<NodeId>&
     const int position = any_loop();
     const int count = 1 + static_cast<int>(rng.Below(3));
     for (int i = 0; i < count; ++i) step.loops.push_back(std::min(position + i, depth - 1));
+  } else if (name == "loop_kind") {
+    step.loops = {any_loop()};
+    step.numbers = {Pick(rng, 3)};
+  } else if (name == "reorder_by") {
+    const int position = any_loop();
+    step.loops = {position, depth - 1};
+    step.text = "0 1 | 1 0";
+    step.numbers = {Pick(rng, 2)};
   } else if (name == "reorder") {
     std::vector<int> positions(depth);
     for (int i = 0; i < depth; ++i) positions[i] = i;

@@ -296,6 +296,10 @@ TEST(RefusalTest, MalformedArguments) {
       {"l9 = reorder_space(l0, l1, \"hilbert\", 0)", "reorder_space: unknown order 'hilbert'; known: grouped, morton"},
       {"tensorize(l1, \"dot\")", "tensorize: unknown intrinsic 'dot'; known: vnni_16x4, vnni_8x4, bf16dot_16x2"},
       {"set_scope(b0, \"stack\")", "unknown scope 'stack'"},
+      {"reorder_by(2, \"0 1 | 1 0\", l0, l1)", "reorder_by: there is no order number 2 in \"0 1 | 1 0\""},
+      {"reorder_by(0, \"0 0\", l0, l1)", "reorder_by: \"0 0\" is no order of 2 loops, counted from 0"},
+      {"reorder_by(0, \"0\", l0, l1)", "reorder_by: \"0\" orders 1 loops, not the 2 that are given"},
+      {"loop_kind(l0, 3)", "loop_kind: 3 is none of 0 (serial), 1 (unrolled), 2 (vectorized)"},
   };
   const auto workload = std::make_shared<const ir::Workload>(*ir::ParseWorkload(kDense));
   for (const auto& [line, error] : kCases) {

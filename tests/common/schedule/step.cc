@@ -53,6 +53,8 @@ class Taker {
     if (name == "split") return Split(program_, loops[0], sizes).status();
     if (name == "fuse") return Fuse(program_, loops).status();
     if (name == "reorder") return Reorder(program_, loops);
+    if (name == "reorder_by") return ReorderBy(program_, loops, step.text, step.numbers[0]);
+    if (name == "loop_kind") return SetLoopKind(program_, loops[0], step.numbers[0]);
     if (name == "parallel") return Parallel(program_, loops[0]);
     if (name == "vectorize") return Vectorize(program_, loops[0]);
     if (name == "unroll") return Unroll(program_, loops[0]);
@@ -124,6 +126,10 @@ class Taker {
     if (!step.text.empty()) operands.push_back(Text(step.text));
     if (!step.scope.empty()) operands.push_back(Text(step.scope));
     int results = -1;
+    if (name == "reorder_by") {  // the loops come last
+      operands.insert(operands.begin(), {Number(step.numbers[0]), operands.back()});
+      operands.pop_back();
+    }
     if (name == "pad_einsum") results = results_;
     if (name == "split") results = static_cast<int>(step.numbers.size());
     if (name == "loop_partition") results = static_cast<int>(step.numbers.size()) + 1;
@@ -137,7 +143,7 @@ class Taker {
       operands.push_back(
           builder_.Add("sample_categorical", {}, {{"candidates", {1, step.numbers[1], 3}}})[0]);
       decisions_.push_back(step.numbers[1]);
-    } else {
+    } else if (name != "reorder_by") {
       for (int64_t number : step.numbers) operands.push_back(Number(number));
     }
     builder_.Add(name, std::move(operands), {}, results);
