@@ -1,0 +1,67 @@
+#include "server/space/maker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "server/space/generate.h"
+#include "server/space/given_trace.h"
+#include "server/space/template/template.h"
+
+namespace hone::space {
+namespace {
+
+constexpr size_t kShownName = 64;  // characters of a wrong name in a message
+
+absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> ByRules(const SpaceRequest& request) {
+  return GenerateDesignSpaces(request.workload, *request.target);
+}
+
+constexpr SpaceMaker kMakers[] = {
+    {"rules", [](const ir::Workload&) { return absl::OkStatus(); }, ByRules,
+     "rules look at every block and propose its tilings, packings and places"},
+    {"templates", CheckTemplates, TemplateSpaces,
+     "a schedule with knobs, written by hand for the operator, as AutoTVM has them"},
+};
+
+absl::StatusOr<const SpaceMaker*> Find(absl::string_view name) {
+  if (name.empty()) return &kMakers[0];
+  for (const SpaceMaker& maker : kMakers) {
+    if (maker.name == name) return &maker;
+  }
+  const auto append_name = [](std::string* out, const SpaceMaker& maker) {
+    out->append(maker.name.data(), maker.name.size());
+  };
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no '", name.substr(0, kShownName), "'; there are: ",
+                   absl::StrJoin(kMakers, ", ", append_name), ", and the text of a trace file"));
+}
+
+}  // namespace
+
+absl::Span<const SpaceMaker> SpaceMakers() { return kMakers; }
+
+bool IsTraceText(absl::string_view space) { return space.find('\n') != absl::string_view::npos; }
+
+absl::Status CheckSpaceArgument(const ir::Workload& workload, absl::string_view space) {
+  if (IsTraceText(space)) return GivenTraceSpace(workload, space).status();
+  HONE_ASSIGN_OR_RETURN(const SpaceMaker* maker, Find(space));
+  return maker->check(workload);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> MakeSpaces(const SpaceRequest& request,
+                                                                     absl::string_view space) {
+  if (IsTraceText(space)) {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<DesignSpace> given,
+                          GivenTraceSpace(*request.workload, space));
+    std::vector<std::unique_ptr<DesignSpace>> spaces;
+    spaces.push_back(std::move(given));
+    return spaces;
+  }
+  HONE_ASSIGN_OR_RETURN(const SpaceMaker* maker, Find(space));
+  return maker->make(request);
+}
+
+}  // namespace hone::space

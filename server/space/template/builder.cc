@@ -1,0 +1,235 @@
+#include "server/space/template/builder.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/ir/index.h"
+#include "common/schedule/primitive/loops.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Operand;
+using Decisions = absl::Span<const int64_t>;
+
+// Fewer ways to cut a long loop in two than this are too few to search.
+constexpr int kFewFactors = 4;
+constexpr int64_t kLong = 4;
+constexpr int64_t kMostPower = 1 << 12;
+
+}  // namespace
+
+int64_t KnobExtent::Of(Decisions decisions) const {
+  if (decision >= 0) return decisions[decision];
+  int64_t product = 1;
+  for (int divisor : divisors) product *= decisions[divisor];
+  return ir::CeilDivInt(extent, product);
+}
+
+int KnobExtent::Reads() const {
+  int reads = decision + 1;
+  for (int divisor : divisors) reads = std::max(reads, divisor + 1);
+  return reads;
+}
+
+TemplateBuilder::Policy TemplateBuilder::PolicyFor(int64_t extent) {
+  int factors = 0;
+  for (int64_t f = 1; f <= extent && factors < kFewFactors; ++f) factors += extent % f == 0;
+  return extent > kLong && factors < kFewFactors ? Policy::kVerbose : Policy::kFactors;
+}
+
+std::vector<Operand> TemplateBuilder::Add(absl::string_view primitive,
+                                          std::vector<Operand> operands, int results) {
+  return trace_.Add(primitive, std::move(operands), {}, results);
+}
+
+Operand TemplateBuilder::Block(const std::string& name) {
+  return Add("block", {schedule::Text(name)})[0];
+}
+
+std::vector<KnobLoop> TemplateBuilder::Loops(const Operand& block,
+                                             absl::Span<const int64_t> extents) {
+  std::vector<KnobLoop> loops;
+  for (const Operand& loop : Add("loops", {block}, static_cast<int>(extents.size()))) {
+    loops.push_back({loop, {.extent = extents[loops.size()]}});
+  }
+  return loops;
+}
+
+Knob TemplateBuilder::Sample(std::vector<int64_t> candidates) {
+  const Operand number =
+      trace_.Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
+  return {number, number.reg};
+}
+
+std::vector<KnobLoop> TemplateBuilder::DefineSplit(const KnobLoop& loop,
+                                                   const SplitOptions& options) {
+  std::vector<Operand> operands = {loop.loop};
+  std::vector<KnobExtent> extents;
+  if (options.policy == Policy::kFactors || options.policy == Policy::kVerbose) {
+    std::vector<schedule::Attribute> attributes = {{"parts", {options.parts}}};
+    if (options.max_innermost > 0) attributes.push_back({"max_inner", {options.max_innermost}});
+    for (const Operand& size :
+         trace_.Add(options.policy == Policy::kFactors ? "sample_perfect_tile" : "sample_tile",
+                    {loop.loop}, std::move(attributes), options.parts)) {
+      operands.push_back(size);
+      extents.push_back({.decision = size.reg});
+    }
+  } else {
+    const int64_t extent = loop.extent.extent;
+    KnobExtent outermost{.extent = extent};
+    operands.push_back(schedule::Number(0));
+    extents.push_back({});
+    for (int part = 1; part < options.parts; ++part) {
+      std::vector<int64_t> candidates = options.candidates;
+      const bool last = part + 1 == options.parts;
+      for (int64_t power = 1; options.policy == Policy::kPowers && power <= kMostPower; power *= 2)
+        candidates.push_back(power);
+      std::erase_if(candidates, [&](int64_t size) {
+        return size > extent || (last && options.max_innermost > 0 && size > options.max_innermost);
+      });
+      const Knob size = Sample(std::move(candidates));
+      operands.push_back(size.number);
+      extents.push_back({.decision = size.decision});
+      outermost.divisors.push_back(size.decision);
+    }
+    const std::vector<int> inner = outermost.divisors;
+    AddDecisionFilter("split", outermost.Reads(), [inner, extent](Decisions d) {
+      int64_t product = 1;
+      for (int place : inner) product *= d[place];
+      return product <= extent;
+    });
+    extents[0] = std::move(outermost);
+  }
+  std::vector<KnobLoop> parts;
+  for (const Operand& part : Add("split", std::move(operands), options.parts)) {
+    parts.push_back({part, extents[parts.size()]});
+  }
+  return parts;
+}
+
+std::pair<KnobLoop, KnobLoop> TemplateBuilder::SplitOff(const KnobLoop& loop, int64_t inner) {
+  const std::vector<Operand> parts =
+      Add("split", {loop.loop, schedule::Number(0), schedule::Number(inner)}, 2);
+  return {{parts[0], {.extent = ir::CeilDivInt(loop.extent.extent, inner)}},
+          {parts[1], {.extent = inner}}};
+}
+
+void TemplateBuilder::DefineReorder(absl::Span<const KnobLoop> loops,
+                                    const std::vector<std::vector<int>>& orders) {
+  std::vector<int64_t> candidates;
+  for (size_t o = 0; o < orders.size(); ++o) candidates.push_back(static_cast<int64_t>(o));
+  const Knob choice = Sample(std::move(candidates));
+  std::vector<Operand> operands = {
+      choice.number,
+      schedule::Text(absl::StrJoin(orders, " | ", [](std::string* out, const auto& o) {
+        absl::StrAppend(out, absl::StrJoin(o, " "));
+      }))};
+  int reads = choice.decision + 1;
+  std::vector<KnobExtent> extents;
+  for (const KnobLoop& loop : loops) {
+    operands.push_back(loop.loop);
+    extents.push_back(loop.extent);
+    reads = std::max(reads, loop.extent.Reads());
+  }
+  Add("reorder_by", std::move(operands));
+  if (orders.size() == 1) return;
+  AddDecisionFilter("order", reads, [orders, extents, place = choice.decision](Decisions d) {
+    const auto without_units = [&](const std::vector<int>& order) {
+      std::vector<int> kept;
+      for (int loop : order) {
+        if (extents[loop].Of(d) > 1) kept.push_back(loop);
+      }
+      return kept;
+    };
+    const std::vector<int> chosen = without_units(orders[d[place]]);
+    for (int64_t earlier = 0; earlier < d[place]; ++earlier) {
+      if (without_units(orders[earlier]) == chosen) return false;
+    }
+    return true;
+  });
+}
+
+Knob TemplateBuilder::DefineKnob(std::vector<int64_t> candidates) {
+  return Sample(std::move(candidates));
+}
+
+Knob TemplateBuilder::DefineUnroll(const KnobLoop& loop) {
+  const Knob kind = Sample({schedule::kKeepSerial, schedule::kUnroll});
+  Add("loop_kind", {loop.loop, kind.number});
+  unrolled_.push_back({loop.extent, kind.decision});
+  AddDecisionFilter("unroll", std::max(kind.decision + 1, loop.extent.Reads()),
+                    [extent = loop.extent, place = kind.decision](Decisions d) {
+                      return d[place] == schedule::kKeepSerial || extent.Of(d) > 1;
+                    });
+  return kind;
+}
+
+void TemplateBuilder::Unroll(const KnobLoop& loop) {
+  Add("unroll", {loop.loop});
+  unrolled_.push_back({loop.extent, -1});
+}
+
+Operand TemplateBuilder::Parallel(absl::Span<const KnobLoop> loops, absl::Span<const KnobLoop> all,
+                                  int64_t cores) {
+  std::vector<Operand> operands;
+  for (const KnobLoop& loop : loops) operands.push_back(loop.loop);
+  const Operand fused = operands.size() > 1 ? Add("fuse", std::move(operands))[0] : operands[0];
+  Add("parallel", {fused});
+  std::vector<KnobLoop> both(loops.begin(), loops.end());
+  both.insert(both.end(), all.begin(), all.end());
+  AddFilter("parallel", both, [cores, outer = loops.size()](absl::Span<const int64_t> extents) {
+    int64_t iterations = 1, most = 1;
+    for (size_t e = 0; e < extents.size(); ++e) (e < outer ? iterations : most) *= extents[e];
+    return iterations >= std::min(cores, most);
+  });
+  return fused;
+}
+
+void TemplateBuilder::AddFilter(std::string name, absl::Span<const KnobLoop> loops,
+                                std::function<bool(absl::Span<const int64_t> extents)> holds) {
+  std::vector<KnobExtent> extents;
+  int reads = 0;
+  for (const KnobLoop& loop : loops) {
+    extents.push_back(loop.extent);
+    reads = std::max(reads, loop.extent.Reads());
+  }
+  AddDecisionFilter(std::move(name), reads,
+                    [extents = std::move(extents), holds = std::move(holds)](Decisions d) {
+                      std::vector<int64_t> values;
+                      for (const KnobExtent& extent : extents) values.push_back(extent.Of(d));
+                      return holds(values);
+                    });
+}
+
+void TemplateBuilder::AddDecisionFilter(
+    std::string name, int reads, std::function<bool(absl::Span<const int64_t> decisions)> holds) {
+  if (reads == 0) return;  // nothing is drawn that it depends on
+  constraints_.push_back({std::move(name), reads, std::move(holds)});
+}
+
+void TemplateBuilder::LimitUnrolled(int64_t statements) {
+  int reads = 0;
+  for (const Unrolled& loop : unrolled_) {
+    reads = std::max({reads, loop.extent.Reads(), loop.decision + 1});
+  }
+  AddDecisionFilter("statements", reads, [statements, loops = unrolled_](Decisions d) {
+    int64_t product = 1;
+    bool chosen = false;
+    for (const Unrolled& loop : loops) {
+      if (loop.decision >= 0 && d[loop.decision] == schedule::kKeepSerial) continue;
+      chosen |= loop.decision >= 0;
+      product *= loop.extent.Of(d);
+    }
+    return !chosen || product <= statements;
+  });
+}
+
+absl::StatusOr<std::unique_ptr<DesignSpace>> TemplateBuilder::Finish(
+    std::string name, std::shared_ptr<const ir::Workload> workload) && {
+  return DesignSpace::Create(std::move(name), std::move(workload), std::move(trace_).Build(),
+                             std::move(constraints_));
+}
+
+}  // namespace hone::space

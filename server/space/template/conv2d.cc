@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <vector>
+
+#include "server/space/template/templates.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Operand;
+
+constexpr int64_t kMaxBlock =
+    64;  // channels of a block, which the copy of the data moves as one vector
+
+// A convolution's loops by role, its output channels cut in vectors.
+struct ConvLoops {
+  Operand main;
+  KnobLoop n, h, w, vectors, lane, r, s, c;
+  int64_t lanes = 1;
+};
+
+ConvLoops Begin(const TemplateContext& context, TemplateBuilder& b) {
+  const OperatorForm& form = context.form;
+  InlineStages(context, b);
+  ConvLoops loops;
+  loops.main = b.Block(form.main);
+  const std::vector<KnobLoop> all = b.Loops(loops.main, form.extents);
+  const auto at = [&](int role) { return all[form.axes[role]]; };
+  loops.n = at(0), loops.h = at(1), loops.w = at(2);
+  loops.lanes = std::min(context.limits.lanes, at(3).extent.extent);
+  std::tie(loops.vectors, loops.lane) = b.SplitOff(at(3), loops.lanes);
+  loops.r = at(4), loops.s = at(5), loops.c = at(6);
+  return loops;
+}
+
+std::vector<KnobLoop> Cut(TemplateBuilder& b, const KnobLoop& loop, int64_t max_innermost = 0) {
+  return b.DefineSplit(loop, {.policy = TemplateBuilder::PolicyFor(loop.extent.extent),
+                              .max_innermost = max_innermost});
+}
+
+// Rows of the register tile by its vectors.
+void FitRegisters(const TemplateContext& context, TemplateBuilder& b, const KnobLoop& rows,
+                  const KnobLoop& vectors) {
+  b.AddFilter("registers", {rows, vectors},
+              [most = context.limits.vector_registers](absl::Span<const int64_t> e) {
+                return e[0] * e[1] + e[1] + 1 <= most;
+              });
+}
+
+int64_t Statements(const TemplateContext& context) {
+  return context.form.guarded ? context.limits.guarded_statements
+                              : context.limits.unrolled_statements;
+}
+
+// The data in blocks of channels, copied by threads.
+void PackData(const TemplateContext& context, TemplateBuilder& b, const Operand& main,
+              const Operand& block) {
+  const Operand copy =
+      b.Add("cache_read", {main, schedule::Text(context.form.data), schedule::Text("global")})[0];
+  b.Add("transform_layout", {copy, schedule::Text("n, h, w, c -> n, c / $0, h, w, c % $0"), block});
+  const std::vector<Operand> loops = b.Add("loops", {copy}, 4);
+  const std::vector<Operand> parts = b.Add("split", {loops[3], schedule::Number(0), block}, 2);
+  b.Add("reorder", {loops[0], parts[0], loops[1], loops[2], parts[1]});
+  b.Add("vectorize", {parts[1]});
+  b.Add("parallel", {b.Add("fuse", {loops[0], parts[0], loops[1]})[0]});
+}
+
+}  // namespace
+
+void WriteConv2dDirect(const TemplateContext& context, TemplateBuilder& b) {
+  const ConvLoops loops = Begin(context, b);
+  const TileLimits& limits = context.limits;
+  const std::vector<KnobLoop> o = Cut(b, loops.vectors, limits.max_vectors);
+  const std::vector<KnobLoop> w = Cut(b, loops.w, limits.vector_registers - 2);
+  FitRegisters(context, b, w[1], o[1]);
+  const std::vector<KnobLoop> h = Cut(b, loops.h);
+  const std::vector<KnobLoop> c = Cut(b, loops.c);
+  // Behind the outer tiles 0–2: rows, tiles of a row and channels 3–5 in three orders, the window
+  // 6 and 7 with the channels 8 inside or outside of its columns, the register tile 9–11.
+  b.DefineReorder(
+      {loops.n, h[0], o[0], h[1], w[0], c[0], loops.r, loops.s, c[1], w[1], o[1], loops.lane},
+      {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+       {0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11},
+       {0, 1, 2, 4, 3, 5, 6, 7, 8, 9, 10, 11},
+       {0, 1, 2, 4, 3, 5, 6, 8, 7, 9, 10, 11},
+       {0, 1, 2, 5, 3, 4, 6, 7, 8, 9, 10, 11},
+       {0, 1, 2, 5, 3, 4, 6, 8, 7, 9, 10, 11}});
+  b.DefineUnroll(loops.s);
+  b.DefineUnroll(w[1]);
+  b.DefineUnroll(o[1]);
+  b.LimitUnrolled(Statements(context));
+  b.Add("vectorize", {loops.lane.loop});
+  const Operand outer =
+      b.Parallel({loops.n, h[0], o[0]}, {loops.n, h[0], h[1], o[0]}, limits.cores);
+  FuseConsumer(context, b, outer, loops.lanes);
+}
+
+void WriteConv2dPacked(const TemplateContext& context, TemplateBuilder& b) {
+  const ConvLoops loops = Begin(context, b);
+  const TileLimits& limits = context.limits;
+  const std::vector<KnobLoop> o = Cut(b, loops.vectors, limits.max_vectors);
+  const std::vector<KnobLoop> w = Cut(b, loops.w, limits.vector_registers - 2);
+  FitRegisters(context, b, w[1], o[1]);
+  const std::vector<KnobLoop> c = Cut(b, loops.c, kMaxBlock);
+  constexpr int kChannels = 2;  // dimension of the weights
+  PackWeight(context, b, loops.main, NumberOf(o[1]), loops.lanes, kChannels, NumberOf(c[1]));
+  PackData(context, b, loops.main, NumberOf(c[1]));
+  b.DefineReorder(
+      {loops.n, o[0], loops.h, w[0], c[0], loops.r, loops.s, c[1], w[1], o[1], loops.lane},
+      {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {0, 1, 2, 3, 4, 5, 7, 6, 8, 9, 10}});
+  b.DefineUnroll(loops.s);
+  b.Unroll(w[1]);
+  b.Unroll(o[1]);
+  b.LimitUnrolled(Statements(context));
+  b.Add("vectorize", {loops.lane.loop});
+  const Operand outer =
+      b.Parallel({loops.n, o[0], loops.h}, {loops.n, o[0], loops.h}, limits.cores);
+  FuseConsumer(context, b, outer, loops.lanes);
+}
+
+}  // namespace hone::space

@@ -1,0 +1,182 @@
+#include "server/space/template/operator_form.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::space {
+namespace {
+
+using ir::AtomId;
+using ir::Index;
+using ir::IndexList;
+using ir::Stage;
+using ir::Workload;
+
+absl::Status NoTemplate(const Workload& workload, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no template for ", workload.name, ": ", why,
+                   "; there are templates for matmul, dense, conv2d (NHWC, without groups; direct, "
+                   "packed and Winograd) and depthwise_conv2d, with element-wise stages behind"));
+}
+
+// The load at a place of a product, with what it reads through.
+struct Factor {
+  ir::BufferId tensor = -1;
+  IndexList indices;
+};
+
+// The two factors when the value is just their product, casts aside.
+std::vector<Factor> FactorsOf(const Workload& workload, ir::ExprId value) {
+  std::vector<Factor> factors;
+  int others = 0;
+  workload.pool.Visit(value, [&](const ir::Expr& expr) {
+    if (expr.op == ir::Op::kLoad) {
+      factors.push_back({expr.buffer, workload.pool.IndicesOf(expr)});
+    } else if (expr.op != ir::Op::kMul && expr.op != ir::Op::kCast) {
+      ++others;
+    }
+  });
+  if (others > 0 || factors.size() != 2 || factors[0].tensor == factors[1].tensor) return {};
+  return factors;
+}
+
+// The place among the axes of the one that an index is; −1: it is another expression.
+int AxisOf(const Index& index, const std::vector<ir::Axis>& axes) {
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (index.SingleAtom() == axes[a].var) return static_cast<int>(a);
+  }
+  return -1;
+}
+
+// The places of the axes that occur in an index.
+std::vector<int> AxesIn(const Workload& workload, const Index& index,
+                        const std::vector<ir::Axis>& axes) {
+  std::vector<int> places;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (workload.atoms.DependsOn(index, axes[a].var)) places.push_back(static_cast<int>(a));
+  }
+  return places;
+}
+
+std::vector<int> SingleAxes(const IndexList& indices, const std::vector<ir::Axis>& axes) {
+  std::vector<int> places;
+  for (const Index& index : indices) places.push_back(AxisOf(index, axes));
+  return places;
+}
+
+bool Has(const std::vector<int>& places, int place) {
+  return std::find(places.begin(), places.end(), place) != places.end();
+}
+
+bool MatchMatmul(const Factor& data, const Factor& weight, const std::vector<ir::Axis>& axes,
+                 OperatorForm& form) {
+  const std::vector<int> a = SingleAxes(data.indices, axes), b = SingleAxes(weight.indices, axes);
+  constexpr int kI = 0, kJ = 1, kK = 2;
+  if (a.size() != 2 || b.size() != 2 || !Has(a, kI) || !Has(a, kK) || !Has(b, kJ) || !Has(b, kK))
+    return false;
+  form.kind = OperatorForm::Kind::kMatmul;
+  form.axes = {kI, kJ, kK};
+  form.weight_axes = b;
+  return true;
+}
+
+bool MatchConvolution(const Workload& workload, const Factor& data, const Factor& weight,
+                      const std::vector<ir::Axis>& axes, OperatorForm& form) {
+  constexpr int kN = 0, kH = 1, kW = 2, kO = 3, kReduced = 4;
+  const bool depthwise = axes.size() == 6;
+  if (data.indices.size() != 4 || weight.indices.size() != (depthwise ? 3u : 4u)) return false;
+  if (AxisOf(data.indices[0], axes) != kN) return false;
+  // The two windows, and the channel that is summed up, wherever they stand among the reduced axes.
+  int taps[2];
+  for (int d = 0; d < 2; ++d) {
+    const std::vector<int> in = AxesIn(workload, data.indices[1 + d], axes);
+    if (in.size() != 2 || in[0] != (d == 0 ? kH : kW) || in[1] < kReduced) return false;
+    taps[d] = in[1];
+  }
+  if (taps[0] == taps[1]) return false;
+  const int channel = AxisOf(data.indices[3], axes);
+  if (depthwise ? channel != kO : channel < kReduced) return false;
+  form.axes = {kN, kH, kW, kO, taps[0], taps[1]};
+  if (!depthwise) form.axes.push_back(channel);
+  std::vector<int> expected(form.axes.begin() + 4, form.axes.end());
+  expected.push_back(kO);
+  if (SingleAxes(weight.indices, axes) != expected) return false;
+  form.kind = depthwise ? OperatorForm::Kind::kDepthwiseConv2d : OperatorForm::Kind::kConv2d;
+  form.weight_axes = depthwise ? std::vector<int>{4, 5, 3} : std::vector<int>{4, 5, 6, 3};
+  return true;
+}
+
+// Whether a stage behind the sum computes element by element from what was computed before.
+bool IsElementwise(const Workload& workload, const Stage& stage, const Stage& main) {
+  if (stage.reducer != ir::Reducer::kNone || stage.tensors.size() != 1 || !stage.guards.empty() ||
+      stage.spatial.size() != main.spatial.size()) {
+    return false;
+  }
+  for (size_t a = 0; a < main.spatial.size(); ++a) {
+    if (stage.spatial[a].extent != main.spatial[a].extent) return false;
+  }
+  bool plain = true;
+  workload.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    if (workload.tensors[load.buffer].input) return;
+    const std::vector<int> places = SingleAxes(workload.pool.IndicesOf(load), stage.spatial);
+    for (size_t a = 0; a < main.spatial.size(); ++a) {
+      plain &= a < places.size() && places[a] == static_cast<int>(a);
+    }
+  });
+  return plain;
+}
+
+}  // namespace
+
+absl::StatusOr<OperatorForm> MatchOperator(const Workload& workload) {
+  const Stage& main = workload.stages[0];
+  OperatorForm form;
+  if (main.reducer != ir::Reducer::kSum || main.tensors.size() != 1)
+    return NoTemplate(workload, "it does not begin with a sum");
+  form.main = workload.tensors[main.tensors[0]].name;
+  form.dtype = workload.tensors[main.tensors[0]].dtype;
+  form.guarded = !main.guards.empty();
+
+  std::vector<ir::Axis> axes = main.spatial;
+  axes.insert(axes.end(), main.reduce.begin(), main.reduce.end());
+  for (const ir::Axis& axis : axes) form.extents.push_back(axis.extent);
+  const std::vector<Factor> factors = FactorsOf(workload, main.values[0]);
+  if (factors.size() != 2)
+    return NoTemplate(workload, "its sum is not one of products of two tensors");
+  bool matched = false;
+  for (int weight = 1; weight >= 0 && !matched; --weight) {
+    const Factor &w = factors[weight], &x = factors[1 - weight];
+    if (!workload.tensors[w.tensor].input || !workload.tensors[x.tensor].input) continue;
+    if (main.spatial.size() == 2 && main.reduce.size() == 1) {
+      matched = MatchMatmul(x, w, axes, form);
+    } else if (main.spatial.size() == 4 && (main.reduce.size() == 2 || main.reduce.size() == 3)) {
+      matched = MatchConvolution(workload, x, w, axes, form);
+    }
+    if (!matched) continue;
+    form.data = workload.tensors[x.tensor].name;
+    form.weight = workload.tensors[w.tensor].name;
+    form.constant_weight = workload.tensors[w.tensor].constant;
+  }
+  if (!matched) return NoTemplate(workload, "its sum has other indices");
+
+  for (size_t s = 1; s < workload.stages.size(); ++s) {
+    const Stage& stage = workload.stages[s];
+    if (!IsElementwise(workload, stage, main))
+      return NoTemplate(workload, "a stage behind the sum is not element-wise");
+    const ir::Tensor& tensor = workload.tensors[stage.tensors[0]];
+    const bool last = s + 1 == workload.stages.size();
+    if (tensor.output != last) return NoTemplate(workload, "it has several outputs");
+    if (last) {
+      form.consumer = tensor.name;
+    } else {
+      form.inlined.push_back(tensor.name);
+    }
+  }
+  if (workload.Outputs().size() != 1) return NoTemplate(workload, "it has several outputs");
+  return form;
+}
+
+}  // namespace hone::space

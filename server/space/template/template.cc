@@ -1,0 +1,77 @@
+#include "server/space/template/template.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/space/template/templates.h"
+
+namespace hone::space {
+namespace {
+
+using Kind = OperatorForm::Kind;
+
+template <int64_t m>
+bool FitsF(const TemplateContext& context) {
+  return FitsWinograd(context, m);
+}
+template <int64_t m>
+void WriteF(const TemplateContext& context, TemplateBuilder& builder) {
+  WriteWinograd(context, builder, m);
+}
+
+constexpr Template kTemplates[] = {
+    {"matmul", Kind::kMatmul, VariableWeight, WriteMatmul, "tiles of a product of two variables"},
+    {"matmul_packed", Kind::kMatmul, VariableWeight, WriteMatmulPacked,
+     "the same, on panels that each call packs"},
+    {"dense_packed", Kind::kMatmul, ConstantWeight, WriteMatmulPacked,
+     "a product with weights that were packed ahead of time"},
+    {"conv2d_direct", Kind::kConv2d, Always, WriteConv2dDirect,
+     "NHWC as it lies, tiles of an image row"},
+    {"conv2d_packed", Kind::kConv2d, ConstantWeight, WriteConv2dPacked,
+     "data and weights in blocks of channels"},
+    {"conv2d_winograd2", Kind::kConv2d, FitsF<2>, WriteF<2>, "F(2x2, 3x3)"},
+    {"conv2d_winograd4", Kind::kConv2d, FitsF<4>, WriteF<4>, "F(4x4, 3x3)"},
+    {"conv2d_winograd6", Kind::kConv2d, FitsF<6>, WriteF<6>, "F(6x6, 3x3)"},
+    {"depthwise_conv2d", Kind::kDepthwiseConv2d, Always, WriteDepthwise,
+     "each channel for itself, tiles of the image"},
+};
+
+}  // namespace
+
+absl::Span<const Template> Templates() { return kTemplates; }
+
+absl::Status CheckTemplates(const ir::Workload& workload) {
+  return MatchOperator(workload).status();
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> TemplateSpaces(
+    const SpaceRequest& request) {
+  HONE_RETURN_IF_ERROR(request.workload->Validate());
+  HONE_ASSIGN_OR_RETURN(const OperatorForm form, MatchOperator(*request.workload));
+  const TemplateContext context{.workload = *request.workload,
+                                .form = form,
+                                .limits = TileLimits::Of(*request.target, form.dtype),
+                                .tolerance = request.tolerance};
+  std::vector<std::unique_ptr<DesignSpace>> spaces;
+  absl::Status last;
+  for (const Template& entry : kTemplates) {
+    if (entry.kind != form.kind || !entry.fits(context)) continue;
+    TemplateBuilder builder;
+    entry.write(context, builder);
+    absl::StatusOr<std::unique_ptr<DesignSpace>> space =
+        std::move(builder).Finish(std::string(entry.name), request.workload);
+    if (space.ok()) {
+      spaces.push_back(*std::move(space));
+    } else {
+      last = space.status();
+    }
+  }
+  if (spaces.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workload ", request.workload->name, ": no template fits: ", last.message()));
+  }
+  return spaces;
+}
+
+}  // namespace hone::space

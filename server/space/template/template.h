@@ -1,0 +1,48 @@
+#ifndef HONE_SERVER_SPACE_TEMPLATE_TEMPLATE_H_
+#define HONE_SERVER_SPACE_TEMPLATE_TEMPLATE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/ir/workload.h"
+#include "server/space/design_space.h"
+#include "server/space/maker.h"
+#include "server/space/template/builder.h"
+#include "server/space/template/operator_form.h"
+#include "server/space/tile_limits.h"
+
+namespace hone::space {
+
+// What a template is written for.
+struct TemplateContext {
+  const ir::Workload& workload;
+  const OperatorForm& form;
+  TileLimits limits;     // for the dtype of the sum
+  double tolerance = 0;  // of the job
+};
+
+// A schedule with knobs for one operator, in the manner of AutoTVM: an entry of the registry, and
+// one design space. Stateless, deterministic.
+struct Template {
+  absl::string_view name;  // of the design space
+  OperatorForm::Kind kind;
+  bool (*fits)(const TemplateContext& context);
+  void (*write)(const TemplateContext& context, TemplateBuilder& builder);
+  absl::string_view meaning;  // one line
+};
+
+// Every template. To add one: a file here, its declaration in templates.h, a line in template.cc.
+absl::Span<const Template> Templates();
+
+// The maker `templates` (maker.h): the design spaces of all templates that fit the workload.
+absl::Status CheckTemplates(const ir::Workload& workload);
+absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> TemplateSpaces(
+    const SpaceRequest& request);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_TEMPLATE_TEMPLATE_H_
