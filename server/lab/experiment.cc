@@ -1,25 +1,60 @@
 #include "server/lab/experiment.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "common/base/status_macros.h"
 #include "server/task/executor.h"
 
 namespace hone::lab {
 namespace {
 
-absl::Status Check(const Experiment& experiment) {
-  if (experiment.variants.empty() || experiment.sets.empty() || experiment.seeds < 1) {
-    return absl::InvalidArgumentError("a comparison needs a variant, a set and a seed");
-  }
+// Benches of the sets' limited spaces, for the variants that want them.
+absl::StatusOr<Benches> LimitedBenches(const Experiment& experiment, const Benches& benches) {
+  Benches limited;
   for (const Variant& variant : experiment.variants) {
-    if (variant.label == experiment.baseline) return absl::OkStatus();
+    if (!variant.limited_space || !limited.empty()) continue;
+    for (const std::string& set : experiment.sets) {
+      HONE_ASSIGN_OR_RETURN(limited[set],
+                            Bench::Open(WithoutLayoutChanges(benches.at(set)->set())));
+    }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the baseline '", experiment.baseline, "' is none of the variants"));
+  return limited;
 }
+
+// Where the runs of all threads go.
+class Collector {
+ public:
+  explicit Collector(const Experiment& experiment) : experiment_(experiment) {
+    runs_.assign(experiment.variants.size(),
+                 std::vector<std::vector<RunResult>>(experiment.sets.size(),
+                                                     std::vector<RunResult>(experiment.seeds)));
+  }
+  void Add(size_t variant, size_t set, int seed, absl::StatusOr<RunResult> run) {
+    absl::MutexLock lock(&mutex_);
+    if (run.ok()) {
+      runs_[variant][set][seed] = *std::move(run);
+    } else if (error_.ok()) {
+      error_ = absl::Status(run.status().code(),
+                            absl::StrCat(experiment_.variants[variant].label, " on ",
+                                         experiment_.sets[set], ": ", run.status().message()));
+    }
+  }
+  absl::StatusOr<std::vector<std::vector<std::vector<RunResult>>>> Take() {
+    absl::MutexLock lock(&mutex_);
+    if (!error_.ok()) return error_;
+    return std::move(runs_);
+  }
+
+ private:
+  const Experiment& experiment_;
+  absl::Mutex mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::vector<std::vector<RunResult>>> runs_ ABSL_GUARDED_BY(mutex_);
+};
 
 }  // namespace
 
@@ -29,48 +64,53 @@ size_t Results::baseline() const {
   return index;
 }
 
-absl::StatusOr<Results> RunExperiment(const Experiment& experiment,
-                                      const std::vector<std::unique_ptr<Bench>>& benches,
-                                      int threads) {
-  if (absl::Status status = Check(experiment); !status.ok()) return status;
-  Results results{.experiment = experiment};
-  for (const auto& bench : benches) {
-    results.best_latency_ns.push_back(bench->best_latency_ns());
-    results.builders.push_back(bench->builders());
+absl::Status CheckExperiment(const Experiment& experiment) {
+  if (experiment.variants.empty() || experiment.sets.empty() || experiment.seeds < 1) {
+    return absl::InvalidArgumentError("a comparison needs a variant, a set and a seed");
   }
-  absl::Mutex mutex;
-  absl::Status first_error;
-  results.runs.resize(experiment.variants.size());
+  std::set<std::string> labels;
+  for (const Variant& variant : experiment.variants) {
+    if (!labels.insert(variant.label).second) {
+      return absl::InvalidArgumentError(absl::StrCat("two variants are called ", variant.label));
+    }
+  }
+  if (labels.contains(experiment.baseline)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the baseline '", experiment.baseline, "' is none of the variants"));
+}
+
+absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benches& benches,
+                                      int threads) {
+  HONE_RETURN_IF_ERROR(CheckExperiment(experiment));
+  HONE_ASSIGN_OR_RETURN(const Benches limited, LimitedBenches(experiment, benches));
+  Results results{.experiment = experiment};
+  for (const std::string& set : experiment.sets) {
+    results.best_latency_ns.push_back(benches.at(set)->best_latency_ns());
+    results.builders.push_back(benches.at(set)->builders());
+  }
+  Collector collector(experiment);
   {
     task::ThreadPool pool(std::max(1, threads));
     for (size_t v = 0; v < experiment.variants.size(); ++v) {
-      results.runs[v].resize(benches.size());
-      for (size_t s = 0; s < benches.size(); ++s) {
-        results.runs[v][s].resize(experiment.seeds);
+      const Variant& variant = experiment.variants[v];
+      for (size_t s = 0; s < experiment.sets.size(); ++s) {
+        const Benches& from = variant.limited_space ? limited : benches;
+        const Bench* const bench = from.at(experiment.sets[s]).get();
         for (int seed = 0; seed < experiment.seeds; ++seed) {
-          pool.Schedule([&, v, s, seed] {
-            const Variant& variant = experiment.variants[v];
-            absl::StatusOr<RunResult> run =
-                RunSearch(*benches[s], {.strategy = variant.strategy,
-                                        .cost_model = variant.cost_model,
-                                        .feature_set = variant.feature_set,
-                                        .seed = static_cast<uint64_t>(seed) + 1,
-                                        .trials = experiment.trials,
-                                        .batch = experiment.batch});
-            absl::MutexLock lock(&mutex);
-            if (run.ok()) {
-              results.runs[v][s][seed] = *std::move(run);
-            } else if (first_error.ok()) {
-              first_error = absl::Status(
-                  run.status().code(), absl::StrCat(variant.label, " on ", experiment.sets[s], ": ",
-                                                    run.status().message()));
-            }
+          pool.Schedule([&collector, &experiment, &variant, bench, v, s, seed] {
+            collector.Add(v, s, seed,
+                          RunSearch(*bench, {.strategy = variant.strategy,
+                                             .cost_model = variant.cost_model,
+                                             .feature_set = variant.feature_set,
+                                             .seed = static_cast<uint64_t>(seed) + 1,
+                                             .trials = experiment.trials,
+                                             .batch = experiment.batch}));
           });
         }
       }
     }
   }
-  if (!first_error.ok()) return first_error;
+  HONE_ASSIGN_OR_RETURN(results.runs, collector.Take());
   return results;
 }
 

@@ -2,6 +2,7 @@
 #define HONE_SERVER_LAB_EXPERIMENT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,12 @@ struct Variant {
   std::string strategy;
   std::string cost_model = "xgboost";
   std::string feature_set = "";  // "": the model's own
+  // Only the design spaces without a change of layout, where there are such.
+  bool limited_space = false;
 };
+
+// By name.
+using Benches = std::map<std::string, std::unique_ptr<Bench>>;
 
 // A comparison of variants on sets.
 struct Experiment {
@@ -40,11 +46,13 @@ struct Results {
   size_t baseline() const;                                // index of its variant
 };
 
-// Runs every variant on every set with seeds 1, 2, … in `threads` threads. `benches`: of the sets,
-// in their order. Errors as of RunSearch, with variant and set; InvalidArgument: the baseline is
-// none of the variants, or there is no variant, set or seed.
-absl::StatusOr<Results> RunExperiment(const Experiment& experiment,
-                                      const std::vector<std::unique_ptr<Bench>>& benches,
+// InvalidArgument: the baseline is none of the variants, two of them have one label, or there is no
+// variant, set or seed.
+absl::Status CheckExperiment(const Experiment& experiment);
+
+// Runs every variant on every set with seeds 1, 2, … in `threads` threads. REQUIRES a bench for
+// every set. Errors: as of CheckExperiment, and of RunSearch, with variant and set.
+absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benches& benches,
                                       int threads);
 
 }  // namespace hone::lab

@@ -14,9 +14,12 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
+#include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "server/lab/child_process.h"
+#include "server/lab/curves.h"
 #include "server/lab/experiment.h"
+#include "server/lab/live.h"
 #include "server/lab/presets.h"
 #include "server/lab/recorder.h"
 #include "server/lab/set_folder.h"
@@ -34,6 +37,7 @@ struct Flags {
   std::string recorded_dir;
   std::string preset;
   bool recorded = false;
+  bool live = false;
   std::vector<std::string> sets, strategies, models, features;
   std::string baseline;
   int seeds = 0;
@@ -91,32 +95,53 @@ absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& f
   return experiment;
 }
 
-absl::Status Compare(const Flags& flags) {
-  const std::string folder = RecordedFolder(flags);
-  HONE_ASSIGN_OR_RETURN(const Experiment experiment, ExperimentOf(flags, folder));
-  std::vector<std::unique_ptr<Bench>> benches;
+absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experiment,
+                                    const std::string& folder) {
+  Benches benches;
   for (const std::string& name : experiment.sets) {
     HONE_ASSIGN_OR_RETURN(RecordedSet set, LoadRecordedSet(folder, name));
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Bench> bench, Bench::Open(std::move(set)));
-    benches.push_back(std::move(bench));
+    HONE_ASSIGN_OR_RETURN(benches[name], Bench::Open(std::move(set)));
   }
   const int threads = flags.threads > 0
                           ? flags.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  HONE_ASSIGN_OR_RETURN(const Results results, RunExperiment(experiment, benches, threads));
+  return RunExperiment(experiment, benches, threads);
+}
+
+absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experiment,
+                                    const std::string& folder) {
+  if (flags.out.empty()) return absl::InvalidArgumentError("--live needs --out");
+  LiveOptions options{.program_folder = ProgramFolder(), .work_folder = flags.out + "/live-runs"};
+  for (const std::string& name : experiment.sets) {
+    HONE_ASSIGN_OR_RETURN(const RecordedSet set, LoadRecordedSet(folder, name));
+    HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(set.spaces[0]));
+    options.workloads[name] = file.workload.ToText();
+  }
+  return RunLive(experiment, options);
+}
+
+absl::Status Compare(const Flags& flags) {
+  const std::string folder = RecordedFolder(flags);
+  HONE_ASSIGN_OR_RETURN(const Experiment experiment, ExperimentOf(flags, folder));
+  HONE_ASSIGN_OR_RETURN(const Results results, flags.live ? RunOnDevice(flags, experiment, folder)
+                                                          : RunRecorded(flags, experiment, folder));
   const std::string summary = SummaryText(results);
   const std::string time = TimeText(results);
   std::printf("%s\n%s", summary.c_str(), time.c_str());
   if (flags.out.empty()) return absl::OkStatus();
   HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
-  const std::pair<const char*, std::string> files[] = {{"summary.md", summary},
-                                                       {"runs.csv", RunsCsv(results)},
-                                                       {"curves.csv", CurvesCsv(results)},
-                                                       {"comparison.csv", ComparisonCsv(results)},
-                                                       {"time.md", time},
-                                                       {"time.csv", TimeCsv(results)}};
+  const std::pair<const char*, std::string> files[] = {
+      {"summary.md", summary},
+      {"runs.csv", RunsCsv(results)},
+      {"curves.csv", CurvesCsv(results)},
+      {"comparison.csv", ComparisonCsv(results)},
+      {"time.md", time},
+      {"time.csv", TimeCsv(results)},
+      {"trials.svg", SvgPlot(TrialsPlot(results))},
+      {"seconds.svg", SvgPlot(SecondsPlot(results))}};
   for (const auto& [file, text] : files) {
-    HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(flags.out, "/", file), text));
+    HONE_RETURN_IF_ERROR(
+        WriteFileAtomically(absl::StrCat(flags.out, "/", flags.live ? "live-" : "", file), text));
   }
   return absl::OkStatus();
 }
@@ -180,12 +205,17 @@ int Main(int argc, char** argv) {
       "  hone-lab --strategy portfolio --strategy evolutionary --set matmul_512 --trials 128\n"
       "  hone-lab --strategy annealing --cost-model xgboost-rank --feature-set knob --feature-set "
       "curve-fix\n"
+      "  hone-lab --preset portfolio --live --set conv2d_14x14x256 --seeds 2 --out out/\n"
       "  hone-lab sets\n"
       "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
   app.add_option("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
   app.add_option("--preset", flags.preset, "A comparison by name");
-  app.add_flag("--recorded", flags.recorded, "On recorded sets (the default)");
+  CLI::Option* recorded =
+      app.add_flag("--recorded", flags.recorded, "On recorded sets (the default)");
+  app.add_flag("--live", flags.live,
+               "On this machine: the sets' workloads are tuned by hone, in all their design spaces")
+      ->excludes(recorded);
   app.add_option("--set", flags.sets, "Recorded set; may be repeated (default: all)");
   app.add_option("--strategy", flags.strategies, "Search strategy; may be repeated");
   app.add_option("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");

@@ -151,6 +151,22 @@ double BestLatencyNs(const RecordedSet& set) {
   return best;
 }
 
+RecordedSet WithoutLayoutChanges(RecordedSet set) {
+  std::vector<std::string> kept;
+  std::vector<int> number;  // of each space among the kept; -1: it goes
+  for (std::string& space : set.spaces) {
+    const bool stays = !absl::StrContains(space, "transform_layout");
+    number.push_back(stays ? static_cast<int>(kept.size()) : -1);
+    if (stays) kept.push_back(space);
+  }
+  if (kept.empty()) return set;
+  set.spaces = std::move(kept);
+  std::erase_if(set.candidates,
+                [&](const RecordedCandidate& candidate) { return number[candidate.space] < 0; });
+  for (RecordedCandidate& candidate : set.candidates) candidate.space = number[candidate.space];
+  return set;
+}
+
 absl::Status CheckRecordedSet(const RecordedSet& set) {
   if (set.spaces.empty()) return Bad("the set has no design space");
   bool any = false;

@@ -47,6 +47,10 @@ struct RecordedSet {
 // The latency of the fastest program. REQUIRES that CheckRecordedSet accepts the set.
 double BestLatencyNs(const RecordedSet& set);
 
+// The set without the design spaces that change a layout, where others are left; its measurements,
+// and so the best known, stay those of the whole set.
+RecordedSet WithoutLayoutChanges(RecordedSet set);
+
 // InvalidArgument: an index out of range, a vector given twice, an outcome "ok" without a positive
 // latency, or none that is ok.
 absl::Status CheckRecordedSet(const RecordedSet& set);

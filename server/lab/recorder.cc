@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
@@ -19,6 +17,7 @@
 #include "server/lab/child_process.h"
 #include "server/lab/enumerate.h"
 #include "server/lab/statistics.h"
+#include "server/lab/store_results.h"
 #include "server/space/design_space.h"
 #include "server/store/store.h"
 #include "server/task/task_search.h"
@@ -27,8 +26,6 @@ namespace hone::lab {
 namespace {
 
 constexpr int kDraws = 500;  // random candidates per space that must be among the enumerated
-constexpr absl::Duration kStorePatience = absl::Seconds(30);
-constexpr double kLongGap = 4;  // times the median: the runner waited for builders
 
 // What one program's rounds came to.
 struct Rounds {
@@ -166,22 +163,10 @@ class Recorder {
     return latencies.empty() ? 0 : Median(std::move(latencies));
   }
 
-  // A store that is asked for too early is still that of a server that ends.
-  static absl::StatusOr<std::unique_ptr<store::Store>> OpenStore(const std::string& path) {
-    const absl::Time deadline = absl::Now() + kStorePatience;
-    while (true) {
-      absl::StatusOr<std::unique_ptr<store::Store>> opened = store::OpenSqliteStore(path);
-      if (opened.ok() || !absl::IsUnavailable(opened.status()) || absl::Now() > deadline) {
-        return opened;
-      }
-      absl::SleepFor(absl::Milliseconds(50));
-    }
-  }
-
   // Gives a fresh store what is known of programs that are not wanted, so that nobody measures
   // them.
   absl::Status TellOthers(const std::string& path, const std::set<int>& wanted) {
-    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStore(path));
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
     HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> known, store->Query({.page_size = 1}));
     if (!known.empty()) return absl::OkStatus();  // of an interrupted recording
     for (size_t i = 0; i < rounds_.size(); ++i) {
@@ -196,44 +181,22 @@ class Recorder {
 
   // Takes over the results of the wanted programs of one round.
   absl::Status Read(const std::string& path, const std::set<int>& wanted, int round) {
-    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStore(path));
-    store::RecordQuery query{.page_size = 1000};
-    std::map<std::string, int64_t> last;  // per job: when its last result came
-    std::vector<double> gaps;
-    std::vector<std::pair<int, record::Record>> fresh;
-    std::vector<double> fresh_gaps;
-    while (true) {
-      HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store->Query(query));
-      for (const record::Record& record : page) {
-        query.after_id = record.id;
-        if (record.policy.name != "screen" || record.is_default || record.job_id == kForeign) {
-          continue;
-        }
-        if (record.target != target_key_) {
-          return absl::AbortedError(
-              absl::StrCat("a record of another target, ", record.target, ", in ", path));
-        }
-        const auto [previous, first] = last.emplace(record.job_id, record.created_unix_ms);
-        const double gap =
-            first ? 0 : static_cast<double>(record.created_unix_ms - previous->second);
-        previous->second = record.created_unix_ms;
-        const auto program = index_.find(task::CandidateDigest(record.candidate));
-        if (program == index_.end() || !wanted.contains(program->second)) continue;
-        gaps.push_back(gap);
-        set_.machine = record.environment.cpu;
-        set_.recorded_unix_ms = record.created_unix_ms;
-        if (Measured(program->second) >= round) continue;
-        fresh.emplace_back(program->second, record);
-        fresh_gaps.push_back(gap);
+    HONE_ASSIGN_OR_RETURN(std::vector<StoreResult> results, ReadStoreResults(path));
+    for (StoreResult& result : results) {
+      if (result.record.job_id == kForeign) continue;
+      if (result.record.target != target_key_) {
+        return absl::AbortedError(
+            absl::StrCat("a record of another target, ", result.record.target, ", in ", path));
       }
-      if (static_cast<int>(page.size()) < query.page_size) break;
-    }
-    const double longest = gaps.empty() ? 0 : kLongGap * Median(gaps);
-    for (size_t i = 0; i < fresh.size(); ++i) {
-      Rounds& rounds = rounds_[fresh[i].first];
-      if (static_cast<int>(rounds.records.size()) >= round) continue;
-      rounds.records.push_back(std::move(fresh[i].second));
-      rounds.run_ms.push_back(std::min(fresh_gaps[i], longest));
+      const auto program = index_.find(task::CandidateDigest(result.record.candidate));
+      if (program == index_.end() || !wanted.contains(program->second) ||
+          Measured(program->second) >= round) {
+        continue;
+      }
+      set_.machine = result.record.environment.cpu;
+      set_.recorded_unix_ms = result.record.created_unix_ms;
+      rounds_[program->second].records.push_back(std::move(result.record));
+      rounds_[program->second].run_ms.push_back(result.run_ms);
     }
     return absl::OkStatus();
   }

@@ -1,12 +1,13 @@
 #include "server/lab/run.h"
 
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/lab/curves.h"
 #include "server/lab/experiment.h"
 #include "server/lab/metrics.h"
 #include "server/lab/presets.h"
@@ -101,8 +102,8 @@ Experiment SmallExperiment() {
 }
 
 TEST(ExperimentTest, GivesTheSameTablesEachTimeAndOnAnyNumberOfThreads) {
-  std::vector<std::unique_ptr<Bench>> benches;
-  benches.push_back(Open(SmallSet()));
+  Benches benches;
+  benches["small"] = Open(SmallSet());
   const auto first = RunExperiment(SmallExperiment(), benches, 1);
   const auto second = RunExperiment(SmallExperiment(), benches, 3);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -111,30 +112,47 @@ TEST(ExperimentTest, GivesTheSameTablesEachTimeAndOnAnyNumberOfThreads) {
   EXPECT_EQ(CurvesCsv(*first), CurvesCsv(*second));
   EXPECT_EQ(ComparisonCsv(*first), ComparisonCsv(*second));
   EXPECT_EQ(SummaryText(*first), SummaryText(*second));
+  EXPECT_EQ(SvgPlot(TrialsPlot(*first)), SvgPlot(TrialsPlot(*second)));
+  EXPECT_EQ(SvgPlot(SecondsPlot(*first)), SvgPlot(SecondsPlot(*second)));
   EXPECT_THAT(RunsCsv(*first), HasSubstr("\nevolutionary,small,1,"));
   EXPECT_THAT(SummaryText(*first), HasSubstr("| random |"));
 }
 
 TEST(ExperimentTest, ABaselineThatIsNoVariantIsRefused) {
-  std::vector<std::unique_ptr<Bench>> benches;
-  benches.push_back(Open(SmallSet()));
+  Benches benches;
+  benches["small"] = Open(SmallSet());
   Experiment experiment = SmallExperiment();
   experiment.baseline = "grid";
   EXPECT_THAT(RunExperiment(experiment, benches, 1).status().message(), HasSubstr("grid"));
   experiment.baseline = "random";
-  experiment.variants[0].strategy = "oracle";
+  experiment.variants[0].label = "random";
+  EXPECT_THAT(RunExperiment(experiment, benches, 1).status().message(), HasSubstr("two variants"));
+  experiment.variants[0] = {"evolutionary", "oracle"};
   EXPECT_THAT(RunExperiment(experiment, benches, 1).status().message(),
               AllOf(HasSubstr("evolutionary on small"), HasSubstr("oracle")));
+}
+
+TEST(ExperimentTest, ALimitedSpaceHasTheBestKnownOfTheWhole) {
+  RecordedSet set = SmallSet();
+  set.spaces[0] +=
+      "b1 = cache_read(b0, \"B\", \"global\")\n"
+      "transform_layout(b1, \"a0, a1 -> a1, a0\")\n";
+  const RecordedSet limited = WithoutLayoutChanges(set);
+  EXPECT_EQ(limited.spaces, std::vector<std::string>{set.spaces[1]});
+  EXPECT_EQ(limited.candidates.size(), 72u);
+  EXPECT_EQ(BestLatencyNs(limited), BestLatencyNs(set));
+  EXPECT_TRUE(CheckRecordedSet(limited).ok());
+  set.spaces[1] = set.spaces[0];
+  EXPECT_EQ(WithoutLayoutChanges(set), set);
 }
 
 TEST(PresetsTest, NameTheirBaselineAndUniqueLabels) {
   for (const std::string& name : PresetNames()) {
     const auto preset = FindPreset(name);
     ASSERT_TRUE(preset.ok());
-    std::set<std::string> labels;
-    for (const Variant& variant : preset->variants) labels.insert(variant.label);
-    EXPECT_EQ(labels.size(), preset->variants.size()) << name;
-    EXPECT_TRUE(labels.contains(preset->baseline)) << name;
+    Experiment experiment = *preset;
+    experiment.sets = {"any"};
+    EXPECT_TRUE(CheckExperiment(experiment).ok()) << name << ": " << CheckExperiment(experiment);
   }
   EXPECT_THAT(FindPreset("chen").status().message(), AllOf(HasSubstr("chen"), HasSubstr("rocke")));
 }

@@ -1,0 +1,102 @@
+#include "server/lab/curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/lab/metrics.h"
+#include "server/lab/summary.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr int kPoints = 48;        // of a line
+constexpr int kResamplings = 300;  // of a point
+constexpr double kNothing = 0.01;  // share of a run without a result
+
+// From `first` to `last` in equal ratios.
+std::vector<double> Grid(double first, double last) {
+  std::vector<double> grid;
+  for (int i = 0; i < kPoints; ++i) {
+    grid.push_back(first * std::pow(last / first, i / (kPoints - 1.0)));
+  }
+  return grid;
+}
+
+Plot Draw(const Results& results, std::string x_label, const std::vector<double>& grid,
+          const std::function<SeedValues(size_t variant, double x)>& shares) {
+  Plot plot{.title = results.experiment.name,
+            .x_label = std::move(x_label),
+            .y_label = "share of the best known speed"};
+  double lowest = 1;
+  for (size_t v = 0; v < results.runs.size(); ++v) {
+    PlotSeries series{.label = results.experiment.variants[v].label};
+    for (const double x : grid) {
+      series.x.push_back(x);
+      series.y.push_back(Bootstrap(
+          {shares(v, x)}, [](const std::vector<SeedValues>& drawn) { return MedianMean(drawn[0]); },
+          kResamplings));
+      lowest = std::min(lowest, series.y.back().value);
+    }
+    plot.series.push_back(std::move(series));
+  }
+  // From a round number below the lines, so that the interesting end is wide.
+  plot.y_min = std::clamp(std::floor(10 * lowest) / 10, 0.0, 0.9);
+  return plot;
+}
+
+}  // namespace
+
+Plot TrialsPlot(const Results& results) {
+  std::vector<double> grid;
+  for (const double x : Grid(1, static_cast<double>(results.experiment.trials))) {
+    if (grid.empty() || std::round(x) > grid.back()) grid.push_back(std::round(x));
+  }
+  return Draw(results, "trials", grid, [&](size_t variant, double x) {
+    SeedValues shares = Shares(results, variant, static_cast<int64_t>(x));
+    for (auto& set : shares) {
+      for (double& share : set) share = std::max(share, kNothing);
+    }
+    return shares;
+  });
+}
+
+Plot SecondsPlot(const Results& results) {
+  double first = 0, last = 0;
+  // [variant][set][seed]: shares and seconds of the trials.
+  std::vector<std::vector<std::vector<std::pair<std::vector<double>, std::vector<double>>>>> all;
+  for (const auto& variant : results.runs) {
+    all.emplace_back();
+    for (size_t s = 0; s < variant.size(); ++s) {
+      all.back().emplace_back();
+      for (const RunResult& run : variant[s]) {
+        std::vector<double> clock = Clock(run, results.builders[s], /*brain=*/false);
+        if (clock.empty()) clock.push_back(1e-3);
+        first = std::max(first, clock.front());
+        last = std::max(last, clock.back());
+        all.back().back().emplace_back(ShareCurve(run, results.best_latency_ns[s]),
+                                       std::move(clock));
+      }
+    }
+  }
+  return Draw(results, "seconds of the device, building and running", Grid(first, last),
+              [&](size_t variant, double x) {
+                SeedValues shares;
+                for (const auto& set : all[variant]) {
+                  shares.emplace_back();
+                  for (const auto& [curve, clock] : set) {
+                    const auto passed =
+                        std::upper_bound(clock.begin(), clock.end(), x * (1 + 1e-9)) -
+                        clock.begin();
+                    const bool any = passed > 0 && !curve.empty();
+                    shares.back().push_back(
+                        std::max(kNothing, any ? curve[static_cast<size_t>(passed) - 1] : 0));
+                  }
+                }
+                return shares;
+              });
+}
+
+}  // namespace hone::lab

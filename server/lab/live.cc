@@ -1,0 +1,103 @@
+#include "server/lab/live.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "server/lab/child_process.h"
+#include "server/lab/store_results.h"
+
+namespace hone::lab {
+namespace {
+
+RunResult RunOf(const std::vector<StoreResult>& results) {
+  RunResult run;
+  for (const StoreResult& result : results) {
+    const record::MeasureResult& measured = result.record.result;
+    const bool ok = measured.outcome == record::Outcome::kOk;
+    run.trials.push_back({.outcome = measured.outcome,
+                          .latency_ns = ok ? record::SteadyLatencyNs(measured) : 0,
+                          .build_ms = measured.facts.compile_ms + measured.facts.link_ms,
+                          .run_ms = result.run_ms});
+    run.failures += !ok;
+  }
+  return run;
+}
+
+absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& variant,
+                               const std::string& set, int seed, const LiveOptions& options) {
+  const std::string folder =
+      absl::StrCat(options.work_folder, "/", set, "-", variant.label, "-", seed);
+  const std::string store = folder + "/hone/hone.db";
+  const std::string workload = folder + "/workload.hone";
+  const std::string finished = folder + "/result.json";
+  if (!ReadFile(finished).ok()) {
+    HONE_RETURN_IF_ERROR(MakeDirectories(folder));
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(workload, options.workloads.at(set)));
+    std::vector<std::string> words = {options.program_folder + "/hone",
+                                      "tune",
+                                      workload,
+                                      "--strategy",
+                                      variant.strategy,
+                                      "--cost-model",
+                                      variant.cost_model,
+                                      "--trials",
+                                      absl::StrCat(experiment.trials),
+                                      "--seed",
+                                      absl::StrCat(seed),
+                                      "--json"};
+    if (!variant.feature_set.empty()) {
+      words.insert(words.end(), {"--feature-set", variant.feature_set});
+    }
+    HONE_ASSIGN_OR_RETURN(const std::string json,
+                          RunChild(words, {.environment = {{"XDG_DATA_HOME", folder}}}));
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(finished, json));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<StoreResult> results, ReadStoreResults(store));
+  return RunOf(results);
+}
+
+}  // namespace
+
+absl::StatusOr<Results> RunLive(const Experiment& experiment, const LiveOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckExperiment(experiment));
+  if (experiment.batch != 0) {
+    return absl::InvalidArgumentError("--batch is for recorded sets: a job has its own batches");
+  }
+  Results results{.experiment = experiment};
+  results.builders.assign(experiment.sets.size(),
+                          static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  results.best_latency_ns.assign(experiment.sets.size(), INFINITY);
+  for (const Variant& variant : experiment.variants) {
+    if (variant.limited_space) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(variant.label, ": a limited space is for recorded sets"));
+    }
+    results.runs.emplace_back();
+    for (size_t s = 0; s < experiment.sets.size(); ++s) {
+      results.runs.back().emplace_back();
+      for (int seed = 1; seed <= experiment.seeds; ++seed) {
+        HONE_ASSIGN_OR_RETURN(RunResult run,
+                              Tune(experiment, variant, experiment.sets[s], seed, options));
+        for (const RunTrial& trial : run.trials) {
+          if (trial.outcome != record::Outcome::kOk) continue;
+          results.best_latency_ns[s] = std::min(results.best_latency_ns[s], trial.latency_ns);
+        }
+        results.runs.back().back().push_back(std::move(run));
+      }
+    }
+  }
+  for (size_t s = 0; s < experiment.sets.size(); ++s) {
+    if (std::isinf(results.best_latency_ns[s])) {
+      return absl::AbortedError(absl::StrCat("no candidate of ", experiment.sets[s], " ran"));
+    }
+  }
+  return results;
+}
+
+}  // namespace hone::lab
