@@ -28,6 +28,7 @@ void AddRecords(CLI::App& app, Globals& globals, Action& action);
 void AddWorkers(CLI::App& app, Globals& globals, Action& action);
 void AddJobs(CLI::App& app, Globals& globals, Action& action);
 void AddOperators(CLI::App& app, Globals& globals, Action& action);
+void AddFeatures(CLI::App& app, Globals& globals, Action& action);
 void AddDoctor(CLI::App& app, Globals& globals, Action& action);
 
 // The words "OP key=value… | FILE.hone" of a command.

@@ -57,6 +57,7 @@ int Main(int argc, char** argv) {
   AddWorkers(app, globals, action);
   AddJobs(app, globals, action);
   AddOperators(app, globals, action);
+  AddFeatures(app, globals, action);
   AddDoctor(app, globals, action);
   try {
     app.parse(argc, argv);

@@ -82,7 +82,6 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
       session.connection().LookupBest(argument.text, target, options.tolerance);
   if (best.ok()) return Found{*std::move(best)};
   if (!absl::IsNotFound(best.status())) return best.status();
-  HONE_RETURN_IF_ERROR(session.StartWorker());
   client::JobSpec spec;
   spec.workload = argument.text;
   spec.target = target;

@@ -50,6 +50,11 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
 absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec) {
   InterruptCounter interrupts;
   ProgressLine progress;
+  if (session.private_server() != nullptr) {
+    // A worker takes seconds to start: what is wrong with the job is said before.
+    HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
+    HONE_RETURN_IF_ERROR(session.StartWorker());
+  }
   HONE_RETURN_IF_ERROR(session.WaitForWorker([&] {
     progress.Show("waiting for the worker, which measures this machine's peak", true);
     return interrupts.count() == 0;

@@ -8,9 +8,10 @@
 namespace hone::cli {
 
 // Creates a job and follows it to its end, with its progress on standard error. The first Ctrl-C
-// lets it confirm the finalists and end, the second one ends it at once. A private server's worker
-// is waited for. Returns the job's last state, whatever it came to; errors are those of the
-// connection and of the private server. REQUIRES a session with a worker.
+// lets it confirm the finalists and end, the second one ends it at once. A private server gets a
+// worker, once it has found nothing wrong with the job, and the worker is waited for. Returns the
+// job's last state, whatever it came to; errors are those of the connection and of the private
+// server.
 absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec);
 
 // "3 ok, 1 wrong_output".

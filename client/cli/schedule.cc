@@ -54,7 +54,7 @@ absl::StatusOr<client::Job> Check(const Globals& globals, const ScheduleOptions&
   spec.seed = options.seed;
   spec.tolerance = options.tolerance;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/true));
+                        Session::Open(globals, /*with_worker=*/false));
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
   return RunJob(*session, spec);
 }

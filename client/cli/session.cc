@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
     options.call_timeout = kPrivatePatience;
     options.check = [server = session->private_server_.get()] { return server->Check(); };
   }
-  session->host_key_ = target::DetectHost().Key();  // while the server starts
+  session->host_ = target::DetectHost();  // while the server starts
+  session->host_key_ = session->host_.Key();
   if (session->private_server_ != nullptr)
     HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
   HONE_ASSIGN_OR_RETURN(session->connection_, client::Connection::Open(address, options));
@@ -60,6 +61,12 @@ absl::StatusOr<std::string> Session::TargetKey() const {
       absl::StrCat("unknown target ", globals_.target,
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
                    "; the names are ", absl::StrJoin(names, ", "), "; or give a key"));
+}
+
+absl::StatusOr<std::string> Session::TargetText() const {
+  if (globals_.target == "native") return host_.ToText();
+  const absl::StatusOr<target::Target> preset = target::TargetByName(globals_.target);
+  return preset.ok() ? preset->ToText() : TargetKey();
 }
 
 absl::StatusOr<std::string> Session::TargetForTuning() const {

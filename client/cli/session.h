@@ -9,6 +9,7 @@
 #include "client/cli/globals.h"
 #include "client/lib/connection.h"
 #include "client/lib/private_server.h"
+#include "common/target/target.h"
 
 namespace hone::cli {
 
@@ -28,7 +29,10 @@ class Session {
   // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
   // has that name.
   absl::StatusOr<std::string> TargetKey() const;
-  // The same, but "native" stays a question to a server that was named: its workers' only target.
+  // The text form of the target that was named; a key that was given stays a key: only a server with
+  // a worker of it knows more. Errors as of TargetKey.
+  absl::StatusOr<std::string> TargetText() const;
+  // The key, but "native" stays a question to a server that was named: its workers' only target.
   absl::StatusOr<std::string> TargetForTuning() const;
 
   // Private server: from now on it has a worker of this machine, also when the session was opened
@@ -43,7 +47,8 @@ class Session {
   explicit Session(const Globals& globals) : globals_(globals) {}
 
   const Globals globals_;
-  std::string host_key_;  // of this machine
+  target::Target host_;  // this machine
+  std::string host_key_;
   std::unique_ptr<client::PrivateServer> private_server_;
   std::unique_ptr<client::PrivateServer> with_worker_;  // joined later
   std::unique_ptr<client::Connection> connection_;

@@ -1,19 +1,35 @@
 #include "client/cli/space_argument.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
 
 namespace hone::cli {
+namespace {
+
+constexpr char kRules[] = "rules";  // the default
+
+// Whether it may be the name of a maker of spaces: the server knows which there are.
+bool IsName(absl::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+  });
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> ReadSpaceArgument(const std::string& argument) {
-  if (argument == "rules") return std::string();
   absl::string_view path = argument;
-  if (!absl::ConsumePrefix(&path, "trace:") || path.empty()) {
+  if (!absl::ConsumePrefix(&path, "trace:")) {
+    if (IsName(argument)) return argument == kRules ? std::string() : argument;
     return absl::InvalidArgumentError(
-        absl::StrCat("--space ", argument, ": it is rules, or trace:FILE"));
+        absl::StrCat("--space ", argument, ": it is a name, as rules or templates, or trace:FILE"));
   }
+  if (path.empty()) return absl::InvalidArgumentError("--space trace: names no file");
   HONE_ASSIGN_OR_RETURN(std::string text, ReadTextArgument(std::string(path)));
   const absl::Status parsed = schedule::ParseTraceFile(text).status();
   if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ":", parsed.message()));

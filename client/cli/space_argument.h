@@ -8,8 +8,9 @@
 
 namespace hone::cli {
 
-// Reads "rules" ("" is returned) or "trace:FILE" (the file's text). InvalidArgument: it is neither,
-// the file cannot be read, or its text is no trace file (the message begins with file:line:column).
+// Reads the name of a maker of spaces ("" is returned for "rules"; the server refuses names that
+// there are not) or "trace:FILE" (the file's text). InvalidArgument: it is neither, the file cannot
+// be read, or its text is no trace file (the message begins with file:line:column).
 absl::StatusOr<std::string> ReadSpaceArgument(const std::string& argument);
 
 // The workload that a trace file begins with. REQUIRES `text` as ReadSpaceArgument gives it.

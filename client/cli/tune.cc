@@ -96,13 +96,13 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
 
 absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
-  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && !space.empty()
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && IsTrace(space)
                                                              ? WorkloadOfTrace(options.space, space)
                                                              : ReadWorkloadArgument(options.words));
   HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
   spec.space = space;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/true));
+                        Session::Open(globals, /*with_worker=*/false));
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
   HONE_ASSIGN_OR_RETURN(const client::Job job, RunJob(*session, spec));
 
@@ -145,10 +145,10 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
                       "What the cost model reads instead of its own feature set, by name");
   command->add_flag("--no-transfer", options->no_transfer,
                     "Start from nothing that was learnt on other workloads of the target");
-  command->add_option(
-      "--space", options->space,
-      "What is searched: rules (default), or trace:FILE, a schedule written by hand "
-      "whose open samplings are searched");
+  command->add_option("--space", options->space,
+                      "What is searched: rules (default), templates (AutoTVM's, of the operators "
+                      "that have one), or "
+                      "trace:FILE, a schedule written by hand whose open samplings are searched");
   command
       ->add_option("--tolerance", options->tolerance,
                    "Allowed relative error of the output; 0 (default) is strict")
@@ -160,6 +160,8 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
       "Examples:\n"
       "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
       "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
+      "  hone tune dense_relu m=128 n=768 k=768 --space templates --strategy annealing \\\n"
+      "    --cost-model xgboost-rank --feature-set knob\n"
       "  hone tune --space trace:mine.trace --trials 64\n"
       "  hone tune mine.hone --json --seed 7 | jq .best.gflops");
   command->callback([&globals, &action, options] {

@@ -72,6 +72,14 @@ struct Job {
   std::string note;  // why it ended before its budget was used up
 };
 
+// What a feature set says of a candidate.
+struct FeatureTable {
+  std::string feature_set;
+  std::string target;  // key
+  std::vector<std::string> columns;
+  std::vector<std::vector<float>> rows;  // a value per column
+};
+
 struct RecordFilter {
   std::string workload_digest;  // "" all
   std::string target;           // "" all

@@ -118,6 +118,16 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   return job;
 }
 
+FeatureTable FromProto(const v1::FeatureTable& message) {
+  FeatureTable table{.feature_set = message.feature_set(), .target = message.target()};
+  table.columns.assign(message.columns().begin(), message.columns().end());
+  for (const v1::FeatureRow& row : message.rows()) {
+    table.rows.emplace_back(row.values().begin(), row.values().end());
+    table.rows.back().resize(table.columns.size());
+  }
+  return table;
+}
+
 Worker FromProto(const v1::WorkerInfo& message) {
   Worker worker;
   worker.id = message.id();

@@ -15,6 +15,7 @@ v1::ListRecordsRequest ToProto(const RecordFilter& filter);
 absl::StatusOr<Best> FromProto(const v1::Best& best);
 absl::StatusOr<Job> FromProto(const v1::Job& job);
 Worker FromProto(const v1::WorkerInfo& worker);
+FeatureTable FromProto(const v1::FeatureTable& table);
 
 }  // namespace hone::client
 

@@ -46,6 +46,12 @@ class GrpcConnection final : public Connection {
     return FromProto(job);
   }
 
+  absl::Status CheckJob(const JobSpec& spec) override {
+    v1::CreateJobRequest request = ToProto(spec, /*request_id=*/"");
+    request.set_validate_only(true);
+    return Call<v1::Job>(&Stub::CreateJob, request).status();
+  }
+
   absl::StatusOr<Job> GetJob(const std::string& id) override {
     v1::GetJobRequest request;
     request.set_id(id);
@@ -146,6 +152,17 @@ class GrpcConnection final : public Connection {
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty());
     return workers;
+  }
+
+  absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
+                                                const std::string& feature_set) override {
+    v1::DescribeFeaturesRequest request;
+    request.set_trace(trace);
+    request.set_target(target);
+    request.set_feature_set(feature_set);
+    HONE_ASSIGN_OR_RETURN(v1::FeatureTable table,
+                          (Call<v1::FeatureTable>(&Stub::DescribeFeatures, request)));
+    return FromProto(table);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {

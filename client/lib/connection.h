@@ -38,6 +38,9 @@ class Connection {
 
   // Stores a job and starts it. FailedPrecondition: no worker can ever do it.
   virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
+  // Whether CreateJob would take it, as far as that can be told without a worker; makes nothing.
+  // Errors as of CreateJob.
+  virtual absl::Status CheckJob(const JobSpec& spec) = 0;
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
   // after every change, and at least every kTick without one (then `changed` is false), on the
@@ -55,6 +58,12 @@ class Connection {
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                                   int limit) = 0;
   virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;
+  // What a feature set ("": statement) says of the candidate that a decided trace file is.
+  // `target`: text form, or the key of one that the server has a worker of (else
+  // FailedPrecondition).
+  virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
+                                                        const std::string& target,
+                                                        const std::string& feature_set) = 0;
   // The bytes, checked against the digest. NotFound; DataLoss: they are not what the digest says.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
 

@@ -30,7 +30,7 @@ const FeatureSet* const* Table(size_t& count) {
 
 }  // namespace
 
-absl::Status FeatureSet::ExtractCandidate(const ir::Program& program, absl::Span<const int64_t>,
+absl::Status FeatureSet::ExtractCandidate(const ir::Program& program, const Chosen&,
                                           const target::Target& target,
                                           std::vector<float>& rows_out, int& row_count) const {
   return Extract(program, target, rows_out, row_count);

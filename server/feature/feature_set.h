@@ -2,6 +2,7 @@
 #define HONE_SERVER_FEATURE_FEATURE_SET_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@
 #include "common/target/target.h"
 
 namespace hone::feature {
+
+// What a candidate is beside its program.
+struct Chosen {
+  int space = 0;  // place of its design space among those of the task; -1: none of them
+  absl::Span<const int64_t> decisions;
+};
 
 // Numbers that describe a scheduled program to a cost model, in rows of equal length. Stateless and
 // thread-safe; one instance of each lives as long as the process.
@@ -33,13 +40,14 @@ class FeatureSet {
   virtual absl::Status Extract(const ir::Program& program, const target::Target& target,
                                std::vector<float>& rows_out, int& row_count) const = 0;
 
-  // The same of a candidate: `program` is what the design space makes of `decisions`. Differs from
+  // The same of a candidate: `program` is what the design space makes of the decisions. Differs from
   // Extract only for sets that describe decisions; FailedPrecondition from Extract says that a set
   // needs this call.
-  virtual absl::Status ExtractCandidate(const ir::Program& program,
-                                        absl::Span<const int64_t> decisions,
+  virtual absl::Status ExtractCandidate(const ir::Program& program, const Chosen& chosen,
                                         const target::Target& target, std::vector<float>& rows_out,
                                         int& row_count) const;
+  // How many decisions a candidate may have; a limit only of sets that describe them.
+  virtual int MaxDecisions() const { return std::numeric_limits<int>::max(); }
 };
 
 // The feature set of a registered name. NotFound: there is none; the message lists the names.

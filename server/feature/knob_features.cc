@@ -6,7 +6,7 @@ namespace hone::feature {
 namespace {
 
 std::vector<std::string> MakeNames() {
-  std::vector<std::string> names = {"decisions"};
+  std::vector<std::string> names = {"space", "decisions"};
   for (int i = 0; i < kKnobDecisions; ++i) names.push_back(absl::StrCat("decision", i));
   return names;
 }
@@ -26,18 +26,21 @@ class KnobFeatureSet final : public FeatureSet {
         "feature set 'knob' is of a candidate's decisions, and a program alone does not have them");
   }
 
-  absl::Status ExtractCandidate(const ir::Program&, absl::Span<const int64_t> decisions,
-                                const target::Target&, std::vector<float>& rows_out,
-                                int& row_count) const override {
+  int MaxDecisions() const override { return kKnobDecisions; }
+
+  absl::Status ExtractCandidate(const ir::Program&, const Chosen& chosen, const target::Target&,
+                                std::vector<float>& rows_out, int& row_count) const override {
+    const absl::Span<const int64_t> decisions = chosen.decisions;
     if (decisions.size() > kKnobDecisions) {
       return absl::InvalidArgumentError(absl::StrCat("feature set 'knob' takes ", kKnobDecisions,
                                                      " decisions, not ", decisions.size()));
     }
     const size_t begin = rows_out.size();
     rows_out.resize(begin + Columns(), 0.0f);
-    rows_out[begin] = static_cast<float>(decisions.size());
+    rows_out[begin] = static_cast<float>(chosen.space);
+    rows_out[begin + 1] = static_cast<float>(decisions.size());
     for (size_t i = 0; i < decisions.size(); ++i)
-      rows_out[begin + 1 + i] = static_cast<float>(decisions[i]);
+      rows_out[begin + 2 + i] = static_cast<float>(decisions[i]);
     row_count = 1;
     return absl::OkStatus();
   }

@@ -42,8 +42,9 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
       context_->spaces[point.space]->Replay(point.decisions);
   if (!program.ok()) return evaluation;
   if (features_ != nullptr && !features_
-                                   ->ExtractCandidate(*program, point.decisions, context_->target,
-                                                      evaluation->rows, evaluation->row_count)
+                                   ->ExtractCandidate(*program, {point.space, point.decisions},
+                                                      context_->target, evaluation->rows,
+                                                      evaluation->row_count)
                                    .ok()) {
     return evaluation;
   }

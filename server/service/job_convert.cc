@@ -81,6 +81,10 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   HONE_ASSIGN_OR_RETURN(spec.cost_model,
                         Choose("cost_model", request.cost_model(), environment.default_cost_model(),
                                environment.CostModelNames()));
+  if (!spec.feature_set.empty()) {
+    HONE_RETURN_IF_ERROR(
+        Choose("feature_set", spec.feature_set, "", environment.FeatureSetNames()).status());
+  }
   if (const absl::Status fits =
           environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
       !fits.ok()) {
@@ -159,6 +163,20 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker) {
   message.set_can_build(worker.capabilities.can_build);
   message.set_can_run(worker.capabilities.can_run);
   message.set_environment(Describe(worker.capabilities.environment));
+  return message;
+}
+
+v1::FeatureTable ToProto(const task::FeatureTable& table) {
+  v1::FeatureTable message;
+  message.set_feature_set(table.feature_set);
+  message.set_target(table.target);
+  for (const std::string& column : table.columns) message.add_columns(column);
+  const size_t columns = table.columns.size();
+  for (size_t i = 0; i < table.values.size(); ++i) {
+    v1::FeatureRow* row =
+        i % columns == 0 ? message.add_rows() : message.mutable_rows(message.rows_size() - 1);
+    row->add_values(table.values[i]);
+  }
   return message;
 }
 

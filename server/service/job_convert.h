@@ -11,6 +11,7 @@ namespace hone::service {
 
 // Limits of what clients send; the message size is limited by common/rpc.
 inline constexpr size_t kMaxIdBytes = 256;
+inline constexpr size_t kMaxTargetBytes = 4096;  // of a target's text form
 inline constexpr int kDefaultPage = 100;
 inline constexpr int kMaxPage = 1000;
 
@@ -22,6 +23,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
 v1::Job ToProto(const task::JobSnapshot& snapshot);
 v1::Best ToProto(const task::Best& best);
 v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker);
+v1::FeatureTable ToProto(const task::FeatureTable& table);
 
 // The page size to use for the one asked for; 0 is the default. InvalidArgument: negative.
 absl::StatusOr<int> PageSize(int asked);

@@ -46,6 +46,7 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
   if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *rooms_.environment);
   if (!spec.ok()) return Reply(context, spec.status());
+  if (request->validate_only()) return Reply(context, absl::OkStatus());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
   rooms_.fleet->FindTarget(
@@ -220,6 +221,48 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* TuningService::GetArtifact(
     grpc::CallbackServerContext*, const v1::GetArtifactRequest* request) {
   return new ArtifactWriter<v1::ArtifactChunk>(
       request->digest(), FindArtifact(request->digest(), *rooms_.artifacts, *rooms_.store));
+}
+
+absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& request,
+                                         v1::FeatureTable* response) {
+  if (request.target().size() > kMaxTargetBytes) {
+    return absl::InvalidArgumentError("target: too long");
+  }
+  if (request.feature_set().size() > kMaxIdBytes) {
+    return absl::InvalidArgumentError("feature_set: too long");
+  }
+  std::string target = request.target();
+  if (target.find(' ') == std::string::npos) {  // a text form has words
+    std::set<std::string> keys;
+    for (const fleet::WorkerInfo& worker : rooms_.fleet->Workers()) {
+      const fleet::Capabilities& capabilities = worker.capabilities;
+      keys.insert(capabilities.target_key);
+      if (capabilities.target_key == request.target()) target = capabilities.target;
+    }
+    if (!keys.contains(request.target())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("target: no worker of '", request.target(),
+                       "' is registered, and a key alone does not "
+                       "say what it stands for; there are: ",
+                       keys.empty() ? "none" : absl::StrJoin(keys, ", ")));
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(
+      const task::FeatureTable table,
+      rooms_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));
+  *response = ToProto(table);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TuningService::DescribeFeatures(
+    grpc::CallbackServerContext* context, const v1::DescribeFeaturesRequest* request,
+    v1::FeatureTable* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  rooms_.executor->Schedule([this, reactor, request, response] {
+    reactor->Finish(rpc::ToGrpc(FindFeatures(*request, response)));
+  });
+  return reactor;
 }
 
 }  // namespace hone::service

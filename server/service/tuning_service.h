@@ -56,11 +56,15 @@ class TuningService final : public v1::TuningService::CallbackService {
                                         v1::ListWorkersResponse* response) override;
   grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(
       grpc::CallbackServerContext* context, const v1::GetArtifactRequest* request) override;
+  grpc::ServerUnaryReactor* DescribeFeatures(grpc::CallbackServerContext* context,
+                                             const v1::DescribeFeaturesRequest* request,
+                                             v1::FeatureTable* response) override;
 
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
   absl::Status FindRecords(const v1::ListRecordsRequest& request,
                            v1::ListRecordsResponse* response);
+  absl::Status FindFeatures(const v1::DescribeFeaturesRequest& request, v1::FeatureTable* response);
   absl::Status FindJobs(const v1::ListJobsRequest& request, v1::ListJobsResponse* response);
   absl::Status FindWorkers(const v1::ListWorkersRequest& request,
                            v1::ListWorkersResponse* response);

@@ -9,33 +9,37 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
+#include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "server/feature/feature_set.h"
 #include "server/space/design_space.h"
 #include "server/space/generate.h"
-#include "server/space/given_trace.h"
+#include "server/space/maker.h"
 
 namespace hone::task {
 namespace {
+
+constexpr char kDefaultFeatures[] = "statement";
 
 class CompilerSpaces final : public TaskSpaces {
  public:
   static absl::StatusOr<std::unique_ptr<TaskSpaces>> Make(const std::string& workload_text,
                                                           const std::string& target_text,
-                                                          const std::string& given, int threads) {
+                                                          const std::string& space,
+                                                          double tolerance, int threads) {
     HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(workload_text));
     auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
     auto made = std::make_unique<CompilerSpaces>();
     made->threads_ = threads;
     HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
-    if (given.empty()) {
-      HONE_ASSIGN_OR_RETURN(made->searched_, space::GenerateDesignSpaces(workload, made->target_));
-    } else {
-      HONE_ASSIGN_OR_RETURN(std::unique_ptr<space::DesignSpace> space,
-                            space::GivenTraceSpace(*workload, given));
-      if (auto only = space->only()) made->only_ = {space->digest(), *std::move(only)};
-      made->searched_.push_back(std::move(space));
+    HONE_ASSIGN_OR_RETURN(
+        made->searched_,
+        space::MakeSpaces({.workload = workload, .target = &made->target_, .tolerance = tolerance},
+                          space));
+    if (space::IsTraceText(space)) {
+      const space::DesignSpace& one = *made->searched_[0];
+      if (auto only = one.only()) made->only_ = {one.digest(), *std::move(only)};
     }
     HONE_RETURN_IF_ERROR(made->Finish(workload));
     return made;
@@ -68,11 +72,11 @@ class CompilerSpaces final : public TaskSpaces {
   std::optional<record::Candidate> only_candidate() const override { return only_; }
   bool IsSearched(const record::Candidate& candidate) const override {
     auto found = by_digest_.find(candidate.space_digest);
-    return found != by_digest_.end() && found->second != default_.get();
+    return found != by_digest_.end() && found->second.index != kDefault;
   }
   bool IsLegal(const record::Candidate& candidate) const override {
     if (!IsSearched(candidate)) return false;
-    const space::DesignSpace& space = *by_digest_.at(candidate.space_digest);
+    const space::DesignSpace& space = *by_digest_.at(candidate.space_digest).space;
     return static_cast<int>(candidate.decisions.size()) == space.decision_count() &&
            space.IsLegal(candidate.decisions);
   }
@@ -81,6 +85,19 @@ class CompilerSpaces final : public TaskSpaces {
     search::SearchContext context{.target = target_, .seed = seed, .threads = threads_};
     for (const auto& space : searched_) context.spaces.push_back(space.get());
     return search::CreateSearchStrategy(name, std::move(context));
+  }
+  absl::Status CheckFeatureSet(const std::string& feature_set) const override {
+    if (feature_set.empty()) return absl::OkStatus();
+    const absl::StatusOr<const feature::FeatureSet*> features =
+        feature::FindFeatureSet(feature_set);
+    if (!features.ok()) return absl::InvalidArgumentError(features.status().message());
+    for (const auto& space : searched_) {
+      if (space->decision_count() <= (*features)->MaxDecisions()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "feature set '", feature_set, "' describes at most ", (*features)->MaxDecisions(),
+          " decisions, and the design space ", space->name(), " has ", space->decision_count()));
+    }
+    return absl::OkStatus();
   }
   absl::Status AppendFeatures(const std::string& feature_set, const record::Candidate& candidate,
                               cost_model::FeatureMatrix* matrix) const override {
@@ -91,25 +108,32 @@ class CompilerSpaces final : public TaskSpaces {
     }
     HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features,
                           feature::FindFeatureSet(feature_set));
-    HONE_ASSIGN_OR_RETURN(const ir::Program program, space->second->Replay(candidate.decisions));
+    HONE_ASSIGN_OR_RETURN(const ir::Program program,
+                          space->second.space->Replay(candidate.decisions));
     std::vector<float> rows;
     int count = 0;
-    HONE_RETURN_IF_ERROR(
-        features->ExtractCandidate(program, candidate.decisions, target_, rows, count));
+    HONE_RETURN_IF_ERROR(features->ExtractCandidate(
+        program, {space->second.index, candidate.decisions}, target_, rows, count));
     matrix->columns = features->Columns();
     matrix->Append(rows, count);
     return absl::OkStatus();
   }
 
  private:
+  static constexpr int kDefault = -1;  // index of the default schedule's space
+  struct Known {
+    const space::DesignSpace* space = nullptr;
+    int index = kDefault;  // in searched_
+  };
+
   absl::Status Finish(const std::shared_ptr<const ir::Workload>& workload) {
     HONE_ASSIGN_OR_RETURN(default_, space::DefaultCandidate(workload, target_));
-    for (const auto& space : searched_) Know(*space);
-    if (!by_digest_.contains(default_->digest())) Know(*default_);
+    for (size_t i = 0; i < searched_.size(); ++i) Know(*searched_[i], static_cast<int>(i));
+    if (!by_digest_.contains(default_->digest())) Know(*default_, kDefault);
     return absl::OkStatus();
   }
-  void Know(const space::DesignSpace& space) {
-    by_digest_[space.digest()] = &space;
+  void Know(const space::DesignSpace& space, int index) {
+    by_digest_[space.digest()] = {&space, index};
     infos_.push_back({space.digest(), space.text()});
   }
 
@@ -118,7 +142,7 @@ class CompilerSpaces final : public TaskSpaces {
   std::vector<std::unique_ptr<space::DesignSpace>> searched_;
   std::unique_ptr<space::DesignSpace> default_;
   std::optional<record::Candidate> only_;
-  std::map<std::string, const space::DesignSpace*> by_digest_;
+  std::map<std::string, Known> by_digest_;
   std::vector<SpaceInfo> infos_;
 };
 
@@ -134,12 +158,13 @@ class CompilerEnvironment final : public TaskEnvironment {
   absl::Status CheckSpace(const std::string& workload_text,
                           const std::string& space) const override {
     HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(workload_text));
-    return space::GivenTraceSpace(workload, space).status();
+    return space::CheckSpaceArgument(workload, space);
   }
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,
-                                                   const std::string& space) const override {
-    return CompilerSpaces::Make(workload, target, space, threads_);
+                                                   const std::string& space,
+                                                   double tolerance) const override {
+    return CompilerSpaces::Make(workload, target, space, tolerance, threads_);
   }
   absl::StatusOr<std::string> TraceText(const std::string&, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override {
@@ -151,6 +176,33 @@ class CompilerEnvironment final : public TaskEnvironment {
     }
     return schedule::TraceFileText(file.workload, file.parsed.trace, decisions);
   }
+  absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
+                                                const std::string& target_text,
+                                                const std::string& name) const override {
+    const absl::StatusOr<const feature::FeatureSet*> found =
+        feature::FindFeatureSet(name.empty() ? kDefaultFeatures : name);
+    if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+    const feature::FeatureSet& features = **found;
+    HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(target_text));
+    HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
+    const std::vector<int64_t>& decisions = file.parsed.decisions;
+    if (static_cast<int>(decisions.size()) != file.parsed.trace.decisions) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the trace is a design space, with ", file.parsed.trace.decisions,
+                       " decisions open, and features are of a candidate"));
+    }
+    const absl::StatusOr<ir::Program> program =
+        schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)),
+                         file.parsed.trace, decisions);
+    if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
+    FeatureTable table{.feature_set = std::string(features.name()),
+                       .target = target.Key(),
+                       .columns = features.ColumnNames()};
+    int rows = 0;
+    HONE_RETURN_IF_ERROR(
+        features.ExtractCandidate(*program, {0, decisions}, target, table.values, rows));
+    return table;
+  }
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
       const std::string& name, const cost_model::CostModelOptions& options) const override {
     return cost_model::CreateCostModel(name, options);
@@ -159,6 +211,7 @@ class CompilerEnvironment final : public TaskEnvironment {
   std::string default_cost_model() const override { return "xgboost"; }
   std::vector<std::string> StrategyNames() const override { return search::SearchStrategyNames(); }
   std::vector<std::string> CostModelNames() const override { return cost_model::CostModelNames(); }
+  std::vector<std::string> FeatureSetNames() const override { return feature::FeatureSetNames(); }
 
  private:
   const int threads_;

@@ -101,7 +101,8 @@ void Job::Initialize() {
 absl::Status Job::OpenTask() {
   HONE_ASSIGN_OR_RETURN(workload_, services_.environment->Describe(spec_.workload));
   HONE_ASSIGN_OR_RETURN(spaces_,
-                        services_.environment->Open(spec_.workload, spec_.target, spec_.space));
+                        services_.environment->Open(spec_.workload, spec_.target, spec_.space,
+                                                    spec_.tolerance));
   only_ = spaces_->only_candidate();
   state_.workload_digest = workload_.digest;
   auto keep = [this](const std::string& digest, const std::string& text) {

@@ -23,6 +23,14 @@ struct WorkloadInfo {
   double flops = 0;    // by formula, padded taps not counted
 };
 
+// Rows of a feature set with the names of their columns.
+struct FeatureTable {
+  std::string feature_set;
+  std::string target;  // key
+  std::vector<std::string> columns;
+  std::vector<float> values;  // row after row
+};
+
 struct SpaceInfo {
   std::string digest;
   std::string text;
@@ -50,8 +58,11 @@ class TaskSpaces {
   // NotFound: no strategy has that name; lists the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed) const = 0;
-  // Appends the rows of one candidate. InvalidArgument: it does not replay, or there is no such
-  // feature set.
+  // Whether a feature set can describe the candidates of these spaces. InvalidArgument: it cannot,
+  // or there is none of the name; says why.
+  virtual absl::Status CheckFeatureSet(const std::string& feature_set) const = 0;
+  // Appends the rows of one candidate. InvalidArgument: it does not replay, or as of
+  // CheckFeatureSet.
   virtual absl::Status AppendFeatures(const std::string& feature_set,
                                       const record::Candidate& candidate,
                                       cost_model::FeatureMatrix* matrix) const = 0;
@@ -65,20 +76,29 @@ class TaskEnvironment {
 
   // InvalidArgument: malformed, with line and column.
   virtual absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const = 0;
-  // Whether a trace file can be what a job on the workload searches. InvalidArgument: malformed, of
-  // another workload, or it does not replay; the message says where or prints the program.
+  // Whether a job on the workload can search `space`: the name of a maker of spaces, or the text of
+  // a trace file. InvalidArgument: there is no such maker (lists them), or it has nothing for the
+  // workload (says for what it has); a trace that is malformed, of another workload, or does not
+  // replay (the message says where or prints the program).
   virtual absl::Status CheckSpace(const std::string& workload, const std::string& space) const = 0;
-  // Makes the design spaces: `space` when it is given (the text of a trace file), else by rules.
-  // InvalidArgument: a malformed text, also as of CheckSpace. FailedPrecondition: there is no space
-  // for it.
+  // Makes the design spaces that `space` says; "": by the default maker. `tolerance`: of the job,
+  // for what is legal only with one. InvalidArgument: a malformed text, also as of CheckSpace.
+  // FailedPrecondition: there is no space for it.
   virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                            const std::string& target,
-                                                           const std::string& space) const = 0;
+                                                           const std::string& space,
+                                                           double tolerance) const = 0;
   // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
   // other.
   virtual absl::StatusOr<std::string> TraceText(const std::string& workload,
                                                 const std::string& space,
                                                 const std::vector<int64_t>& decisions) const = 0;
+  // What a feature set ("": the default one) says of the candidate that a decided trace file is.
+  // `target`: text form. InvalidArgument: no such set (lists them), a malformed text, open
+  // samplings, a trace that does not replay, or what the set cannot describe; says which.
+  virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
+                                                        const std::string& target,
+                                                        const std::string& feature_set) const = 0;
   // NotFound: no model has that name; lists the names.
   virtual absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
       const std::string& name, const cost_model::CostModelOptions& options) const = 0;
@@ -87,6 +107,7 @@ class TaskEnvironment {
   virtual std::string default_cost_model() const = 0;
   virtual std::vector<std::string> StrategyNames() const = 0;
   virtual std::vector<std::string> CostModelNames() const = 0;
+  virtual std::vector<std::string> FeatureSetNames() const = 0;
 };
 
 }  // namespace hone::task

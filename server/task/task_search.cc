@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   const cost_model::CostModelOptions model_options{
       .seed = kept.seed, .feature_set = kept.feature_set, .threads = 1};
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
+  HONE_RETURN_IF_ERROR(spaces->CheckFeatureSet(std::string(search->model_->feature_set())));
   if (!search->model_->feature_set().empty()) {
     search->trainer_ =
         std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options);

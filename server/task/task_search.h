@@ -60,7 +60,7 @@ struct TaskSearchOptions {
 class TaskSearch {
  public:
   // `prior`: earlier results of this task, told before anything else. NotFound: no such strategy or
-  // model.
+  // model. InvalidArgument: the model's feature set cannot describe candidates of these spaces.
   static absl::StatusOr<std::unique_ptr<TaskSearch>> Create(const TaskEnvironment* environment,
                                                             const TaskSpaces* spaces,
                                                             TaskSearchOptions options,

@@ -155,6 +155,10 @@ class FakeSpaces final : public TaskSpaces {
     if (name != "picky") return absl::NotFoundError("there is: picky");
     return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, only_, seed + stream_);
   }
+  absl::Status CheckFeatureSet(const std::string& feature_set) const override {
+    return feature_set == "decisions" ? absl::OkStatus()
+                                      : absl::InvalidArgumentError("there is: decisions");
+  }
   absl::Status AppendFeatures(const std::string&, const record::Candidate& candidate,
                               cost_model::FeatureMatrix* matrix) const override {
     matrix->columns = 3;
@@ -181,8 +185,10 @@ absl::Status FakeTaskEnvironment::CheckSpace(const std::string&, const std::stri
   return ParseGiven(space).status();
 }
 
-absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(
-    const std::string& workload, const std::string&, const std::string& space) const {
+absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std::string& workload,
+                                                                      const std::string&,
+                                                                      const std::string& space,
+                                                                      double) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
   std::vector<int64_t> only;
   if (!space.empty()) {
@@ -194,6 +200,18 @@ absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(
 absl::StatusOr<std::string> FakeTaskEnvironment::TraceText(
     const std::string&, const std::string& space, const std::vector<int64_t>& decisions) const {
   return absl::StrCat(space, " [", absl::StrJoin(decisions, ", "), "]");
+}
+
+absl::StatusOr<FeatureTable> FakeTaskEnvironment::DescribeFeatures(
+    const std::string& trace, const std::string& target, const std::string& feature_set) const {
+  if (!feature_set.empty() && feature_set != "decisions") {
+    return absl::InvalidArgumentError("there is: decisions");
+  }
+  return FeatureTable{
+      .feature_set = "decisions",
+      .target = "t",
+      .columns = {"trace", "target"},
+      .values = {static_cast<float>(trace.size()), static_cast<float>(target.size())}};
 }
 
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> FakeTaskEnvironment::CreateModel(

@@ -23,15 +23,20 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,
-                                                   const std::string& space) const override;
+                                                   const std::string& space,
+                                                   double tolerance) const override;
   absl::StatusOr<std::string> TraceText(const std::string& workload, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override;
+  // One row: the lengths of trace and target.
+  absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
+                                                const std::string& feature_set) const override;
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
       const std::string& name, const cost_model::CostModelOptions& options) const override;
   std::string default_strategy() const override { return "picky"; }
   std::string default_cost_model() const override { return "nearest"; }
   std::vector<std::string> StrategyNames() const override { return {"picky"}; }
   std::vector<std::string> CostModelNames() const override { return {"nearest"}; }
+  std::vector<std::string> FeatureSetNames() const override { return {"decisions"}; }
 
  private:
   uint64_t stream_ = 0;

@@ -54,6 +54,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"workers", "list"},
                                                   {"jobs", "list"},
                                                   {"operators"},
+                                                  {"features"},
                                                   {"doctor"}}) {
     std::vector<std::string> words = command;
     words.push_back("--help");
@@ -146,6 +147,34 @@ TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
       {"show",
        File("open.trace", head + "x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=8)\n")},
       HasSubstr("decisions open"));
+}
+
+TEST_F(CommandLineTest, WhatIsNoDesignSpace) {
+  const std::vector<std::string> tune = {"tune", "matmul", "m=8", "n=8", "k=8", "--space"};
+  const auto with = [&](const std::string& space) {
+    std::vector<std::string> words = tune;
+    words.push_back(space);
+    return words;
+  };
+  ExpectUsageError(with("trace:"), HasSubstr("names no file"));
+  ExpectUsageError(with("trace:" + (files_ / "nowhere.trace")),
+                   AllOf(HasSubstr("nowhere.trace"), HasSubstr("No such file")));
+  ExpectUsageError(with("my file"),
+                   HasSubstr("it is a name, as rules or templates, or trace:FILE"));
+  const std::string broken =
+      "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\nb0 = blok(\"B\")\n";
+  ExpectUsageError(with("trace:" + File("broken.trace", broken)),
+                   HasSubstr("broken.trace:5:6: unknown primitive 'blok'"));
+  ExpectUsageError({"features", File("again.trace", broken)}, HasSubstr("again.trace:5:6: "));
+}
+
+TEST_F(CommandLineTest, FeaturesAreOfACandidate) {
+  ExpectUsageError({"features", File("open.trace",
+                                     "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\n"
+                                     "b0 = block(\"B\")\nl0 = loops(b0)\n"
+                                     "x0, x1 = sample_perfect_tile(l0, parts=2)\n")},
+                   AllOf(HasSubstr("open.trace"), HasSubstr("2 decisions open")));
+  ExpectUsageError({"features", files_ / "nowhere.trace"}, HasSubstr("No such file"));
 }
 
 TEST_F(CommandLineTest, ATraceIsNoWorkload) {

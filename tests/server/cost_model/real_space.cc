@@ -23,8 +23,8 @@ FeatureMatrix RealSpace::Features(absl::string_view feature_set, int begin, int 
   for (int i = begin; i < end; ++i) {
     std::vector<float> rows;
     int count = 0;
-    const absl::Status status = set.ExtractCandidate(candidates[i].program, candidates[i].decisions,
-                                                     feature::TestTarget(), rows, count);
+    const absl::Status status = set.ExtractCandidate(
+        candidates[i].program, {0, candidates[i].decisions}, feature::TestTarget(), rows, count);
     if (!status.ok()) {
       std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
       std::abort();

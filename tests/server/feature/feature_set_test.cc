@@ -38,7 +38,7 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       if (!DrawProgram(trace, seed, program, &decisions)) continue;
       std::vector<float> values;
       int rows = 0;
-      ASSERT_TRUE(set_.ExtractCandidate(program, decisions, TestTarget(), values, rows).ok());
+      ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
       ASSERT_GE(rows, 1);
       ASSERT_EQ(values.size(), static_cast<size_t>(rows) * set_.Columns());
       for (size_t i = 0; i < values.size(); ++i) {
@@ -47,7 +47,7 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       }
       // Extracting again appends the same.
       const std::vector<float> once = values;
-      ASSERT_TRUE(set_.ExtractCandidate(program, decisions, TestTarget(), values, rows).ok());
+      ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
       ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));
       seen.insert(once);
       programs.insert(program.StructuralDigest());

@@ -20,7 +20,7 @@ std::string Describe(const FeatureSet& set, const ir::Program& program,
   std::string text = program.ToText();
   std::vector<float> values;
   int rows = 0;
-  EXPECT_TRUE(set.ExtractCandidate(program, decisions, TestTarget(), values, rows).ok());
+  EXPECT_TRUE(set.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
   for (int r = 0; r < rows; ++r) {
     absl::StrAppendFormat(&text, "\nrow %d\n", r);
     for (int c = 0; c < set.Columns(); ++c) {

@@ -122,16 +122,17 @@ TEST(KnobFeaturesTest, AreTheDecisions) {
   std::vector<float> values;
   int rows = 0;
   const FeatureSet& knob = KnobFeatures();
-  ASSERT_TRUE(knob.ExtractCandidate(program, {4, 0, 512}, TestTarget(), values, rows).ok());
+  const std::vector<int64_t> decisions = {4, 0, 512};
+  ASSERT_TRUE(knob.ExtractCandidate(program, {2, decisions}, TestTarget(), values, rows).ok());
   EXPECT_EQ(rows, 1);
-  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 5),
-            (std::vector<float>{3, 4, 0, 512, 0}));
+  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 6),
+            (std::vector<float>{2, 3, 4, 0, 512, 0}));
   EXPECT_EQ(knob.Extract(program, TestTarget(), values, rows).code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(knob.ExtractCandidate(program, std::vector<int64_t>(kKnobDecisions + 1), TestTarget(),
-                                  values, rows)
-                .code(),
+  const std::vector<int64_t> many(kKnobDecisions + 1);
+  EXPECT_EQ(knob.ExtractCandidate(program, {0, many}, TestTarget(), values, rows).code(),
             absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(knob.MaxDecisions(), kKnobDecisions);
   EXPECT_EQ(values.size(), static_cast<size_t>(knob.Columns()));
 }
 

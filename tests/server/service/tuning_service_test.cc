@@ -177,6 +177,7 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
       {"tolerance", [](auto& r) { r.set_tolerance(-1); }},
       {"tolerance", [](auto& r) { r.set_tolerance(std::nan("")); }},
       {"space", [](auto& r) { r.set_space("nonsense"); }},
+      {"feature_set", [](auto& r) { r.set_feature_set("nonsense"); }},
       {"request_id", [](auto& r) { r.set_request_id(std::string(1000, 'x')); }},
   };
   for (const Case& c : cases) {
@@ -185,6 +186,8 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
     const grpc::Status status = Create(request);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
     EXPECT_THAT(status.error_message(), HasSubstr(c.field));
+    request.set_validate_only(true);
+    EXPECT_EQ(Create(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
   }
   v1::CreateJobRequest request = Request(10);
   request.set_strategy("magic");
@@ -226,6 +229,45 @@ TEST_F(TuningServiceTest, AJobMayBeCreatedBeforeItsWorkerComes) {
   const v1::Job job = Tune(10);
   late.join();
   EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+}
+
+TEST_F(TuningServiceTest, ARequestIsValidatedWithoutAWorkerAndMakesNoJob) {
+  v1::CreateJobRequest request = Request(10);
+  request.set_validate_only(true);
+  EXPECT_TRUE(Create(request).ok());
+  v1::ListJobsResponse page;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &page).ok());
+  EXPECT_EQ(page.jobs_size(), 0);
+}
+
+TEST_F(TuningServiceTest, FeaturesComeWithTheNamesOfTheirColumns) {
+  v1::DescribeFeaturesRequest request;
+  request.set_trace("a trace");
+  request.set_target("target words");
+  v1::FeatureTable table;
+  ASSERT_TRUE(Call(*tuning, &Stub::DescribeFeatures, request, &table).ok()) << "needs no worker";
+  EXPECT_EQ(table.feature_set(), "decisions");
+  ASSERT_EQ(table.columns_size(), 2);
+  EXPECT_EQ(table.columns(1), "target");
+  ASSERT_EQ(table.rows_size(), 1);
+  EXPECT_EQ(table.rows(0).values(0), 7);
+  EXPECT_EQ(table.rows(0).values(1), 12);
+
+  const auto code = [&] {
+    return Call(*tuning, &Stub::DescribeFeatures, request, &table).error_code();
+  };
+  request.set_target("key");
+  EXPECT_EQ(code(), grpc::StatusCode::FAILED_PRECONDITION) << "no worker knows what the key means";
+  request.set_target(std::string(10000, ' '));
+  EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_target("target words");
+  request.set_feature_set("nonsense");
+  EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
+
+  RemoteWorker worker(channel, "w");
+  request.clear_feature_set();
+  request.set_target("t");
+  EXPECT_TRUE(Eventually([&] { return code() == grpc::StatusCode::OK; })) << "a worker's key";
 }
 
 TEST_F(TuningServiceTest, ATargetWithoutAWorkerIsRefusedWithWhatToDo) {

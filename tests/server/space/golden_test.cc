@@ -1,4 +1,4 @@
-// The texts of the design spaces of three workloads, as kept in testdata/. HONE_UPDATE_GOLDEN=1
+// The texts of the design spaces of some workloads, as kept in testdata/. HONE_UPDATE_GOLDEN=1
 // writes them again.
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/space/generate.h"
+#include "server/space/maker.h"
 #include "tests/server/space/workloads.h"
 
 namespace hone::space {
@@ -17,6 +18,7 @@ namespace {
 struct Golden {
   const char* file;
   const char* workload;
+  const char* maker = "rules";
 };
 
 class GoldenText : public testing::TestWithParam<Golden> {};
@@ -24,7 +26,8 @@ class GoldenText : public testing::TestWithParam<Golden> {};
 TEST_P(GoldenText, IsUnchanged) {
   const auto workload = MakeWorkload(GetParam().workload);
   const target::Target target = target::TargetByName("x86-avx512").value();
-  auto spaces = GenerateDesignSpaces(workload, target);
+  auto spaces =
+      MakeSpaces({.workload = workload, .target = &target, .tolerance = 1e-3}, GetParam().maker);
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   spaces->push_back(DefaultCandidate(workload, target).value());
   std::string text =
@@ -45,12 +48,17 @@ TEST_P(GoldenText, IsUnchanged) {
   EXPECT_EQ(text, kept.str());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenText,
-                         testing::Values(Golden{"matmul", "matmul m=256 n=256 k=256"},
-                                         Golden{"conv2d",
-                                                "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"},
-                                         Golden{"dense_relu", "dense_relu m=19 n=70 k=9"}),
-                         [](const auto& info) { return std::string(info.param.file); });
+INSTANTIATE_TEST_SUITE_P(
+    All, GoldenText,
+    testing::Values(Golden{"matmul", "matmul m=256 n=256 k=256"},
+                    Golden{"conv2d", "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"},
+                    Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
+                    Golden{"templates_dense", "dense m=128 n=768 k=768", "templates"},
+                    Golden{"templates_conv2d",
+                           "conv2d_bn_relu n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1", "templates"},
+                    Golden{"templates_depthwise",
+                           "depthwise_conv2d n=1 h=14 w=14 c=512 k=3 s=1 p=1", "templates"}),
+    [](const auto& info) { return std::string(info.param.file); });
 
 }  // namespace
 }  // namespace hone::space

@@ -44,7 +44,7 @@ TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
     Restart();
   }
   RunToEnd(id);
-  auto spaces = *environment.Open("fake op 12", "", "");
+  auto spaces = *environment.Open("fake op 12", "", "", 0);
   auto search = *TaskSearch::Create(&environment, spaces.get(),
                                     {.strategy = "picky", .cost_model = "nearest", .seed = 7}, {});
   const absl::Status replayed = search->Replay(*store.Events(id), spaces->default_schedule());

@@ -13,7 +13,7 @@ constexpr char kWorkload[] = "fake op 12";
 
 class TaskSearchTest : public ::testing::Test {
  protected:
-  TaskSearchTest() : spaces_(*environment_.Open(kWorkload, "", "")) {}
+  TaskSearchTest() : spaces_(*environment_.Open(kWorkload, "", "", 0)) {}
 
   std::unique_ptr<TaskSearch> Make(std::vector<search::Measured> prior = {}) {
     return *TaskSearch::Create(&environment_, spaces_.get(),
@@ -83,7 +83,7 @@ TEST_F(TaskSearchTest, AnotherProgramIsNoticed) {
   auto first = Make();
   const std::vector<store::JobEvent> log = Drive(*first, 3);
   environment_.ChangeStrategies();
-  spaces_ = *environment_.Open(kWorkload, "", "");
+  spaces_ = *environment_.Open(kWorkload, "", "", 0);
   EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
 }
 
@@ -105,6 +105,9 @@ TEST_F(TaskSearchTest, KnownAndIllegalCandidatesAreDroppedAndGetNoTrial) {
     absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
         const std::string& name, uint64_t seed) const override {
       return real_->CreateStrategy(name, seed);
+    }
+    absl::Status CheckFeatureSet(const std::string& set) const override {
+      return real_->CheckFeatureSet(set);
     }
     absl::Status AppendFeatures(const std::string& set, const record::Candidate& candidate,
                                 cost_model::FeatureMatrix* matrix) const override {

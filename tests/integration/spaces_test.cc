@@ -1,0 +1,112 @@
+// Where candidates come from and what models are told of them, through the real system: `hone tune
+// --space`, with the strategy, model and features of AutoTVM, and `hone features`.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kTrace[] =
+    "workload matmul\n"
+    "input A: f32[36, 24]\n"
+    "input B: f32[24, 40]\n"
+    "output C[i: 36, j: 40] = sum(k: 24) A[i, k] * B[k, j]\n"
+    "trace 1\n"
+    "b0 = block(\"C\")\n"
+    "l0, l1, l2 = loops(b0)\n"
+    "x0, x1 = sample_perfect_tile(l0, parts=2) = [9, 4]\n"
+    "l3, l4 = split(l0, x0, x1)\n"
+    "parallel(l3)\n";
+
+class Spaces : public ::testing::Test {
+ protected:
+  std::string File(const std::string& name, const std::string& content) {
+    std::ofstream(files_ / name) << content;
+    return files_ / name;
+  }
+
+  HoneHome home_;
+  TemporaryFolder files_;
+};
+
+TEST_F(Spaces, AutoTvmFromOneEndToTheOther) {
+  const Result tuned = home_.Hone({"tune", "dense", "m=16", "n=64", "k=32", "--space", "templates",
+                                   "--strategy", "annealing", "--cost-model", "xgboost-rank",
+                                   "--feature-set", "knob", "--trials", "40", "--json"});
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  const nlohmann::json object = OneLineOfJson(tuned.output);
+  ASSERT_TRUE(object.is_object()) << tuned.output;
+  EXPECT_EQ(object["trials"], 40);
+  EXPECT_EQ(object["outcomes"]["ok"], 40) << object["outcomes"];
+  EXPECT_LE(object["best"]["latency_ns"].get<double>(),
+            object["default"]["latency_ns"].get<double>());
+  EXPECT_TRUE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
+}
+
+// What the server alone can tell is told before a worker is started, which takes seconds.
+TEST_F(Spaces, WrongNamesAreRefusedBeforeAWorkerIsStarted) {
+  const struct {
+    std::vector<std::string> words;
+    const char* listed;
+  } cases[] = {
+      {{"--strategy", "hope"}, "evolutionary"},
+      {{"--cost-model", "oracle"}, "xgboost"},
+      {{"--feature-set", "smell"}, "statement"},
+      {{"--space", "sketches"}, "rules, templates"},
+      {{"--cost-model", "analytic", "--feature-set", "knob"}, "reads only feature set 'analytic'"},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> words = {"tune", "matmul", "m=8", "n=8", "k=8"};
+    words.insert(words.end(), c.words.begin(), c.words.end());
+    const Result result = home_.Hone(words);
+    EXPECT_EQ(result.code, 2) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(c.listed));
+  }
+  const Result none = home_.Hone({"tune", "softmax", "m=8", "n=8", "--space", "templates"});
+  EXPECT_EQ(none.code, 2) << none.errors;
+  EXPECT_THAT(none.errors, HasSubstr("there are templates for matmul, dense, conv2d"));
+  EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
+}
+
+TEST_F(Spaces, FeaturesHaveNames) {
+  const std::string file = File("mine.trace", kTrace);
+  const Result read = home_.Hone({"features", file});
+  ASSERT_EQ(read.code, 0) << read.errors;
+  EXPECT_THAT(read.output, AllOf(HasSubstr("statement for "), HasSubstr("164 columns, 1 row"),
+                                 HasSubstr("float.mad"), HasSubstr("--all shows them")));
+
+  const Result json =
+      home_.Hone({"features", file, "--set", "knob", "--target", "x86-avx2", "--json"});
+  ASSERT_EQ(json.code, 0) << json.errors;
+  const nlohmann::json object = OneLineOfJson(json.output);
+  ASSERT_TRUE(object.is_object()) << json.output;
+  EXPECT_EQ(object["feature_set"], "knob");
+  EXPECT_THAT(object["target"].get<std::string>(), HasSubstr("avx2"));
+  ASSERT_EQ(object["rows"].size(), 1u);
+  EXPECT_EQ(object["rows"][0].size(), object["columns"].size());
+  EXPECT_EQ(object["columns"][2], "decision0");
+  EXPECT_EQ(object["rows"][0][2], 9);
+  EXPECT_EQ(object["rows"][0][3], 4);
+
+  const Result unknown = home_.Hone({"features", file, "--set", "smell"});
+  EXPECT_EQ(unknown.code, 2) << unknown.errors;
+  EXPECT_THAT(unknown.errors, HasSubstr("there are: statement, statement_original, knob"));
+  const Result key = home_.Hone({"features", file, "--target", "x86_64-nothing-2c-01234567"});
+  EXPECT_EQ(key.code, 1) << key.errors;
+  EXPECT_THAT(key.errors, HasSubstr("no worker of 'x86_64-nothing-2c-01234567'"));
+  EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
+}
+
+}  // namespace
+}  // namespace hone::integration
