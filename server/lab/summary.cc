@@ -50,6 +50,7 @@ std::string Text(const Interval& interval) {
 }
 
 Interval RatioToBaseline(const SeedValues& values, const SeedValues& baseline) {
+  if (values == baseline) return {1, 1, 1};
   return Bootstrap({values, baseline}, [](const std::vector<SeedValues>& drawn) {
     return MedianRatio(drawn[0], drawn[1]);
   });
