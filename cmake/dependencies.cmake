@@ -26,6 +26,14 @@ add_library(hone_xgboost INTERFACE)
 target_include_directories(hone_xgboost SYSTEM INTERFACE ${HONE_XGBOOST_INCLUDE})
 target_link_libraries(hone_xgboost INTERFACE ${HONE_XGBOOST_LIBRARY})
 
+# Not by its CMake file, which asks for all that libtorch itself was built with.
+if(HONE_WITH_TORCH)
+  find_path(HONE_TORCH_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include REQUIRED)
+  find_library(HONE_TORCH_LIBRARY torch REQUIRED)
+  find_library(HONE_TORCH_CPU_LIBRARY torch_cpu REQUIRED)
+  find_library(HONE_C10_LIBRARY c10 REQUIRED)
+endif()
+
 # LLVM as one shared library; LLD has only static ones, which use it.
 add_library(hone_llvm INTERFACE)
 target_include_directories(hone_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})

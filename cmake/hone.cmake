@@ -10,6 +10,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 option(HONE_BUILD_TESTS "Build the tests and benchmarks" ON)
 option(HONE_WERROR "Warnings are errors" OFF)
 option(HONE_FUZZ "libFuzzer programs of the targets in tests/fuzz (needs clang)" OFF)
+option(HONE_WITH_TORCH "The cost model treegru, which needs libtorch-dev" OFF)
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
 find_program(HONE_CCACHE ccache)

@@ -27,6 +27,7 @@ void AddShow(CLI::App& app, Globals& globals, Action& action);
 void AddRecords(CLI::App& app, Globals& globals, Action& action);
 void AddWorkers(CLI::App& app, Globals& globals, Action& action);
 void AddJobs(CLI::App& app, Globals& globals, Action& action);
+void AddModels(CLI::App& app, Globals& globals, Action& action);
 void AddOperators(CLI::App& app, Globals& globals, Action& action);
 void AddFeatures(CLI::App& app, Globals& globals, Action& action);
 void AddDoctor(CLI::App& app, Globals& globals, Action& action);

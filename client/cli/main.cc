@@ -56,6 +56,7 @@ int Main(int argc, char** argv) {
   AddRecords(app, globals, action);
   AddWorkers(app, globals, action);
   AddJobs(app, globals, action);
+  AddModels(app, globals, action);
   AddOperators(app, globals, action);
   AddFeatures(app, globals, action);
   AddDoctor(app, globals, action);

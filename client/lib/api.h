@@ -21,9 +21,9 @@ struct JobSpec {
   int64_t max_trials = 0;   // 0: no limit; at least one of the two limits is set
   int64_t max_time_ms = 0;  // 0: no limit
   uint64_t seed = 0;
-  std::string strategy;    // "" the server's default
-  std::string cost_model;  // "" the server's default
-  double tolerance = 0;    // 0 strict
+  std::string strategy;     // "" the server's default
+  std::string cost_model;   // "" the server's default
+  double tolerance = 0;     // 0 strict
   std::string feature_set;  // that the cost model reads; "" the model's own
   bool transfer = true;     // start from what was learnt on other workloads of the target
   // Text of a trace file that is the design space, or the name of what makes it; "" the rules.
@@ -101,6 +101,87 @@ struct Worker {
   bool can_build = false;
   bool can_run = false;
   std::string environment;
+};
+
+// A registered kind of cost model.
+struct ModelKind {
+  std::string name;
+  std::string feature_set;
+  bool any_features = false;
+  bool has_spread = false;
+  std::string missing;  // what the server's build lacks for it; "" nothing
+};
+
+// A trained model in the server's store.
+struct StoredModel {
+  int64_t id = 0;
+  std::string name;
+  std::string feature_set;
+  std::string target;
+  std::string op;  // "" every operator
+  int64_t version = 0;
+  int64_t records = 0;
+  int64_t workloads = 0;
+  int64_t created_unix_ms = 0;
+  std::string metrics;  // a JSON object
+  int64_t size_bytes = 0;
+};
+
+struct ModelList {
+  std::vector<ModelKind> kinds;
+  std::vector<StoredModel> models;
+};
+
+struct ModelChoice {
+  std::string name;
+  std::string feature_set;  // "" the model's own
+};
+
+struct TrainingRequest {
+  ModelChoice model;    // without a name: the server's default
+  std::string target;   // key; "" the one with most records
+  std::string op;       // "" every operator
+  int64_t records = 0;  // at most; 0 the server's default
+  uint64_t seed = 0;
+};
+
+struct EvaluationRequest {
+  std::vector<ModelChoice> models;  // none: every one
+  std::string target;
+  std::string op;
+  std::vector<std::string> held_out;
+  double held_out_trials = 0;
+  int64_t records = 0;
+  uint64_t seed = 0;
+  int k = 0;
+};
+
+struct ModelScore {
+  std::string model;
+  std::string feature_set;
+  std::string held_out;
+  int64_t trained_on = 0;
+  int64_t evaluated_on = 0;
+  int64_t tasks = 0;
+  double top1 = 0;
+  double top5 = 0;
+  double peak = 0;
+  double recall = 0;
+  double pairwise = 0;
+  double rmse = 0;
+  double calibration_error = 0;
+  double coverage1 = 0;
+  double coverage2 = 0;
+  double predict_us = 0;
+  double train_ms = 0;
+};
+
+struct ModelEvaluation {
+  std::string target;
+  int64_t workloads = 0;
+  int64_t candidates = 0;
+  int64_t left_out = 0;
+  std::vector<ModelScore> scores;
 };
 
 }  // namespace hone::client

@@ -17,6 +17,12 @@ absl::StatusOr<Job> FromProto(const v1::Job& job);
 Worker FromProto(const v1::WorkerInfo& worker);
 FeatureTable FromProto(const v1::FeatureTable& table);
 
+v1::TrainModelRequest ToProto(const TrainingRequest& request);
+v1::EvaluateModelsRequest ToProto(const EvaluationRequest& request);
+ModelList FromProto(const v1::ListModelsResponse& list);
+StoredModel FromProto(const v1::StoredModel& model);
+ModelEvaluation FromProto(const v1::EvaluateModelsResponse& evaluation);
+
 }  // namespace hone::client
 
 #endif  // HONE_CLIENT_LIB_API_CONVERT_H_

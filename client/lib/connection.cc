@@ -174,19 +174,51 @@ class GrpcConnection final : public Connection {
     return bytes;
   }
 
+  absl::StatusOr<ModelList> ListModels(const std::string& name,
+                                       const std::string& target) override {
+    v1::ListModelsRequest request;
+    request.set_name(name);
+    request.set_target(target);
+    HONE_ASSIGN_OR_RETURN(v1::ListModelsResponse list,
+                          (Call<v1::ListModelsResponse>(&Stub::ListModels, request)));
+    return FromProto(list);
+  }
+
+  absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
+                                         absl::Duration limit) override {
+    HONE_ASSIGN_OR_RETURN(v1::StoredModel model,
+                          (Call<v1::StoredModel>(&Stub::TrainModel, ToProto(request), limit)));
+    return FromProto(model);
+  }
+
+  absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
+                                                 absl::Duration limit) override {
+    HONE_ASSIGN_OR_RETURN(
+        v1::EvaluateModelsResponse evaluation,
+        (Call<v1::EvaluateModelsResponse>(&Stub::EvaluateModels, ToProto(request), limit)));
+    return FromProto(evaluation);
+  }
+
  private:
   using Stub = v1::TuningService::Stub;
+
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request) {
+    return Call<Response>(method, request, options_.call_timeout);
+  }
 
   // One unary call, repeated while the server is unavailable.
   template <typename Response, typename Request>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
-                                const Request& request) {
+                                const Request& request, absl::Duration timeout) {
     Response response;
     HONE_RETURN_IF_ERROR(Retry([&] {
       response.Clear();
       grpc::ClientContext context;
-      rpc::SetDeadline(context, options_.call_timeout);
+      rpc::SetDeadline(context, timeout);
       return rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
     }));
     return response;

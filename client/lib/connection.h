@@ -67,6 +67,16 @@ class Connection {
   // The bytes, checked against the digest. NotFound; DataLoss: they are not what the digest says.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
 
+  // Cost models; `name`, `target`: "" all.
+  virtual absl::StatusOr<ModelList> ListModels(const std::string& name,
+                                               const std::string& target) = 0;
+  // Both may take up to `limit`, in which the server works. NotFound: there are no records.
+  // ResourceExhausted: the server trains or evaluates for somebody else.
+  virtual absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
+                                                 absl::Duration limit) = 0;
+  virtual absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
+                                                         absl::Duration limit) = 0;
+
   // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither.
   // PermissionDenied: it lies beyond this machine and `insecure` is not set.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,

@@ -51,7 +51,10 @@ std::string EncodeModel(const ModelHeader& header, absl::string_view payload) {
   return absl::StrCat(bytes, std::move(trailer).Finish());
 }
 
-absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader& expected) {
+namespace {
+
+// The file, whatever model it is of.
+absl::StatusOr<ModelFile> Decode(absl::string_view bytes) {
   if (!absl::StartsWith(bytes, kMagic)) return Refuse("the bytes do not start with a model header");
   ByteReader reader(bytes.substr(kMagic.size()));
   const absl::StatusOr<uint32_t> layout = reader.U32();
@@ -70,7 +73,14 @@ absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader
   if (DigestOf(bytes.substr(0, bytes.size() - kDigestBytes)) != Digest{high, low}) {
     return Refuse("damaged: the digest does not match");
   }
-  const ModelHeader& header = file->header;
+  return *std::move(file);
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader& expected) {
+  HONE_ASSIGN_OR_RETURN(ModelFile file, Decode(bytes));
+  const ModelHeader& header = file.header;
   if (header.name != expected.name) {
     return Refuse(absl::StrCat("it is of model '", header.name, "', not '", expected.name, "'"));
   }
@@ -83,6 +93,11 @@ absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader
                                expected.feature_set, "'"));
   }
   return file;
+}
+
+absl::StatusOr<ModelHeader> ReadModelHeader(absl::string_view bytes) {
+  HONE_ASSIGN_OR_RETURN(ModelFile file, Decode(bytes));
+  return std::move(file.header);
 }
 
 }  // namespace hone::cost_model

@@ -31,6 +31,10 @@ std::string EncodeModel(const ModelHeader& header, absl::string_view payload);
 // version or feature set than `expected` (whose columns are not compared).
 absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader& expected);
 
+// What a saved model says about itself. InvalidArgument: no saved model, an unknown layout,
+// truncated or damaged.
+absl::StatusOr<ModelHeader> ReadModelHeader(absl::string_view bytes);
+
 }  // namespace hone::cost_model
 
 #endif  // HONE_SERVER_COST_MODEL_MODEL_FILE_H_

@@ -7,6 +7,7 @@
 #include "server/feature/itervar_features.h"
 #include "server/feature/knob_features.h"
 #include "server/feature/statement_features.h"
+#include "server/feature/tree_features.h"
 
 namespace hone::feature {
 namespace {
@@ -23,6 +24,7 @@ const FeatureSet* const* Table(size_t& count) {
       &CurveFixFeatures(),
       &CurveFixReuseFeatures(),
       &AnalyticFeatures(),
+      &TreeFeatures(),
   };
   count = std::size(table);
   return table;

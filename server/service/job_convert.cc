@@ -78,18 +78,21 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   HONE_ASSIGN_OR_RETURN(spec.strategy,
                         Choose("strategy", request.strategy(), environment.default_strategy(),
                                environment.StrategyNames()));
-  HONE_ASSIGN_OR_RETURN(spec.cost_model,
-                        Choose("cost_model", request.cost_model(), environment.default_cost_model(),
-                               environment.CostModelNames()));
   if (!spec.feature_set.empty()) {
     HONE_RETURN_IF_ERROR(
         Choose("feature_set", spec.feature_set, "", environment.FeatureSetNames()).status());
   }
-  if (const absl::Status fits =
-          environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
-      !fits.ok()) {
-    return Bad("feature_set", fits.message());
+  std::vector<std::string> models;
+  for (const cost_model::CostModelInfo& info : environment.CostModels()) {
+    models.push_back(info.name);
   }
+  HONE_ASSIGN_OR_RETURN(spec.cost_model, Choose("cost_model", request.cost_model(),
+                                                environment.default_cost_model(), models));
+  const absl::Status fits =
+      environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
+  // The one error that is not about the feature set: this build does not have the model.
+  if (absl::IsFailedPrecondition(fits)) return Bad("cost_model", fits.message());
+  if (!fits.ok()) return Bad("feature_set", fits.message());
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {

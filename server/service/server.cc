@@ -34,10 +34,12 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                    .environment = environment_.get(),
                                    .executor = pool_.get()};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
+  models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
   watches_ = std::make_unique<WatchHub>(&clock_, jobs_.get());
   tuning_service_ =
       std::make_unique<TuningService>(TuningService::Rooms{.clock = &clock_,
                                                            .jobs = jobs_.get(),
+                                                           .models = models_.get(),
                                                            .environment = environment_.get(),
                                                            .fleet = &fleet_,
                                                            .artifacts = &artifacts_,
@@ -148,6 +150,7 @@ void Server::Shutdown() {
   }
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
+  models_->Stop();
   watches_->Drain();
   fleet_.Shutdown();
   if (grpc_ != nullptr) {

@@ -24,6 +24,7 @@
 #include "server/store/store.h"
 #include "server/task/executor.h"
 #include "server/task/job_manager.h"
+#include "server/task/model_work.h"
 #include "server/task/task_environment.h"
 
 namespace hone::service {
@@ -86,6 +87,7 @@ class Server {
   const std::unique_ptr<task::TaskEnvironment> environment_;
   std::unique_ptr<task::ThreadPool> pool_;
   std::unique_ptr<task::JobManager> jobs_;
+  std::unique_ptr<task::ModelWork> models_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<TuningService> tuning_service_;

@@ -10,6 +10,7 @@
 #include "server/service/watch_hub.h"
 #include "server/store/store.h"
 #include "server/task/job_manager.h"
+#include "server/task/model_work.h"
 #include "server/task/task_environment.h"
 
 namespace hone::service {
@@ -21,6 +22,7 @@ class TuningService final : public v1::TuningService::CallbackService {
   struct Rooms {
     const Clock* clock = nullptr;
     task::JobManager* jobs = nullptr;
+    task::ModelWork* models = nullptr;
     const task::TaskEnvironment* environment = nullptr;
     fleet::Fleet* fleet = nullptr;
     fleet::ArtifactCache* artifacts = nullptr;
@@ -59,6 +61,15 @@ class TuningService final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* DescribeFeatures(grpc::CallbackServerContext* context,
                                              const v1::DescribeFeaturesRequest* request,
                                              v1::FeatureTable* response) override;
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
+                                       const v1::ListModelsRequest* request,
+                                       v1::ListModelsResponse* response) override;
+  grpc::ServerUnaryReactor* TrainModel(grpc::CallbackServerContext* context,
+                                       const v1::TrainModelRequest* request,
+                                       v1::StoredModel* response) override;
+  grpc::ServerUnaryReactor* EvaluateModels(grpc::CallbackServerContext* context,
+                                           const v1::EvaluateModelsRequest* request,
+                                           v1::EvaluateModelsResponse* response) override;
 
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
@@ -68,6 +79,7 @@ class TuningService final : public v1::TuningService::CallbackService {
   absl::Status FindJobs(const v1::ListJobsRequest& request, v1::ListJobsResponse* response);
   absl::Status FindWorkers(const v1::ListWorkersRequest& request,
                            v1::ListWorkersResponse* response);
+  absl::Status FindModels(const v1::ListModelsRequest& request, v1::ListModelsResponse* response);
 
   const Rooms rooms_;
 };

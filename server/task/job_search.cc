@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/host_lock.h"
 #include "server/task/job.h"
 #include "server/task/job_messages.h"
+#include "server/task/share_host.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -14,15 +14,6 @@ namespace {
 
 // Proposals in a row that are all known: the strategy has nothing new.
 constexpr int kMaxFruitless = 5;
-// The lock protects timings, not our progress: we do not wait for it for ever.
-constexpr absl::Duration kLockPatience = absl::Seconds(5);
-
-HostLock ShareHost(bool respect) {
-  if (!respect) return HostLock();
-  absl::StatusOr<HostLock> lock =
-      HostLock::Acquire(HostLock::Mode::kShared, absl::Now() + kLockPatience);
-  return lock.ok() ? *std::move(lock) : HostLock();
-}
 
 }  // namespace
 

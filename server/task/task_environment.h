@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "common/record/record.h"
 #include "server/cost_model/cost_model.h"
+#include "server/cost_model/registry.h"
 #include "server/search/search_strategy.h"
 
 namespace hone::task {
@@ -68,6 +69,18 @@ class TaskSpaces {
                                       cost_model::FeatureMatrix* matrix) const = 0;
 };
 
+// A design space as it is kept with old records, for the features of its candidates. Immutable and
+// thread-safe.
+class KeptSpace {
+ public:
+  virtual ~KeptSpace() = default;
+  // Appends the rows of one candidate. InvalidArgument: it does not replay. NotFound: there is no
+  // such feature set.
+  virtual absl::Status AppendFeatures(const std::string& feature_set,
+                                      absl::Span<const int64_t> decisions,
+                                      cost_model::FeatureMatrix* matrix) const = 0;
+};
+
 // What the tuning loop needs of the compiler's rooms, behind one interface so that the loop is
 // tested without them. Thread-safe.
 class TaskEnvironment {
@@ -88,6 +101,10 @@ class TaskEnvironment {
                                                            const std::string& target,
                                                            const std::string& space,
                                                            double tolerance) const = 0;
+  // `space`: a design space's text as the store has it; `target`: text form. InvalidArgument:
+  // malformed, or it does not replay with this program.
+  virtual absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(const std::string& space,
+                                                              const std::string& target) const = 0;
   // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
   // other.
   virtual absl::StatusOr<std::string> TraceText(const std::string& workload,
@@ -108,6 +125,8 @@ class TaskEnvironment {
   virtual std::vector<std::string> StrategyNames() const = 0;
   virtual std::vector<std::string> CostModelNames() const = 0;
   virtual std::vector<std::string> FeatureSetNames() const = 0;
+  // Those that this build cannot make among them.
+  virtual std::vector<cost_model::CostModelInfo> CostModels() const = 0;
 };
 
 }  // namespace hone::task

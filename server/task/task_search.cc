@@ -5,15 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/task/plausible_latency.h"
 
 namespace hone::task {
 namespace {
 
 // A model is trained again when this many results are new, and an eighth of those that it knows.
 constexpr size_t kTrainingStep = 16;
-
-// What a model may learn from: a latency between a cycle and a day.
-bool IsUsable(double latency_ns) { return latency_ns > 0.1 && latency_ns < 1e14; }
 
 }  // namespace
 
@@ -31,8 +29,9 @@ absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::Train(
                         environment_->CreateModel(model_, options_));
   const std::string feature_set(model->feature_set());
   for (const search::Measured& measured : fresh) {
+    const bool ok = measured.outcome == record::Outcome::kOk;
+    if (ok && !IsPlausibleLatency(measured.latency_ns)) continue;
     if (!spaces_->AppendFeatures(feature_set, measured.candidate, &features_).ok()) continue;
-    const bool ok = measured.outcome == record::Outcome::kOk && IsUsable(measured.latency_ns);
     latencies_.push_back(ok ? measured.latency_ns : 0);
   }
   double best = 0;

@@ -30,7 +30,7 @@ class Trainer {
       : environment_(environment), spaces_(spaces), model_(std::move(model)), options_(options) {}
 
   // Adds `fresh` to what it knows and trains a new model on everything. Candidates that have no
-  // features are left out.
+  // features or no plausible latency (plausible_latency.h) are left out.
   absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Train(
       absl::Span<const search::Measured> fresh);
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,6 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "server/cost_model/model_file.h"
 
 namespace hone::task {
 namespace {
@@ -123,12 +125,29 @@ class NearestModel final : public cost_model::CostModel {
     }
     return prediction;
   }
-  absl::StatusOr<std::string> Save() const override { return ""; }
+  absl::StatusOr<std::string> Save() const override {
+    return cost_model::EncodeModel({.name = "nearest",
+                                    .version = 7,
+                                    .feature_set = "decisions",
+                                    .columns = static_cast<uint32_t>(features_.columns)},
+                                   "");
+  }
   absl::Status Load(absl::string_view) override { return absl::OkStatus(); }
 
  private:
   cost_model::FeatureMatrix features_;
   std::vector<double> throughput_;
+};
+
+class FakeKeptSpace final : public KeptSpace {
+ public:
+  absl::Status AppendFeatures(const std::string&, absl::Span<const int64_t> decisions,
+                              cost_model::FeatureMatrix* matrix) const override {
+    if (decisions.size() != 3) return absl::InvalidArgumentError("not three decisions");
+    matrix->columns = 3;
+    matrix->Append(std::vector<float>(decisions.begin(), decisions.end()), 1);
+    return absl::OkStatus();
+  }
 };
 
 class FakeSpaces final : public TaskSpaces {
@@ -197,6 +216,12 @@ absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std:
   return std::make_unique<FakeSpaces>(parsed, only, stream_);
 }
 
+absl::StatusOr<std::unique_ptr<KeptSpace>> FakeTaskEnvironment::OpenKept(const std::string& space,
+                                                                         const std::string&) const {
+  if (!absl::StartsWith(space, "space of")) return absl::InvalidArgumentError("no space of ours");
+  return std::make_unique<FakeKeptSpace>();
+}
+
 absl::StatusOr<std::string> FakeTaskEnvironment::TraceText(
     const std::string&, const std::string& space, const std::vector<int64_t>& decisions) const {
   return absl::StrCat(space, " [", absl::StrJoin(decisions, ", "), "]");
@@ -216,6 +241,7 @@ absl::StatusOr<FeatureTable> FakeTaskEnvironment::DescribeFeatures(
 
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> FakeTaskEnvironment::CreateModel(
     const std::string& name, const cost_model::CostModelOptions&) const {
+  if (name == "oracle") return absl::FailedPreconditionError("oracle: it needs a temple");
   if (name != "nearest") return absl::NotFoundError("there is: nearest");
   return std::make_unique<NearestModel>();
 }

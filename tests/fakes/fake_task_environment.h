@@ -25,6 +25,8 @@ class FakeTaskEnvironment final : public TaskEnvironment {
                                                    const std::string& target,
                                                    const std::string& space,
                                                    double tolerance) const override;
+  absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(const std::string& space,
+                                                      const std::string& target) const override;
   absl::StatusOr<std::string> TraceText(const std::string& workload, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override;
   // One row: the lengths of trace and target.
@@ -37,6 +39,10 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   std::vector<std::string> StrategyNames() const override { return {"picky"}; }
   std::vector<std::string> CostModelNames() const override { return {"nearest"}; }
   std::vector<std::string> FeatureSetNames() const override { return {"decisions"}; }
+  std::vector<cost_model::CostModelInfo> CostModels() const override {
+    return {{.name = "nearest", .feature_set = "decisions"},
+            {.name = "oracle", .missing = "it needs a temple"}};
+  }
 
  private:
   uint64_t stream_ = 0;

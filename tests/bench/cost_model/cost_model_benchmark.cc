@@ -1,6 +1,7 @@
-// How long the cost models take: an Update, and a Predict per candidate and per row, against
-// XGBoost's own prediction. Programs have 2 or 3 statements of 164 features, as in
-// tests/server/cost_model/synthetic.h.
+// How long the cost models take: an Update, and a Predict per candidate and per row, for every
+// registered model, and XGBoost's own prediction beside them. Programs have 2 or 3 statements of
+// 164 features, as in tests/server/cost_model/synthetic.h; for models that read `analytic` one row
+// each, for those that read the loop tree rows that hang on each other.
 
 #include <benchmark/benchmark.h>
 #include <xgboost/c_api.h>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <string>
 
+#include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/cost_model.h"
 #include "server/cost_model/pack_sum.h"
 #include "server/cost_model/xgboost_booster.h"
@@ -20,11 +22,25 @@ namespace {
 constexpr int kTrainedOn = 500;
 constexpr int kBatch = 2048;
 
+// The candidates as rows that the model reads.
+SyntheticTask TaskFor(const CostModel& model, uint64_t seed, int candidates) {
+  const bool analytic = model.feature_set() == "analytic";
+  SyntheticTask task = MakeSyntheticTask(seed, candidates, analytic ? kAnalyticColumns : 164);
+  FeatureMatrix& features = task.features;
+  for (int i = 0; model.feature_set() == "tree" && i < candidates; ++i) {
+    for (int32_t row = features.row_begin[i]; row < features.row_begin[i + 1]; ++row) {
+      features.values[static_cast<size_t>(row) * features.columns] =
+          static_cast<float>(row - features.row_begin[i] - 1);
+    }
+  }
+  return task;
+}
+
 // Arguments: candidates, threads. More threads than idle cores are slow: XGBoost's threads spin at
 // every barrier.
 void BM_Update(benchmark::State& state, const std::string& name) {
-  const SyntheticTask task = MakeSyntheticTask(/*seed=*/1, static_cast<int>(state.range(0)));
   const auto model = *CreateCostModel(name, {.threads = static_cast<int>(state.range(1))});
+  const SyntheticTask task = TaskFor(*model, /*seed=*/1, static_cast<int>(state.range(0)));
   for (auto _ : state) {
     const absl::Status status = model->Update(task.features, task.throughput);
     if (!status.ok()) state.SkipWithError(status.ToString().c_str());
@@ -56,9 +72,9 @@ void CountRows(benchmark::State& state, const FeatureMatrix& features) {
 
 // Argument: candidates in the batch.
 void BM_Predict(benchmark::State& state, const std::string& name) {
-  const SyntheticTask train = MakeSyntheticTask(/*seed=*/1, kTrainedOn);
-  const SyntheticTask batch = MakeSyntheticTask(/*seed=*/2, static_cast<int>(state.range(0)));
   const auto model = *CreateCostModel(name, {.threads = 1});
+  const SyntheticTask train = TaskFor(*model, /*seed=*/1, kTrainedOn);
+  const SyntheticTask batch = TaskFor(*model, /*seed=*/2, static_cast<int>(state.range(0)));
   const absl::Status status = model->Update(train.features, train.throughput);
   if (!status.ok()) state.SkipWithError(status.ToString().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(model->Predict(batch.features));
@@ -111,19 +127,34 @@ void BM_LibraryPredict(benchmark::State& state) {
   CountRows(state, batch.features);
 }
 
-BENCHMARK_CAPTURE(BM_Update, xgboost, std::string("xgboost"))
-    ->ArgNames({"candidates", "threads"})
-    ->ArgsProduct({{64, 256, kTrainedOn, 2000}, {1, 2}})
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
 BENCHMARK(BM_UpdateOnNoise)
     ->ArgName("candidates")
     ->Arg(kTrainedOn)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_Predict, random, std::string("random"))->Arg(kBatch);
-BENCHMARK_CAPTURE(BM_Predict, xgboost, std::string("xgboost"))->Arg(16)->Arg(kBatch);
 BENCHMARK(BM_LibraryPredict)->Arg(16)->Arg(kBatch);
+
+void RegisterModels() {
+  for (const std::string& name : CostModelNames()) {
+    auto* update = benchmark::RegisterBenchmark(("update/" + name).c_str(), BM_Update, name);
+    update->ArgNames({"candidates", "threads"})->Unit(benchmark::kMillisecond)->UseRealTime();
+    if (name == "xgboost") {
+      update->ArgsProduct({{64, 256, kTrainedOn, 2000}, {1, 2}});
+    } else {
+      update->ArgsProduct({{64, kTrainedOn}, {1}});
+    }
+    benchmark::RegisterBenchmark(("predict/" + name).c_str(), BM_Predict, name)
+        ->ArgName("batch")
+        ->Arg(16)
+        ->Arg(kBatch);
+  }
+}
 
 }  // namespace
 }  // namespace hone::cost_model
+
+int main(int argc, char** argv) {
+  hone::cost_model::RegisterModels();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -13,17 +13,24 @@
 namespace hone::feature {
 namespace {
 
-std::vector<ir::Program> Programs(const NamedTrace& trace) {
-  std::vector<ir::Program> programs;
-  for (uint64_t seed = 0; programs.size() < 32; ++seed) {
-    ir::Program program;
-    if (DrawProgram(trace, seed, program)) programs.push_back(std::move(program));
+struct Candidate {
+  ir::Program program;
+  std::vector<int64_t> decisions;
+};
+
+std::vector<Candidate> Candidates(const NamedTrace& trace) {
+  std::vector<Candidate> candidates;
+  for (uint64_t seed = 0; candidates.size() < 32; ++seed) {
+    Candidate candidate;
+    if (DrawProgram(trace, seed, candidate.program, &candidate.decisions)) {
+      candidates.push_back(std::move(candidate));
+    }
   }
-  return programs;
+  return candidates;
 }
 
 void BM_Extract(benchmark::State& state, const NamedTrace& trace, const std::string& set) {
-  const std::vector<ir::Program> programs = Programs(trace);
+  const std::vector<Candidate> candidates = Candidates(trace);
   const FeatureSet& features = **FindFeatureSet(set);
   const target::Target target = TestTarget();
   std::vector<float> values;
@@ -31,7 +38,9 @@ void BM_Extract(benchmark::State& state, const NamedTrace& trace, const std::str
   size_t at = 0;
   for (auto _ : state) {
     values.clear();
-    if (!features.Extract(programs[at++ % programs.size()], target, values, rows).ok()) {
+    const Candidate& candidate = candidates[at++ % candidates.size()];
+    if (!features.ExtractCandidate(candidate.program, candidate.decisions, target, values, rows)
+             .ok()) {
       state.SkipWithError("refused");
     }
     benchmark::DoNotOptimize(values.data());
@@ -40,19 +49,20 @@ void BM_Extract(benchmark::State& state, const NamedTrace& trace, const std::str
 }
 
 void BM_Analyze(benchmark::State& state, const NamedTrace& trace) {
-  const std::vector<ir::Program> programs = Programs(trace);
+  const std::vector<Candidate> candidates = Candidates(trace);
   Nest nest;
   size_t at = 0;
   for (auto _ : state) {
-    if (!nest.Analyze(programs[at++ % programs.size()]).ok()) state.SkipWithError("refused");
+    if (!nest.Analyze(candidates[at++ % candidates.size()].program).ok())
+      state.SkipWithError("refused");
   }
 }
 
 void BM_StructuralDigest(benchmark::State& state, const NamedTrace& trace) {
-  const std::vector<ir::Program> programs = Programs(trace);
+  const std::vector<Candidate> candidates = Candidates(trace);
   size_t at = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(programs[at++ % programs.size()].StructuralDigest());
+    benchmark::DoNotOptimize(candidates[at++ % candidates.size()].program.StructuralDigest());
   }
 }
 

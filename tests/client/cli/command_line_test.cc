@@ -53,6 +53,10 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"records", "query"},
                                                   {"workers", "list"},
                                                   {"jobs", "list"},
+                                                  {"models"},
+                                                  {"models", "list"},
+                                                  {"models", "train"},
+                                                  {"models", "evaluate"},
                                                   {"operators"},
                                                   {"features"},
                                                   {"doctor"}}) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/cost_model.h"
+#include "server/cost_model/registry.h"
 #include "tests/server/cost_model/synthetic.h"
 
 namespace hone::cost_model {
@@ -52,15 +53,34 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
     EXPECT_EQ(Scores(model, held_out_.features), Scores(*Trained(), held_out_.features));
   }
 
+  // The synthetic task as the model can read it: in a loop tree every row hangs on the one before.
+  static SyntheticTask MakeTask(uint64_t seed, int candidates, int columns) {
+    SyntheticTask task = MakeSyntheticTask(seed, candidates, columns);
+    if (Make()->feature_set() != "tree") return task;
+    for (int i = 0; i < task.features.candidates(); ++i) {
+      const int32_t begin = task.features.row_begin[i], end = task.features.row_begin[i + 1];
+      for (int32_t r = begin; r < end; ++r) {
+        task.features.values[static_cast<size_t>(r) * columns] = static_cast<float>(r - begin - 1);
+      }
+    }
+    return task;
+  }
+
   // Models that know what the columns of a feature set mean take no other number of them.
   const bool any_columns_ = Make()->feature_set() != "analytic";
   const int columns_ = any_columns_ ? 20 : kAnalyticColumns;
-  const SyntheticTask train_ = MakeSyntheticTask(/*seed=*/1, /*candidates=*/60, columns_);
-  const SyntheticTask held_out_ = MakeSyntheticTask(/*seed=*/2, /*candidates=*/30, columns_);
+  const SyntheticTask train_ = MakeTask(/*seed=*/1, /*candidates=*/60, columns_);
+  const SyntheticTask held_out_ = MakeTask(/*seed=*/2, /*candidates=*/30, columns_);
 };
 
 TEST_P(CostModelConformanceTest, IsRegisteredUnderItsOwnName) {
   EXPECT_EQ(Make()->name(), GetParam());
+  for (const CostModelInfo& info : CostModelInfos()) {
+    if (info.name != GetParam()) continue;
+    EXPECT_EQ(info.feature_set, Make()->feature_set());
+    EXPECT_EQ(info.missing, "");
+    EXPECT_EQ(info.has_spread, !Trained()->Predict(held_out_.features)->spread.empty());
+  }
 }
 
 TEST_P(CostModelConformanceTest, AnswersZerosBeforeItHasSeenAnything) {
@@ -93,8 +113,7 @@ TEST_P(CostModelConformanceTest, RepeatsItselfForEqualOptionsAndData) {
 
 TEST_P(CostModelConformanceTest, UpdateForgetsEarlierCandidates) {
   const auto model = Make();
-  const SyntheticTask other =
-      MakeSyntheticTask(/*seed=*/3, /*candidates=*/40, any_columns_ ? 14 : columns_);
+  const SyntheticTask other = MakeTask(/*seed=*/3, /*candidates=*/40, any_columns_ ? 14 : columns_);
   ASSERT_TRUE(model->Update(other.features, other.throughput).ok());
   ASSERT_TRUE(model->Update(train_.features, train_.throughput).ok());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Trained(), held_out_.features));
@@ -112,7 +131,7 @@ TEST_P(CostModelConformanceTest, TakesLabelsAtBothEndsAndEqualOnes) {
       EXPECT_TRUE(std::isfinite(score));
     }
   }
-  const SyntheticTask one = MakeSyntheticTask(/*seed=*/4, /*candidates=*/1, columns_);
+  const SyntheticTask one = MakeTask(/*seed=*/4, /*candidates=*/1, columns_);
   EXPECT_TRUE(model->Update(one.features, one.throughput).ok());
 }
 
@@ -167,7 +186,7 @@ TEST_P(CostModelConformanceTest, RefusesAMatrixThatContradictsItself) {
 TEST_P(CostModelConformanceTest, RefusesRowsThatItDoesNotKnow) {
   const auto model = Trained();
   if (model->feature_set().empty()) GTEST_SKIP() << "reads no features";
-  const SyntheticTask narrow = MakeSyntheticTask(/*seed=*/2, /*candidates=*/3, /*columns=*/12);
+  const SyntheticTask narrow = MakeTask(/*seed=*/2, /*candidates=*/3, /*columns=*/12);
   ExpectRefused(*model, model->Predict(narrow.features).status(),
                 absl::StrCat("trained on ", columns_));
   if (!any_columns_)

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "server/cost_model/analytic_rows.h"
+#include "server/cost_model/metric_ranking.h"
 #include "server/feature/feature_set.h"
 #include "tests/server/cost_model/real_space.h"
 #include "tests/server/cost_model/synthetic.h"
@@ -42,7 +43,7 @@ class OrderingTest : public testing::TestWithParam<Case> {
     EXPECT_TRUE(model->Update(space.Features(set, 0, kTrain), labels.first(kTrain)).ok());
     const auto prediction = model->Predict(space.Features(set, kTrain, kAll));
     EXPECT_TRUE(prediction.ok()) << prediction.status();
-    return PairwiseAccuracy(prediction->mean, labels.subspan(kTrain));
+    return PairwiseAccuracy(prediction->mean, labels.subspan(kTrain), kTimingNoise);
   }
 };
 
@@ -58,8 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
     Models, OrderingTest,
     testing::Values(Case{"analytic", "", 0.90, 0.89}, Case{"formula", "", 0.69, 0.62},
                     Case{"xgboost", "", 0.89, 0.86}, Case{"xgboost-rank", "", 0.93, 0.89},
-                    Case{"mlp", "", 0.90, 0.90}, Case{"gp", "", 0.91, 0.90},
-                    Case{"xgboost-rank", "itervar", 0.93, 0.92},
+                    Case{"xgboost-bag", "", 0.88, 0.85}, Case{"mlp", "", 0.90, 0.90},
+                    Case{"gp", "", 0.91, 0.90}, Case{"xgboost-rank", "itervar", 0.93, 0.92},
                     Case{"xgboost-rank", "curve", 0.92, 0.90},
                     Case{"xgboost-rank", "curve-one", 0.91, 0.88},
                     Case{"xgboost-rank", "curve-fix", 0.91, 0.91},
@@ -73,8 +74,10 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // A spread is honest where two of three candidates lie within it, noise left aside, and none is 0.
-TEST(GpOnARealSpaceTest, SpreadCoversTheErrors) {
-  const auto model = *CreateCostModel("gp", {});
+class SpreadTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(SpreadTest, CoversTheErrors) {
+  const auto model = *CreateCostModel(GetParam(), {});
   const auto labels = absl::MakeConstSpan(Packed().throughput);
   ASSERT_TRUE(model->Update(Packed().Features("statement", 0, kTrain), labels.first(kTrain)).ok());
   const Prediction seen = *model->Predict(Packed().Features("statement", 0, kTrain));
@@ -85,10 +88,17 @@ TEST(GpOnARealSpaceTest, SpreadCoversTheErrors) {
     covered += std::abs(unseen.mean[i] - labels[kTrain + i]) <= 2 * unseen.spread[i] + 0.03;
     spread_seen += seen.spread[i];
     spread_unseen += unseen.spread[i];
+    EXPECT_LT(unseen.spread[i], 0.5) << "says nothing";
   }
+  std::printf("%s: %d of %d within two spreads of %.3f\n", GetParam().c_str(), covered, kTrain,
+              spread_unseen / kTrain);
   EXPECT_GE(covered, 0.8 * kTrain);
-  EXPECT_GT(spread_unseen, 1.2 * spread_seen);
+  // Trees know the candidates that they were grown on less well than a Gaussian process.
+  EXPECT_GT(spread_unseen, (GetParam() == "gp" ? 1.2 : 1.0) * spread_seen);
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, SpreadTest, testing::Values("gp", "xgboost-bag"),
+                         [](const auto& info) { return info.param == "gp" ? "gp" : "bag"; });
 
 TEST(AnalyticRowsTest, PositionsAreThoseOfTheFeatureSet) {
   const std::vector<std::string>& names = (*feature::FindFeatureSet("analytic"))->ColumnNames();

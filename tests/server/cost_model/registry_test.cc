@@ -1,3 +1,5 @@
+#include "server/cost_model/registry.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +12,24 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(CostModelRegistryTest, HasTheModels) {
-  EXPECT_THAT(CostModelNames(),
-              ElementsAre("random", "analytic", "formula", "xgboost", "xgboost-rank", "mlp", "gp"));
+  std::vector<std::string> names, missing;
+  for (const CostModelInfo& info : CostModelInfos()) {
+    names.push_back(info.name);
+    if (!info.missing.empty()) missing.push_back(info.name);
+  }
+  EXPECT_THAT(names, ElementsAre("random", "analytic", "formula", "xgboost", "xgboost-rank",
+                                 "xgboost-bag", "mlp", "gp", "treegru"));
+  EXPECT_THAT(missing, testing::IsSubsetOf({"treegru"}));
+  EXPECT_EQ(CostModelNames().size(), names.size() - missing.size());
+}
+
+TEST(CostModelRegistryTest, SaysWhatABuildLacks) {
+  const auto model = CreateCostModel("treegru", {});
+  if (model.ok()) GTEST_SKIP() << "built with libtorch";
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(model.status().message()),
+              testing::AllOf(HasSubstr("'treegru' is not in this build"), HasSubstr("libtorch-dev"),
+                             HasSubstr("-DHONE_WITH_TORCH=ON")));
 }
 
 TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {

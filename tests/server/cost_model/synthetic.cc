@@ -9,7 +9,6 @@
 namespace hone::cost_model {
 namespace {
 
-constexpr double kNoise = 0.03;
 constexpr int kDecisions = 8;
 constexpr int kLevels = 6;  // values of a decision
 constexpr int kKinds = 3;   // of statements
@@ -61,19 +60,6 @@ SyntheticTask MakeSyntheticTask(uint64_t seed, int candidates, int columns) {
   const double best = *std::max_element(task.throughput.begin(), task.throughput.end());
   for (double& throughput : task.throughput) throughput /= best;
   return task;
-}
-
-double PairwiseAccuracy(absl::Span<const double> scores, absl::Span<const double> throughput) {
-  int64_t right = 0;
-  int64_t pairs = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    for (size_t j = 0; j < scores.size(); ++j) {
-      if (throughput[j] - throughput[i] < kNoise) continue;
-      ++pairs;
-      right += scores[i] < scores[j];
-    }
-  }
-  return pairs == 0 ? 1.0 : static_cast<double>(right) / static_cast<double>(pairs);
 }
 
 }  // namespace hone::cost_model

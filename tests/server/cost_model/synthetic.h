@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "server/cost_model/cost_model.h"
 
 namespace hone::cost_model {
@@ -20,9 +19,9 @@ struct SyntheticTask {
 // Equal arguments give equal candidates. REQUIRES columns ≥ 12, candidates ≥ 1.
 SyntheticTask MakeSyntheticTask(uint64_t seed, int candidates, int columns = 164);
 
-// The share of pairs that the scores order rightly, among those whose throughput differs by 0.03 or
-// more: closer ones are within the noise of timing.
-double PairwiseAccuracy(absl::Span<const double> scores, absl::Span<const double> throughput);
+// Throughputs that differ by less are within the noise of timing: pairs of them are not counted
+// (metric_ranking.h).
+inline constexpr double kTimingNoise = 0.03;
 
 }  // namespace hone::cost_model
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "server/feature/feature_set.h"
 #include "server/feature/knob_features.h"
 #include "server/feature/touch.h"
+#include "server/feature/tree_features.h"
 #include "tests/server/feature/programs.h"
 
 namespace hone::feature {
@@ -84,6 +86,55 @@ TEST(ItervarFeaturesTest, KindsOfLoops) {
     const std::string prefix = std::string("loop0.") + touch;
     EXPECT_COUNT((row[prefix + ".thread_count"]) * (row[prefix + ".thread_reuse"]), 128);
   }
+}
+
+// The rows of a candidate, by number and column.
+class TreeRows {
+ public:
+  explicit TreeRows(const ir::Program& program) {
+    EXPECT_TRUE(TreeFeatures().Extract(program, TestTarget(), values_, count_).ok());
+  }
+  int count() const { return count_; }
+  float operator()(int row, const std::string& column) const {
+    const std::vector<std::string>& names = TreeFeatures().ColumnNames();
+    const auto at = std::find(names.begin(), names.end(), column) - names.begin();
+    return values_.at(row * names.size() + at);
+  }
+
+ private:
+  std::vector<float> values_;
+  int count_ = 0;
+};
+
+TEST(TreeFeaturesTest, ARowPerLoopThatNamesItsParent) {
+  const TreeRows rows(Matmul());
+  ASSERT_EQ(rows.count(), 3);
+  for (int row = 0; row < 3; ++row) {
+    EXPECT_EQ(rows(row, "parent"), row - 1);
+    EXPECT_EQ(rows(row, "nest_level"), row + 1);
+  }
+  EXPECT_NEAR(rows(1, "length"), std::log2(33.0), 1e-5);
+  // The same columns as in the one row of itervar.
+  const Row itervar(**FindFeatureSet("itervar"), Matmul());
+  for (const std::string column : {"bottomup", "add", "touch1.stride", "touch2.reuse"}) {
+    EXPECT_EQ(rows(2, column), itervar.Raw("loop2." + column)) << column;
+  }
+}
+
+TEST(TreeFeaturesTest, LoopsOfSeveralStatementsBranch) {
+  const TreeRows rows(ProgramOf(TraceCalled("fused"), std::vector<int64_t>{12, 8, 8, 16}));
+  std::map<int, int> children;
+  for (int row = 0; row < rows.count(); ++row) {
+    EXPECT_LT(rows(row, "parent"), row) << "a row comes after its parent's";
+    ++children[static_cast<int>(rows(row, "parent"))];
+    if (rows(row, "parent") >= 0) {
+      EXPECT_EQ(rows(static_cast<int>(rows(row, "parent")), "nest_level"),
+                rows(row, "nest_level") - 1);
+    }
+  }
+  bool branches = false;
+  for (const auto& [parent, count] : children) branches |= parent >= 0 && count > 1;
+  EXPECT_TRUE(branches) << "a consumer fused into its producer's loops";
 }
 
 TEST(CurveFeaturesTest, SamplesTheLargestXNotAboveTheThreshold) {

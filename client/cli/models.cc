@@ -1,0 +1,327 @@
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/session.h"
+#include "client/cli/table.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+struct ModelsOptions {
+  std::vector<std::string> models;
+  std::string op;
+  std::string feature_set;
+  std::vector<std::string> held_out;
+  double held_out_trials = 0;
+  int64_t records = 0;
+  uint64_t seed = 0;
+  int k = 16;
+  std::string time = "10m";
+};
+
+// Scores as people read them; nothing to compare is "-".
+std::string Cell(double value, int digits = 3) {
+  return std::isnan(value) ? "-" : absl::StrFormat("%.*f", digits, value);
+}
+
+// JSON has no "not a number".
+Json Number(double value) { return std::isnan(value) ? Json(nullptr) : Json(value); }
+
+Json ToJson(const client::StoredModel& model) {
+  Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
+  if (metrics.is_discarded()) metrics = nullptr;
+  return {{"id", model.id},
+          {"name", model.name},
+          {"feature_set", model.feature_set},
+          {"target", model.target},
+          {"operator", model.op},
+          {"version", model.version},
+          {"records", model.records},
+          {"workloads", model.workloads},
+          {"created_unix_ms", model.created_unix_ms},
+          {"bytes", model.size_bytes},
+          {"metrics", std::move(metrics)}};
+}
+
+// One metric of a stored model; "-" when it has none.
+std::string Metric(const client::StoredModel& model, const char* name) {
+  const Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
+  if (!metrics.is_object() || !metrics.contains(name) || !metrics[name].is_number()) return "-";
+  return Cell(metrics[name].get<double>());
+}
+
+std::string StoredTable(const std::vector<client::StoredModel>& models) {
+  Table table({{"id"},
+               {"model", Table::Align::kLeft},
+               {"features", Table::Align::kLeft},
+               {"target", Table::Align::kLeft},
+               {"operator", Table::Align::kLeft},
+               {"records"},
+               {"workloads"},
+               {"top-1"},
+               {"pairs"},
+               {"size"},
+               {"when", Table::Align::kLeft}});
+  for (const client::StoredModel& model : models) {
+    table.AddRow({absl::StrCat(model.id), model.name, model.feature_set, model.target,
+                  model.op.empty() ? "all" : model.op, absl::StrCat(model.records),
+                  absl::StrCat(model.workloads), Metric(model, "top1"), Metric(model, "pairwise"),
+                  FormatBytes(model.size_bytes), FormatTime(model.created_unix_ms)});
+  }
+  return table.ToText();
+}
+
+absl::Status ListModels(const Globals& globals) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  std::string target;
+  if (globals.target_given) {
+    HONE_ASSIGN_OR_RETURN(target, session->TargetKey());
+  }
+  HONE_ASSIGN_OR_RETURN(const client::ModelList list, session->connection().ListModels("", target));
+  if (globals.json) {
+    Json kinds = Json::array(), models = Json::array();
+    for (const client::ModelKind& kind : list.kinds) {
+      kinds.push_back({{"name", kind.name},
+                       {"feature_set", kind.feature_set},
+                       {"any_features", kind.any_features},
+                       {"has_spread", kind.has_spread},
+                       {"available", kind.missing.empty()},
+                       {"missing", kind.missing}});
+    }
+    for (const client::StoredModel& model : list.models) models.push_back(ToJson(model));
+    PrintJson({{"kinds", std::move(kinds)}, {"models", std::move(models)}});
+    return absl::OkStatus();
+  }
+  Table table({{"model", Table::Align::kLeft},
+               {"features", Table::Align::kLeft},
+               {"other features", Table::Align::kLeft},
+               {"spread", Table::Align::kLeft},
+               {"", Table::Align::kLeft}});
+  for (const client::ModelKind& kind : list.kinds) {
+    table.AddRow({kind.name, kind.feature_set.empty() ? "-" : kind.feature_set,
+                  kind.any_features ? "yes" : "no", kind.has_spread ? "yes" : "no",
+                  kind.missing.empty() ? "" : absl::StrCat("unavailable: ", kind.missing)});
+  }
+  std::printf("%s\n", table.ToText().c_str());
+  if (list.models.empty()) {
+    std::printf("no trained models in the store; hone models train makes one from its records\n");
+  } else {
+    std::fputs(StoredTable(list.models).c_str(), stdout);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
+  client::TrainingRequest request{
+      .op = options.op, .records = options.records, .seed = options.seed};
+  if (!options.models.empty()) request.model.name = options.models.front();
+  request.model.feature_set = options.feature_set;
+  HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  if (globals.target_given) {
+    HONE_ASSIGN_OR_RETURN(request.target, session->TargetKey());
+  }
+  HONE_ASSIGN_OR_RETURN(const client::StoredModel model,
+                        session->connection().TrainModel(request, limit));
+  if (globals.json) {
+    PrintJson(ToJson(model));
+    return absl::OkStatus();
+  }
+  std::fputs(StoredTable({model}).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+// An operator or the beginning of a digest as it is; a workload in words as its digest.
+absl::StatusOr<std::string> HeldOut(const std::string& words) {
+  if (words.find(' ') == std::string::npos) return words;
+  const std::vector<std::string> list = absl::StrSplit(words, ' ', absl::SkipEmpty());
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(list));
+  return argument.workload.StructuralDigest().ToHex();
+}
+
+void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
+  std::printf("%lld candidates of %lld workloads on %s",
+              static_cast<long long>(evaluation.candidates),
+              static_cast<long long>(evaluation.workloads), evaluation.target.c_str());
+  if (evaluation.left_out > 0) {
+    std::printf(" (%lld measurements left out)", static_cast<long long>(evaluation.left_out));
+  }
+  std::printf("\n\n");
+  Table table({{"model", Table::Align::kLeft},
+               {"features", Table::Align::kLeft},
+               {"held out", Table::Align::kLeft},
+               {"trained on"},
+               {"asked"},
+               {"top-1"},
+               {"top-5"},
+               {absl::StrCat("peak@", k)},
+               {"pairs"},
+               {absl::StrCat("recall@", k)},
+               {"RMSE"},
+               {"calibration"},
+               {"in spread"},
+               {"us each"},
+               {"train ms"}});
+  for (const client::ModelScore& score : evaluation.scores) {
+    table.AddRow(
+        {score.model, score.feature_set.empty() ? "-" : score.feature_set,
+         absl::StrCat(score.tasks, score.held_out == "tasks" ? " tasks" : " tasks' trials"),
+         absl::StrCat(score.trained_on), absl::StrCat(score.evaluated_on), Cell(score.top1),
+         Cell(score.top5), Cell(score.peak), Cell(score.pairwise), Cell(score.recall),
+         Cell(score.rmse), Cell(score.calibration_error), Cell(score.coverage1),
+         Cell(score.predict_us, 2), Cell(score.train_ms, 1)});
+  }
+  std::fputs(table.ToText().c_str(), stdout);
+}
+
+absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options) {
+  client::EvaluationRequest request{.op = options.op,
+                                    .held_out_trials = options.held_out_trials,
+                                    .records = options.records,
+                                    .seed = options.seed,
+                                    .k = options.k};
+  for (const std::string& name : options.models) {
+    request.models.push_back({name, options.feature_set});
+  }
+  if (request.models.empty() && !options.feature_set.empty()) {
+    return absl::InvalidArgumentError("--feature-set needs --model: not every model reads any set");
+  }
+  for (const std::string& words : options.held_out) {
+    HONE_ASSIGN_OR_RETURN(std::string word, HeldOut(words));
+    request.held_out.push_back(std::move(word));
+  }
+  HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  if (globals.target_given) {
+    HONE_ASSIGN_OR_RETURN(request.target, session->TargetKey());
+  }
+  HONE_ASSIGN_OR_RETURN(const client::ModelEvaluation evaluation,
+                        session->connection().EvaluateModels(request, limit));
+  if (!globals.json) {
+    PrintEvaluation(evaluation, options.k);
+    return absl::OkStatus();
+  }
+  Json scores = Json::array();
+  for (const client::ModelScore& score : evaluation.scores) {
+    scores.push_back({{"model", score.model},
+                      {"feature_set", score.feature_set},
+                      {"held_out", score.held_out},
+                      {"trained_on", score.trained_on},
+                      {"evaluated_on", score.evaluated_on},
+                      {"workloads", score.tasks},
+                      {"top1", Number(score.top1)},
+                      {"top5", Number(score.top5)},
+                      {"peak", Number(score.peak)},
+                      {"recall", Number(score.recall)},
+                      {"pairwise", Number(score.pairwise)},
+                      {"rmse", Number(score.rmse)},
+                      {"calibration_error", Number(score.calibration_error)},
+                      {"coverage1", Number(score.coverage1)},
+                      {"coverage2", Number(score.coverage2)},
+                      {"predict_us", Number(score.predict_us)},
+                      {"train_ms", Number(score.train_ms)}});
+  }
+  PrintJson({{"target", evaluation.target},
+             {"workloads", evaluation.workloads},
+             {"candidates", evaluation.candidates},
+             {"left_out", evaluation.left_out},
+             {"k", options.k},
+             {"scores", std::move(scores)}});
+  return absl::OkStatus();
+}
+
+void AddCommon(CLI::App& command, ModelsOptions& options) {
+  command.add_option("--op", options.op, "Only records of workloads with this name");
+  command.add_option("--feature-set", options.feature_set,
+                     "Feature set that the model reads instead of its own");
+  command
+      .add_option("--records", options.records,
+                  "At most this many records, evenly over workloads (default 4000)")
+      ->check(CLI::Range(1, 50'000));
+  command.add_option("--seed", options.seed, "Of the split and of the models (default 0)");
+  command.add_option("--time", options.time, "Give up after this time (default 10m)");
+}
+
+}  // namespace
+
+void AddModels(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* models =
+      app.add_subcommand("models", "List, train and judge cost models; measures nothing");
+  models->require_subcommand(0, 1);
+  AddGlobals(*models, globals);
+  models->footer(
+      "Without a command: the registered kinds and the trained models.\n\n"
+      "Examples:\n"
+      "  hone models\n"
+      "  hone models train --model xgboost --op matmul\n"
+      "  hone models evaluate --held-out conv2d --json");
+  models->callback([&globals, &action, models] {
+    if (models->get_subcommands().empty()) action = [&globals] { return ListModels(globals); };
+  });
+
+  CLI::App* list = models->add_subcommand("list", "The registered kinds and the trained models");
+  AddGlobals(*list, globals);
+  list->footer("Examples:\n  hone models list --json | jq '.kinds[].name'");
+  list->callback([&globals, &action] { action = [&globals] { return ListModels(globals); }; });
+
+  auto training = std::make_shared<ModelsOptions>();
+  CLI::App* train =
+      models->add_subcommand("train", "Train a model from the store's records and keep it");
+  train->add_option("--model", training->models, "Its name (default: the server's default)")
+      ->expected(1);
+  AddCommon(*train, *training);
+  AddGlobals(*train, globals);
+  train->footer(
+      "The target is the one with most records unless --target names another.\n\n"
+      "Examples:\n"
+      "  hone models train\n"
+      "  hone models train --model gp --feature-set analytic --op conv2d");
+  train->callback([&globals, &action, training] {
+    action = [&globals, training] { return TrainModel(globals, *training); };
+  });
+
+  auto judging = std::make_shared<ModelsOptions>();
+  CLI::App* evaluate = models->add_subcommand(
+      "evaluate", "Train models on a part of the records, and ask them about the rest");
+  evaluate->add_option("--model", judging->models,
+                       "Models to judge; may be repeated (default: every one)");
+  evaluate->add_option("--held-out", judging->held_out,
+                       "Workloads to hold out: an operator, the beginning of a digest, or a "
+                       "workload in quotes; may be repeated");
+  evaluate
+      ->add_option("--held-out-trials", judging->held_out_trials,
+                   "Share of every workload's trials to hold out, as 0.3")
+      ->check(CLI::Range(0.01, 0.99));
+  evaluate->add_option("--k", judging->k, "Picks that peak@k and recall@k look at (default 16)")
+      ->check(CLI::Range(1, 10'000));
+  AddCommon(*evaluate, *judging);
+  AddGlobals(*evaluate, globals);
+  evaluate->footer(
+      "Holds out 0.3 of the trials, and every workload in turn, unless told otherwise.\n"
+      "top-1, top-5: time of the best over that of the best of the model's first picks;\n"
+      "peak@k: mean over the first k picks of best so far over best; pairs: in right order;\n"
+      "recall@k: of the k best; calibration: distance of predicted from measured means.\n\n"
+      "Examples:\n"
+      "  hone models evaluate --model xgboost --model gp\n"
+      "  hone models evaluate --held-out conv2d --json\n"
+      "  hone models evaluate --held-out \"matmul m=512 n=512 k=512\" --held-out-trials 0.5");
+  evaluate->callback([&globals, &action, judging] {
+    action = [&globals, judging] { return EvaluateModels(globals, *judging); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,30 @@
+#ifndef HONE_SERVER_SERVICE_MODEL_CONVERT_H_
+#define HONE_SERVER_SERVICE_MODEL_CONVERT_H_
+
+#include "absl/status/statusor.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/cost_model/registry.h"
+#include "server/store/store.h"
+#include "server/task/model_work.h"
+
+namespace hone::service {
+
+// Limits of what clients ask of models.
+inline constexpr int kMaxModels = 64;  // in one evaluation
+inline constexpr int64_t kMaxModelRecords = 50'000;
+inline constexpr int kMaxHeldOut = 64;
+
+// The requests as queries, with the defaults filled in. InvalidArgument, naming the field: a number
+// out of range, a text or a list that is too long.
+absl::StatusOr<task::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
+                                            const task::TaskEnvironment& environment);
+absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
+                                              const task::TaskEnvironment& environment);
+
+v1::ModelKind ToProto(const cost_model::CostModelInfo& info);
+v1::StoredModel ToProto(const store::ModelRow& row);
+v1::EvaluateModelsResponse ToProto(const task::ModelEvaluation& evaluation);
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_MODEL_CONVERT_H_

@@ -1,0 +1,144 @@
+#include "server/task/recorded_task.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "server/task/job_codec.h"
+#include "server/task/plausible_latency.h"
+#include "server/task/task_search.h"
+
+namespace hone::task {
+namespace {
+
+constexpr size_t kMostRead =
+    200'000;  // the newest: what is read has a bound, however large the store
+
+// What is kept of a record; records themselves have every sample.
+struct Measured {
+  std::string workload, op, target, job;
+  RecordedCandidate candidate;
+};
+
+// How many of each group are taken so that all together are at most `most`: the same number of each
+// that has so many.
+size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
+  std::sort(sizes.begin(), sizes.end());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t share = most / (sizes.size() - i);
+    if (sizes[i] > share) return std::max<size_t>(share, 1);
+    most -= sizes[i];
+  }
+  return sizes.empty() ? 0 : sizes.back();
+}
+
+// The target that most of them are of.
+std::string MostCommonTarget(const std::deque<Measured>& all) {
+  std::map<std::string, int64_t> count;
+  for (const Measured& each : all) ++count[each.target];
+  std::string most;
+  for (const auto& [target, n] : count) {
+    if (most.empty() || n > count[most]) most = target;
+  }
+  return most;
+}
+
+// The description of a job's target. nullopt: the store does not know the job.
+std::optional<std::string> TargetText(store::Store& store, const std::string& job) {
+  const absl::StatusOr<store::JobRow> row = store.GetJob(job);
+  if (!row.ok()) return std::nullopt;
+  const absl::StatusOr<JobSpec> spec = DecodeSpec(row->request);
+  if (!spec.ok() || spec->target.empty()) return std::nullopt;
+  return spec->target;
+}
+
+absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const RecordedTaskQuery& query,
+                                             const std::function<absl::Status()>& stop,
+                                             int64_t& left_out) {
+  std::deque<Measured> all;
+  store::RecordQuery page_query{.target = query.target, .op = query.op, .page_size = 1000};
+  while (true) {
+    HONE_RETURN_IF_ERROR(stop());
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(page_query));
+    for (const record::Record& record : page) {
+      page_query.after_id = record.id;
+      if (record.policy.name != "screen") continue;
+      const bool ok = record.result.outcome == record::Outcome::kOk;
+      const double latency = ok ? record::SteadyLatencyNs(record.result) : 0;
+      if (record.quarantined || (ok && !IsPlausibleLatency(latency))) {
+        ++left_out;
+        continue;
+      }
+      all.push_back({record.workload_digest,
+                     record.op,
+                     record.target,
+                     record.job_id,
+                     {record.candidate, latency}});
+      if (all.size() > kMostRead) all.pop_front();
+    }
+    if (static_cast<int>(page.size()) < page_query.page_size) return all;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
+                                                const std::function<absl::Status()>& stop) {
+  RecordedTasks found;
+  HONE_ASSIGN_OR_RETURN(std::deque<Measured> all, ReadAll(store, query, stop, found.left_out));
+  found.target = query.target.empty() ? MostCommonTarget(all) : query.target;
+  std::map<std::string, std::optional<std::string>> targets;  // by job
+  struct Group {
+    std::string op, target;
+    std::map<Digest, RecordedCandidate> candidates;
+  };
+  std::map<std::string, Group> groups;  // by workload
+  for (Measured& each : all) {
+    if (each.target != found.target) continue;
+    auto target = targets.find(each.job);
+    if (target == targets.end()) {
+      target = targets.emplace(each.job, TargetText(store, each.job)).first;
+    }
+    if (!target->second.has_value()) {
+      ++found.left_out;
+      continue;
+    }
+    Group& group = groups[each.workload];
+    group.op = each.op;
+    group.target = *target->second;
+    const Digest digest = CandidateDigest(each.candidate.candidate);
+    group.candidates[digest] = std::move(each.candidate);
+    ++found.records;
+  }
+  if (groups.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("no measurements to learn from",
+                     query.target.empty() ? "" : absl::StrCat(" on target ", query.target),
+                     query.op.empty() ? "" : absl::StrCat(" of operator '", query.op, "'"),
+                     found.left_out > 0 ? absl::StrCat(" (", found.left_out, " left out)") : "",
+                     "; hone tune makes some, hone records query lists what there is"));
+  }
+  std::vector<size_t> sizes;
+  for (const auto& [workload, group] : groups) sizes.push_back(group.candidates.size());
+  const size_t share = ShareOfEach(sizes, static_cast<size_t>(query.max_records));
+  for (auto& [workload, group] : groups) {
+    RecordedTask task{.workload_digest = workload,
+                      .op = group.op,
+                      .target_key = found.target,
+                      .target = group.target};
+    // By digest, so that a part of them is one at random.
+    for (auto& [digest, candidate] : group.candidates) {
+      if (task.candidates.size() == share) break;
+      task.candidates.push_back(std::move(candidate));
+    }
+    found.tasks.push_back(std::move(task));
+  }
+  return found;
+}
+
+}  // namespace hone::task

@@ -1,0 +1,114 @@
+// Cost models over a Unix socket: no call needs a worker.
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/service/service_harness.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::HasSubstr;
+using Stub = v1::TuningService::Stub;
+
+class TuningModelsTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+  // Measures some trials; the worker has gone then.
+  void Tune() {
+    RemoteWorker worker(channel, "w");
+    v1::Job job;
+    ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(80), &job).ok());
+    ASSERT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE);
+  }
+};
+
+TEST_F(TuningModelsTest, ListsKindsAndWhatTheBuildLacks) {
+  v1::ListModelsResponse list;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
+  ASSERT_EQ(list.kinds_size(), 2);
+  EXPECT_EQ(list.kinds(0).name(), "nearest");
+  EXPECT_EQ(list.kinds(0).missing(), "");
+  EXPECT_EQ(list.kinds(1).name(), "oracle");
+  EXPECT_EQ(list.kinds(1).missing(), "it needs a temple");
+  EXPECT_EQ(list.models_size(), 0);
+
+  // And a job that asks for it hears the same.
+  v1::CreateJobRequest request = Request(10);
+  request.set_cost_model("oracle");
+  v1::Job job;
+  const grpc::Status status = Call(*tuning, &Stub::CreateJob, request, &job);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("cost_model: oracle: it needs a temple"));
+}
+
+TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
+  Tune();
+  v1::StoredModel model;
+  grpc::Status status = Call(*tuning, &Stub::TrainModel, {}, &model);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(model.name(), "nearest");
+  EXPECT_EQ(model.feature_set(), "decisions");
+  EXPECT_EQ(model.target(), "t");
+  EXPECT_EQ(model.workloads(), 1);
+  EXPECT_EQ(model.records(), 79);  // the default schedule has no features
+  EXPECT_THAT(model.metrics(), HasSubstr("pairwise"));
+
+  v1::ListModelsResponse list;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
+  ASSERT_EQ(list.models_size(), 1);
+  EXPECT_EQ(list.models(0).id(), model.id());
+  EXPECT_EQ(list.models(0).size_bytes(), model.size_bytes());
+
+  v1::EvaluateModelsRequest request;
+  request.set_held_out_trials(0.5);
+  v1::EvaluateModelsResponse evaluation;
+  status = Call(*tuning, &Stub::EvaluateModels, request, &evaluation);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(evaluation.scores_size(), 1);
+  EXPECT_EQ(evaluation.scores(0).model(), "nearest");
+  EXPECT_EQ(evaluation.scores(0).held_out(), "trials");
+  EXPECT_GT(evaluation.scores(0).pairwise(), 0.5);
+  EXPECT_TRUE(std::isnan(evaluation.scores(0).coverage1()));
+
+  // Models survive the server.
+  Stop();
+  ASSERT_TRUE(Start().ok());
+  ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
+  EXPECT_EQ(list.models_size(), 1);
+}
+
+TEST_F(TuningModelsTest, SaysWhatIsWrong) {
+  v1::EvaluateModelsRequest request;
+  v1::EvaluateModelsResponse evaluation;
+  const auto expect = [&](grpc::StatusCode code, const std::string& message) {
+    const grpc::Status status = Call(*tuning, &Stub::EvaluateModels, request, &evaluation);
+    EXPECT_EQ(status.error_code(), code);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+    request.Clear();
+  };
+  expect(grpc::StatusCode::NOT_FOUND, "hone tune makes some");
+  request.add_models()->set_name("oracle");
+  expect(grpc::StatusCode::FAILED_PRECONDITION, "temple");
+  request.add_models()->set_name("crystal ball");
+  expect(grpc::StatusCode::NOT_FOUND, "nearest");
+  request.set_held_out_trials(std::nan(""));
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "held_out_trials");
+  request.set_max_records(1'000'000);
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "max_records");
+  request.set_k(-1);
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "k: negative");
+  request.add_held_out(std::string(300, 'x'));
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "held_out");
+  for (int i = 0; i < 65; ++i) request.add_models()->set_name("nearest");
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "more than 64");
+
+  v1::TrainModelRequest train;
+  v1::StoredModel model;
+  EXPECT_EQ(Call(*tuning, &Stub::TrainModel, train, &model).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace hone::service
