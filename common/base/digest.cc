@@ -4,10 +4,16 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
 namespace hone {
+namespace {
+
+constexpr size_t kUsualBytes = 256;  // of an encoding
+
+}  // namespace
 
 std::string Digest::ToHex() const {
   return absl::StrCat(absl::Hex(high, absl::kZeroPad16), absl::Hex(low, absl::kZeroPad16));
@@ -38,8 +44,12 @@ Digest DigestOf(absl::string_view bytes) {
 }
 
 DigestBuilder& DigestBuilder::Add(int64_t value) {
-  const auto bits = static_cast<uint64_t>(value);
-  for (int shift = 0; shift < 64; shift += 8) bytes_.push_back(static_cast<char>(bits >> shift));
+  auto bits = static_cast<uint64_t>(value);
+  if constexpr (std::endian::native == std::endian::big) bits = __builtin_bswap64(bits);
+  char bytes[sizeof(bits)];
+  std::memcpy(bytes, &bits, sizeof(bits));
+  if (bytes_.empty()) bytes_.reserve(kUsualBytes);
+  bytes_.insert(bytes_.end(), bytes, bytes + sizeof(bits));
   return *this;
 }
 

@@ -12,6 +12,7 @@ int64_t ExtentTable::NodeOf(Extent extent) {
 
 Extent ExtentTable::Combine(Kind kind, Extent a, Extent b, int64_t value) {
   if (a.derivation < 0 && b.derivation < 0) return Constant(value);
+  if (nodes_.size() + 3 > nodes_.capacity()) nodes_.reserve(2 * nodes_.size() + 64);
   const int64_t left = NodeOf(a), right = NodeOf(b);
   nodes_.push_back({kind, left, right});
   return {value, static_cast<int32_t>(nodes_.size()) - 1};

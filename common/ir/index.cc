@@ -13,6 +13,8 @@ constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // products of divisors stay 
 }  // namespace
 
 int64_t FloorDivInt(int64_t a, int64_t b) {
+  // Division of 64 bits takes several times as long, and numbers here are seldom large.
+  if (((a | b) >> 31) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
   const int64_t q = a / b;
   return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
@@ -49,6 +51,10 @@ Index& Index::AddScaled(const Index& other, int64_t factor) {
   if (factor == 0) return *this;
   constant_ += other.constant_ * factor;
   if (other.terms_.empty()) return *this;
+  if (terms_.empty() || terms_.back().atom < other.terms_.front().atom) {  // all of it comes behind
+    for (const IndexTerm& term : other.terms_) terms_.push_back({term.atom, term.coeff * factor});
+    return *this;
+  }
   Terms merged;
   auto a = terms_.begin();
   auto b = other.terms_.begin();
@@ -70,6 +76,7 @@ Index& Index::AddScaled(const Index& other, int64_t factor) {
 }
 
 AtomId AtomTable::AddVar(std::string name, int64_t extent) {
+  if (atoms_.size() == atoms_.capacity()) atoms_.reserve(std::max<size_t>(64, 2 * atoms_.size()));
   Atom atom;
   atom.range = {0, extent - 1};
   atom.name = std::move(name);
@@ -193,19 +200,18 @@ Index AtomTable::Simplify(Index index) const {
   return index;
 }
 
-Range AtomTable::RangeOf(const Index& index) const {
-  return RangeOf(index, [this](AtomId var) { return atoms_[var].range; });
-}
+namespace {
 
-Range AtomTable::RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const {
+template <typename RangeOfVar>
+Range Bounds(const AtomTable& atoms, const Index& index, const RangeOfVar& range) {
   Range total{index.constant(), index.constant()};
   for (const IndexTerm& term : index.terms()) {
-    const Atom& atom = atoms_[term.atom];
+    const Atom& atom = atoms[term.atom];
     Range r;
     if (atom.kind == Atom::Kind::kVar) {
       r = range(term.atom);
     } else {
-      const Range argument = RangeOf(atom.argument, range);
+      const Range argument = Bounds(atoms, atom.argument, range);
       const Range quotient{FloorDivInt(argument.min, atom.divisor), FloorDivInt(argument.max, atom.divisor)};
       if (atom.kind == Atom::Kind::kFloorDiv) {
         r = quotient;
@@ -221,7 +227,21 @@ Range AtomTable::RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> ra
   return total;
 }
 
+}  // namespace
+
+Range AtomTable::RangeOf(const Index& index) const {
+  return Bounds(*this, index, [this](AtomId var) { return atoms_[var].range; });
+}
+
+Range AtomTable::RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const {
+  return Bounds(*this, index, range);
+}
+
 Index AtomTable::Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement) {
+  const bool stays = std::all_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
+    return atoms_[term.atom].kind == Atom::Kind::kVar && replacement(term.atom) == nullptr;
+  });
+  if (stays) return index;
   Index result(index.constant());
   for (const IndexTerm& term : index.terms()) {
     const Atom::Kind kind = atoms_[term.atom].kind;
@@ -252,9 +272,10 @@ void AtomTable::VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> vi
 }
 
 bool AtomTable::DependsOn(const Index& index, AtomId var) const {
-  bool found = false;
-  VisitVars(index, [&](AtomId v) { found |= v == var; });
-  return found;
+  return std::any_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
+    const Atom& atom = atoms_[term.atom];
+    return atom.kind == Atom::Kind::kVar ? term.atom == var : DependsOn(atom.argument, var);
+  });
 }
 
 int64_t AtomTable::Evaluate(const Index& index, absl::Span<const int64_t> values) const {

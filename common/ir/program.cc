@@ -38,6 +38,7 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
                                .output = tensor.output,
                                .constant = tensor.constant});
   }
+  program.nodes.reserve(64);
   program.nodes.push_back({.kind = Node::Kind::kKernel, .name = "main"});
   program.kernels.push_back(0);
   for (const Stage& stage : w.stages) {
@@ -111,6 +112,7 @@ void Program::Detach(NodeId id) {
 
 std::vector<NodeId> Program::LoopsAbove(NodeId id) const {
   std::vector<NodeId> loops;
+  loops.reserve(16);
   for (NodeId at = nodes[id].parent; at != kNoNode; at = nodes[at].parent) {
     if (nodes[at].kind == Node::Kind::kLoop) loops.push_back(at);
   }
@@ -127,6 +129,7 @@ bool Program::IsUnder(NodeId id, NodeId ancestor) const {
 
 std::vector<NodeId> Program::BlocksUnder(NodeId id) const {
   std::vector<NodeId> found;
+  found.reserve(8);
   const auto visit = [&](auto&& self, NodeId at) -> void {
     if (nodes[at].kind == Node::Kind::kBlock) found.push_back(at);
     for (NodeId child : nodes[at].children) self(self, child);

@@ -141,8 +141,10 @@ std::vector<int64_t> Call::Numbers(absl::string_view attribute, std::vector<int6
 }
 
 int64_t Call::Number(absl::string_view attribute, int64_t fallback) const {
-  const std::vector<int64_t> numbers = Numbers(attribute, {fallback});
-  return numbers.size() == 1 ? numbers[0] : fallback;
+  for (const Attribute& a : instruction_->attributes) {
+    if (a.name == attribute) return a.numbers.size() == 1 ? a.numbers[0] : fallback;
+  }
+  return fallback;
 }
 
 absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
@@ -187,6 +189,7 @@ absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops)
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload, const Trace& trace, Decider& decider) {
   Replayed replayed{.program = ir::Program::FromWorkload(std::move(workload))};
   replayed.decisions.resize(trace.decisions, 0);
+  replayed.sites.reserve(trace.decisions);
   Call call;
   call.program_ = &replayed.program;
   call.decider_ = &decider;

@@ -46,7 +46,7 @@ Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const
   return {};
 }
 
-Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int line_bytes,
+Lines LinesOf(const Nest& nest, const Statement& statement, const Access& access, int line_bytes,
               bool repeat_innermost) {
   const ir::Program& program = nest.program();
   const int loops = static_cast<int>(statement.loops.size());
@@ -66,8 +66,7 @@ Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int 
   result.lines = std::max(result.lines, 1.0);
   if (at == loops - 1) result.stride = stride;
 
-  absl::InlinedVector<int64_t, 4> box;
-  nest.BoxOf(statement, access, 0, box);
+  const absl::Span<const int64_t> box = access.Box(0);
   const ir::Shape& shape = program.buffers[access.buffer].shape;
   double run = access.element_bytes;
   for (size_t dim = box.size(); dim-- > 0;) {

@@ -45,7 +45,7 @@ struct Lines {
 };
 // `repeat_innermost`: divide by the innermost extent for each loop without a stride, as public code
 // does.
-Lines LinesOf(Nest& nest, const Statement& statement, const Access& access, int line_bytes,
+Lines LinesOf(const Nest& nest, const Statement& statement, const Access& access, int line_bytes,
               bool repeat_innermost);
 
 }  // namespace hone::feature

@@ -26,17 +26,19 @@ Position PositionOf(int index, int count, bool reduce) {
   return reduce ? Position::kMiddleReduce : Position::kMiddleSpatial;
 }
 
-void SetPosition(const ir::Program& program, const Block& block, NestLoop& loop) {
+void SetPosition(const Block& block, absl::Span<const uint64_t> loops_of_iter, uint64_t bit,
+                 NestLoop& loop) {
   int spatial = 0, reduce = 0, found = 0;
   int at = 0;
   bool at_reduce = false;
-  for (const BlockIter& iter : block.iters) {
-    int& count = iter.reduce ? reduce : spatial;
-    if (program.atoms.DependsOn(iter.binding, loop.var)) {
+  for (size_t i = 0; i < block.iters.size(); ++i) {
+    const bool reduces = block.iters[i].reduce;
+    int& count = reduces ? reduce : spatial;
+    if (loops_of_iter[i] & bit) {
       ++found;
       at = count;
-      at_reduce = iter.reduce;
-      loop.reduce |= iter.reduce;
+      at_reduce = reduces;
+      loop.reduce |= reduces;
     }
     ++count;
   }
@@ -44,6 +46,19 @@ void SetPosition(const ir::Program& program, const Block& block, NestLoop& loop)
   loop.position = found == 0   ? Position::kOuterSpatial
                   : found == 1 ? PositionOf(at, at_reduce ? reduce : spatial, at_reduce)
                                : Position::kMixed;
+}
+
+// The bounds of an index. Most are plain sums of variables, done without a call for each.
+template <typename RangeOfVar>
+Range Bounds(const ir::AtomTable& atoms, const Index& index, const RangeOfVar& range_of_var) {
+  Range total{index.constant(), index.constant()};
+  for (const ir::IndexTerm& term : index.terms()) {
+    if (atoms[term.atom].kind != ir::Atom::Kind::kVar) return atoms.RangeOf(index, range_of_var);
+    const Range range = range_of_var(term.atom);
+    total.min += term.coeff * (term.coeff > 0 ? range.min : range.max);
+    total.max += term.coeff * (term.coeff > 0 ? range.max : range.min);
+  }
+  return total;
 }
 
 // d index / d var, with the slope of a floordiv rounded up to a step of 1.
@@ -78,6 +93,7 @@ absl::Status Nest::Analyze(const ir::Program& program) {
   count_ = 0;
   path_.clear();
   depth_of_.assign(program.atoms.size(), -1);
+  loops_of_.assign(program.atoms.size(), 0);
   range_of_.resize(program.atoms.size());
   for (NodeId kernel : program.kernels) {
     if (program.node(kernel).name == kPrepack) continue;  // runs ahead of time and is not timed
@@ -109,8 +125,8 @@ absl::Status Nest::Visit(NodeId id, NodeId kernel) {
   return absl::OkStatus();
 }
 
-Range Nest::RangeOfIter(const Statement&, const BlockIter& iter, int depth) const {
-  Range range = program_->atoms.RangeOf(iter.binding, [&](AtomId var) {
+Range Nest::RangeOfIter(const BlockIter& iter, int depth) const {
+  Range range = Bounds(program_->atoms, iter.binding, [&](AtomId var) {
     return depth_of_[var] >= depth ? program_->atoms[var].range : Range{0, 0};
   });
   // A predicate keeps the variable inside its extent.
@@ -119,59 +135,62 @@ Range Nest::RangeOfIter(const Statement&, const BlockIter& iter, int depth) cons
   return range;
 }
 
-void Nest::SetRanges(const Statement& statement, int depth) {
-  for (size_t d = 0; d < statement.loops.size(); ++d)
-    depth_of_[statement.loops[d].var] = static_cast<int32_t>(d);
-  for (const BlockIter& iter : statement.block->iters)
-    range_of_[iter.var] = RangeOfIter(statement, iter, depth);
-}
-
-void Nest::Box(const Statement&, const Access& access,
-               absl::InlinedVector<int64_t, 4>& extents) const {
-  const size_t rank = access.indices[0]->size();
-  extents.resize(rank);
-  for (size_t dim = 0; dim < rank; ++dim) {
-    int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
-    for (const ir::IndexList* indices : access.indices) {
-      const Range range =
-          program_->atoms.RangeOf((*indices)[dim], [&](AtomId var) { return range_of_[var]; });
-      min = std::min(min, range.min);
-      max = std::max(max, range.max);
-    }
-    // Guarded loads reach outside of the buffer in their indices, never in memory.
-    extents[dim] =
-        std::clamp<int64_t>(max - min + 1, 1, program_->buffers[access.buffer].shape[dim]);
+int64_t Nest::ExtentOf(const Access& access, size_t dim) const {
+  int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
+  for (const ir::IndexList* indices : access.indices) {
+    const Range range =
+        Bounds(program_->atoms, (*indices)[dim], [&](AtomId var) { return range_of_[var]; });
+    min = std::min(min, range.min);
+    max = std::max(max, range.max);
   }
-}
-
-void Nest::BoxOf(const Statement& statement, const Access& access, int depth,
-                 absl::InlinedVector<int64_t, 4>& extents) {
-  SetRanges(statement, depth);
-  Box(statement, access, extents);
-  for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
+  // Guarded loads reach outside of the buffer in their indices, never in memory.
+  return std::clamp<int64_t>(max - min + 1, 1, program_->buffers[access.buffer].shape[dim]);
 }
 
 void Nest::Describe(Statement& statement) {
-  const ir::Program& program = *program_;
-  const Block& block = *statement.block;
   const int depth = static_cast<int>(path_.size());
-  statement.loops.clear();
-  for (NodeId id : path_) {
-    const ir::Node& node = program.node(id);
-    NestLoop loop{.node = id,
-                  .var = node.var,
-                  .extent = node.extent.value,
-                  .kind = node.loop,
-                  .axis = node.axis};
-    SetPosition(program, block, loop);
-    statement.loops.push_back(loop);
-  }
+  statement.ops = CountOps(*program_, *statement.block, /*detect_mad=*/true);
+  DescribeIters(statement);
   statement.executions.assign(depth + 1, 1.0);
   for (int d = depth - 1; d >= 0; --d) {
     statement.executions[d] =
         statement.executions[d + 1] * static_cast<double>(statement.loops[d].extent);
   }
+  DescribeAccesses(statement);
+  for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
+  for (const BlockIter& iter : statement.block->iters) loops_of_[iter.var] = 0;
+}
 
+void Nest::DescribeIters(Statement& statement) {
+  const ir::Program& program = *program_;
+  const Block& block = *statement.block;
+  const int depth = static_cast<int>(path_.size());
+  for (int d = 0; d < depth; ++d) depth_of_[program.node(path_[d]).var] = d;
+  absl::InlinedVector<uint64_t, 8> loops_of_iter;
+  for (const BlockIter& iter : block.iters) {
+    uint64_t& loops = loops_of_[iter.var];
+    program.atoms.VisitVars(iter.binding, [&](AtomId var) {
+      if (depth_of_[var] >= 0) loops |= uint64_t{1} << depth_of_[var];
+    });
+    loops_of_iter.push_back(loops);
+  }
+  statement.loops.clear();
+  for (int d = 0; d < depth; ++d) {
+    const ir::Node& node = program.node(path_[d]);
+    NestLoop loop{.node = path_[d],
+                  .var = node.var,
+                  .extent = node.extent.value,
+                  .kind = node.loop,
+                  .axis = node.axis};
+    SetPosition(block, loops_of_iter, uint64_t{1} << d, loop);
+    statement.loops.push_back(loop);
+  }
+}
+
+void Nest::DescribeAccesses(Statement& statement) {
+  const ir::Program& program = *program_;
+  const Block& block = *statement.block;
+  const int depth = static_cast<int>(path_.size());
   size_t accesses = 0;
   const auto add = [&](ir::BufferId buffer, const ir::IndexList* indices, AccessKind kind) {
     for (size_t a = 0; a < accesses; ++a) {
@@ -199,50 +218,40 @@ void Nest::Describe(Statement& statement) {
   }
   statement.accesses.resize(accesses);
 
-  // Which loops each iteration variable depends on; variables are looked up by atom.
-  for (int d = 0; d < depth; ++d) depth_of_[statement.loops[d].var] = d;
-  absl::InlinedVector<uint64_t, 8> iter_loops;
-  for (const BlockIter& iter : block.iters) {
-    uint64_t loops = 0;
-    program.atoms.VisitVars(iter.binding, [&](AtomId var) {
-      if (depth_of_[var] >= 0) loops |= uint64_t{1} << depth_of_[var];
-    });
-    iter_loops.push_back(loops);
-    range_of_[iter.var] = RangeOfIter(statement, iter, depth);
-  }
+  dimension_loops_.clear();
   for (Access& access : statement.accesses) {
+    const size_t rank = access.indices[0]->size();
     access.varies = 0;
-    for (const ir::IndexList* indices : access.indices) {
-      for (const Index& index : *indices) {
-        program.atoms.VisitVars(index, [&](AtomId var) {
-          for (size_t i = 0; i < block.iters.size(); ++i) {
-            if (block.iters[i].var == var) access.varies |= iter_loops[i];
-          }
-        });
+    for (size_t dim = 0; dim < rank; ++dim) {
+      uint64_t loops = 0;
+      for (const ir::IndexList* indices : access.indices) {
+        program.atoms.VisitVars((*indices)[dim], [&](AtomId var) { loops |= loops_of_[var]; });
       }
+      dimension_loops_.push_back(loops);
+      access.varies |= loops;
     }
     access.touched.assign(depth + 1, 1.0);
+    access.boxes.resize((depth + 1) * rank);
   }
-  // From the inside out: what does not depend on a loop keeps its ranges.
-  absl::InlinedVector<int64_t, 4> box;
+  // From the inside out: what does not depend on a loop is as it was.
   for (int d = depth; d >= 0; --d) {
     const uint64_t bit = d < depth ? uint64_t{1} << d : 0;
-    for (size_t i = 0; i < block.iters.size(); ++i) {
-      if (iter_loops[i] & bit)
-        range_of_[block.iters[i].var] = RangeOfIter(statement, block.iters[i], d);
+    for (const BlockIter& iter : block.iters) {
+      if (d == depth || (loops_of_[iter.var] & bit) != 0)
+        range_of_[iter.var] = RangeOfIter(iter, d);
     }
+    const uint64_t* loops = dimension_loops_.data();
     for (Access& access : statement.accesses) {
-      if (d < depth && (access.varies & bit) == 0) {
-        access.touched[d] = access.touched[d + 1];
-        continue;
-      }
-      Box(statement, access, box);
+      const size_t rank = access.indices[0]->size();
+      int64_t* const box = access.boxes.data() + d * rank;
       double elements = 1;
-      for (int64_t extent : box) elements *= static_cast<double>(extent);
+      for (size_t dim = 0; dim < rank; ++dim, ++loops) {
+        box[dim] = d == depth || (*loops & bit) != 0 ? ExtentOf(access, dim) : box[dim + rank];
+        elements *= static_cast<double>(box[dim]);
+      }
       access.touched[d] = elements;
     }
   }
-  for (const NestLoop& loop : statement.loops) depth_of_[loop.var] = -1;
 }
 
 absl::Status AnalyzeBlocks(const ir::Program& program, Nest& nest) {

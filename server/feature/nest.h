@@ -50,6 +50,14 @@ struct Access {
   // Elements touched while the loops d, d + 1, … run and those outside stand still; one more entry
   // than loops, the last 1.
   absl::InlinedVector<double, 24> touched;
+  std::vector<int64_t> boxes;  // see Box; depth by depth
+
+  // Extents of the box that is touched while the loops from `depth` inwards run, one per dimension
+  // of the buffer.
+  absl::Span<const int64_t> Box(int depth) const {
+    const size_t rank = indices[0]->size();
+    return absl::MakeConstSpan(boxes).subspan(depth * rank, rank);
+  }
 };
 
 // What one execution of the block computes. A multiply whose result is added right away is a `mad`
@@ -72,6 +80,7 @@ struct Statement {
   // Executions while the loops d, d + 1, … run; one more entry than loops, the last 1. Predicated
   // ones count.
   absl::InlinedVector<double, 24> executions;
+  OpCounts ops;  // of one execution, multiply-adds as such
 
   const Access* Find(ir::BufferId buffer) const;
 };
@@ -89,26 +98,27 @@ class Nest {
   }
   const ir::Program& program() const { return *program_; }
 
-  // Extents of the box that an access touches while the loops from `depth` inwards run, one per
-  // dimension of its buffer. REQUIRES the access to be of the statement.
-  void BoxOf(const Statement& statement, const Access& access, int depth,
-             absl::InlinedVector<int64_t, 4>& extents);
-
  private:
   absl::Status Visit(ir::NodeId node, ir::NodeId kernel);
   void Describe(Statement& statement);
-  void SetRanges(const Statement& statement, int depth);
-  void Box(const Statement& statement, const Access& access,
-           absl::InlinedVector<int64_t, 4>& extents) const;
-  ir::Range RangeOfIter(const Statement& statement, const ir::BlockIter& iter, int depth) const;
+  void DescribeIters(Statement& statement);
+  void DescribeAccesses(Statement& statement);
+  // The range of an iteration variable while the loops from `depth` inwards run.
+  ir::Range RangeOfIter(const ir::BlockIter& iter, int depth) const;
+  // How wide an access is along one dimension, at the ranges at hand.
+  int64_t ExtentOf(const Access& access, size_t dim) const;
 
   const ir::Program* program_ = nullptr;
   std::vector<Statement> statements_;
   size_t count_ = 0;
   absl::InlinedVector<ir::NodeId, 32> path_;
-  std::vector<int32_t>
-      depth_of_;  // per atom: depth of its loop in the statement at hand, -1 elsewhere
-  std::vector<ir::Range> range_of_;  // per atom: of an iteration variable, at the depth at hand
+  // Per atom, of the statement at hand: the depth of a loop's variable, else -1; the loops that an
+  // iteration variable depends on, else none, and its range at the depth at hand.
+  std::vector<int32_t> depth_of_;
+  std::vector<uint64_t> loops_of_;
+  std::vector<ir::Range> range_of_;
+  // Of the accesses of the statement at hand, dimension by dimension: the loops it depends on.
+  std::vector<uint64_t> dimension_loops_;
 };
 
 // Analyze, for feature sets: InvalidArgument also where the program has no block to describe.

@@ -15,7 +15,7 @@ namespace {
 // Fills one row.
 class RowWriter {
  public:
-  RowWriter(Nest& nest, const LoopTraffic& traffic, const target::Target& target,
+  RowWriter(const Nest& nest, const LoopTraffic& traffic, const target::Target& target,
             StatementVariant variant, float* row)
       : nest_(nest),
         traffic_(traffic),
@@ -25,7 +25,9 @@ class RowWriter {
 
   // `others`: the statements whose use of a buffer counts as reuse.
   void Write(const Statement& statement, absl::Span<const Statement> others) {
-    const OpCounts ops = CountOps(nest_.program(), *statement.block, /*detect_mad=*/!original_);
+    const OpCounts ops = original_
+                             ? CountOps(nest_.program(), *statement.block, /*detect_mad=*/false)
+                             : statement.ops;
     WriteOperations(statement, ops);
     WriteAnnotations(statement);
     WriteGpu(statement);
@@ -175,7 +177,7 @@ class RowWriter {
     for (int i = 0; i < 4; ++i) row_[kAllocation + i] = SignedLog2(values[i]);
   }
 
-  Nest& nest_;
+  const Nest& nest_;
   const LoopTraffic& traffic_;
   const target::Target& target_;
   const bool original_;

@@ -47,7 +47,7 @@ struct Footprint {
 
 class Drafter {
  public:
-  Drafter(Nest& nest, const DraftMachine& machine) : nest_(nest), machine_(machine) {}
+  Drafter(const Nest& nest, const DraftMachine& machine) : nest_(nest), machine_(machine) {}
 
   double Run() {
     double cycles = 0;
@@ -95,8 +95,7 @@ class Drafter {
     const double bodies = statement.executions[0] / statement.executions[body.depth];
     const double instances =
         statement.executions[body.depth] / body.lanes * body.registers_per_vector;
-    const feature::OpCounts ops =
-        feature::CountOps(nest_.program(), *statement.block, /*detect_mad=*/true);
+    const feature::OpCounts& ops = statement.ops;
     const feature::OpCounts::Arithmetic& f = ops.floating;
     const double per_instance =
         f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8 * f.divmod + 16 * f.math;
@@ -193,26 +192,27 @@ class Drafter {
     }
     if (writer == nullptr) return storage;  // of the prepack kernel
     storage.compact = true;
-    nest_.BoxOf(*writer, *writer->Find(access.buffer), static_cast<int>(depth), storage.shape);
+    const absl::Span<const int64_t> live =
+        writer->Find(access.buffer)->Box(static_cast<int>(depth));
+    storage.shape.assign(live.begin(), live.end());
     storage.live_bytes = access.element_bytes;
     for (int64_t extent : storage.shape) storage.live_bytes *= static_cast<double>(extent);
     return storage;
   }
 
-  Footprint FootprintOf(const Statement& statement, const Access& access, const Storage& storage,
-                        int depth) {
-    nest_.BoxOf(statement, access, depth, box_);
+  static Footprint FootprintOf(const Access& access, const Storage& storage, int depth) {
+    const absl::Span<const int64_t> box = access.Box(depth);
     Footprint footprint{.run_bytes = static_cast<double>(access.element_bytes)};
     int64_t stride = access.element_bytes;
     bool contiguous = true;
-    for (size_t dim = box_.size(); dim-- > 0;) {
+    for (size_t dim = box.size(); dim-- > 0;) {
       if (contiguous) {
-        footprint.run_bytes *= static_cast<double>(box_[dim]);
-      } else if (box_[dim] > 1) {
+        footprint.run_bytes *= static_cast<double>(box[dim]);
+      } else if (box[dim] > 1) {
         if (footprint.row_stride == 0) footprint.row_stride = stride;
-        footprint.rows *= static_cast<double>(box_[dim]);
+        footprint.rows *= static_cast<double>(box[dim]);
       }
-      contiguous &= box_[dim] == storage.shape[dim];
+      contiguous &= box[dim] == storage.shape[dim];
       stride *= storage.shape[dim];
     }
     return footprint;
@@ -242,17 +242,18 @@ class Drafter {
     const size_t accesses = statement.accesses.size();
     const size_t depths = body.depth + 1;
     total_bytes_.assign(depths, 0.0);
-    for (const Access& access : statement.accesses) {
-      const Storage storage = StorageOf(statement, access);
-      absl::InlinedVector<Footprint, 16> footprints(depths);
+    storages_.clear();
+    footprints_.resize(accesses * depths);
+    for (size_t a = 0; a < accesses; ++a) {
+      const Access& access = statement.accesses[a];
+      storages_.push_back(StorageOf(statement, access));
+      Footprint* const footprints = footprints_.data() + a * depths;
       for (size_t depth = 0; depth < depths; ++depth) {
         const bool same = depth > 0 && (access.varies >> (depth - 1) & 1) == 0;
         footprints[depth] = same ? footprints[depth - 1]
-                                 : FootprintOf(statement, access, storage, static_cast<int>(depth));
+                                 : FootprintOf(access, storages_.back(), static_cast<int>(depth));
         total_bytes_[depth] += footprints[depth].lines() * kLineBytes;
       }
-      all_footprints_.push_back(std::move(footprints));
-      storages_.push_back(storage);
     }
     for (size_t a = 0; a < accesses; ++a) {
       for (int level = 0; level < kLevels; ++level) {
@@ -262,13 +263,11 @@ class Drafter {
         const bool sum = access.kind == AccessKind::kReadWrite;
         const int deepest = sum ? resident : body.depth;
         const double touches = sum ? 1e30 : Operands(statement, access, body);
-        cycles[level] +=
-            Misses(statement, access, absl::MakeConstSpan(all_footprints_[a]).first(1 + deepest),
-                   steps, touches, level, capacity[level]);
+        cycles[level] += Misses(statement, access,
+                                absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
+                                steps, touches, level, capacity[level]);
       }
     }
-    all_footprints_.clear();
-    storages_.clear();
   }
 
   // From the outside in: at the first depth where everything fits, the access is loaded once. The
@@ -320,13 +319,12 @@ class Drafter {
     return covered;
   }
 
-  Nest& nest_;
+  const Nest& nest_;
   const DraftMachine& machine_;
   // Scratch of Traffic.
-  absl::InlinedVector<int64_t, 4> box_;
-  absl::InlinedVector<double, 16> total_bytes_;                     // of all accesses, per depth
-  std::vector<absl::InlinedVector<Footprint, 16>> all_footprints_;  // per access and depth
-  std::vector<Storage> storages_;                                   // per access
+  absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, per depth
+  absl::InlinedVector<Footprint, 64> footprints_;  // per access and depth
+  absl::InlinedVector<Storage, 4> storages_;       // per access
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {
 
 absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_view what, bool privates) {
   for (NodeId id : program.BlocksUnder(loop)) {
-    const ir::Block block = program.BlockOf(id);
+    const ir::Block& block = program.BlockOf(id);
     if (program.IsReductionLoop(loop, block)) {
       return Illegal(program, loop, absl::StrCat(what, ": block ", block.name, " reduces over the loop"));
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -16,7 +17,7 @@ namespace {
 
 // Whether the block may reduce in another order of the loops of its nest.
 absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vector<NodeId>& chain, const std::vector<NodeId>& order) {
-  const ir::Block content = program.BlockOf(block);
+  const ir::Block& content = program.BlockOf(block);
   const auto reduces = [&](NodeId loop) { return program.IsReductionLoop(loop, content); };
   const auto reducing = std::find_if(chain.begin(), chain.end(), reduces);
   if (reducing == chain.end()) return absl::OkStatus();
@@ -36,14 +37,15 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   if (!content.has_init) return absl::OkStatus();
   // The first visit of an element must stay the one that stores the neutral element. Loops that carry spatial and reduction
   // iterations at once decide together which that is.
+  const auto is_mixed = [&](NodeId loop) {
+    return reduces(loop) && std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+             return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
+           });
+  };
+  if (std::none_of(chain.begin(), chain.end(), is_mixed)) return absl::OkStatus();
   const auto mixed_of = [&](const std::vector<NodeId>& loops) {
     std::vector<NodeId> mixed;
-    for (NodeId loop : loops) {
-      const bool spatial = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
-        return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
-      });
-      if (spatial && reduces(loop)) mixed.push_back(loop);
-    }
+    std::copy_if(loops.begin(), loops.end(), std::back_inserter(mixed), is_mixed);
     // So does a loop that makes up a variable together with them.
     std::vector<NodeId> tied;
     for (NodeId loop : loops) {
@@ -83,6 +85,7 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
     if (program.IsUnder(loop, bottom)) bottom = loop;
   }
   std::vector<NodeId> chain;
+  chain.reserve(16);
   for (NodeId at = bottom;; at = program.node(at).parent) {
     if (at == ir::kNoNode || program.node(at).kind != ir::Node::Kind::kLoop) {
       return Illegal(program, bottom, "reorder: the loops are not on one path");
@@ -98,6 +101,7 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
     if (std::find(chain.begin(), chain.end(), loop) == chain.end()) return Illegal(program, loop, "reorder: the loops are not on one path");
   }
   std::vector<NodeId> order;
+  order.reserve(chain.size());
   size_t next = 0;
   for (NodeId loop : chain) order.push_back(named(loop) ? loops[next++] : loop);
   for (NodeId block : program.BlocksUnder(bottom)) HONE_RETURN_IF_ERROR(CheckReduction(program, block, chain, order));

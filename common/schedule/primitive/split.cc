@@ -33,6 +33,7 @@ absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop, std
   }
   const std::string name = program.atoms[program.node(loop).var].name;
   std::vector<NodeId> loops;
+  loops.reserve(factors.size());
   Index value;
   for (size_t i = 0; i < factors.size(); ++i) {
     loops.push_back(program.NewLoop(absl::StrCat(name, "_", i), factors[i]));
@@ -60,6 +61,7 @@ absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop, std
 absl::Status ApplySplit(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
   std::vector<Extent> factors;
+  factors.reserve(call.operands());
   for (int i = 1; i < call.operands(); ++i) {
     HONE_ASSIGN_OR_RETURN(factors.emplace_back(), call.Int(i));
   }
