@@ -12,6 +12,7 @@
 #include "server/cost_model/cost_model.h"
 #include "server/feature/feature_set.h"
 #include "server/search/draft_score.h"
+#include "server/search/evaluator.h"
 #include "server/search/search_strategy.h"
 #include "server/space/generate.h"
 
@@ -186,12 +187,44 @@ void BM_Predict(benchmark::State& state, const Task& task) {
   state.SetItemsProcessed(state.iterations() * told.matrix().candidates());
 }
 
+// Candidates per second on one core that an evaluator has not seen: replayed, hashed and drafted;
+// with a model also described by its features and ranked by it.
+void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
+  const Spaces spaces(task);
+  SearchContext context = spaces.context;
+  context.threads = 1;
+  std::vector<Point> points;
+  for (const Drawn& drawn : Draw(spaces, 512)) {
+    const auto space = std::find(context.spaces.begin(), context.spaces.end(), drawn.space);
+    points.push_back({static_cast<int>(space - context.spaces.begin()), drawn.decisions});
+  }
+  auto strategy = *CreateSearchStrategy("random", context);
+  Told told(&spaces);
+  told.Tell(*strategy, *strategy->Propose(128, 0, nullptr));
+  const cost_model::CostModel* const model = ranked ? told.model() : nullptr;
+  for (auto _ : state) {
+    Evaluator evaluator(&context);
+    if (!evaluator.UseFeaturesOf(model).ok()) state.SkipWithError("no features");
+    const std::vector<EvaluationPtr> evaluations = evaluator.Evaluate(points);
+    benchmark::DoNotOptimize(evaluator.Predict(evaluations, model));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(points.size()));
+}
+
+void BM_EvaluateByDraft(benchmark::State& state, const Task& task) { Evaluate(state, task, false); }
+void BM_EvaluateByModel(benchmark::State& state, const Task& task) { Evaluate(state, task, true); }
+
 void Register(const Task& task) {
   using Part = void (*)(benchmark::State&, const Task&);
-  const std::pair<const char*, Part> parts[] = {
-      {"sample", BM_Sample},           {"mutate", BM_Mutate},     {"replay", BM_Replay},
-      {"digest", BM_StructuralDigest}, {"features", BM_Features}, {"draft", BM_Draft},
-      {"predict_256", BM_Predict}};
+  const std::pair<const char*, Part> parts[] = {{"sample", BM_Sample},
+                                                {"mutate", BM_Mutate},
+                                                {"replay", BM_Replay},
+                                                {"digest", BM_StructuralDigest},
+                                                {"features", BM_Features},
+                                                {"draft", BM_Draft},
+                                                {"predict_256", BM_Predict},
+                                                {"evaluate_draft", BM_EvaluateByDraft},
+                                                {"evaluate_model", BM_EvaluateByModel}};
   for (const auto& [name, part] : parts)
     benchmark::RegisterBenchmark((task.op + "/" + name).c_str(), part, task);
   for (const std::string& name : SearchStrategyNames()) {
