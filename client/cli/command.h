@@ -21,6 +21,8 @@ using Action = std::function<absl::Status()>;
 void AddTune(CLI::App& app, Globals& globals, Action& action);
 void AddBest(CLI::App& app, Globals& globals, Action& action);
 void AddExport(CLI::App& app, Globals& globals, Action& action);
+void AddCompare(CLI::App& app, Globals& globals, Action& action);
+void AddRevalidate(CLI::App& app, Globals& globals, Action& action);
 void AddRun(CLI::App& app, Globals& globals, Action& action);
 void AddSchedule(CLI::App& app, Globals& globals, Action& action);
 void AddShow(CLI::App& app, Globals& globals, Action& action);

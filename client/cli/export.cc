@@ -10,8 +10,7 @@
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
-#include "client/cli/session.h"
-#include "client/cli/workload_argument.h"
+#include "client/cli/known_best.h"
 #include "client/lib/kernel_header.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -22,10 +21,9 @@ namespace hone::cli {
 namespace {
 
 struct ExportOptions {
-  std::vector<std::string> words;
+  BestWords words;
   std::string folder;
   std::string name;
-  double tolerance = 0;
 };
 
 // Writing files failed; a folder that is missing is no answer to what was looked up.
@@ -48,24 +46,12 @@ absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::stri
 }
 
 absl::Status Export(const Globals& globals, const ExportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
-  const absl::StatusOr<client::Best> best =
-      session->connection().LookupBest(argument.text, target, options.tolerance);
-  if (absl::IsNotFound(best.status())) {
-    return absl::NotFoundError(absl::StrCat("no best is known of ", argument.title, " on ", target,
-                                            TuneFirstHint(argument.title)));
-  }
-  HONE_RETURN_IF_ERROR(best.status());
-  HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                        session->connection().Artifact(best->record.result.artifact_digest));
-  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+  HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));
+  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*known.session, known.best));
 
-  const std::string name =
-      client::CIdentifier(options.name.empty() ? argument.workload.name : options.name);
-  HONE_ASSIGN_OR_RETURN(const std::string header, Header(argument.workload, name, artifact, *best));
+  const ir::Workload& workload = known.argument.workload;
+  const std::string name = client::CIdentifier(options.name.empty() ? workload.name : options.name);
+  HONE_ASSIGN_OR_RETURN(const std::string header, Header(workload, name, artifact, known.best));
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) {
@@ -85,7 +71,7 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
                   FormatBytes(static_cast<int64_t>(content.size())).c_str());
   }
   if (globals.json) {
-    Json json = BestJson(*best);
+    Json json = BestJson(known.best);
     json["files"] = std::move(written);
     PrintJson(json);
   }
@@ -98,20 +84,18 @@ void AddExport(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* command = app.add_subcommand(
       "export", "Write the best kernel to files: the very bytes that were measured");
   auto options = std::make_shared<ExportOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/true);
+  AddBestWords(*command, options->words);
   command->add_option("-o,--output", options->folder, "DIR for the files; made when it is missing")
       ->required();
   command->add_option("--name", options->name,
                       "Name of the files, and prefix in the header (default: the workload's name)");
-  command
-      ->add_option("--tolerance", options->tolerance,
-                   "Tolerance that it was tuned with; 0 (default) is strict")
-      ->check(CLI::Range(0.0, 0.5));
   AddGlobals(*command, globals);
   command->footer(
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
       "NAME.program (workload, "
-      "trace and program as text).\n\n"
+      "trace and program as text). A schedule that was adapted (hone best --nearest) has no kernel "
+      "to "
+      "export until it is built: tune or check it first.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc main.c kernel/matmul.o -Ikernel -lgomp");

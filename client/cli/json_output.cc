@@ -52,6 +52,7 @@ Json ToJson(const client::Worker& worker) {
       {"leases", worker.leases},
       {"peak_gflops", worker.peak_gflops},
       {"peak_gflops_one_core", worker.peak_gflops_one_core},
+      {"read_gbps", worker.read_gbps},
       {"last_seen_unix_ms", worker.last_seen_unix_ms},
       {"last_error", worker.last_error},
       {"environment", worker.environment},
@@ -105,6 +106,19 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
 }
 
 Json BestJson(const client::Best& best) {
+  Json whole = {{"workload", best.workload}, {"target", best.record.target}};
+  if (best.nearest.has_value()) {
+    // No "best": what was adapted is not to be taken for what was measured.
+    const client::Nearest& nearest = *best.nearest;
+    whole["best"] = nullptr;
+    whole["adapted"] = {{"trace", best.trace}};
+    whole["nearest"] = {{"workload", nearest.workload},
+                        {"distance", nearest.distance},
+                        {"latency_ns", nearest.record.result.latency_ns},
+                        {"gflops", nearest.gflops},
+                        {"record", nearest.record.id}};
+    return whole;
+  }
   Json json = LatencyJson(best);
   json["trace"] = best.trace;
   json["peak_gflops"] = best.peak_gflops;
@@ -112,7 +126,8 @@ Json BestJson(const client::Best& best) {
   json["record"] = best.record.id;
   json["artifact_digest"] = best.record.result.artifact_digest;
   json["measured_unix_ms"] = best.record.created_unix_ms;
-  return {{"workload", best.workload}, {"target", best.record.target}, {"best", std::move(json)}};
+  whole["best"] = std::move(json);
+  return whole;
 }
 
 void PrintJson(const Json& json) {

@@ -19,7 +19,8 @@ Json LatencyJson(const std::optional<client::Best>& best);
 // What `hone tune --json` ends with: workload, target, trials, outcomes, wall_s, trials_per_min,
 // best, default, peak_gflops, job.
 Json TuneJson(const client::Job& job, double peak_gflops);
-// What `hone best --json` prints.
+// What `hone best --json` prints; of an adapted schedule "best" is null, and "adapted" and
+// "nearest" tell of it.
 Json BestJson(const client::Best& best);
 
 // One object on one line on standard output. Text that is not UTF-8 is replaced.

@@ -49,10 +49,12 @@ int Main(int argc, char** argv) {
   AddGlobals(app, globals);
   AddTune(app, globals, action);
   AddBest(app, globals, action);
+  AddCompare(app, globals, action);
   AddExport(app, globals, action);
   AddRun(app, globals, action);
   AddShow(app, globals, action);
   AddSchedule(app, globals, action);
+  AddRevalidate(app, globals, action);
   AddRecords(app, globals, action);
   AddWorkers(app, globals, action);
   AddJobs(app, globals, action);

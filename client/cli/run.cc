@@ -8,6 +8,7 @@
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/workload_argument.h"
@@ -79,7 +80,8 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
   absl::StatusOr<client::Best> best =
-      session.connection().LookupBest(argument.text, target, options.tolerance);
+      session.connection().LookupBest(argument.text, target, options.tolerance,
+                                      /*nearest=*/false);
   if (best.ok()) return Found{*std::move(best)};
   if (!absl::IsNotFound(best.status())) return best.status();
   client::JobSpec spec;
@@ -109,9 +111,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::Open(globals, /*with_worker=*/false));
   HONE_ASSIGN_OR_RETURN(const Found found, FindKernel(*session, argument, options));
-  HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                        session->connection().Artifact(found.best.record.result.artifact_digest));
-  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*session, found.best));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
                         client::CallKernel(workload, artifact, views));

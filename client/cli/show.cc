@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
-#include "client/cli/session.h"
-#include "client/cli/workload_argument.h"
+#include "client/cli/known_best.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/schedule/replay.h"
@@ -17,11 +16,10 @@ namespace hone::cli {
 namespace {
 
 struct ShowOptions {
-  std::vector<std::string> words;
+  BestWords words;
   bool workload = false;
   bool program = false;
   bool trace = false;
-  double tolerance = 0;
 };
 
 // The three texts that there are to show.
@@ -82,8 +80,9 @@ absl::StatusOr<Shown> ReadTrace(const std::string& path, const std::string& text
 
 absl::Status Show(const Globals& globals, const ShowOptions& options) {
   WorkloadArgument argument;
-  if (NamesFile(options.words)) {
-    const std::string& path = options.words[0];
+  const std::vector<std::string>& words = options.words.words;
+  if (NamesFile(words)) {
+    const std::string& path = words[0];
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(path));
     if (IsTrace(text)) {
       HONE_ASSIGN_OR_RETURN(const Shown shown, ReadTrace(path, text));
@@ -92,27 +91,17 @@ absl::Status Show(const Globals& globals, const ShowOptions& options) {
     }
     HONE_ASSIGN_OR_RETURN(argument, ParseWorkloadArgument(path, text));
   } else {
-    HONE_ASSIGN_OR_RETURN(argument, ReadWorkloadArgument(options.words));
+    HONE_ASSIGN_OR_RETURN(argument, ReadWorkloadArgument(words));
   }
   Shown shown;
   shown.workload = argument.text;
   const bool needs_best = options.program || options.trace || !options.workload;
   if (needs_best) {
-    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                          Session::Open(globals, /*with_worker=*/false));
-    HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
-    const absl::StatusOr<client::Best> best =
-        session->connection().LookupBest(argument.text, target, options.tolerance);
-    if (absl::IsNotFound(best.status())) {
-      return absl::NotFoundError(absl::StrCat(
-          "no best is known of ", argument.title, " on ", target,
-          "; hone show --workload shows the workload alone", TuneFirstHint(argument.title)));
-    }
-    HONE_RETURN_IF_ERROR(best.status());
-    shown.trace = best->trace;
-    HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                          session->connection().Artifact(best->record.result.artifact_digest));
-    HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+    HONE_ASSIGN_OR_RETURN(const KnownBest known,
+                          LookUpBest(globals, std::move(argument), options.words.tolerance,
+                                     {.hint = "; hone show --workload shows the workload alone"}));
+    shown.trace = known.best.trace;
+    HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*known.session, known.best));
     shown.program = artifact.program;
   }
   Print(globals, options, shown);
@@ -125,14 +114,10 @@ void AddShow(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* command = app.add_subcommand(
       "show", "Show a workload with its best schedule's program and trace, or a trace file");
   auto options = std::make_shared<ShowOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/true);
+  AddBestWords(*command, options->words);
   command->add_flag("--workload", options->workload, "The workload as text");
   command->add_flag("--program", options->program, "The loop nest that the best schedule gives");
   command->add_flag("--trace", options->trace, "The best schedule: its primitives and decisions");
-  command
-      ->add_option("--tolerance", options->tolerance,
-                   "Tolerance that it was tuned with; 0 (default) is strict")
-      ->check(CLI::Range(0.0, 0.5));
   AddGlobals(*command, globals);
   command->footer(
       "Shows all three unless some are chosen.\n\n"

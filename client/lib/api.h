@@ -28,6 +28,15 @@ struct JobSpec {
   bool transfer = true;     // start from what was learnt on other workloads of the target
   // Text of a trace file that is the design space, or the name of what makes it; "" the rules.
   std::string space;
+  int revalidate = 0;  // not 0: search nothing, confirm so many stored candidates again
+};
+
+// Where an answer comes from that was never measured: the best of another workload.
+struct Nearest {
+  std::string workload;  // text form
+  double distance = 0;
+  record::Record record;
+  double gflops = 0;
 };
 
 // The best that is known: the record, and what makes it again.
@@ -37,6 +46,9 @@ struct Best {
   std::string trace;     // text form
   double gflops = 0;
   double peak_gflops = 0;  // 0 unknown
+  double read_gbps = 0;    // 0 unknown
+  // Set: adapted from it, replayed, and neither built nor measured.
+  std::optional<Nearest> nearest;
 };
 
 enum class JobState {
@@ -62,6 +74,7 @@ struct Job {
   int64_t trials = 0;
   std::map<std::string, int64_t> outcomes;  // outcome name → trials
   int64_t dropped = 0;
+  int64_t quarantined = 0;  // candidates that a revalidation found wrong
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
   std::optional<Best> best;
@@ -100,7 +113,9 @@ struct Worker {
   std::string last_error;
   bool can_build = false;
   bool can_run = false;
-  std::string environment;
+  std::string environment;    // for a person
+  record::Environment facts;  // as its records carry it
+  double read_gbps = 0;
 };
 
 // A registered kind of cost model.

@@ -20,6 +20,7 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   spec.space = request.space();
   spec.feature_set = request.feature_set();
   spec.transfer = !request.no_transfer();
+  spec.revalidate = request.revalidate();
   return spec;
 }
 
@@ -66,6 +67,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_space(spec.space);
   request.set_feature_set(spec.feature_set);
   request.set_no_transfer(!spec.transfer);
+  request.set_revalidate(spec.revalidate);
   return request;
 }
 
@@ -86,6 +88,15 @@ absl::StatusOr<Best> FromProto(const v1::Best& message) {
   best.trace = message.trace();
   best.gflops = message.gflops();
   best.peak_gflops = message.peak_gflops();
+  best.read_gbps = message.read_gbps();
+  if (message.has_nearest()) {
+    const v1::Nearest& from = message.nearest();
+    Nearest& nearest = best.nearest.emplace();
+    nearest.workload = from.workload();
+    nearest.distance = from.distance();
+    HONE_ASSIGN_OR_RETURN(nearest.record, record::FromProto(from.record()));
+    nearest.gflops = from.gflops();
+  }
   return best;
 }
 
@@ -101,6 +112,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   job.trials = message.trials();
   for (const auto& [name, count] : message.outcomes()) job.outcomes[name] = count;
   job.dropped = message.dropped();
+  job.quarantined = message.quarantined();
   job.created_unix_ms = message.created_unix_ms();
   job.wall_ms = message.wall_ms();
   if (message.has_best()) {
@@ -128,7 +140,7 @@ FeatureTable FromProto(const v1::FeatureTable& message) {
   return table;
 }
 
-Worker FromProto(const v1::WorkerInfo& message) {
+absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
   Worker worker;
   worker.id = message.id();
   worker.host = message.host();
@@ -142,6 +154,8 @@ Worker FromProto(const v1::WorkerInfo& message) {
   worker.can_build = message.can_build();
   worker.can_run = message.can_run();
   worker.environment = message.environment();
+  HONE_ASSIGN_OR_RETURN(worker.facts, record::FromProto(message.facts()));
+  worker.read_gbps = message.read_gbps();
   return worker;
 }
 

@@ -14,7 +14,6 @@ v1::ListRecordsRequest ToProto(const RecordFilter& filter);
 
 absl::StatusOr<Best> FromProto(const v1::Best& best);
 absl::StatusOr<Job> FromProto(const v1::Job& job);
-Worker FromProto(const v1::WorkerInfo& worker);
 FeatureTable FromProto(const v1::FeatureTable& table);
 
 v1::TrainModelRequest ToProto(const TrainingRequest& request);
@@ -22,6 +21,7 @@ v1::EvaluateModelsRequest ToProto(const EvaluationRequest& request);
 ModelList FromProto(const v1::ListModelsResponse& list);
 StoredModel FromProto(const v1::StoredModel& model);
 ModelEvaluation FromProto(const v1::EvaluateModelsResponse& evaluation);
+absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& worker);
 
 }  // namespace hone::client
 

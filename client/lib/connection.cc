@@ -115,11 +115,12 @@ class GrpcConnection final : public Connection {
   }
 
   absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
-                                  double tolerance) override {
+                                  double tolerance, bool nearest) override {
     v1::LookupBestRequest request;
     request.set_workload(workload);
     request.set_target(target);
     request.set_tolerance(tolerance);
+    request.set_nearest(nearest);
     HONE_ASSIGN_OR_RETURN(v1::Best best, (Call<v1::Best>(&Stub::LookupBest, request)));
     return FromProto(best);
   }
@@ -148,7 +149,9 @@ class GrpcConnection final : public Connection {
     do {
       HONE_ASSIGN_OR_RETURN(v1::ListWorkersResponse page,
                             (Call<v1::ListWorkersResponse>(&Stub::ListWorkers, request)));
-      for (const v1::WorkerInfo& message : page.workers()) workers.push_back(FromProto(message));
+      for (const v1::WorkerInfo& message : page.workers()) {
+        HONE_ASSIGN_OR_RETURN(workers.emplace_back(), FromProto(message));
+      }
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty());
     return workers;

@@ -52,9 +52,11 @@ class Connection {
   // Newest first, `limit` at most (0: all).
   virtual absl::StatusOr<std::vector<Job>> ListJobs(int limit) = 0;
 
-  // NotFound: nothing confirmed is known of the workload on that target.
+  // With `nearest`, where nothing is known of the workload, the schedule of the nearest one of its
+  // form (Best::nearest). NotFound: nothing confirmed is known of it, or of any such, on that
+  // target.
   virtual absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
-                                          double tolerance) = 0;
+                                          double tolerance, bool nearest) = 0;
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                                   int limit) = 0;
   virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;

@@ -179,7 +179,8 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
   WorkResult answer{.result = std::move(result),
                     .worker_id = id,
                     .environment = worker.capabilities.environment,
-                    .peak_gflops = worker.capabilities.peak_gflops};
+                    .peak_gflops = worker.capabilities.peak_gflops,
+                    .read_gbps = worker.capabilities.read_gbps};
   committing_[finished.lease_id] = id;
   Deliver(queue_.Remove(lease.item), std::move(answer), finished.lease_id, after);
 }

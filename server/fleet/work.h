@@ -43,6 +43,7 @@ struct WorkResult {
   std::string worker_id;
   record::Environment environment;  // of the worker that ran it
   double peak_gflops = 0;           // of its device; 0 unknown
+  double read_gbps = 0;             // of its memory; 0 unknown
 };
 
 // To be called once the result is committed: the worker may then forget it. Callable from any

@@ -21,6 +21,7 @@ struct Capabilities {
   int build_slots = 0;
   double peak_gflops = 0;
   double peak_gflops_one_core = 0;
+  double read_gbps = 0;  // of memory, all cores
   record::Environment environment;
 };
 

@@ -67,6 +67,13 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
     return Bad("tolerance", "not a number from 0 to 1");
   }
+  if (request.revalidate() < 0 || request.revalidate() > kMaxRevalidated) {
+    return Bad("revalidate",
+               absl::StrCat("not a number of candidates from 0 to ", kMaxRevalidated));
+  }
+  if (request.revalidate() > 0 && !request.space().empty()) {
+    return Bad("space", "a revalidation takes the stored candidates of every space");
+  }
   task::JobSpec spec{.request_id = request.request_id(),
                      .requested_target = request.target(),
                      .max_trials = request.max_trials(),
@@ -74,7 +81,8 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                      .seed = request.seed(),
                      .tolerance = request.tolerance(),
                      .feature_set = request.feature_set(),
-                     .transfer = !request.no_transfer()};
+                     .transfer = !request.no_transfer(),
+                     .revalidate = request.revalidate()};
   HONE_ASSIGN_OR_RETURN(spec.strategy,
                         Choose("strategy", request.strategy(), environment.default_strategy(),
                                environment.StrategyNames()));
@@ -110,6 +118,25 @@ v1::Best ToProto(const task::Best& best) {
   message.set_trace(best.trace);
   message.set_gflops(best.gflops);
   message.set_peak_gflops(best.peak_gflops);
+  message.set_read_gbps(best.read_gbps);
+  return message;
+}
+
+v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload) {
+  const record::Record& source = nearest.source.record;
+  v1::Best message;
+  // What it would be a record of; nobody has measured it.
+  *message.mutable_record() = record::ToProto(record::Record{.workload_digest = workload.digest,
+                                                             .op = workload.op,
+                                                             .target = source.target,
+                                                             .tolerance = source.tolerance,
+                                                             .candidate = nearest.candidate});
+  message.set_workload(workload.text);
+  v1::Nearest& from = *message.mutable_nearest();
+  from.set_workload(nearest.source.workload);
+  from.set_distance(nearest.distance);
+  *from.mutable_record() = record::ToProto(source);
+  from.set_gflops(task::BestOf(source, nearest.flops, /*peak_gflops=*/0).gflops);
   return message;
 }
 
@@ -134,11 +161,13 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_space(snapshot.spec.space);
   request.set_feature_set(snapshot.spec.feature_set);
   request.set_no_transfer(!snapshot.spec.transfer);
+  request.set_revalidate(snapshot.spec.revalidate);
   message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {
     (*message.mutable_outcomes())[std::string(record::OutcomeName(outcome))] = count;
   }
   message.set_dropped(snapshot.dropped);
+  message.set_quarantined(snapshot.quarantined);
   message.set_created_unix_ms(snapshot.created_unix_ms);
   message.set_wall_ms(absl::ToInt64Milliseconds(snapshot.wall));
   if (snapshot.best) *message.mutable_best() = ToProto(*snapshot.best);
@@ -166,6 +195,8 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker) {
   message.set_can_build(worker.capabilities.can_build);
   message.set_can_run(worker.capabilities.can_run);
   message.set_environment(Describe(worker.capabilities.environment));
+  *message.mutable_facts() = record::ToProto(worker.capabilities.environment);
+  message.set_read_gbps(worker.capabilities.read_gbps);
   return message;
 }
 

@@ -5,6 +5,7 @@
 #include "hone/v1/tuning.pb.h"
 #include "server/fleet/worker.h"
 #include "server/task/job_types.h"
+#include "server/task/nearest.h"
 #include "server/task/task_environment.h"
 
 namespace hone::service {
@@ -14,6 +15,7 @@ inline constexpr size_t kMaxIdBytes = 256;
 inline constexpr size_t kMaxTargetBytes = 4096;  // of a target's text form
 inline constexpr int kDefaultPage = 100;
 inline constexpr int kMaxPage = 1000;
+inline constexpr int kMaxRevalidated = 64;
 
 // The request as a spec, with the defaults filled in and the workload as the printer writes it; the
 // target stays to be resolved. InvalidArgument, naming the field: see tuning.proto and the limits
@@ -22,6 +24,8 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment);
 v1::Job ToProto(const task::JobSnapshot& snapshot);
 v1::Best ToProto(const task::Best& best);
+// Without the trace.
+v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload);
 v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker);
 v1::FeatureTable ToProto(const task::FeatureTable& table);
 

@@ -137,21 +137,66 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
     }
     target = *keys.begin();
   }
-  HONE_ASSIGN_OR_RETURN(const store::BestRow row,
-                        rooms_.store->LookupBest({.workload_digest = workload.digest,
-                                                  .target = target,
-                                                  .tolerance = request.tolerance()}));
-  double peak_gflops = 0;
-  for (const fleet::WorkerInfo& worker : workers) {
-    if (worker.capabilities.target_key == target && worker.capabilities.peak_gflops > 0) {
-      peak_gflops = worker.capabilities.peak_gflops;
-    }
+  absl::StatusOr<store::BestRow> row = rooms_.store->LookupBest(
+      {.workload_digest = workload.digest, .target = target, .tolerance = request.tolerance()});
+  if (absl::IsNotFound(row.status()) && request.nearest()) {
+    return FindNearest(request, workload, target, response);
   }
-  task::Best best = task::BestOf(row.record, workload.flops, peak_gflops);
-  best.workload = row.workload;
-  HONE_ASSIGN_OR_RETURN(best.trace, rooms_.environment->TraceText(row.workload, row.space,
-                                                                  row.record.candidate.decisions));
+  HONE_RETURN_IF_ERROR(row.status());
+  task::Best best = WithPeaks(row->record, workload.flops, workers);
+  best.workload = row->workload;
+  HONE_ASSIGN_OR_RETURN(best.trace, rooms_.environment->TraceText(row->workload, row->space,
+                                                                  row->record.candidate.decisions));
   *response = ToProto(best);
+  return absl::OkStatus();
+}
+
+task::Best TuningService::WithPeaks(const record::Record& record, double flops,
+                                    const std::vector<fleet::WorkerInfo>& workers) const {
+  for (const fleet::WorkerInfo& worker : workers) {
+    const fleet::Capabilities& can = worker.capabilities;
+    if (can.target_key != record.target || !(can.peak_gflops > 0)) continue;
+    task::Best best = task::BestOf(record, flops, can.peak_gflops);
+    best.read_gbps = can.read_gbps;
+    return best;
+  }
+  // No worker of the target is there: the job that measured it knows them.
+  task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
+  const task::SnapshotOr job = rooms_.jobs->Get(record.job_id);
+  if (job.ok() && (*job)->best && (*job)->best->record.id == record.id) {
+    best.peak_gflops = (*job)->best->peak_gflops;
+    best.read_gbps = (*job)->best->read_gbps;
+  }
+  return best;
+}
+
+absl::StatusOr<std::string> TuningService::TargetText(const std::string& key,
+                                                      const std::string& op) const {
+  for (const fleet::WorkerInfo& worker : rooms_.fleet->Workers()) {
+    if (worker.capabilities.target_key == key) return worker.capabilities.target;
+  }
+  // No worker of it has come since the server began: a job that measured on it knows.
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                        rooms_.store->Query({.target = key, .op = op, .page_size = 1}));
+  if (records.empty()) {
+    return absl::NotFoundError(absl::StrCat("no best of a ", op, " is known on ", key));
+  }
+  HONE_ASSIGN_OR_RETURN(const auto job, rooms_.jobs->Get(records[0].job_id));
+  return job->spec.target;
+}
+
+absl::Status TuningService::FindNearest(const v1::LookupBestRequest& request,
+                                        const task::WorkloadInfo& workload,
+                                        const std::string& target, v1::Best* response) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, TargetText(target, workload.op));
+  HONE_ASSIGN_OR_RETURN(const task::NearestBest nearest,
+                        task::FindNearest(*rooms_.store, *rooms_.environment, workload, target,
+                                          text, request.tolerance()));
+  *response = ToProto(nearest, workload);
+  HONE_ASSIGN_OR_RETURN(
+      std::string trace,
+      rooms_.environment->TraceText(workload.text, nearest.space, nearest.candidate.decisions));
+  response->set_trace(std::move(trace));
   return absl::OkStatus();
 }
 
@@ -159,6 +204,13 @@ grpc::ServerUnaryReactor* TuningService::LookupBest(grpc::CallbackServerContext*
                                                     const v1::LookupBestRequest* request,
                                                     v1::Best* response) {
   absl::Status status = rooms_.readiness->Check();
+  if (status.ok() && request->nearest()) {  // makes design spaces, which takes longer
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    rooms_.executor->Schedule([this, reactor, request, response] {
+      reactor->Finish(rpc::ToGrpc(FindBest(*request, response)));
+    });
+    return reactor;
+  }
   if (status.ok()) status = FindBest(*request, response);
   return Reply(context, status);
 }

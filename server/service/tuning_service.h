@@ -1,6 +1,9 @@
 #ifndef HONE_SERVER_SERVICE_TUNING_SERVICE_H_
 #define HONE_SERVER_SERVICE_TUNING_SERVICE_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "hone/v1/tuning.grpc.pb.h"
@@ -11,6 +14,7 @@
 #include "server/store/store.h"
 #include "server/task/job_manager.h"
 #include "server/task/model_work.h"
+#include "server/task/nearest.h"
 #include "server/task/task_environment.h"
 
 namespace hone::service {
@@ -73,6 +77,13 @@ class TuningService final : public v1::TuningService::CallbackService {
 
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  // The record as a best, with the peaks of its device as far as anybody knows them.
+  task::Best WithPeaks(const record::Record& record, double flops,
+                       const std::vector<fleet::WorkerInfo>& workers) const;
+  absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
+                           const std::string& target, v1::Best* response);
+  // NotFound: nothing of the operator was measured on a target of that key.
+  absl::StatusOr<std::string> TargetText(const std::string& key, const std::string& op) const;
   absl::Status FindRecords(const v1::ListRecordsRequest& request,
                            v1::ListRecordsResponse* response);
   absl::Status FindFeatures(const v1::DescribeFeaturesRequest& request, v1::FeatureTable* response);

@@ -29,7 +29,8 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
                           .can_run = message.can_run(),
                           .build_slots = message.build_slots(),
                           .peak_gflops = message.peak_gflops(),
-                          .peak_gflops_one_core = message.peak_gflops_one_core()};
+                          .peak_gflops_one_core = message.peak_gflops_one_core(),
+                          .read_gbps = message.read_gbps()};
   if (can.can_run) {
     HONE_RETURN_IF_ERROR(CheckId("capabilities.target_key", can.target_key));
     if (can.target.empty()) return Bad("capabilities.target", "missing");
@@ -40,6 +41,7 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
   if (!std::isfinite(can.peak_gflops) || !std::isfinite(can.peak_gflops_one_core)) {
     return Bad("capabilities.peak_gflops", "not a number");
   }
+  if (!std::isfinite(can.read_gbps)) return Bad("capabilities.read_gbps", "not a number");
   HONE_ASSIGN_OR_RETURN(can.environment, record::FromProto(message.environment()));
   return can;
 }

@@ -160,10 +160,11 @@ std::string QuerySql(const RecordQuery& query) {
   filter("op", !query.op.empty());
   filter("target", !query.target.empty());
   if (query.since_unix_ms != 0) absl::StrAppend(&sql, " AND r.created_unix_ms >= ?");
+  if (query.before_id != 0) absl::StrAppend(&sql, " AND r.id < ?");
   if (query.best_only) {
     absl::StrAppend(&sql, " AND r.id IN (SELECT record FROM best WHERE replaced_unix_ms IS NULL)");
   }
-  absl::StrAppend(&sql, " ORDER BY r.id LIMIT ?");
+  absl::StrAppend(&sql, " ORDER BY r.id", query.newest_first ? " DESC" : "", " LIMIT ?");
   return sql;
 }
 
@@ -179,6 +180,7 @@ absl::StatusOr<std::vector<record::Record>> QueryRecords(SqliteConnection& conne
   if (!query.op.empty()) statement.Bind(query.op);
   if (!query.target.empty()) statement.Bind(query.target);
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
+  if (query.before_id != 0) statement.Bind(query.before_id);
   statement.Bind(int64_t{query.page_size});
   std::vector<record::Record> records;
   while (true) {
@@ -187,6 +189,29 @@ absl::StatusOr<std::vector<record::Record>> QueryRecords(SqliteConnection& conne
     HONE_ASSIGN_OR_RETURN(record::Record record, ReadRecord(statement));
     records.push_back(std::move(record));
   }
+}
+
+absl::Status QuarantineRecords(SqliteConnection& connection, const std::string& workload_digest,
+                               const std::string& target, const record::Candidate& candidate,
+                               int64_t last_record, int64_t now_unix_ms) {
+  constexpr char kWhich[] =
+      "workload = ? AND +target = ? AND +space = ? AND decisions = ? AND id <= ?";
+  const auto bind = [&](Statement& statement) {
+    statement.Bind(workload_digest).Bind(target).Bind(candidate.space_digest);
+    statement.BindBlob(EncodeDecisions(candidate.decisions)).Bind(last_record);
+  };
+  HONE_ASSIGN_OR_RETURN(Statement mark, connection.Prepare(absl::StrCat(
+                                            "UPDATE record SET quarantined = 1 WHERE ", kWhich)));
+  bind(mark);
+  HONE_RETURN_IF_ERROR(mark.Run());
+  HONE_ASSIGN_OR_RETURN(
+      Statement withdraw,
+      connection.Prepare(absl::StrCat("UPDATE best SET replaced_unix_ms = ? WHERE replaced_unix_ms"
+                                      " IS NULL AND record IN (SELECT id FROM record WHERE ",
+                                      kWhich, ")")));
+  withdraw.Bind(now_unix_ms);
+  bind(withdraw);
+  return withdraw.Run();
 }
 
 }  // namespace hone::store

@@ -27,6 +27,11 @@ absl::Status InsertRecord(SqliteConnection& connection, record::Record& record);
 // blob.
 absl::StatusOr<record::Record> ReadRecord(Statement& row);
 
+// See Store::Quarantine.
+absl::Status QuarantineRecords(SqliteConnection& connection, const std::string& workload_digest,
+                               const std::string& target, const record::Candidate& candidate,
+                               int64_t last_record, int64_t now_unix_ms);
+
 // The statement behind Store::Query.
 std::string QuerySql(const RecordQuery& query);
 // InvalidArgument: the page size is not in 1 to 1000.

@@ -88,6 +88,16 @@ class SqliteStore final : public Store {
         std::move(done), kRowBytes);
   }
 
+  void Quarantine(const std::string& workload_digest, const std::string& target,
+                  const record::Candidate& candidate, int64_t last_record, Done done) override {
+    writer_.Enqueue(
+        [this, workload_digest, target, candidate, last_record](SqliteConnection& connection) {
+          return QuarantineRecords(connection, workload_digest, target, candidate, last_record,
+                                   absl::ToUnixMillis(clock_.Now()));
+        },
+        std::move(done), kRowBytes);
+  }
+
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override {
     return readers_.With([&](SqliteConnection& c) { return SelectBest(c, query); });
   }

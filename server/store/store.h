@@ -49,8 +49,10 @@ struct RecordQuery {
   std::string op;               // "" all
   bool best_only = false;
   int64_t since_unix_ms = 0;
-  int page_size = 100;   // 1 to 1000
-  int64_t after_id = 0;  // the page token: records with a larger id
+  int page_size = 100;        // 1 to 1000
+  int64_t after_id = 0;       // the page token: records with a larger id
+  int64_t before_id = 0;      // and, when it is not 0, a smaller one than this
+  bool newest_first = false;  // by falling id; else by rising id
 };
 
 // What a trained cost model is of. The newest row of a key is the one in force.
@@ -114,6 +116,11 @@ class Store {
   // policy is not "confirm", its outcome not ok, it is quarantined, or its workload's or design
   // space's text or its artifact is not in the store yet (put them first: writes keep their order).
   virtual void PublishBest(int64_t record_id, Done done) = 0;
+  // Quarantines the records of a candidate whose ids are up to `last_record`, whatever their
+  // policy: they stay, and nothing is learnt from them or published of them. A published best among
+  // them is withdrawn. `done` is not OK only when the write was lost.
+  virtual void Quarantine(const std::string& workload_digest, const std::string& target,
+                          const record::Candidate& candidate, int64_t last_record, Done done) = 0;
   // The published best; of those of several policies the fastest. NotFound: none is published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
 

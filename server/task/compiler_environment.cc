@@ -1,5 +1,6 @@
 #include "server/task/compiler_environment.h"
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,8 @@
 #include "server/space/design_space.h"
 #include "server/space/generate.h"
 #include "server/space/maker.h"
+#include "server/space/trace_structure.h"
+#include "server/space/workload_distance.h"
 
 namespace hone::task {
 namespace {
@@ -81,8 +84,9 @@ class CompilerSpaces final : public TaskSpaces {
            space.IsLegal(candidate.decisions);
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed) const override {
-    search::SearchContext context{.target = target_, .seed = seed, .threads = threads_};
+      const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const override {
+    search::SearchContext context{
+        .target = target_, .seed = seed, .threads = threads_, .seeds = std::move(seeds)};
     for (const auto& space : searched_) context.spaces.push_back(space.get());
     return search::CreateSearchStrategy(name, std::move(context));
   }
@@ -110,13 +114,35 @@ class CompilerSpaces final : public TaskSpaces {
                           feature::FindFeatureSet(feature_set));
     HONE_ASSIGN_OR_RETURN(const ir::Program program,
                           space->second.space->Replay(candidate.decisions));
-    std::vector<float> rows;
-    int count = 0;
-    HONE_RETURN_IF_ERROR(features->ExtractCandidate(
-        program, {space->second.index, candidate.decisions}, target_, rows, count));
-    matrix->columns = features->Columns();
-    matrix->Append(rows, count);
-    return absl::OkStatus();
+    return AppendRows(*features, program, {space->second.index, candidate.decisions}, matrix);
+  }
+  absl::StatusOr<record::Candidate> Adapt(const std::string& space,
+                                          const std::vector<int64_t>& decisions) const override {
+    HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
+    const int index = IndexLike(file.parsed.trace);
+    if (index < 0) return absl::NotFoundError("no design space has the trace's structure");
+    const space::DesignSpace& like = *searched_[index];
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> nearest, like.Nearest(decisions));
+    HONE_RETURN_IF_ERROR(like.Replay(nearest).status());
+    return record::Candidate{like.digest(), std::move(nearest)};
+  }
+  absl::StatusOr<std::vector<size_t>> AppendRelated(
+      const std::string& feature_set, const std::string& space,
+      absl::Span<const std::vector<int64_t>> decisions,
+      cost_model::FeatureMatrix* matrix) const override {
+    HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features,
+                          feature::FindFeatureSet(feature_set));
+    HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(space));
+    const auto workload = std::make_shared<const ir::Workload>(std::move(file.workload));
+    const int index = IndexLike(file.parsed.trace);
+    std::vector<size_t> appended;
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      const auto program = schedule::Replay(workload, file.parsed.trace, decisions[i]);
+      if (!program.ok() || !AppendRows(*features, *program, {index, decisions[i]}, matrix).ok())
+        continue;
+      appended.push_back(i);
+    }
+    return appended;
   }
 
  private:
@@ -126,6 +152,26 @@ class CompilerSpaces final : public TaskSpaces {
     int index = kDefault;  // in searched_
   };
 
+  // The searched space that has the trace's structure and most of its instructions; kDefault: none.
+  int IndexLike(const schedule::Trace& trace) const {
+    const std::string structure = space::StructureOf(trace);
+    int like = kDefault, equal = -1;
+    for (size_t i = 0; i < searched_.size(); ++i) {
+      if (space::StructureOf(searched_[i]->trace()) != structure) continue;
+      const int now = space::EqualInstructions(searched_[i]->trace(), trace);
+      if (now > equal) like = static_cast<int>(i), equal = now;
+    }
+    return like;
+  }
+  absl::Status AppendRows(const feature::FeatureSet& features, const ir::Program& program,
+                          const feature::Chosen& chosen, cost_model::FeatureMatrix* matrix) const {
+    std::vector<float> rows;
+    int count = 0;
+    HONE_RETURN_IF_ERROR(features.ExtractCandidate(program, chosen, target_, rows, count));
+    matrix->columns = features.Columns();
+    matrix->Append(rows, count);
+    return absl::OkStatus();
+  }
   absl::Status Finish(const std::shared_ptr<const ir::Workload>& workload) {
     HONE_ASSIGN_OR_RETURN(default_, space::DefaultCandidate(workload, target_));
     for (size_t i = 0; i < searched_.size(); ++i) Know(*searched_[i], static_cast<int>(i));
@@ -159,7 +205,8 @@ class CompilerKeptSpace final : public KeptSpace {
     if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
     std::vector<float> rows;
     int count = 0;
-    HONE_RETURN_IF_ERROR(features->ExtractCandidate(*program, {0, decisions}, target_, rows, count));
+    HONE_RETURN_IF_ERROR(
+        features->ExtractCandidate(*program, {0, decisions}, target_, rows, count));
     matrix->columns = features->Columns();
     matrix->Append(rows, count);
     return absl::OkStatus();
@@ -196,6 +243,17 @@ class CompilerEnvironment final : public TaskEnvironment {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<space::DesignSpace> space,
                           space::DesignSpace::FromText(space_text, "kept"));
     return std::make_unique<CompilerKeptSpace>(std::move(space), std::move(target));
+  }
+  double Distance(const std::string& a, const std::string& b) const override {
+    const absl::StatusOr<ir::Workload> left = ir::ParseWorkload(a), right = ir::ParseWorkload(b);
+    if (!left.ok() || !right.ok()) return std::numeric_limits<double>::infinity();
+    return space::WorkloadDistance(*left, *right);
+  }
+  absl::StatusOr<std::string> Transplant(const std::string& workload_text,
+                                         const std::string& space) const override {
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(workload_text));
+    HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
+    return schedule::TraceFileText(workload, file.parsed.trace);
   }
   absl::StatusOr<std::string> TraceText(const std::string&, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override {

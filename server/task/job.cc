@@ -81,6 +81,7 @@ void Job::Initialize() {
   ShowState();
   Save();
   if (absl::Status status = OpenTask(); !status.ok()) return End(JobState::kFailed, status);
+  if (spec_.revalidate > 0) return StartRevalidating();
   if (absl::Status status = RestoreSearch(); !status.ok()) return End(JobState::kFailed, status);
   if (state_.cancelled) {
     // Before the server went away: what was measured is confirmed.
@@ -93,16 +94,16 @@ void Job::Initialize() {
   for (const auto& [trial, entry] : trials_) {
     if (!entry.told) SubmitTrial(trial);
   }
-  first_model_pending_ = search_->TrainingIsDue();
+  // Results of other workloads are learnt while the first candidates are measured.
+  first_model_pending_ = search_->KnowsResults() && search_->TrainingIsDue();
   MaybeTrain();
   Pump();
 }
 
 absl::Status Job::OpenTask() {
   HONE_ASSIGN_OR_RETURN(workload_, services_.environment->Describe(spec_.workload));
-  HONE_ASSIGN_OR_RETURN(spaces_,
-                        services_.environment->Open(spec_.workload, spec_.target, spec_.space,
-                                                    spec_.tolerance));
+  HONE_ASSIGN_OR_RETURN(spaces_, services_.environment->Open(spec_.workload, spec_.target,
+                                                             spec_.space, spec_.tolerance));
   only_ = spaces_->only_candidate();
   state_.workload_digest = workload_.digest;
   auto keep = [this](const std::string& digest, const std::string& text) {
@@ -125,11 +126,13 @@ absl::Status Job::RestoreSearch() {
                             .cost_model = spec_.cost_model,
                             .feature_set = spec_.feature_set,
                             .seed = spec_.seed,
-                            .prior_record = -1};
+                            .prior_record = -1,
+                            .transfer_record = -1};
   for (const store::JobEvent& event : events) {
     if (event.kind != kProposeKind) continue;
     HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
     if (options.prior_record < 0) options.prior_record = propose.prior_record;
+    if (options.transfer_record < 0) options.transfer_record = propose.transfer_record;
     for (const Proposal& proposal : propose.proposals) {
       if (proposal.trial < 0) continue;
       trials_[proposal.trial] = {.candidate = proposal.candidate};
@@ -170,11 +173,10 @@ absl::Status Job::RestoreSearch() {
     if (best == 0 || measured.latency_ns < best) best_latency_->store(measured.latency_ns);
   }
 
-  const TaskSearchOptions fresh{.strategy = options.strategy,
-                                .cost_model = options.cost_model,
-                                .feature_set = options.feature_set,
-                                .seed = options.seed,
-                                .prior_record = options.prior_record};
+  HONE_ASSIGN_OR_RETURN(options.transfer, FindTransfer(options.transfer_record));
+  options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
+  TaskSearchOptions fresh = options;
+  fresh.first_trial = TaskSearchOptions().first_trial;
   HONE_ASSIGN_OR_RETURN(search_,
                         TaskSearch::Create(services_.environment, spaces_.get(), fresh, prior));
   trials_[0] = {.candidate = spaces_->default_schedule()};
@@ -218,6 +220,21 @@ absl::Status Job::RestoreSearch() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::shared_ptr<const Transfer>> Job::FindTransfer(int64_t up_to_record) const {
+  // A decided space has one candidate; and a search that began from nothing goes on so.
+  if (!spec_.transfer || only_.has_value() || up_to_record == 0) return nullptr;
+  HONE_ASSIGN_OR_RETURN(Transfer transfer,
+                        GatherTransfer(*services_.store, *services_.environment, *spaces_,
+                                       {.workload = workload_,
+                                        .target_key = spec_.target_key,
+                                        .tolerance = spec_.tolerance,
+                                        .up_to_record = up_to_record}));
+  if (transfer.empty()) return nullptr;
+  spdlog::info("job {}: starts from {} results of {} other workloads and {} adapted candidates",
+               id_, transfer.results, transfer.workloads, transfer.seeds.size());
+  return std::make_shared<const Transfer>(std::move(transfer));
+}
+
 std::string Job::SpaceText(const std::string& digest) const {
   auto found = space_texts_.find(digest);
   return found == space_texts_.end() ? "" : found->second;
@@ -225,6 +242,7 @@ std::string Job::SpaceText(const std::string& digest) const {
 
 Best Job::MakeBest(const record::Record& record) const {
   Best best = BestOf(record, workload_.flops, peak_gflops_);
+  best.read_gbps = read_gbps_;
   best.workload = workload_.text;
   best.record.result.samples_ns.clear();  // clients that want them list the records
   std::string space = SpaceText(record.candidate.space_digest);

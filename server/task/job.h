@@ -101,7 +101,8 @@ class Job : public std::enable_shared_from_this<Job> {
     std::string artifact_digest;  // "": it is built again
     std::string worker_id;
     bool rebuilt = false;
-    record::Record last;  // of the last round
+    std::string stored_program;  // of a revalidation: digest of the program that was measured
+    record::Record last;         // of the last round
   };
 
   void Post(void (Job::*method)());
@@ -112,6 +113,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void Initialize();
   absl::Status OpenTask();
   absl::Status RestoreSearch();
+  // What the task starts from; null: nothing is known, or nothing is wanted.
+  absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record) const;
   void Pump();
   void ProposeBatch();
   void MaybeTrain();
@@ -123,6 +126,11 @@ class Job : public std::enable_shared_from_this<Job> {
   void OnTick();
   void OnCancel(bool confirm);
   void StartConfirming();
+  // Of a revalidation, instead of a search: the best stored candidates are the finalists.
+  void StartRevalidating();
+  absl::Status FindStoredFinalists();
+  // What the first round of a finalist says of its stored records.
+  void Judge(const Finalist& finalist, const record::Record& record);
   void AddIncumbent();
   void NextRound();
   // What the one candidate of a decided space came to in all rounds.
@@ -185,6 +193,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool cancelled_ = false;
   absl::Time drain_deadline_ = absl::InfiniteFuture();
   double peak_gflops_ = 0;
+  double read_gbps_ = 0;
   std::vector<Screened> screened_;  // ok results
   std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
 
@@ -192,6 +201,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::optional<Confirmation> confirmation_;
   int incumbent_ = -1;
   std::optional<record::Record> incumbent_record_;  // as published
+  int64_t last_stored_record_ = 0;                  // of a revalidation: when it began
   std::vector<int> ranking_;                        // who may be published, best first
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
   bool publishing_ = false;

@@ -121,7 +121,8 @@ Json ToJson(const Best& best) {
           {"workload", best.workload},
           {"trace", best.trace},
           {"gflops", best.gflops},
-          {"peak_gflops", best.peak_gflops}};
+          {"peak_gflops", best.peak_gflops},
+          {"read_gbps", best.read_gbps}};
 }
 
 void ReadBest(const Json& json, const char* name, std::optional<Best>* best) {
@@ -133,6 +134,7 @@ void ReadBest(const Json& json, const char* name, std::optional<Best>* best) {
   Read(*found, "trace", &(*best)->trace);
   Read(*found, "gflops", &(*best)->gflops);
   Read(*found, "peak_gflops", &(*best)->peak_gflops);
+  Read(*found, "read_gbps", &(*best)->read_gbps);
 }
 
 }  // namespace
@@ -151,7 +153,8 @@ std::string EncodeSpec(const JobSpec& spec) {
                  {"tolerance", spec.tolerance},
                  {"feature_set", spec.feature_set},
                  {"transfer", spec.transfer},
-                 {"space", spec.space}});
+                 {"space", spec.space},
+                 {"revalidate", spec.revalidate}});
 }
 
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
@@ -173,6 +176,7 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
   Read(json, "feature_set", &spec.feature_set);
   Read(json, "transfer", &spec.transfer);
   Read(json, "space", &spec.space);
+  Read(json, "revalidate", &spec.revalidate);
   spec.max_time = absl::Milliseconds(max_time_ms);
   return spec;
 }
@@ -190,6 +194,7 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
                {"trials", snapshot.trials},
                {"outcomes", outcomes},
                {"dropped", snapshot.dropped},
+               {"quarantined", snapshot.quarantined},
                {"created_unix_ms", snapshot.created_unix_ms},
                {"wall_ms", absl::ToInt64Milliseconds(snapshot.wall)},
                {"phase", snapshot.phase},
@@ -221,6 +226,7 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text) {
     }
   }
   Read(json, "dropped", &snapshot.dropped);
+  Read(json, "quarantined", &snapshot.quarantined);
   Read(json, "created_unix_ms", &snapshot.created_unix_ms);
   Read(json, "wall_ms", &wall_ms);
   Read(json, "phase", &snapshot.phase);

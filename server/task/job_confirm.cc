@@ -189,6 +189,7 @@ void Job::OnRound(int index, const record::Record& record, const std::string& wo
     finalist.worker_id = worker_id;
     finalist.last = record;
   }
+  if (spec_.revalidate > 0 && confirmation_->rounds() == 1) Judge(finalist, record);
   if (!ok && IsOnly(finalist.candidate)) {
     finalist.last = record::Record();
     state_.given = MakeBest(record);
@@ -211,7 +212,8 @@ void Job::Publish() {
   if (publishing_) return;
   // The first in order whose bytes are here; the winner's are waited for.
   for (int index : ranking_) {
-    if (index == incumbent_ && index == ranking_[0]) {
+    // A revalidated incumbent is published with what it does now.
+    if (index == incumbent_ && index == ranking_[0] && spec_.revalidate == 0) {
       state_.best = MakeBest(*incumbent_record_);
       return End(cancelled_ ? JobState::kCancelled : JobState::kDone);
     }

@@ -29,13 +29,14 @@ void Job::Commit(record::Record record, fleet::WorkResult result, fleet::Acknowl
   services_.store->Append(
       std::move(record),
       [self = shared_from_this(), acknowledge = std::move(acknowledge), then = std::move(then),
-       worker = std::move(result.worker_id),
-       peak = result.peak_gflops](absl::StatusOr<record::Record> stored) mutable {
+       worker = std::move(result.worker_id), peak = result.peak_gflops,
+       read = result.read_gbps](absl::StatusOr<record::Record> stored) mutable {
         if (stored.ok()) std::move(acknowledge)();
         self->PostCall([stored = std::move(stored), then = std::move(then),
-                        worker = std::move(worker), peak](Job& job) mutable {
+                        worker = std::move(worker), peak, read](Job& job) mutable {
           if (!stored.ok()) return job.End(JobState::kFailed, stored.status());
           if (peak > 0) job.peak_gflops_ = peak;
+          if (read > 0) job.read_gbps_ = read;
           then(job, *std::move(stored), worker);
         });
       });

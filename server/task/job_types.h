@@ -30,6 +30,7 @@ struct JobSpec {
   bool transfer = true;     // it starts from what was learnt on other workloads of the target
   // Text of a trace file that is the design space, or the name of what makes it; "": the rules.
   std::string space;
+  int revalidate = 0;  // not 0: so many stored candidates are confirmed again, and nothing searched
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -50,6 +51,7 @@ struct Best {
   std::string trace;       // text form with decisions
   double gflops = 0;       // by the workload's formula
   double peak_gflops = 0;  // FMA peak of the device when it was measured; 0 unknown
+  double read_gbps = 0;    // of the device's memory; 0 unknown
 };
 
 // The figures of a record of a workload with `flops` operations, on a device that did `peak_gflops`
@@ -73,6 +75,7 @@ struct JobSnapshot {
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // what the one candidate of a decided space came to
+  int64_t quarantined = 0;    // candidates that a revalidation found wrong
   int64_t queued = 0;
   std::string phase;    // what it waits for, for a person
   std::string note;     // why it ended before its budget was used up, for a person

@@ -27,6 +27,8 @@ struct ProposeEvent {
   int64_t model_tells =
       0;  // how many of the first Tells (earlier records included) it was trained on
   int64_t prior_record = 0;  // earlier records up to this id were told before the first Propose
+  // Other workloads' records up to this id were what it started from; 0: it started from none.
+  int64_t transfer_record = 0;
   std::vector<Proposal> proposals;
 };
 

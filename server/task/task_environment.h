@@ -56,9 +56,9 @@ class TaskSpaces {
   // Whether the candidate is of a searched space and its decisions are legal there; what a strategy
   // proposes is not taken on trust.
   virtual bool IsLegal(const record::Candidate& candidate) const = 0;
-  // NotFound: no strategy has that name; lists the names.
+  // `seeds`: see search::SearchContext. NotFound: no strategy has that name; lists the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed) const = 0;
+      const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const = 0;
   // Whether a feature set can describe the candidates of these spaces. InvalidArgument: it cannot,
   // or there is none of the name; says why.
   virtual absl::Status CheckFeatureSet(const std::string& feature_set) const = 0;
@@ -67,6 +67,20 @@ class TaskSpaces {
   virtual absl::Status AppendFeatures(const std::string& feature_set,
                                       const record::Candidate& candidate,
                                       cost_model::FeatureMatrix* matrix) const = 0;
+
+  // The candidate of this task nearest to one of another workload, whose design space's text is
+  // given: it is of the searched space with the same structure, its tiles are factorized again, it
+  // meets the constraints and replays. NotFound: no space has that structure, or nothing near is
+  // legal. InvalidArgument: malformed.
+  virtual absl::StatusOr<record::Candidate> Adapt(const std::string& space,
+                                                  const std::vector<int64_t>& decisions) const = 0;
+  // Appends the rows of candidates of another workload's design space, for this task's target, and
+  // tells which: those that do not replay are left out. InvalidArgument: a malformed text, or there
+  // is no such feature set.
+  virtual absl::StatusOr<std::vector<size_t>> AppendRelated(
+      const std::string& feature_set, const std::string& space,
+      absl::Span<const std::vector<int64_t>> decisions,
+      cost_model::FeatureMatrix* matrix) const = 0;
 };
 
 // A design space as it is kept with old records, for the features of its candidates. Immutable and
@@ -105,6 +119,13 @@ class TaskEnvironment {
   // malformed, or it does not replay with this program.
   virtual absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(const std::string& space,
                                                               const std::string& target) const = 0;
+  // How unlike two workloads are (space::WorkloadDistance): infinite where nothing is to be learnt
+  // from one for the other, or one is malformed.
+  virtual double Distance(const std::string& a, const std::string& b) const = 0;
+  // The text of a design space with another workload in the place of its own: a given space for
+  // Open, if it replays there. InvalidArgument: malformed.
+  virtual absl::StatusOr<std::string> Transplant(const std::string& workload,
+                                                 const std::string& space) const = 0;
   // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
   // other.
   virtual absl::StatusOr<std::string> TraceText(const std::string& workload,

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/task/plausible_latency.h"
 
 namespace hone::task {
 namespace {
@@ -23,33 +22,17 @@ Digest CandidateDigest(const record::Candidate& candidate) {
   return builder.Finish();
 }
 
-absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::Train(
-    absl::Span<const search::Measured> fresh) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model,
-                        environment_->CreateModel(model_, options_));
-  const std::string feature_set(model->feature_set());
-  for (const search::Measured& measured : fresh) {
-    const bool ok = measured.outcome == record::Outcome::kOk;
-    if (ok && !IsPlausibleLatency(measured.latency_ns)) continue;
-    if (!spaces_->AppendFeatures(feature_set, measured.candidate, &features_).ok()) continue;
-    latencies_.push_back(ok ? measured.latency_ns : 0);
-  }
-  double best = 0;
-  for (double latency : latencies_) {
-    if (latency > 0 && (best == 0 || latency < best)) best = latency;
-  }
-  std::vector<double> throughput;
-  for (double latency : latencies_) throughput.push_back(latency > 0 ? best / latency : 0);
-  HONE_RETURN_IF_ERROR(model->Update(features_, throughput));
-  return std::shared_ptr<const cost_model::CostModel>(std::move(model));
-}
-
 absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
     const TaskEnvironment* environment, const TaskSpaces* spaces, TaskSearchOptions options,
     std::vector<search::Measured> prior) {
   auto search = std::unique_ptr<TaskSearch>(new TaskSearch(spaces, std::move(options)));
   const TaskSearchOptions& kept = search->options_;
-  HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
+  const Transfer* transfer = kept.transfer.get();
+  HONE_ASSIGN_OR_RETURN(
+      search->strategy_,
+      spaces->CreateStrategy(
+          kept.strategy, kept.seed,
+          transfer == nullptr ? std::vector<record::Candidate>() : transfer->seeds));
   // One thread: results of a model are a function of the number, and this one holds on every
   // machine.
   const cost_model::CostModelOptions model_options{
@@ -57,8 +40,10 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
   HONE_RETURN_IF_ERROR(spaces->CheckFeatureSet(std::string(search->model_->feature_set())));
   if (!search->model_->feature_set().empty()) {
+    search->related_ = transfer != nullptr && !transfer->spaces.empty();
     search->trainer_ =
-        std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options);
+        std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options,
+                                  search->related_ ? kept.transfer : nullptr);
   }
   search->next_event_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
@@ -75,7 +60,8 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
                      .asked = n,
                      .model_version = model_version_,
                      .model_tells = static_cast<int64_t>(trained_tells_),
-                     .prior_record = options_.prior_record};
+                     .prior_record = options_.prior_record,
+                     .transfer_record = options_.transfer_record};
   HONE_ASSIGN_OR_RETURN(std::vector<record::Candidate> candidates,
                         strategy_->Propose(n, static_cast<uint64_t>(event.number), model_.get()));
   ++next_event_;
@@ -108,6 +94,7 @@ void TaskSearch::TellStrategy(const search::Measured& measured) {
 
 bool TaskSearch::TrainingIsDue() const {
   if (trainer_ == nullptr || training_) return false;
+  if (related_) return true;
   return tells_.size() - taken_tells_ >= std::max(kTrainingStep, taken_tells_ / 8);
 }
 
@@ -115,6 +102,7 @@ std::vector<search::Measured> TaskSearch::TakeForTraining() {
   std::vector<search::Measured> fresh(tells_.begin() + taken_tells_, tells_.end());
   taken_tells_ = tells_.size();
   training_ = true;
+  related_ = false;
   return fresh;
 }
 
@@ -130,9 +118,11 @@ absl::Status TaskSearch::ReplayPropose(const ProposeEvent& event) {
     return absl::AbortedError(
         absl::StrCat("event ", event.number, ": the model knew more results than were told"));
   }
-  if (static_cast<size_t>(event.model_tells) != trained_tells_ && trainer_ != nullptr) {
+  const bool first = event.model_version > 0 && model_version_ == 0;  // maybe of no result yet
+  if (trainer_ != nullptr && (first || static_cast<size_t>(event.model_tells) != trained_tells_)) {
     const size_t begin = taken_tells_;
     taken_tells_ = static_cast<size_t>(event.model_tells);
+    related_ = false;
     absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model =
         trainer_->Train(absl::MakeConstSpan(tells_).subspan(begin, taken_tells_ - begin));
     if (!model.ok()) return absl::AbortedError(model.status().message());

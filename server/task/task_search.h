@@ -17,31 +17,10 @@
 #include "server/store/store.h"
 #include "server/task/search_event.h"
 #include "server/task/task_environment.h"
+#include "server/task/trainer.h"
+#include "server/task/transfer.h"
 
 namespace hone::task {
-
-// Trains the cost model of a task off the critical path: keeps the feature rows of every measured
-// candidate and makes a new model from all of them. Used by one thread at a time.
-class Trainer {
- public:
-  // REQUIRES the model's name is known.
-  Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
-          cost_model::CostModelOptions options)
-      : environment_(environment), spaces_(spaces), model_(std::move(model)), options_(options) {}
-
-  // Adds `fresh` to what it knows and trains a new model on everything. Candidates that have no
-  // features or no plausible latency (plausible_latency.h) are left out.
-  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Train(
-      absl::Span<const search::Measured> fresh);
-
- private:
-  const TaskEnvironment* const environment_;
-  const TaskSpaces* const spaces_;
-  const std::string model_;
-  const cost_model::CostModelOptions options_;
-  cost_model::FeatureMatrix features_;
-  std::vector<double> latencies_;  // per candidate of features_; 0: it failed
-};
 
 struct TaskSearchOptions {
   std::string strategy;
@@ -49,14 +28,16 @@ struct TaskSearchOptions {
   std::string feature_set;  // "": the model's own
   uint64_t seed = 0;
   int64_t prior_record = 0;  // see ProposeEvent
-  int64_t first_event = 0;   // numbers of what it will log
-  int64_t first_trial = 1;   // 0 is the default schedule
+  int64_t transfer_record = 0;
+  std::shared_ptr<const Transfer> transfer;  // what it starts from; null: nothing
+  int64_t first_event = 0;                   // numbers of what it will log
+  int64_t first_trial = 1;                   // 0 is the default schedule
 };
 
 // The search of one task: strategy, model, and the numbered events that make it reproducible. A
-// search that replays the events of another one, with the same spaces, seed and earlier records, is
-// in the same state and proposes the same candidates. Does no I/O and knows no time. Used by one
-// thread at a time.
+// search that replays the events of another one, with the same spaces, seed, earlier records and
+// transfer, is in the same state and proposes the same candidates. Does no I/O and knows no time.
+// Used by one thread at a time.
 class TaskSearch {
  public:
   // `prior`: earlier results of this task, told before anything else. NotFound: no such strategy or
@@ -75,6 +56,8 @@ class TaskSearch {
   // Training. When it is due, take what is new, train in another thread, and hand the model in. One
   // at a time.
   bool TrainingIsDue() const;
+  // Whether there are results that a model should know before the first Propose.
+  bool KnowsResults() const { return !tells_.empty(); }
   std::vector<search::Measured> TakeForTraining();
   std::shared_ptr<Trainer> trainer() const { return trainer_; }
   void AdoptModel(std::shared_ptr<const cost_model::CostModel> model);
@@ -107,6 +90,7 @@ class TaskSearch {
   size_t trained_tells_ = 0;             // of the model in use
   size_t taken_tells_ = 0;               // handed to the trainer
   bool training_ = false;
+  bool related_ = false;  // other workloads' results wait to be learnt
   int64_t model_version_ = 0;
   int64_t next_event_ = 0;
   int64_t next_trial_ = 0;

@@ -49,8 +49,12 @@ absl::StatusOr<std::vector<int64_t>> ParseGiven(const std::string& space) {
 class PickyStrategy final : public search::SearchStrategy {
  public:
   PickyStrategy(std::string space, int64_t size, std::optional<record::Candidate> only,
-                uint64_t seed)
-      : space_(std::move(space)), size_(size), only_(std::move(only)), seed_(seed) {}
+                uint64_t seed, std::vector<record::Candidate> seeds)
+      : space_(std::move(space)),
+        size_(size),
+        only_(std::move(only)),
+        seed_(seed),
+        seeds_(std::move(seeds)) {}
   absl::string_view name() const override { return "picky"; }
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
@@ -78,9 +82,13 @@ class PickyStrategy final : public search::SearchStrategy {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return prediction.mean[a] > prediction.mean[b]; });
     std::vector<record::Candidate> candidates;
+    for (const record::Candidate& seed : std::exchange(seeds_, {})) {
+      if (static_cast<int>(candidates.size()) == n) break;
+      if (known_.insert(seed.decisions).second) candidates.push_back(seed);
+    }
     for (size_t i : order) {
       if (static_cast<int>(candidates.size()) == n) break;
-      known_.insert(pool[i]);
+      if (!known_.insert(pool[i]).second) continue;
       candidates.push_back({space_, pool[i]});
     }
     return candidates;
@@ -96,6 +104,7 @@ class PickyStrategy final : public search::SearchStrategy {
   const int64_t size_;
   const std::optional<record::Candidate> only_;
   const uint64_t seed_;
+  std::vector<record::Candidate> seeds_;  // go first, all at once
   std::set<std::vector<int64_t>> known_;
 };
 
@@ -170,9 +179,10 @@ class FakeSpaces final : public TaskSpaces {
     return IsSearched(candidate) && candidate.decisions.size() == 3;
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed) const override {
+      const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const override {
     if (name != "picky") return absl::NotFoundError("there is: picky");
-    return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, only_, seed + stream_);
+    return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, only_, seed + stream_,
+                                           std::move(seeds));
   }
   absl::Status CheckFeatureSet(const std::string& feature_set) const override {
     return feature_set == "decisions" ? absl::OkStatus()
@@ -184,6 +194,26 @@ class FakeSpaces final : public TaskSpaces {
     const std::vector<float> row(candidate.decisions.begin(), candidate.decisions.end());
     matrix->Append(row, 1);
     return absl::OkStatus();
+  }
+  absl::StatusOr<record::Candidate> Adapt(const std::string& space,
+                                          const std::vector<int64_t>& decisions) const override {
+    if (!absl::EndsWith(space, "searched")) return absl::NotFoundError("another structure");
+    std::vector<int64_t> fitting = decisions;
+    for (int64_t& decision : fitting) decision = std::min(decision, size_ - 1);
+    return record::Candidate{spaces_[0].digest, std::move(fitting)};
+  }
+  absl::StatusOr<std::vector<size_t>> AppendRelated(
+      const std::string&, const std::string& space,
+      absl::Span<const std::vector<int64_t>> decisions,
+      cost_model::FeatureMatrix* matrix) const override {
+    if (!absl::EndsWith(space, "searched")) return absl::InvalidArgumentError("no features");
+    std::vector<size_t> appended;
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      matrix->columns = 3;
+      matrix->Append(std::vector<float>(decisions[i].begin(), decisions[i].end()), 1);
+      appended.push_back(i);
+    }
+    return appended;
   }
 
  private:
@@ -220,6 +250,17 @@ absl::StatusOr<std::unique_ptr<KeptSpace>> FakeTaskEnvironment::OpenKept(const s
                                                                          const std::string&) const {
   if (!absl::StartsWith(space, "space of")) return absl::InvalidArgumentError("no space of ours");
   return std::make_unique<FakeKeptSpace>();
+}
+
+double FakeTaskEnvironment::Distance(const std::string& a, const std::string& b) const {
+  const absl::StatusOr<Parsed> left = Parse(a), right = Parse(b);
+  if (!left.ok() || !right.ok() || left->name[0] != right->name[0]) return INFINITY;
+  return std::abs(std::log2(static_cast<double>(left->size) / static_cast<double>(right->size)));
+}
+
+absl::StatusOr<std::string> FakeTaskEnvironment::Transplant(const std::string&,
+                                                            const std::string&) const {
+  return absl::InvalidArgumentError("fakes are not transplanted");
 }
 
 absl::StatusOr<std::string> FakeTaskEnvironment::TraceText(

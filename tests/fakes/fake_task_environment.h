@@ -9,6 +9,7 @@
 
 namespace hone::task {
 
+// Candidates of other workloads' searched spaces are adapted by taking what fits into SIZE.
 // Workloads of the form "fake NAME SIZE": one space with three decisions of SIZE values each (of a
 // given space "1,2,3" these alone), and
 // the default's own space without decisions. Strategy "picky" draws a pool and takes what the model
@@ -27,6 +28,10 @@ class FakeTaskEnvironment final : public TaskEnvironment {
                                                    double tolerance) const override;
   absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(const std::string& space,
                                                       const std::string& target) const override;
+  // Of fakes: |log2| of the ratio of the sizes, for names with the same first letter.
+  double Distance(const std::string& a, const std::string& b) const override;
+  absl::StatusOr<std::string> Transplant(const std::string& workload,
+                                         const std::string& space) const override;
   absl::StatusOr<std::string> TraceText(const std::string& workload, const std::string& space,
                                         const std::vector<int64_t>& decisions) const override;
   // One row: the lengths of trace and target.

@@ -86,13 +86,15 @@ absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery
   for (const record::Record& record : records_) {
     const bool published =
         std::find(published_.begin(), published_.end(), record.id) != published_.end();
-    if (record.id > query.after_id && static_cast<int>(found.size()) < query.page_size &&
+    if (record.id > query.after_id && (query.before_id == 0 || record.id < query.before_id) &&
         (query.workload_digest.empty() || query.workload_digest == record.workload_digest) &&
         (query.target.empty() || query.target == record.target) &&
         (query.op.empty() || query.op == record.op) && (!query.best_only || published)) {
       found.push_back(record);
     }
   }
+  if (query.newest_first) std::reverse(found.begin(), found.end());
+  if (static_cast<int>(found.size()) > query.page_size) found.resize(query.page_size);
   return found;
 }
 
@@ -112,6 +114,24 @@ void MemoryStore::PublishBest(int64_t record_id, Done done) {
                  old.tolerance == record.tolerance;
         });
         published_.push_back(record_id);
+      }
+    }
+    std::move(done)(status);
+  });
+}
+
+void MemoryStore::Quarantine(const std::string& workload_digest, const std::string& target,
+                             const record::Candidate& candidate, int64_t last_record, Done done) {
+  Write([=, this, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      for (record::Record& record : records_) {
+        if (record.id > last_record || record.workload_digest != workload_digest ||
+            record.target != target || record.candidate != candidate) {
+          continue;
+        }
+        record.quarantined = true;
+        std::erase(published_, record.id);
       }
     }
     std::move(done)(status);

@@ -31,6 +31,8 @@ class MemoryStore final : public Store {
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override;
   absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
   void PublishBest(int64_t record_id, Done done) override;
+  void Quarantine(const std::string& workload_digest, const std::string& target,
+                  const record::Candidate& candidate, int64_t last_record, Done done) override;
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
   absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;

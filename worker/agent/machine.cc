@@ -105,6 +105,7 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
         Peaks(runner, absl::StrCat(options.state_dir, "/peak-", target.Key(), ".json")));
     capabilities.set_peak_gflops(peaks.value("gflops_all_cores", 0.0));
     capabilities.set_peak_gflops_one_core(peaks.value("gflops_one_core", 0.0));
+    capabilities.set_read_gbps(peaks.value("read_gbps_all_cores", 0.0));
   }
   return capabilities;
 }

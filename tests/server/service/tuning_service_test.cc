@@ -194,6 +194,61 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
   EXPECT_THAT(Create(request).error_message(), HasSubstr("picky")) << "it lists what there is";
 }
 
+TEST_F(TuningServiceTest, TheNearestAnswersForAnUnseenShapeAndSaysSo) {
+  RemoteWorker worker(channel, "w");
+  const v1::Job job = Tune(150);
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  v1::LookupBestRequest lookup;
+  lookup.set_workload("fake op 3");  // of the same name as "fake op 12", and smaller
+  lookup.set_target("t");
+  v1::Best best;
+  EXPECT_EQ(Call(*tuning, &Stub::LookupBest, lookup, &best).error_code(),
+            grpc::StatusCode::NOT_FOUND)
+      << "only when it is asked for";
+  lookup.set_nearest(true);
+  const grpc::Status status = Call(*tuning, &Stub::LookupBest, lookup, &best);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(best.has_nearest());
+  EXPECT_EQ(best.nearest().workload(), "fake op 12");
+  EXPECT_DOUBLE_EQ(best.nearest().distance(), 2);
+  EXPECT_EQ(best.nearest().record().id(), job.best().record().id());
+  EXPECT_EQ(best.workload(), "fake op 3");
+  EXPECT_EQ(best.record().result().latency_ns(), 0);
+  EXPECT_EQ(best.record().result().artifact_digest(), "");
+  EXPECT_EQ(best.gflops(), 0);
+  for (const int64_t decision : best.record().candidate().decisions()) EXPECT_LT(decision, 3);
+  EXPECT_THAT(best.trace(), HasSubstr("space of op searched ["));
+  // What was measured is never answered by what was not.
+  lookup.set_workload("fake op 12");
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  EXPECT_FALSE(best.has_nearest());
+  EXPECT_EQ(best.record().id(), job.best().record().id());
+  lookup.set_workload("fake unrelated 12");
+  EXPECT_EQ(Call(*tuning, &Stub::LookupBest, lookup, &best).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(TuningServiceTest, ARevalidationConfirmsWhatIsStored) {
+  RemoteWorker worker(channel, "w");
+  const v1::Job tuned = Tune(150);
+  ASSERT_EQ(tuned.state(), v1::JOB_STATE_DONE) << tuned.error();
+  v1::CreateJobRequest request = Request(1, "again");
+  request.set_revalidate(2);
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, request, &job).ok());
+  job = WaitForEnd(job.id());
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  EXPECT_EQ(job.trials(), 0);
+  EXPECT_EQ(job.request().revalidate(), 2);
+  EXPECT_GT(job.best().record().id(), tuned.best().record().id());
+  request.set_request_id("too many");
+  request.set_revalidate(1000);
+  EXPECT_THAT(Create(request).error_message(), HasSubstr("revalidate"));
+  request.set_revalidate(2);
+  request.set_space("1,2,3");
+  EXPECT_THAT(Create(request).error_message(), HasSubstr("space"));
+}
+
 TEST_F(TuningServiceTest, WhatIsNotThereIsNotFound) {
   v1::Job job;
   v1::GetJobRequest get;

@@ -1,10 +1,13 @@
 // Decisions carried over from one shape to another.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "server/space/design_space.h"
 #include "server/space/generate.h"
 #include "server/space/nearest_chooser.h"
 #include "server/space/trace_structure.h"
+#include "server/space/workload_distance.h"
 #include "tests/server/space/workloads.h"
 
 namespace hone::space {
@@ -76,6 +79,24 @@ TEST(Nearest, LegalDecisionsStayAsTheyAre) {
     EXPECT_EQ(*space->Nearest(decisions), decisions) << space->name();
     EXPECT_EQ(space->Nearest({}).ok(), decisions.empty());
   }
+}
+
+TEST(WorkloadDistance, GrowsWithTheRatioOfExtentsAndEndsWhereNothingIsAlike) {
+  const auto distance = [](absl::string_view a, absl::string_view b) {
+    return WorkloadDistance(*MakeWorkload(a), *MakeWorkload(b));
+  };
+  constexpr char kMatmul[] = "matmul m=64 n=64 k=64";
+  EXPECT_EQ(distance(kMatmul, kMatmul), 0);
+  const double near = distance(kMatmul, "matmul m=128 n=64 k=64");
+  EXPECT_GT(near, 0);
+  EXPECT_LT(near, distance(kMatmul, "matmul m=256 n=64 k=64"));
+  EXPECT_EQ(near, distance("matmul m=128 n=64 k=64", kMatmul));
+  // A convolution is a contraction too, of another form; a softmax is none.
+  EXPECT_GE(distance(kMatmul, "conv2d n=1 h=8 w=8 ci=8 co=16 k=3 p=1"), kOtherForm);
+  EXPECT_TRUE(std::isinf(distance(kMatmul, "softmax m=64 n=64")));
+  EXPECT_LT(distance("conv2d n=1 h=8 w=8 ci=8 co=16 k=3 p=1 s=2",
+                     "conv2d n=1 h=8 w=8 ci=8 co=16 k=3 p=1"),
+            kOtherForm);
 }
 
 TEST(TraceStructure, IgnoresNumbersAndNamesOnly) {

@@ -63,6 +63,24 @@ TEST_P(BestConformanceTest, TheKeyIsWorkloadTargetToleranceAndPolicy) {
   }
 }
 
+TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
+  const record::Record record = ConfirmedRecord();
+  const int64_t id = Publish(record);
+  const auto quarantine = [&](int64_t last_record) {
+    return Wait([&](Store::Done done) {
+      store_->Quarantine(record.workload_digest, record.target, record.candidate, last_record,
+                         std::move(done));
+    });
+  };
+  ASSERT_TRUE(quarantine(id - 1).ok());
+  EXPECT_TRUE(store_->LookupBest(query_).ok());
+  ASSERT_TRUE(quarantine(id).ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(PublishBest(*store_, id)));
+  const int64_t next = Publish(record);
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, next);
+}
+
 TEST_P(BestConformanceTest, ALaterPublicationReplacesWhateverWasThere) {
   Publish(ConfirmedRecord(100));
   const int64_t slower = Publish(ConfirmedRecord(200));

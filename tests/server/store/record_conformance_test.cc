@@ -1,6 +1,7 @@
 // What Store promises about records, texts and artifacts.
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -107,6 +108,37 @@ TEST_P(RecordConformanceTest, EachFilterAndTheirCombination) {
                    .since_unix_ms = e.created_unix_ms}),
               testing::IsEmpty());
   EXPECT_THAT(Ids({.op = "softmax"}), testing::IsEmpty());
+}
+
+TEST_P(RecordConformanceTest, NewestFirstAndOlderThanAnId) {
+  std::vector<int64_t> ids;
+  for (int i = 0; i < 5; ++i) {
+    record::Record record = ScreenedRecord(100 + i);
+    if (i == 2) record.op = "conv2d";
+    ids.push_back(AppendId(record));
+  }
+  EXPECT_THAT(Ids({.page_size = 2, .newest_first = true}), testing::ElementsAre(ids[4], ids[3]));
+  EXPECT_THAT(Ids({.page_size = 2, .before_id = ids[3], .newest_first = true}),
+              testing::ElementsAre(ids[2], ids[1]));
+  EXPECT_THAT(Ids({.op = "matmul", .before_id = ids[3], .newest_first = true}),
+              testing::ElementsAre(ids[1], ids[0]));
+  EXPECT_THAT(Ids({.after_id = ids[0], .before_id = ids[4]}),
+              testing::ElementsAre(ids[1], ids[2], ids[3]));
+}
+
+TEST_P(RecordConformanceTest, QuarantineMarksACandidateUpToARecord) {
+  record::Record one = ScreenedRecord();
+  record::Record other = one;
+  other.candidate.decisions.push_back(7);
+  record::Record elsewhere = one;
+  elsewhere.target = "another target";
+  const int64_t a = AppendId(one), b = AppendId(other), c = AppendId(elsewhere), d = AppendId(one);
+  store_->Quarantine(one.workload_digest, one.target, one.candidate, c,
+                     [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+  ASSERT_TRUE(store_->Flush().ok());
+  std::map<int64_t, bool> marked;
+  for (const record::Record& record : *store_->Query({})) marked[record.id] = record.quarantined;
+  EXPECT_EQ(marked, (std::map<int64_t, bool>{{a, true}, {b, false}, {c, false}, {d, false}}));
 }
 
 TEST_P(RecordConformanceTest, PagesCoverEverythingOnce) {

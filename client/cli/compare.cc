@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
+#include "client/cli/roofline.h"
+#include "client/cli/table.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+// One schedule of the workload.
+struct Row {
+  const char* name;
+  record::Record record;
+  double latency_ns = 0;  // as steady as the best's, so that rows compare
+};
+
+bool Worked(const record::Record& record, const record::Record& best) {
+  return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
+         record.tolerance == best.tolerance;
+}
+
+// Whether one of two measurements of a schedule says more: a confirmed one does, else the later.
+bool SaysMore(const record::Record& a, const record::Record& b) {
+  const bool confirmed = a.policy.name == "confirm";
+  return confirmed != (b.policy.name == "confirm") ? confirmed : a.id > b.id;
+}
+
+// Results of different moments in the unit of the best's moment.
+double LatencyBeside(const record::Record& best, const record::MeasureResult& result) {
+  const double steady = record::SteadyLatencyNs(best.result);
+  const double scale = steady > 0 ? best.result.latency_ns / steady : 1;
+  return record::SteadyLatencyNs(result) * scale;
+}
+
+// The default schedule, the best and the fastest other program, as far as they are known.
+std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
+  std::optional<record::Record> untiled;
+  std::vector<record::Record> others;  // per candidate what says most
+  std::string best_program;            // only results of builds say it
+  for (const record::Record& record : records) {
+    const std::string& program = record.result.facts.program_digest;
+    if (record.candidate == best.candidate && !program.empty()) best_program = program;
+  }
+  for (const record::Record& record : records) {
+    if (!Worked(record, best)) continue;
+    if (record.is_default && (!untiled || SaysMore(record, *untiled))) untiled = record;
+    const std::string& program = record.result.facts.program_digest;
+    if (record.is_default || record.candidate == best.candidate ||
+        (!program.empty() && program == best_program)) {
+      continue;
+    }
+    const auto same = std::find_if(others.begin(), others.end(), [&](const record::Record& other) {
+      return other.candidate == record.candidate;
+    });
+    if (same == others.end()) {
+      others.push_back(record);
+    } else if (SaysMore(record, *same)) {
+      *same = record;
+    }
+  }
+  std::vector<Row> rows;
+  const auto add = [&](const char* name, const record::Record& record) {
+    rows.push_back({name, record, LatencyBeside(best, record.result)});
+  };
+  if (untiled) add("default", *untiled);
+  add("best", best);
+  const auto runner_up = std::min_element(
+      others.begin(), others.end(), [](const record::Record& a, const record::Record& b) {
+        return record::SteadyLatencyNs(a.result) < record::SteadyLatencyNs(b.result);
+      });
+  if (runner_up != others.end()) add("runner-up", *runner_up);
+  return rows;
+}
+
+// "evolutionary, 256 trials", of the job that measured it.
+std::string FoundBy(client::Connection& connection, const record::Record& record) {
+  const absl::StatusOr<client::Job> job = connection.GetJob(record.job_id);
+  if (!job.ok()) return "-";
+  if (job->spec.revalidate > 0) return "revalidated";
+  return absl::StrCat(job->spec.strategy.empty() ? "-" : job->spec.strategy, ", ", job->trials,
+                      " trials");
+}
+
+Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_by) {
+  const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
+  Json json = {{"latency_ns", row.latency_ns},
+               {"gflops", gflops},
+               {"share_of_roofline", nullptr},
+               {"policy", row.record.policy.Key()},
+               {"measured_unix_ms", row.record.created_unix_ms},
+               {"found_by", found_by},
+               {"record", row.record.id}};
+  if (roofline.gflops > 0) json["share_of_roofline"] = gflops / roofline.gflops;
+  return json;
+}
+
+void PrintRoofline(const Roofline& roofline) {
+  if (!(roofline.gflops > 0)) {
+    std::printf("\nroofline: unknown, for no worker of the target has registered\n");
+    return;
+  }
+  std::printf("\nroofline: %s GFLOP/s, ", FormatGflops(roofline.gflops).c_str());
+  if (roofline.memory_bound) {
+    std::printf("memory: %.1f GB/s measured, %.1f operations per byte\n", roofline.read_gbps,
+                roofline.flops / roofline.bytes);
+  } else {
+    std::printf("the measured peak of fused multiply-adds%s\n",
+                roofline.read_gbps > 0 ? "" : " (the rate of the memory is unknown)");
+  }
+}
+
+absl::Status Compare(const Globals& globals, const BestWords& words) {
+  HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, words));
+  const client::Best& best = known.best;
+  client::Connection& connection = known.session->connection();
+  client::RecordFilter filter;
+  filter.workload_digest = best.record.workload_digest;
+  filter.target = best.record.target;
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                        connection.ListRecords(filter, /*limit=*/0));
+  const std::vector<Row> rows = RowsOf(best.record, records);
+  const Roofline roofline = RooflineOf(known.argument.workload, best);
+
+  Json json = {{"workload", best.workload}, {"target", best.record.target}};
+  Table table({{"", Table::Align::kLeft},
+               {"latency"},
+               {"GFLOP/s"},
+               {roofline.read_gbps > 0 ? "of roofline" : "of peak"},
+               {"speed-up"},
+               {"measured", Table::Align::kLeft},
+               {"policy", Table::Align::kLeft},
+               {"found by", Table::Align::kLeft}});
+  const double base = rows[0].record.is_default ? rows[0].latency_ns : 0;
+  for (const Row& row : rows) {
+    const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
+    const std::string found_by =
+        row.record.is_default ? "untiled" : FoundBy(connection, row.record);
+    table.AddRow({row.name, FormatLatency(row.latency_ns), FormatGflops(gflops),
+                  FormatShare(gflops, roofline.gflops),
+                  base > 0 ? absl::StrFormat("%.2fx", base / row.latency_ns) : "-",
+                  FormatTime(row.record.created_unix_ms), row.record.policy.Key(), found_by});
+    json[row.name] = RowJson(row, roofline, found_by);
+  }
+  if (globals.json) {
+    json["roofline"] = {{"gflops", roofline.gflops},
+                        {"peak_gflops", roofline.peak_gflops},
+                        {"read_gbps", roofline.read_gbps},
+                        {"bytes", roofline.bytes},
+                        {"bound", roofline.memory_bound ? "memory" : "compute"}};
+    PrintJson(json);
+    return absl::OkStatus();
+  }
+  std::printf("%s on %s\n\n", known.argument.title.c_str(), best.record.target.c_str());
+  std::fputs(table.ToText().c_str(), stdout);
+  PrintRoofline(roofline);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddCompare(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "Compare the default, the best and the runner-up that are known of an operator");
+  auto words = std::make_shared<BestWords>();
+  AddBestWords(*command, *words);
+  AddGlobals(*command, globals);
+  command->footer(
+      "Measures nothing; ends with exit code 3 when nothing is known. The runner-up is the fastest "
+      "schedule with another program than the best. The roofline is the lesser of the measured "
+      "peak "
+      "and of the memory's measured rate times the operations per byte of inputs and outputs; what "
+      "fits into caches may exceed the latter. Latencies are brought to the speed that the machine "
+      "had when the best was measured.\n\n"
+      "Examples:\n"
+      "  hone compare matmul m=1024 n=1024 k=1024\n"
+      "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq "
+      ".best.share_of_roofline");
+  command->callback([&globals, &action, words] {
+    action = [&globals, words] { return Compare(globals, *words); };
+  });
+}
+
+}  // namespace hone::cli

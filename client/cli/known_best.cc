@@ -1,0 +1,49 @@
+#include "client/cli/known_best.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+
+void AddBestWords(CLI::App& command, BestWords& words) {
+  AddWorkloadWords(command, words.words, /*required=*/true);
+  command
+      .add_option("--tolerance", words.tolerance,
+                  "Tolerance that it was tuned with; 0 (default) is strict")
+      ->check(CLI::Range(0.0, 0.5));
+}
+
+absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
+                                     const LookUpOptions& options) {
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words.words));
+  return LookUpBest(globals, std::move(argument), words.tolerance, options);
+}
+
+absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
+                                     double tolerance, const LookUpOptions& options) {
+  KnownBest known{.argument = std::move(argument)};
+  HONE_ASSIGN_OR_RETURN(known.session, Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::string target, known.session->TargetKey());
+  absl::StatusOr<client::Best> best = known.session->connection().LookupBest(
+      known.argument.text, target, tolerance, options.nearest);
+  if (absl::IsNotFound(best.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        "no best is known of ", known.argument.title,
+        options.nearest ? absl::StrCat(", nor of another ", known.argument.workload.name) : "",
+        " on ", target, options.hint, TuneFirstHint(known.argument.title)));
+  }
+  HONE_RETURN_IF_ERROR(best.status());
+  known.best = *std::move(best);
+  return known;
+}
+
+absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
+  HONE_ASSIGN_OR_RETURN(const std::string bytes,
+                        session.connection().Artifact(best.record.result.artifact_digest));
+  return record::DecodeArtifact(bytes);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/run_job.h"
+#include "client/cli/session.h"
+#include "client/cli/table.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+struct RevalidateOptions {
+  std::vector<std::string> words;
+  int top = 3;
+  bool older_codegen = false;
+  bool all = false;
+};
+
+// A published best and what its revalidation came to.
+struct Revalidated {
+  record::Record before;
+  client::Job job;
+  bool Worked() const { return job.state == client::JobState::kDone && job.best.has_value(); }
+};
+
+// What records of this target are measured with today.
+absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connection,
+                                                     const std::string& target) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection.ListWorkers());
+  for (const client::Worker& worker : workers) {
+    if (worker.connected && worker.can_run && worker.target == target) return worker.facts;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("no worker of ", target, " is connected: nothing can be measured again"));
+}
+
+bool IsDue(const RevalidateOptions& options, const record::Record& best,
+           const record::Environment& today) {
+  if (options.all) return true;
+  const bool older = best.environment.codegen_version < today.codegen_version;
+  return options.older_codegen ? older : best.environment != today;
+}
+
+absl::StatusOr<std::string> TargetOf(Session& session) {
+  HONE_ASSIGN_OR_RETURN(std::string target, session.TargetForTuning());
+  if (target != "native") return target;
+  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
+                        session.connection().ListWorkers());
+  for (const client::Worker& worker : workers) {
+    if (!worker.can_run) continue;
+    if (target != "native" && target != worker.target) {
+      return absl::InvalidArgumentError(
+          "the server has workers of several targets; name one with --target");
+    }
+    target = worker.target;
+  }
+  return target;
+}
+
+// The published bests that are due.
+absl::StatusOr<std::vector<record::Record>> FindDue(Session& session,
+                                                    const RevalidateOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::string target, TargetOf(session));
+  HONE_ASSIGN_OR_RETURN(const record::Environment today,
+                        EnvironmentToday(session.connection(), target));
+  client::RecordFilter filter;
+  filter.target = target;
+  filter.best_only = true;
+  std::string title = "any operator";
+  if (!options.words.empty()) {
+    HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
+    filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+    title = argument.title;
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> bests,
+                        session.connection().ListRecords(filter, /*limit=*/0));
+  if (bests.empty()) {
+    return absl::NotFoundError(absl::StrCat("no best of ", title, " is known on ", target));
+  }
+  std::erase_if(bests, [&](const record::Record& best) { return !IsDue(options, best, today); });
+  return bests;
+}
+
+absl::StatusOr<Revalidated> RevalidateOne(Session& session, const RevalidateOptions& options,
+                                          const record::Record& best) {
+  // Its job has the workload's text.
+  HONE_ASSIGN_OR_RETURN(const client::Job found, session.connection().GetJob(best.job_id));
+  client::JobSpec spec;
+  spec.workload = found.workload;
+  spec.target = best.target;
+  spec.tolerance = best.tolerance;
+  spec.max_trials = options.top;
+  spec.revalidate = options.top;
+  HONE_ASSIGN_OR_RETURN(client::Job job, RunJob(session, spec));
+  return Revalidated{best, std::move(job)};
+}
+
+double LatencyNs(const client::Job& job) {
+  return job.best.has_value() ? job.best->record.result.latency_ns : 0;
+}
+
+void PrintReport(const std::vector<Revalidated>& all) {
+  Table table({{"operator", Table::Align::kLeft},
+               {"workload", Table::Align::kLeft},
+               {"before"},
+               {"code"},
+               {"after"},
+               {"code"},
+               {"ratio"},
+               {"quarantined"},
+               {"", Table::Align::kLeft}});
+  for (const Revalidated& each : all) {
+    const double before = each.before.result.latency_ns;
+    const double after = each.Worked() ? LatencyNs(each.job) : 0;
+    const bool same = each.Worked() && each.job.best->record.candidate == each.before.candidate;
+    table.AddRow(
+        {each.before.op, each.before.workload_digest.substr(0, 8), FormatLatency(before),
+         absl::StrCat(each.before.environment.codegen_version), FormatLatency(after),
+         each.Worked() ? absl::StrCat(each.job.best->record.environment.codegen_version) : "-",
+         after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
+         absl::StrCat(each.job.quarantined),
+         each.Worked() ? (same ? "the same schedule" : "another schedule") : each.job.error});
+  }
+  std::fputs(table.ToText().c_str(), stdout);
+  std::fflush(stdout);
+}
+
+Json ReportJson(const std::vector<Revalidated>& all) {
+  Json list = Json::array();
+  for (const Revalidated& each : all) {
+    list.push_back({{"operator", each.before.op},
+                    {"workload_digest", each.before.workload_digest},
+                    {"target", each.before.target},
+                    {"before", ToJson(each.before)},
+                    {"after", each.Worked() ? ToJson(each.job.best->record) : Json(nullptr)},
+                    {"quarantined", each.job.quarantined},
+                    {"error", each.job.error},
+                    {"job", each.job.id}});
+  }
+  return {{"revalidated", std::move(list)}};
+}
+
+absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/true));
+  HONE_RETURN_IF_ERROR(session->WaitForWorker([] { return true; }));
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> due, FindDue(*session, options));
+  std::vector<Revalidated> all;
+  for (const record::Record& best : due) {
+    HONE_ASSIGN_OR_RETURN(all.emplace_back(), RevalidateOne(*session, options, best));
+    if (all.back().job.state == client::JobState::kCancelled) break;  // Ctrl-C
+  }
+  if (globals.json) {
+    PrintJson(ReportJson(all));
+  } else if (all.empty()) {
+    std::printf("every best was measured by today's code generator in today's environment\n");
+  } else {
+    PrintReport(all);
+  }
+  const auto failed =
+      std::count_if(all.begin(), all.end(), [](const Revalidated& each) { return !each.Worked(); });
+  if (failed == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(failed, " of ", all.size(),
+                                         " could not be confirmed again; they are not published "
+                                         "any more where their schedules are wrong"));
+}
+
+}  // namespace
+
+void AddRevalidate(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "revalidate", "Measure the best few again after a change of code generator or environment");
+  auto options = std::make_shared<RevalidateOptions>();
+  AddWorkloadWords(*command, options->words, /*required=*/false);
+  command
+      ->add_option("--top", options->top, "So many stored schedules of each operator (default 3)")
+      ->check(CLI::Range(1, 64));
+  CLI::Option* older = command->add_flag(
+      "--older-codegen", options->older_codegen,
+      "Only bests that an older code generator made; else also those of another environment");
+  command->add_flag("--all", options->all, "All bests, whatever made them")->excludes(older);
+  AddGlobals(*command, globals);
+  command->footer(
+      "Without an operator, all published bests of the target. Schedules are built anew and "
+      "confirmed as at the end of tuning; the fastest is published, whatever was before. What no "
+      "longer replays, gives another program or another output is quarantined.\n\n"
+      "Examples:\n"
+      "  hone revalidate\n"
+      "  hone revalidate matmul m=1024 n=1024 k=1024 --top 8 --all\n"
+      "  hone revalidate --older-codegen --json");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return Revalidate(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,20 @@
+#include "client/cli/roofline.h"
+
+namespace hone::cli {
+
+Roofline RooflineOf(const ir::Workload& workload, const client::Best& best) {
+  Roofline roofline{
+      .flops = workload.FlopCount(), .peak_gflops = best.peak_gflops, .read_gbps = best.read_gbps};
+  for (const ir::Tensor& tensor : workload.tensors) {
+    if (tensor.input || tensor.output) roofline.bytes += static_cast<double>(tensor.bytes());
+  }
+  roofline.gflops = roofline.peak_gflops;
+  if (roofline.read_gbps > 0 && roofline.bytes > 0) {
+    const double memory = roofline.read_gbps * roofline.flops / roofline.bytes;
+    roofline.memory_bound = roofline.peak_gflops > 0 && memory < roofline.peak_gflops;
+    if (roofline.memory_bound) roofline.gflops = memory;
+  }
+  return roofline;
+}
+
+}  // namespace hone::cli

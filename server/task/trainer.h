@@ -1,0 +1,53 @@
+#ifndef HONE_SERVER_TASK_TRAINER_H_
+#define HONE_SERVER_TASK_TRAINER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/cost_model/cost_model.h"
+#include "server/search/search_strategy.h"
+#include "server/task/task_environment.h"
+#include "server/task/transfer.h"
+
+namespace hone::task {
+
+// Trains the cost model of a task off the critical path: keeps the feature rows of every measured
+// candidate and makes a new model from all of them. Used by one thread at a time.
+class Trainer {
+ public:
+  // `transfer`: what the model starts from, trained on with the first Train; null: nothing.
+  // REQUIRES the model's name is known.
+  Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
+          cost_model::CostModelOptions options, std::shared_ptr<const Transfer> transfer)
+      : environment_(environment),
+        spaces_(spaces),
+        model_(std::move(model)),
+        options_(options),
+        transfer_(std::move(transfer)) {}
+
+  // Adds `fresh` to what it knows and trains a new model on everything. Candidates that have no
+  // features are left out.
+  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Train(
+      absl::Span<const search::Measured> fresh);
+
+ private:
+  // The model of the related tasks; null: none of their candidates has features here.
+  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> TrainRelated() const;
+
+  const TaskEnvironment* const environment_;
+  const TaskSpaces* const spaces_;
+  const std::string model_;
+  const cost_model::CostModelOptions options_;
+  std::shared_ptr<const Transfer> transfer_;  // null once it is learnt
+  std::shared_ptr<const cost_model::CostModel> related_;
+  cost_model::FeatureMatrix features_;
+  std::vector<double> latencies_;  // per candidate of features_; 0: it failed
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_TRAINER_H_

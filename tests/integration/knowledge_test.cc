@@ -1,0 +1,84 @@
+// What is stored, used again through the real system: `hone compare`, `hone best --nearest`,
+// transfer between tasks, `hone revalidate`.
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+Words With(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+const Words kTuned = {"matmul", "m=48", "n=64", "k=32"};
+const Words kUnseen = {"matmul", "m=80", "n=96", "k=40"};
+
+TEST(Knowledge, ATunedOperatorIsComparedTransferredAndRevalidated) {
+  HoneHome home;
+  const Result nothing = home.Hone(With({"compare"}, kTuned));
+  EXPECT_EQ(nothing.code, 3) << nothing.errors;
+  EXPECT_THAT(nothing.errors, HasSubstr("hone tune matmul m=48 n=64 k=32"));
+  EXPECT_EQ(home.Hone(With({"best", "--nearest"}, kTuned)).code, 3);
+
+  const Result tuned = home.Hone(With({"tune", "--trials", "12", "--json"}, kTuned));
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+
+  const Result compared = home.Hone(With({"compare", "--json"}, kTuned));
+  ASSERT_EQ(compared.code, 0) << compared.errors;
+  const nlohmann::json table = OneLineOfJson(compared.output);
+  ASSERT_TRUE(table.is_object()) << compared.output;
+  for (const char* row : {"default", "best", "runner-up"}) {
+    ASSERT_TRUE(table.contains(row)) << compared.output;
+    EXPECT_GT(table[row]["latency_ns"], 0);
+    EXPECT_GT(table[row]["share_of_roofline"], 0);
+  }
+  EXPECT_NE(table["best"]["record"], table["runner-up"]["record"]);
+  EXPECT_GT(table["roofline"]["read_gbps"], 0);
+  EXPECT_THAT(std::string(table["best"]["found_by"]), HasSubstr("12 trials"));
+  const Result text = home.Hone(With({"compare"}, kTuned));
+  EXPECT_THAT(text.output, HasSubstr("runner-up"));
+  EXPECT_THAT(text.output, HasSubstr("roofline"));
+
+  // An unseen shape: adapted, marked, and right when it is checked.
+  EXPECT_EQ(home.Hone(With({"best"}, kUnseen)).code, 3);
+  const Result near = home.Hone(With({"best", "--nearest", "--json"}, kUnseen));
+  ASSERT_EQ(near.code, 0) << near.errors;
+  const nlohmann::json adapted = OneLineOfJson(near.output);
+  EXPECT_TRUE(adapted["best"].is_null());
+  EXPECT_GT(adapted["nearest"]["distance"], 0);
+  EXPECT_THAT(std::string(adapted["nearest"]["workload"]), HasSubstr("f32[48, 32]"));
+  EXPECT_THAT(std::string(adapted["adapted"]["trace"]), HasSubstr("f32[80, 40]"));
+  EXPECT_THAT(home.Hone(With({"best", "--nearest"}, kUnseen)).output, HasSubstr("not measured"));
+
+  // A task of that shape begins from what is known.
+  const Result transferred = home.Hone(With({"tune", "--trials", "8", "--json"}, kUnseen));
+  ASSERT_EQ(transferred.code, 0) << transferred.errors;
+  EXPECT_FALSE(OneLineOfJson(home.Hone(With({"best", "--nearest", "--json"}, kUnseen)).output)
+                   .contains("nearest"))
+      << "a measured best is never mixed up with an adapted one";
+
+  // The same code generator and environment: nothing is due, unless it is asked for.
+  const Result due = home.Hone({"revalidate"});
+  ASSERT_EQ(due.code, 0) << due.errors;
+  EXPECT_THAT(due.output, HasSubstr("today"));
+  const Result again = home.Hone(With({"revalidate", "--all", "--top", "2", "--json"}, kTuned));
+  ASSERT_EQ(again.code, 0) << again.errors;
+  const nlohmann::json report = OneLineOfJson(again.output)["revalidated"];
+  ASSERT_EQ(report.size(), 1u) << again.output;
+  EXPECT_GT(report[0]["after"]["id"], report[0]["before"]["id"]);
+  EXPECT_EQ(report[0]["quarantined"], 0);
+  const nlohmann::json best = OneLineOfJson(home.Hone(With({"best", "--json"}, kTuned)).output);
+  EXPECT_EQ(best["best"]["record"], report[0]["after"]["id"]);
+}
+
+}  // namespace
+}  // namespace hone::integration

@@ -1,0 +1,152 @@
+// A job that searches nothing: stored candidates are built and confirmed again.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+class JobRevalidateTest : public ::testing::Test, protected JobHarness {
+ protected:
+  void SetUp() override {
+    tuned_ = RunToEnd(Create(Spec(200, "tuned")));
+    ASSERT_EQ(tuned_->state, JobState::kDone) << tuned_->error;
+    best_ = tuned_->best->record.candidate.decisions;
+    device.seen.clear();
+  }
+  static JobSpec Again(int top, const std::string& request = "again") {
+    JobSpec spec = Spec(1, request);
+    spec.revalidate = top;
+    return spec;
+  }
+  absl::StatusOr<store::BestRow> Published() {
+    return store.LookupBest({.workload_digest = tuned_->workload_digest, .target = "t"});
+  }
+  // The best becomes so slow, or so wrong.
+  void Change(record::Outcome outcome, double latency) {
+    device.measure = [=, this](const fleet::LeaseGrant& lease) {
+      record::MeasureResult result;
+      result.latency_ns = FakeLatency(lease.decisions);
+      if (lease.decisions == best_) {
+        result.outcome = outcome;
+        result.latency_ns = latency;
+      }
+      if (result.outcome == record::Outcome::kOk) {
+        result.samples_ns = {result.latency_ns, result.latency_ns};
+      }
+      return result;
+    };
+  }
+
+  std::shared_ptr<const JobSnapshot> tuned_;
+  std::vector<int64_t> best_;
+};
+
+TEST_F(JobRevalidateTest, BuildsTheTopAgainAndPublishesTheWinnerAnew) {
+  const std::string id = Create(Again(3));
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 0);
+  EXPECT_EQ(job->quarantined, 0);
+  std::set<std::vector<int64_t>> seen;
+  int built = 0;
+  for (const fleet::LeaseGrant& lease : device.seen) {
+    EXPECT_EQ(lease.policy.name, "confirm");
+    seen.insert(lease.decisions);
+    built += lease.build ? 1 : 0;
+  }
+  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_TRUE(seen.contains(best_));
+  EXPECT_EQ(built, 3) << "the stored bytes are of an older code generator";
+  ASSERT_TRUE(Published().ok());
+  EXPECT_GT(Published()->record.id, tuned_->best->record.id) << "the same winner, measured today";
+  EXPECT_EQ(Published()->record.job_id, id);
+  EXPECT_EQ(Published()->record.candidate.decisions, best_);
+}
+
+TEST_F(JobRevalidateTest, ASlowerOneGivesWayThoughItWasPublished) {
+  Change(record::Outcome::kOk, 900);
+  auto job = RunToEnd(Create(Again(3)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_NE(Published()->record.candidate.decisions, best_);
+  EXPECT_EQ(job->quarantined, 0);
+}
+
+TEST_F(JobRevalidateTest, AWrongOneIsQuarantinedAndTheNextPublished) {
+  Change(record::Outcome::kWrongOutput, 0);
+  auto job = RunToEnd(Create(Again(2)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->quarantined, 1);
+  EXPECT_NE(Published()->record.candidate.decisions, best_);
+  int marked = 0;
+  for (const record::Record& record : *store.Query({.page_size = 1000})) {
+    if (record.candidate.decisions != best_ || record.job_id == job->id) continue;
+    EXPECT_TRUE(record.quarantined);
+    ++marked;
+  }
+  EXPECT_GT(marked, 0);
+}
+
+TEST_F(JobRevalidateTest, WhenNothingIsRightAnyMoreNothingIsPublished) {
+  Change(record::Outcome::kInvalid, 0);
+  auto job = RunToEnd(Create(Again(1)));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("no finalist could be confirmed"));
+  EXPECT_TRUE(absl::IsNotFound(Published().status()));
+}
+
+TEST_F(JobRevalidateTest, ATimeoutIsOfTheMomentAndMarksNothing) {
+  Change(record::Outcome::kRunTimeout, 0);
+  auto job = RunToEnd(Create(Again(2)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->quarantined, 0);
+}
+
+TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.decisions);
+    result.samples_ns = {result.latency_ns};
+    result.facts.program_digest = "new";
+    return result;
+  };
+  // Screened results of the tuning had no digest; a first revalidation stores one.
+  auto first = RunToEnd(Create(Again(1, "first")));
+  ASSERT_EQ(first->state, JobState::kDone) << first->error;
+  EXPECT_EQ(first->quarantined, 0);
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.decisions);
+    result.samples_ns = {result.latency_ns};
+    result.facts.program_digest = "newer";
+    return result;
+  };
+  auto second = RunToEnd(Create(Again(1, "second")));
+  ASSERT_EQ(second->state, JobState::kDone) << second->error;
+  EXPECT_EQ(second->quarantined, 1);
+  EXPECT_EQ(Published()->record.job_id, second->id);
+  EXPECT_FALSE(Published()->record.quarantined);
+}
+
+TEST_F(JobRevalidateTest, NothingStoredFails) {
+  JobSpec spec = Again(3, "unknown");
+  spec.workload = "fake op 99";
+  auto job = RunToEnd(Create(spec));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("tune it first"));
+}
+
+TEST_F(JobRevalidateTest, ARestartBeginsItAnew) {
+  const std::string id = Create(Again(3));
+  Step();
+  Restart();
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Published()->record.job_id, id);
+}
+
+}  // namespace
+}  // namespace hone::task
