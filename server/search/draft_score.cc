@@ -162,7 +162,7 @@ class Drafter {
     for (const Statement& statement : nest_.statements()) {
       for (size_t d = 0; d < statement.loops.size(); ++d) {
         const NestLoop& loop = statement.loops[d];
-        if (loop.kind != ir::LoopKind::kParallel ||
+        if (loop.kind != ir::LoopKind::kParallel || loop.extent == 1 ||
             std::find(seen.begin(), seen.end(), loop.node) != seen.end())
           continue;
         seen.push_back(loop.node);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
@@ -74,8 +75,14 @@ struct Rule {
 };
 
 // Every rule, in the order in which they are applied, each to all blocks. To add one: a file in
-// rule/ and a line in rules.cc.
+// rule/ and a line in rules.cc; or RegisterRule, from outside of this folder.
 absl::Span<const Rule> Rules();
+
+// Adds a rule right before the one named `before`; the last is parallel_vectorize_unroll, which
+// leaves nothing for others. Spaces are the same for the same arguments, so a process registers its
+// rules first: FailedPrecondition once Rules() or a generation has run. AlreadyExists: a rule has
+// this name. NotFound: none is called `before`. InvalidArgument: no name or function. Thread-safe.
+absl::Status RegisterRule(const Rule& rule, absl::string_view before = "parallel_vectorize_unroll");
 
 // Operands for a trace.
 inline schedule::Operand Literal(int64_t number) { return schedule::Number(number); }

@@ -1,5 +1,10 @@
 #include "server/space/rule/rules.h"
 
+#include <algorithm>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "common/schedule/replay.h"
 #include "server/space/rule.h"
 
@@ -23,9 +28,48 @@ constexpr Rule kRules[] = {
      "outer loops run on threads; what is not tiled is vectorized along its last loop"},
 };
 
+// The rules of this folder and those that were registered.
+struct Registry {
+  absl::Mutex mutex;
+  std::vector<Rule> rules ABSL_GUARDED_BY(mutex) = {std::begin(kRules), std::end(kRules)};
+  bool used ABSL_GUARDED_BY(mutex) = false;  // from then on the rules stay as they are
+};
+
+Registry& TheRegistry() {
+  static Registry& registry = *new Registry;
+  return registry;
+}
+
 }  // namespace
 
-absl::Span<const Rule> Rules() { return kRules; }
+absl::Span<const Rule> Rules() {
+  Registry& registry = TheRegistry();
+  const absl::MutexLock lock(&registry.mutex);
+  registry.used = true;
+  return registry.rules;
+}
+
+absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
+  if (rule.name.empty() || rule.apply == nullptr)
+    return absl::InvalidArgumentError("a rule needs a name and a function");
+  Registry& registry = TheRegistry();
+  const absl::MutexLock lock(&registry.mutex);
+  if (registry.used) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("rule ", rule.name, " comes too late: design spaces have been made already"));
+  }
+  const auto find = [&](absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry.mutex) {
+    return std::find_if(registry.rules.begin(), registry.rules.end(),
+                        [&](const Rule& known) { return known.name == name; });
+  };
+  if (find(rule.name) != registry.rules.end())
+    return absl::AlreadyExistsError(absl::StrCat("a rule is called ", rule.name, " already"));
+  const auto at = find(before);
+  if (at == registry.rules.end())
+    return absl::NotFoundError(absl::StrCat("no rule is called ", before));
+  registry.rules.insert(at, rule);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<ir::Program> RuleContext::ProgramOf(const Sketch& sketch) const {
   schedule::TraceBuilder copy = sketch.trace;

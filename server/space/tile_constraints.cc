@@ -14,7 +14,9 @@ int64_t Inner(Decisions d, const Tile& tile) { return tile.sampled() ? d[tile.ou
 
 void AddTileConstraints(const TileLimits& limits, const TileDecisions& at, const TileShape& shape,
                         std::vector<Constraint>& constraints) {
-  const int64_t statements = at.guarded ? limits.guarded_statements : limits.unrolled_statements;
+  const int64_t statements = at.short_steps ? limits.short_statements
+                             : at.guarded   ? limits.guarded_statements
+                                            : limits.unrolled_statements;
   constraints.push_back(
       {"statements", std::max({at.rows, at.vectors, at.k_unroll}) + 1, [=](Decisions d) {
          return d[at.k_unroll] == 1 || d[at.rows] * d[at.vectors] * d[at.k_unroll] <= statements;

@@ -26,6 +26,7 @@ struct TileDecisions {
   Tile reduce;                // not sampled: the reduction is not tiled
   int64_t window_points = 1;  // iterations of all windows together
   bool guarded = false;       // the reduction's domain has guards
+  bool short_steps = false;   // the innermost reduction has so few that all may be one body
 };
 
 struct TileShape {

@@ -20,6 +20,9 @@ struct TileLimits {
   // block is compiled several times over (first, interior and last tiles).
   int64_t unrolled_statements = 256;
   int64_t guarded_statements = 96;
+  // Where the innermost reduction is so short (the channels of an image) that only an unrolled
+  // window makes the body long enough.
+  int64_t short_statements = 512;
   int64_t prefetch_steps = 4;  // of the micro-kernel's loop, ahead: L3 answers in less
   int64_t prefetch_rows = 4;   // of a copy, ahead: no prefetcher follows rows to other pages
   int64_t cores = 1;           // parallel iterations wanted, at least

@@ -14,6 +14,8 @@ using schedule::Operand;
 
 // Windows up to this many iterations may be unrolled whole.
 constexpr int64_t kMaxUnrolledWindow = 8;
+// Steps of a micro-kernel that are too few without a window.
+constexpr int64_t kShortSteps = 8;
 
 // One choice of the loop orders.
 struct Variant {
@@ -48,7 +50,9 @@ class Tiler {
     TileDecisions decisions{.rows = DecisionOf(tiling.rows),
                             .vectors = DecisionOf(tiling.vectors),
                             .k_unroll = DecisionOf(k_unroll),
-                            .guarded = !block_.guards.empty()};
+                            .guarded = !block_.guards.empty(),
+                            .short_steps = Extent(c_.reduce) < kShortSteps &&
+                                           Extent(c_.reduce) > 1 && !c_.windows.empty()};
 
     // Outer and inner tile loops per group of axes.
     std::vector<Operand> shared_outer, row_outer, vector_outer, row_inner, vector_inner, windows;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +77,11 @@ class Packer {
   // The copy runs in the order of the panels; vectors at a tile in the order of their rows, which
   // lie on different pages and are asked for ahead.
   void Schedule(const std::vector<Operand>& loops, bool at_tile) {
+    const auto last = static_cast<int>(buffer_.shape.size()) - 1;
+    if (!rows_ && operand_.panel_dimension != last && operand_.reduces[last]) {
+      Transpose(loops, at_tile);
+      return;
+    }
     std::vector<Operand> outer, order, inner;
     std::vector<Operand> panel =
         rows_ ? Add("split", {loops[operand_.panel_dimension], Literal(0), tiling_.rows}, {}, 2)
@@ -83,7 +89,6 @@ class Packer {
                     {loops[operand_.panel_dimension], Literal(0), tiling_.vectors,
                      Literal(tiling_.lanes)},
                     {}, 3);
-    const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     for (int d = 0; d <= last; ++d) {
       if (d == operand_.panel_dimension) continue;
       if (!operand_.reduces[d]) {
@@ -116,6 +121,31 @@ class Packer {
       const Operand fused = outer.size() > 1 ? Add("fuse", outer)[0] : outer[0];
       Add("parallel", {fused});
     }
+  }
+
+  // Panels of what is contiguous along the reduction: whole vectors are read and scattered over a
+  // panel, which is in L1. Gathered instead, the lanes of a vector would lie on a line each.
+  void Transpose(const std::vector<Operand>& loops, bool at_tile) {
+    const auto last = static_cast<int>(buffer_.shape.size()) - 1;
+    const std::vector<Operand> panel =
+        Add("split",
+            {loops[operand_.panel_dimension], Literal(0), tiling_.vectors, Literal(tiling_.lanes)},
+            {}, 3);
+    // What a tile needs of the reduction is at least one body of the micro-kernel.
+    const Operand lane_count =
+        at_tile ? tiling_.k_unroll : Literal(std::min(limits_.lanes, buffer_.shape[last]));
+    const std::vector<Operand> lanes = Add("split", {loops[last], Literal(0), lane_count}, {}, 2);
+    std::vector<Operand> outer, inner(panel.begin() + 1, panel.end());
+    for (int d = 0; d < last; ++d) {
+      if (d != operand_.panel_dimension) (operand_.reduces[d] ? inner : outer).push_back(loops[d]);
+    }
+    outer.push_back(panel[0]);
+    std::vector<Operand> order = outer;
+    order.insert(order.end(), inner.begin(), inner.end());
+    order.insert(order.end(), lanes.begin(), lanes.end());
+    Add("reorder", order);
+    Add("vectorize", {lanes[1]});
+    if (!at_tile) Add("parallel", {outer.size() > 1 ? Add("fuse", outer)[0] : outer[0]});
   }
 
   Sketch& sketch_;
@@ -166,7 +196,7 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     absl::StrAppend(&name, program->buffers[c.vector_operand.buffer].name);
     result.name.push_back(std::move(name));
     if (rows == Place::kAtTile || vectors == Place::kAtTile) {
-      result.name.push_back("at");
+      result.name.push_back(rows == vectors ? "both_at" : "at");
       ++result.minor;
     }
     return result;
@@ -180,6 +210,9 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     // What streams past the tile is packed once, what the tile keeps when it is needed.
     sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
     if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
+    // Where the vectors are read across their rows, a thread copies both for itself.
+    if (pack_rows && !c.vector_contiguous && !program->buffers[c.row_operand.buffer].constant)
+      sketches.push_back(packed(Place::kAtTile, Place::kAtTile));
   } else if (pack_rows && !program->buffers[c.row_operand.buffer].constant) {
     sketches.push_back(packed(Place::kAtTile, Place::kBefore));
   }

@@ -125,6 +125,11 @@ const char* const kSmall[] = {
     "output Y[b: 1, j: 3000] = X[b, j] - M[b]\n",
     "matmul m=300 n=1 k=80",
     "transpose_batch_matmul b=1 s=10 h=3 d=16",
+    // Vectors across the rows of an operand that is computed with once: packed by transposition.
+    "workload transposed\n"
+    "input A: f32[34, 2, 12]\n"
+    "input B: f32[130, 2, 12]\n"
+    "output C[h: 2, i: 34, j: 130] = sum(d: 12) A[i, h, d] * B[j, h, d]\n",
     "conv1d n=1 l=9 ci=8 co=33 k=5 s=1 p=2",
     "conv3d n=1 d=3 h=5 w=5 ci=4 co=20 k=3 s=1 p=1",
     "conv2d n=1 h=7 w=7 ci=8 co=32 k=3 s=1 p=1 groups=4",
