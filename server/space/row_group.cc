@@ -76,7 +76,12 @@ bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int a
   bool contiguous = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
-    contiguous |= !indices.empty() && indices.back().CoeffOf(block.iters[axis].var) == 1;
+    const bool reduces = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+      return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+        return iter.reduce && program.atoms.DependsOn(index, iter.var);
+      });
+    });
+    contiguous |= reduces && indices.back().CoeffOf(block.iters[axis].var) == 1;
   });
   return contiguous;
 }

@@ -31,8 +31,8 @@ struct BlockAxes {
 };
 BlockAxes AxesOf(const ir::Block& block);
 
-// Whether some load of the block has consecutive elements along an axis, with a coefficient of 1 in
-// its last index.
+// Whether some load that varies with the block's reduction has consecutive elements along an axis,
+// with a coefficient of 1 in its last index.
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis);
 
 }  // namespace hone::space

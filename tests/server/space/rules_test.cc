@@ -250,8 +250,7 @@ INSTANTIATE_TEST_SUITE_P(All, LargeWorkload,
                                          "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
                                          "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
                                          "softmax m=1024 n=1024", "layer_norm m=128 n=768",
-                                         "norm b=1 m=1024 n=1024",
-                                         "dense_relu m=512 n=512 k=512"),
+                                         "norm b=1 m=1024 n=1024", "dense_relu m=512 n=512 k=512"),
                          NameOf);
 
 TEST(Rules, NamesAreSortedByTheirUseAndUnique) {
@@ -259,6 +258,22 @@ TEST(Rules, NamesAreSortedByTheirUseAndUnique) {
   for (const Rule& rule : Rules()) EXPECT_TRUE(names.insert(rule.name).second);
   EXPECT_EQ(Rules().front().name, "auto_inline");
   EXPECT_EQ(Rules().back().name, "parallel_vectorize_unroll");
+}
+
+TEST(Rules, ReductionsOfRowsShareABlockOfRows) {
+  for (const char* text : {"softmax m=128 n=768", "layer_norm m=128 n=768"}) {
+    bool found = false;
+    for (const auto& space : Generate(text, Avx512())) {
+      if (space->name() != "rows") continue;
+      found = true;
+      Rng rng(1);
+      const ir::Program program = space->Replay(space->Sample(rng).value()).value();
+      EXPECT_EQ(program.LoopsAbove(program.FindBlock("Sum"))[0],
+                program.LoopsAbove(program.FindBlock("Y"))[0])
+          << program.ToText();
+    }
+    EXPECT_TRUE(found) << text;
+  }
 }
 
 TEST(Rules, MatmulOffersEveryPacking) {
