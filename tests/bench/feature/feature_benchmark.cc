@@ -39,7 +39,8 @@ void BM_Extract(benchmark::State& state, const NamedTrace& trace, const std::str
   for (auto _ : state) {
     values.clear();
     const Candidate& candidate = candidates[at++ % candidates.size()];
-    if (!features.ExtractCandidate(candidate.program, candidate.decisions, target, values, rows)
+    if (!features
+             .ExtractCandidate(candidate.program, {0, candidate.decisions}, target, values, rows)
              .ok()) {
       state.SkipWithError("refused");
     }

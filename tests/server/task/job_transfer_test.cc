@@ -25,7 +25,7 @@ class JobTransferTest : public ::testing::Test, protected JobHarness {
     return decisions;
   }
   absl::StatusOr<Transfer> Gather(const std::string& workload, int64_t up_to = -1) {
-    const auto spaces = *environment.Open(workload, "", "");
+    const auto spaces = *environment.Open(workload, "", "", 0);
     return GatherTransfer(
         store, environment, *spaces,
         {.workload = *environment.Describe(workload), .target_key = "t", .up_to_record = up_to});
@@ -89,7 +89,7 @@ TEST_F(JobTransferTest, SeedsComeFromTheNearestAndAreAdapted) {
   std::vector<int64_t> fitting = near->best->record.candidate.decisions;
   for (int64_t& decision : fitting) decision = std::min<int64_t>(decision, 3);
   EXPECT_EQ(transfer->seeds[0].decisions, fitting);
-  const std::string own = (*environment.Open("fake op 4", "", ""))->spaces()[0].digest;
+  const std::string own = (*environment.Open("fake op 4", "", "", 0))->spaces()[0].digest;
   for (const record::Candidate& seed : transfer->seeds) EXPECT_EQ(seed.space_digest, own);
   double best = 0;
   for (const Transfer::Space& space : transfer->spaces) {
