@@ -96,15 +96,18 @@ absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benche
       for (size_t s = 0; s < experiment.sets.size(); ++s) {
         const Benches& from = variant.limited_space ? limited : benches;
         const Bench* const bench = from.at(experiment.sets[s]).get();
+        const Bench* const related =
+            variant.related.empty() ? nullptr : benches.at(variant.related).get();
         for (int seed = 0; seed < experiment.seeds; ++seed) {
-          pool.Schedule([&collector, &experiment, &variant, bench, v, s, seed] {
+          pool.Schedule([&collector, &experiment, &variant, bench, related, v, s, seed] {
             collector.Add(v, s, seed,
                           RunSearch(*bench, {.strategy = variant.strategy,
                                              .cost_model = variant.cost_model,
                                              .feature_set = variant.feature_set,
                                              .seed = static_cast<uint64_t>(seed) + 1,
                                              .trials = experiment.trials,
-                                             .batch = experiment.batch}));
+                                             .batch = experiment.batch,
+                                             .related = related}));
           });
         }
       }

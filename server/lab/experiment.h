@@ -20,6 +20,8 @@ struct Variant {
   std::string feature_set = "";  // "": the model's own
   // Only the design spaces without a change of layout, where there are such.
   bool limited_space = false;
+  // The set whose results all models are trained on too; "": none.
+  std::string related = "";
 };
 
 // By name.
@@ -51,7 +53,8 @@ struct Results {
 absl::Status CheckExperiment(const Experiment& experiment);
 
 // Runs every variant on every set with seeds 1, 2, … in `threads` threads. REQUIRES a bench for
-// every set. Errors: as of CheckExperiment, and of RunSearch, with variant and set.
+// every set, related ones among them. Errors: as of CheckExperiment, and of RunSearch, with variant
+// and set.
 absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benches& benches,
                                       int threads);
 

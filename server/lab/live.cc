@@ -74,9 +74,9 @@ absl::StatusOr<Results> RunLive(const Experiment& experiment, const LiveOptions&
                           static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   results.best_latency_ns.assign(experiment.sets.size(), INFINITY);
   for (const Variant& variant : experiment.variants) {
-    if (variant.limited_space) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(variant.label, ": a limited space is for recorded sets"));
+    if (variant.limited_space || !variant.related.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          variant.label, ": a limited space and results of another set are for recorded sets"));
     }
     results.runs.emplace_back();
     for (size_t s = 0; s < experiment.sets.size(); ++s) {

@@ -21,8 +21,8 @@ struct LiveOptions {
 // and training are not told apart from them. A run that is in the work folder already is read and
 // not repeated.
 //
-// InvalidArgument: as of CheckExperiment; a batch, or a limited space, which `hone tune` does not
-// have. Aborted: `hone` failed, or no candidate ran.
+// InvalidArgument: as of CheckExperiment; a batch, a limited space or results of
+// another set, which `hone tune` does not have. Aborted: `hone` failed, or no candidate ran.
 absl::StatusOr<Results> RunLive(const Experiment& experiment, const LiveOptions& options);
 
 }  // namespace hone::lab

@@ -98,7 +98,12 @@ absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& f
 absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experiment,
                                     const std::string& folder) {
   Benches benches;
-  for (const std::string& name : experiment.sets) {
+  std::vector<std::string> names = experiment.sets;
+  for (const Variant& variant : experiment.variants) {
+    if (!variant.related.empty()) names.push_back(variant.related);
+  }
+  for (const std::string& name : names) {
+    if (benches.contains(name)) continue;
     HONE_ASSIGN_OR_RETURN(RecordedSet set, LoadRecordedSet(folder, name));
     HONE_ASSIGN_OR_RETURN(benches[name], Bench::Open(std::move(set)));
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
+#include "server/lab/joint_trainer.h"
 #include "server/task/compiler_environment.h"
 #include "server/task/task_search.h"
 
@@ -27,14 +28,20 @@ double ThreadCpuMs() {
 // One search under way.
 class Run {
  public:
-  Run(const Bench& bench, const RunOptions& options, task::TaskSearch* search)
-      : bench_(bench), options_(options), search_(search) {
+  // `related`: trains in the place of the search's own trainer; null: that one does.
+  Run(const Bench& bench, const RunOptions& options, task::TaskSearch* search,
+      JointTrainer* related)
+      : bench_(bench), options_(options), search_(search), related_(related) {
     const int64_t eighth = options.trials / 8;
     batch_ =
         options.batch > 0 ? options.batch : static_cast<int>(std::clamp<int64_t>(eighth, 4, 32));
   }
 
   absl::StatusOr<RunResult> ToEnd() {
+    if (related_ != nullptr) {
+      HONE_ASSIGN_OR_RETURN(std::shared_ptr<const cost_model::CostModel> model, related_->Train());
+      search_->AdoptModel(std::move(model));
+    }
     // The default schedule is under way when a job begins, and no result is there.
     HONE_RETURN_IF_ERROR(Propose());
     HONE_RETURN_IF_ERROR(Propose());
@@ -104,7 +111,7 @@ class Run {
     if (!search_->TrainingIsDue() || found_) return absl::OkStatus();
     const double begin = ThreadCpuMs();
     HONE_ASSIGN_OR_RETURN(std::shared_ptr<const cost_model::CostModel> model,
-                          search_->trainer()->Train(search_->TakeForTraining()));
+                          TrainOn(search_->TakeForTraining()));
     search_->AdoptModel(std::move(model));
     const double spent = ThreadCpuMs() - begin;
     result_.train_ms += spent;
@@ -112,9 +119,17 @@ class Run {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> TrainOn(
+      const std::vector<search::Measured>& fresh) {
+    if (related_ == nullptr) return search_->trainer()->Train(fresh);
+    HONE_RETURN_IF_ERROR(related_->Add(0, bench_.spaces(), fresh));
+    return related_->Train();
+  }
+
   const Bench& bench_;
   const RunOptions& options_;
   task::TaskSearch* const search_;
+  JointTrainer* const related_;
   int batch_ = 0;
   std::deque<Waiting> waiting_;
   absl::flat_hash_set<int> programs_;
@@ -175,7 +190,15 @@ absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& option
                                                   .feature_set = options.feature_set,
                                                   .seed = options.seed},
                                                  /*prior=*/{}));
-  return Run(bench, options, search.get()).ToEnd();
+  if (options.related == nullptr || search->trainer() == nullptr) {
+    return Run(bench, options, search.get(), nullptr).ToEnd();
+  }
+  JointTrainer related(environment.get(), options.cost_model,
+                       {.seed = options.seed, .feature_set = options.feature_set});
+  HONE_RETURN_IF_ERROR(
+      related.Add(1, options.related->spaces(),
+                  DrawResults(options.related->Results(), kRelatedResults, options.seed)));
+  return Run(bench, options, search.get(), &related).ToEnd();
 }
 
 }  // namespace hone::lab

@@ -45,6 +45,9 @@ class Bench {
   int builders_ = 1;
 };
 
+// Results of another workload that a run may know: as many as AutoTVM asks of a global model.
+inline constexpr size_t kRelatedResults = 500;
+
 struct RunOptions {
   std::string strategy;
   std::string cost_model;
@@ -52,6 +55,9 @@ struct RunOptions {
   uint64_t seed = 0;
   int64_t trials = 256;
   int batch = 0;  // candidates per Propose; 0: an eighth of the trials, 4 to 32, as a job
+  // Another workload, kRelatedResults of whose results all models are trained on too, the first one
+  // before the first proposal; null: none.
+  const Bench* related = nullptr;
   // Ends with the best known candidate: what follows could not be better.
   bool stop_at_best = true;
 };

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/lab/curves.h"
 #include "server/lab/experiment.h"
+#include "server/lab/joint_trainer.h"
 #include "server/lab/metrics.h"
 #include "server/lab/presets.h"
 #include "server/lab/summary.h"
@@ -71,6 +72,28 @@ TEST(RunTest, ItEndsWithTheBestKnown) {
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_LT(run->trials.size(), 144u);
   EXPECT_EQ(run->trials.back().latency_ns, bench->best_latency_ns());
+}
+
+TEST(RunTest, ResultsOfAnotherSetGuideTheFirstTrials) {
+  const auto bench = Open(SmallSet());
+  const RunOptions cold = {
+      .strategy = "evolutionary", .cost_model = "xgboost", .seed = 3, .trials = 16};
+  RunOptions warm = cold;
+  warm.related = bench.get();
+  const auto without = RunSearch(*bench, cold);
+  const auto with = RunSearch(*bench, warm);
+  ASSERT_TRUE(without.ok()) << without.status();
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_GT(Area(*with, bench->best_latency_ns(), 16),
+            Area(*without, bench->best_latency_ns(), 16));
+}
+
+TEST(JointTrainerTest, DrawsAreOfTheSeed) {
+  const auto all = Open(SmallSet())->Results();
+  EXPECT_EQ(DrawResults(all, 10, 1).size(), 10u);
+  EXPECT_EQ(DrawResults(all, 1000, 1).size(), all.size());
+  EXPECT_EQ(DrawResults(all, 10, 1)[0].candidate, DrawResults(all, 10, 1)[0].candidate);
+  EXPECT_NE(DrawResults(all, 10, 1)[0].candidate, DrawResults(all, 10, 2)[0].candidate);
 }
 
 TEST(RunTest, UnknownNamesAreListed) {
