@@ -23,7 +23,7 @@ class Assigner {
     cores_ = std::max(1, target.cores);
     p_.threads = 1;
     p_.storage.assign(p_.buffers.size(), {});
-    for (size_t k = 0; k < p_.kernels.size(); ++k) Visit(p_.kernels[k].body, static_cast<int>(k), kNoStmt);
+    for (size_t k = 0; k < p_.kernels.size(); ++k) Visit(p_.kernels[k].body, static_cast<int>(k), ir::kNoAtom);
     const ir::Workload& workload = source.workload();
     int position = 0;
     for (const auto& list : {workload.Inputs(), workload.Outputs()}) {
@@ -52,19 +52,21 @@ class Assigner {
  private:
   struct Uses {
     std::set<int> kernels;
-    std::set<StmtId> parallels;  // the parallel loop around each use; kNoStmt: none
+    // The variable of the parallel loop around each use; kNoAtom: none. Where a loop around it was cut in parts there are
+    // several copies of one parallel loop, and what lies in it is of each thread all the same.
+    std::set<ir::AtomId> parallels;
   };
 
-  void Use(BufferId buffer, int kernel, StmtId parallel) {
+  void Use(BufferId buffer, int kernel, ir::AtomId parallel) {
     uses_[buffer].kernels.insert(kernel);
     uses_[buffer].parallels.insert(parallel);
   }
 
-  void Visit(StmtId id, int kernel, StmtId parallel) {
+  void Visit(StmtId id, int kernel, ir::AtomId parallel) {
     if (id == kNoStmt) return;
     Stmt& stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kFor && stmt.loop == ir::LoopKind::kParallel) {
-      parallel = id;
+      parallel = stmt.var;
       const int64_t asked = ir::ValueOf(stmt.annotations, ir::Annotation::Key::kThreads, cores_);
       ir::Set(stmt.annotations, ir::Annotation::Key::kThreads, std::min(asked, stmt.extent));
       p_.threads = std::max(p_.threads, static_cast<int>(std::min(asked, stmt.extent)));
@@ -90,7 +92,7 @@ class Assigner {
       storage.kind = Storage::Kind::kPacked;
       storage.offset_bytes = p_.packed_bytes;
       p_.packed_bytes += bytes;
-    } else if (uses.parallels.size() == 1 && *uses.parallels.begin() != kNoStmt) {
+    } else if (uses.parallels.size() == 1 && *uses.parallels.begin() != ir::kNoAtom) {
       if (bytes <= kMaxStackBytes) {
         storage.kind = Storage::Kind::kStack;
       } else {

@@ -111,7 +111,7 @@ TEST_F(ByHandTest, WrongTracesSayWhere) {
 
 TEST_F(ByHandTest, WrongSpacesSayWhere) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--space", "magic"},
-                   HasSubstr("rules, or trace:FILE"));
+                   HasSubstr("rules, templates"));
   ExpectUsageError({"tune", "--space", "trace:" + (files_ / "none.trace")},
                    HasSubstr("none.trace"));
   const std::string malformed =

@@ -168,8 +168,8 @@ TEST_F(CommandLineTest, WhatIsNoDesignSpace) {
   const std::string broken =
       "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\nb0 = blok(\"B\")\n";
   ExpectUsageError(with("trace:" + File("broken.trace", broken)),
-                   HasSubstr("broken.trace:5:6: unknown primitive 'blok'"));
-  ExpectUsageError({"features", File("again.trace", broken)}, HasSubstr("again.trace:5:6: "));
+                   HasSubstr("broken.trace:5:10: unknown primitive 'blok'"));
+  ExpectUsageError({"features", File("again.trace", broken)}, HasSubstr("again.trace:5:10: "));
 }
 
 TEST_F(CommandLineTest, FeaturesAreOfACandidate) {

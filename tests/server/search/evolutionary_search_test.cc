@@ -36,7 +36,7 @@ TEST(EvolutionarySearchTest, FirstTrialBeatsTheBestOfManyRandomOnes) {
 TEST(EvolutionarySearchTest, LearnsWhatTheDraftDoesNotKnow) {
   const TestSpaces spaces = MatmulSpaces(512);
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    const std::vector<double> evolved = BestOf(spaces, "evolutionary", seed, 6);
+    const std::vector<double> evolved = BestOf(spaces, "evolutionary-drafted", seed, 6);
     const std::vector<double> random = BestOf(spaces, "random", seed, 6);
     EXPECT_LT(evolved.back(), 0.9 * evolved.front()) << "seed " << seed;
     EXPECT_LT(evolved.back(), 0.9 * random.back()) << "seed " << seed;
@@ -66,7 +66,7 @@ TEST(EvolutionarySearchTest, WithoutTheDraftTheFirstCandidatesAreThoseOfTheSeed)
 
 TEST(EvolutionarySearchTest, NoSpaceFillsMoreThanHalfOfABatchWhileOneIsUntried) {
   TestSpaces spaces = MatmulSpaces(512);
-  const auto strategy = *CreateSearchStrategy("evolutionary", spaces.Context(3));
+  const auto strategy = *CreateSearchStrategy("evolutionary-drafted", spaces.Context(3));
   // Told of one space only, very fast: the others are untried.
   Rng rng(5);
   std::vector<Measured> results;

@@ -114,7 +114,7 @@ TEST_F(OpenTest, DamageInTheMiddleIsFoundInTheBackground) {
 TEST_F(OpenTest, ReadingADamagedPageIsDataLoss) {
   Fill();
   std::string bytes = ReadFile(path_).value();
-  for (size_t page = 12; page * 4096 < bytes.size(); ++page) {
+  for (size_t page = 30; page * 4096 < bytes.size(); ++page) {
     bytes.replace(page * 4096, 2000, 2000, '\x55');
   }
   WriteBytes(bytes);

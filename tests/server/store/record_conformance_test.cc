@@ -137,7 +137,8 @@ TEST_P(RecordConformanceTest, QuarantineMarksACandidateUpToARecord) {
                      [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
   ASSERT_TRUE(store_->Flush().ok());
   std::map<int64_t, bool> marked;
-  for (const record::Record& record : *store_->Query({})) marked[record.id] = record.quarantined;
+  const auto records = store_->Query({}).value();
+  for (const record::Record& record : records) marked[record.id] = record.quarantined;
   EXPECT_EQ(marked, (std::map<int64_t, bool>{{a, true}, {b, false}, {c, false}, {d, false}}));
 }
 

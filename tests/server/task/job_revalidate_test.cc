@@ -82,7 +82,8 @@ TEST_F(JobRevalidateTest, AWrongOneIsQuarantinedAndTheNextPublished) {
   EXPECT_EQ(job->quarantined, 1);
   EXPECT_NE(Published()->record.candidate.decisions, best_);
   int marked = 0;
-  for (const record::Record& record : *store.Query({.page_size = 1000})) {
+  const auto records = store.Query({.page_size = 1000}).value();
+  for (const record::Record& record : records) {
     if (record.candidate.decisions != best_ || record.job_id == job->id) continue;
     EXPECT_TRUE(record.quarantined);
     ++marked;

@@ -128,7 +128,8 @@ TEST_F(JobTransferTest, ARestartedJobGoesOnTheSameWhateverWasLearntMeanwhile) {
   // Its events still replay: the search was not begun anew.
   int64_t number = 0;
   std::vector<int64_t> transfers;
-  for (const store::JobEvent& event : *store.Events(id)) {
+  const auto events = store.Events(id).value();
+  for (const store::JobEvent& event : events) {
     EXPECT_EQ(event.number, number++);
     if (event.kind == kProposeKind) transfers.push_back(DecodePropose(event)->transfer_record);
   }
