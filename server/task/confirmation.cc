@@ -49,9 +49,10 @@ std::vector<int> Confirmation::Left() const {
 std::vector<int> Confirmation::NextRound() {
   if (round_ > 0) {
     const std::vector<int> ranking = Ranking();
-    for (size_t i = 1; i < ranking.size() && round_ >= 2; ++i) {
+    for (size_t i = 1; i < ranking.size(); ++i) {
       const Interval ratio = Compare(ranking[i], ranking[0]);
-      const bool surely_slower = ratio.median > options_.drop_above && ratio.low > 0;
+      const bool surely_slower = round_ == 1 ? ratio.low > options_.drop_first
+                                             : ratio.median > options_.drop_above && ratio.low > 0;
       // Further rounds are for those that may still win.
       const bool far_behind = round_ >= options_.min_rounds &&
                               static_cast<int>(i) >= options_.last_finalists &&

@@ -11,11 +11,12 @@ namespace hone::task {
 struct ConfirmationOptions {
   int finalists = 8;         // at most, without the incumbent
   int min_finalists = 4;     // however slow they looked; beyond these …
-  double within = 1.25;      // … a screened latency is at most this multiple of the best
+  double within = 1.4;       // … a screened latency is at most this multiple of the best
   int min_rounds = 3;        // fresh processes of every finalist that is published
   int last_finalists = 3;    // so many go on after min_rounds, and the incumbent
-  int max_rounds = 5;        // then the order stands as it is
-  double drop_above = 0.03;  // a loser is slower by more than this, and surely slower
+  int max_rounds = 6;        // then the order stands as it is
+  double drop_above = 0.03;  // a loser is slower by more than this, and surely slower …
+  double drop_first = 0.20;  // … after one round, which says nothing of other processes, by this
 };
 
 // Decides which of the finalists is the best, by measuring them again in rounds: in each round

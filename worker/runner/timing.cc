@@ -11,13 +11,19 @@ constexpr double kHopeless = 2;         // times the best: not worth a block
 constexpr double kClearlySlower = 1.5;  // times the best: one block is enough
 constexpr double kColdMatters = 2e6;    // a first run below this is judged only after warm ones
 constexpr double kFirstCounts = 5e6;    // a first run above this is a sample like the others
+// Confirmation repeats in fresh processes, which differ by more than the blocks of one do: more of
+// them say more than longer ones.
 constexpr int kConfirmBlocks = 10;
-constexpr double kConfirmNs = 100e6;
+constexpr int kConfirmLongBlocks = 5;  // of kernels that count from their first run on
+constexpr double kConfirmNs = 30e6;
+constexpr double kExtraBlocks =
+    0.5;  // that stand in for disturbed ones, over those that were wanted
 
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
     const double block_ns = std::max(options.block_ns, run_ns);
-    return std::max(kConfirmBlocks, static_cast<int>(std::ceil(kConfirmNs / block_ns)));
+    return std::max(run_ns >= kFirstCounts ? kConfirmLongBlocks : kConfirmBlocks,
+                    static_cast<int>(std::ceil(kConfirmNs / block_ns)));
   }
   if (run_ns >= kFirstCounts) return 2;
   return run_ns >= options.block_ns ? 3 : 4;
@@ -63,7 +69,8 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
   std::vector<double> disturbed;
   double before = probe.Sample();
   int accepted = 0;
-  for (int block = 0; accepted < wanted && block < 2 * wanted; ++block) {
+  const int most = wanted + static_cast<int>(std::ceil(kExtraBlocks * wanted));
+  for (int block = 0; accepted < wanted && block < most; ++block) {
     const double count_wanted = std::ceil(options.block_ns / std::max(run_ns, 1.0));
     const int64_t count =
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
@@ -85,7 +92,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
       break;
     }
   }
-  if (accepted == 0) {
+  if (2 * accepted < wanted && !timing.stopped_early) {
     timing.samples_ns.insert(timing.samples_ns.end(), disturbed.begin(), disturbed.end());
     drifts.push_back(probe.Drift());
   }

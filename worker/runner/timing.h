@@ -30,9 +30,9 @@ struct Timing {
 //
 // Screening: at most 4 blocks; a kernel twice as slow as the best stops after its first run, or
 // after three when it is so short that a cold first run says little; one that a whole block shows
-// to be half slower stops there. Confirmation: at least 10 blocks and 100 ms. A block between two
-// samples of the probe that show a disturbance is measured again, for as many blocks in all as were
-// wanted; what then remains is used, for there is nothing better.
+// to be half slower stops there. Confirmation: at least 10 blocks (5 of a long kernel) and 30 ms.
+// A block between two samples of the probe that show a disturbance is measured again, for half as
+// many blocks more as were wanted; what then remains is used, for there is nothing better.
 Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run, Probe& probe,
                   const TimingOptions& options);
 

@@ -63,13 +63,15 @@ TEST(ConfirmationTest, RoundsAreInDifferentOrders) {
   EXPECT_THAT(orders, SizeIs(3));
 }
 
-TEST(ConfirmationTest, LosersDropOutAfterTwoRounds) {
-  Confirmation confirmation(3, -1, 1);
-  for (int round = 0; round < 2; ++round) {
-    for (int f : confirmation.NextRound()) {
-      confirmation.Report(f, Process(f == 2 ? 120 : 100, round, f + 1, 0.002));
-    }
+TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearOnesAfterOne) {
+  Confirmation confirmation(4, -1, 1);
+  const std::vector<double> latencies = {100, 100, 106, 120};
+  for (int f : confirmation.NextRound()) {
+    confirmation.Report(f, Process(latencies[f], 0, f + 1, 0.002));
   }
+  const std::vector<int> second = confirmation.NextRound();
+  EXPECT_THAT(second, UnorderedElementsAre(0, 1, 2));
+  for (int f : second) confirmation.Report(f, Process(latencies[f], 1, f + 1, 0.002));
   EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(0, 1));
 }
 

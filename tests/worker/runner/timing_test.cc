@@ -119,14 +119,14 @@ TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAnAnswer) {
   EXPECT_LE(machine.total_ns, 10e6);  // bounded
 }
 
-TEST(TimingTest, ConfirmationTakesAtLeastTenBlocksAndAHundredMilliseconds) {
+TEST(TimingTest, ConfirmationTakesManyBlocks) {
   for (const double run_ns : {2000.0, 1e6, 30e6}) {
     FakeMachine machine;
     machine.run_ns = run_ns;
     const Timing timing = machine.Time(run_ns, {.confirm = true, .best_latency_ns = run_ns / 100});
     EXPECT_FALSE(timing.stopped_early);
-    EXPECT_GE(timing.samples_ns.size(), 10u);
-    EXPECT_GE(machine.total_ns, 99e6);
+    EXPECT_GE(timing.samples_ns.size(), run_ns > 5e6 ? 5u : 10u);
+    EXPECT_GE(machine.total_ns, 29e6);
   }
 }
 
