@@ -37,14 +37,19 @@ std::string OperandText(const Operand& operand) {
 }
 
 Operand::Kind KindOf(char letter) {
-  return letter == 'b' ? Operand::Kind::kBlock : letter == 'l' ? Operand::Kind::kLoop : Operand::Kind::kInt;
+  return letter == 'b'   ? Operand::Kind::kBlock
+         : letter == 'l' ? Operand::Kind::kLoop
+                         : Operand::Kind::kInt;
 }
 
 int& Counter(Trace& trace, Operand::Kind kind) {
-  return kind == Operand::Kind::kBlock ? trace.blocks : kind == Operand::Kind::kLoop ? trace.loops : trace.ints;
+  return kind == Operand::Kind::kBlock  ? trace.blocks
+         : kind == Operand::Kind::kLoop ? trace.loops
+                                        : trace.ints;
 }
 
-// Whether operand number `i` may be of this kind; the signature's last letter repeats when it ends with '*'.
+// Whether operand number `i` may be of this kind; the signature's last letter repeats when it ends
+// with '*'.
 bool Fits(absl::string_view signature, size_t i, Operand::Kind kind) {
   if (!signature.empty() && signature.back() == '*') {
     signature.remove_suffix(1);
@@ -73,7 +78,8 @@ class LineParser {
     return absl::InvalidArgumentError(absl::StrCat(number_, ":", at_ + 1, ": ", what));
   }
   void SkipBlanks() {
-    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t' || line_[at_] == '\r')) ++at_;
+    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t' || line_[at_] == '\r'))
+      ++at_;
   }
   bool AtEnd() {
     SkipBlanks();
@@ -91,7 +97,9 @@ class LineParser {
   std::string Word() {
     SkipBlanks();
     const size_t begin = at_;
-    while (at_ < line_.size() && (std::isalnum(static_cast<unsigned char>(line_[at_])) || line_[at_] == '_')) ++at_;
+    while (at_ < line_.size() &&
+           (std::isalnum(static_cast<unsigned char>(line_[at_])) || line_[at_] == '_'))
+      ++at_;
     return std::string(line_.substr(begin, at_ - begin));
   }
   absl::StatusOr<int64_t> Integer() {
@@ -156,32 +164,37 @@ class TraceParser {
     const std::string primitive = has_results ? line.Word() : names[0];
     if (!has_results) names.clear();
     instruction.primitive = FindPrimitive(primitive);
-    if (instruction.primitive == nullptr) return line.Error(absl::StrCat("unknown primitive '", primitive, "'"));
+    if (instruction.primitive == nullptr)
+      return line.Error(absl::StrCat("unknown primitive '", primitive, "'"));
     HONE_RETURN_IF_ERROR(Operands(line, instruction));
     const absl::string_view kinds = instruction.primitive->results;
     const bool repeats = !kinds.empty() && kinds.back() == '*';
     if (repeats ? names.size() + 1 < kinds.size() - 1 : names.size() != kinds.size()) {
-      return line.Error(absl::StrCat(primitive, " gives ", kinds.size(), " results, not ", names.size()));
+      return line.Error(
+          absl::StrCat(primitive, " gives ", kinds.size(), " results, not ", names.size()));
     }
     for (size_t i = 0; i < names.size(); ++i) {
       const char letter = kinds[std::min(i, repeats ? kinds.size() - 2 : kinds.size() - 1)];
       Operand result{.kind = KindOf(letter)};
       int& count = Counter(result_.trace, result.kind);
       result.reg = count++;
-      if (names[i].empty() || std::isdigit(static_cast<unsigned char>(names[i][0])) || registers_.contains(names[i])) {
+      if (names[i].empty() || std::isdigit(static_cast<unsigned char>(names[i][0])) ||
+          registers_.contains(names[i])) {
         return line.Error(absl::StrCat("result '", names[i], "' is not a fresh name"));
       }
       registers_[names[i]] = result;
       instruction.results.push_back(std::move(result));
     }
     if (!instruction.primitive->samples && !instruction.attributes.empty()) {
-      return line.Error(absl::StrCat(primitive, " has no attribute '", instruction.attributes[0].name, "'"));
+      return line.Error(
+          absl::StrCat(primitive, " has no attribute '", instruction.attributes[0].name, "'"));
     }
     if (instruction.primitive->samples) {
       auto count = DecisionCount(instruction);
       if (!count.ok()) return line.Error(count.status().message());
       if (*count != static_cast<int>(names.size())) {
-        return line.Error(absl::StrCat(primitive, " draws ", *count, " numbers here, but names ", names.size()));
+        return line.Error(
+            absl::StrCat(primitive, " draws ", *count, " numbers here, but names ", names.size()));
       }
       instruction.decision_begin = result_.trace.decisions;
       instruction.decision_count = *count;
@@ -242,10 +255,12 @@ class TraceParser {
         }
         instruction.operands.push_back(reg->second);
       }
-      if (!Fits(instruction.primitive->operands, instruction.operands.size() - 1, instruction.operands.back().kind)) {
+      if (!Fits(instruction.primitive->operands, instruction.operands.size() - 1,
+                instruction.operands.back().kind)) {
         line.set_position(begin);
-        return line.Error(absl::StrCat("operand ", instruction.operands.size(), " does not fit ", instruction.primitive->name,
-                                       "(", instruction.primitive->operands, ")"));
+        return line.Error(absl::StrCat("operand ", instruction.operands.size(), " does not fit ",
+                                       instruction.primitive->name, "(",
+                                       instruction.primitive->operands, ")"));
       }
     } while (line.Accept(','));
     HONE_RETURN_IF_ERROR(line.Expect(')'));
@@ -256,8 +271,9 @@ class TraceParser {
     const bool repeats = !signature.empty() && signature.back() == '*';
     const size_t least = repeats ? signature.size() - 2 : signature.size();
     if (instruction.operands.size() >= least) return absl::OkStatus();
-    return line.Error(absl::StrCat(instruction.primitive->name, "(", signature, ") takes ", repeats ? "at least " : "", least,
-                                   " operands, not ", instruction.operands.size()));
+    return line.Error(absl::StrCat(instruction.primitive->name, "(", signature, ") takes ",
+                                   repeats ? "at least " : "", least, " operands, not ",
+                                   instruction.operands.size()));
   }
 
   ParsedTrace result_;
@@ -270,7 +286,11 @@ std::string Trace::ToText(absl::Span<const int64_t> decided) const {
   std::string text;
   for (const Instruction& instruction : instructions) {
     if (!instruction.results.empty()) {
-      absl::StrAppend(&text, absl::StrJoin(instruction.results, ", ", [](std::string* out, const Operand& o) { *out += OperandText(o); }), " = ");
+      absl::StrAppend(
+          &text,
+          absl::StrJoin(instruction.results, ", ",
+                        [](std::string* out, const Operand& o) { *out += OperandText(o); }),
+          " = ");
     }
     absl::StrAppend(&text, instruction.primitive->name, "(");
     absl::string_view separator = "";
@@ -281,12 +301,17 @@ std::string Trace::ToText(absl::Span<const int64_t> decided) const {
     for (const Attribute& attribute : instruction.attributes) {
       const std::string numbers = absl::StrJoin(attribute.numbers, ", ");
       const bool one = attribute.numbers.size() == 1;
-      absl::StrAppend(&text, separator, attribute.name, "=", one ? "" : "[", numbers, one ? "" : "]");
+      absl::StrAppend(&text, separator, attribute.name, "=", one ? "" : "[", numbers,
+                      one ? "" : "]");
       separator = ", ";
     }
     text += ")";
     if (instruction.decision_count > 0 && !decided.empty()) {
-      absl::StrAppend(&text, " = [", absl::StrJoin(decided.subspan(instruction.decision_begin, instruction.decision_count), ", "), "]");
+      absl::StrAppend(
+          &text, " = [",
+          absl::StrJoin(decided.subspan(instruction.decision_begin, instruction.decision_count),
+                        ", "),
+          "]");
     }
     text += "\n";
   }
@@ -297,7 +322,8 @@ absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line) {
   TraceParser parser;
   int number = first_line;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (const absl::Status status = parser.Line(line, number); !status.ok()) return ir::MarkText(status, line, number);
+    if (const absl::Status status = parser.Line(line, number); !status.ok())
+      return ir::MarkText(status, line, number);
     ++number;
   }
   return parser.Finish();
@@ -305,7 +331,8 @@ absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line) {
 
 absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
   if (text.size() > ir::kMaxTextBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a trace file of ", text.size(), " bytes; at most ", ir::kMaxTextBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a trace file of ", text.size(), " bytes; at most ", ir::kMaxTextBytes));
   }
   size_t begin = 0;
   int line = 1;
@@ -315,8 +342,10 @@ absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
     const size_t next = std::min(end + 1, text.size());
     if (content.substr(0, 6) == "trace " || content == "trace") {
       if (content != kTraceHeader) {
-        return ir::MarkText(
-            absl::InvalidArgumentError(absl::StrCat(line, ":1: '", content.substr(0, 64), "': this program reads '", kTraceHeader, "' only")), text);
+        return ir::MarkText(absl::InvalidArgumentError(
+                                absl::StrCat(line, ":1: '", content.substr(0, 64),
+                                             "': this program reads '", kTraceHeader, "' only")),
+                            text);
       }
       HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(text.substr(0, begin)));
       HONE_ASSIGN_OR_RETURN(ParsedTrace parsed, ParseTrace(text.substr(next), line + 1));
@@ -325,44 +354,61 @@ absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
     begin = next;
     ++line;
   }
-  return absl::InvalidArgumentError(absl::StrCat(line, ":1: a line '", kTraceHeader, "' must follow the workload"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(line, ":1: a line '", kTraceHeader, "' must follow the workload"));
 }
 
-std::string TraceFileText(const ir::Workload& workload, const Trace& trace, absl::Span<const int64_t> decided) {
+std::string TraceFileText(const ir::Workload& workload, const Trace& trace,
+                          absl::Span<const int64_t> decided) {
   return absl::StrCat(workload.ToText(), kTraceHeader, "\n", trace.ToText(decided));
 }
 
 absl::StatusOr<int> DecisionCount(const Instruction& instruction) {
   const bool tile = instruction.primitive->results == "i*";
-  const bool location = instruction.primitive->results == "l";  // the candidates are loops of the program
+  const bool location =
+      instruction.primitive->results == "l";  // the candidates are loops of the program
   int parts = 0;
   bool candidates = false;
   for (const Attribute& attribute : instruction.attributes) {
     const auto is_one_from = [&](int64_t low, int64_t high) {
-      return attribute.numbers.size() == 1 && attribute.numbers[0] >= low && attribute.numbers[0] <= high;
+      return attribute.numbers.size() == 1 && attribute.numbers[0] >= low &&
+             attribute.numbers[0] <= high;
     };
     if (tile && attribute.name == "parts") {
-      if (!is_one_from(1, 16)) return absl::InvalidArgumentError("parts must be one number from 1 to 16");
+      if (!is_one_from(1, 16))
+        return absl::InvalidArgumentError("parts must be one number from 1 to 16");
       parts = static_cast<int>(attribute.numbers[0]);
     } else if (tile && attribute.name == "max_inner") {
-      if (!is_one_from(0, ir::kMaxElements)) return absl::InvalidArgumentError("max_inner must be one number, 0 or more");
+      if (!is_one_from(0, ir::kMaxElements))
+        return absl::InvalidArgumentError("max_inner must be one number, 0 or more");
+    } else if (location && attribute.name == "outermost") {
+      if (!is_one_from(1, 64))
+        return absl::InvalidArgumentError("outermost must be one number from 1 to 64");
     } else if (!tile && !location && attribute.name == "candidates") {
       candidates = true;
-      if (attribute.numbers.empty() || attribute.numbers.size() % instruction.primitive->results.size() != 0) {
-        return absl::InvalidArgumentError(absl::StrCat("candidates must be a list of rows of ", instruction.primitive->results.size()));
+      if (attribute.numbers.empty() ||
+          attribute.numbers.size() % instruction.primitive->results.size() != 0) {
+        return absl::InvalidArgumentError(absl::StrCat("candidates must be a list of rows of ",
+                                                       instruction.primitive->results.size()));
       }
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " has no attribute '", attribute.name, "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(instruction.primitive->name, " has no attribute '", attribute.name, "'"));
     }
   }
-  if (tile && parts == 0) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs parts="));
-  if (!tile && !location && !candidates) return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs candidates=[…]"));
+  if (tile && parts == 0)
+    return absl::InvalidArgumentError(absl::StrCat(instruction.primitive->name, " needs parts="));
+  if (!tile && !location && !candidates)
+    return absl::InvalidArgumentError(
+        absl::StrCat(instruction.primitive->name, " needs candidates=[…]"));
   return tile ? parts : static_cast<int>(instruction.primitive->results.size());
 }
 
 std::vector<Operand> TraceBuilder::Add(absl::string_view name, std::vector<Operand> operands,
                                        std::vector<Attribute> attributes, int results) {
-  Instruction instruction{.primitive = FindPrimitive(name), .operands = std::move(operands), .attributes = std::move(attributes)};
+  Instruction instruction{.primitive = FindPrimitive(name),
+                          .operands = std::move(operands),
+                          .attributes = std::move(attributes)};
   if (instruction.primitive == nullptr) std::abort();
   absl::string_view kinds = instruction.primitive->results;
   if (instruction.primitive->samples) {

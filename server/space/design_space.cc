@@ -157,7 +157,9 @@ absl::Status DesignSpace::Probe() {
     for (size_t i = 0; i < sites_.size(); ++i) {
       const int64_t told =
           extents_.Evaluate({sites_[i].extent, sites_[i].derivation}, replayed->decisions);
-      if (told != replayed->sites[i].extent) derived_ = false;
+      const bool same =
+          told == replayed->sites[i].extent && sites_[i].rows == replayed->sites[i].rows;
+      if (!same) derived_ = false;
     }
   }
   return agreed > 0 ? absl::OkStatus() : DoesNotReplay(last);

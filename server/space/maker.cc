@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kShownName = 64;  // characters of a wrong name in a message
 
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> ByRules(const SpaceRequest& request) {
-  return GenerateDesignSpaces(request.workload, *request.target);
+  return GenerateDesignSpaces(request.workload, *request.target, request.tolerance);
 }
 
 constexpr SpaceMaker kMakers[] = {

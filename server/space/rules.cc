@@ -13,6 +13,10 @@ namespace {
 
 constexpr Rule kRules[] = {
     {"auto_inline", ApplyAutoInline, "element-wise producers are computed where they are read"},
+    {"transform", ApplyTransform,
+     "small linear maps of tiles, as Winograd's: unrolled; with the products between them or not"},
+    {"split_reduction", ApplySplitReduction,
+     "contractions with few results: the reduction in parts that threads sum up"},
     {"window_reduction", ApplyWindowReduction,
      "sums and maxima over windows: tiles of outputs in registers, the window unrolled"},
     {"multi_level_tiling", ApplyMultiLevelTiling,
@@ -24,6 +28,8 @@ constexpr Rule kRules[] = {
     {"pack", ApplyPack, "operands of contractions are copied into panels"},
     {"row_fused_reduction", ApplyRowFusedReduction,
      "reductions along rows with their neighbours, a block of rows at a time; few rows in parts"},
+    {"compute_location", ApplyComputeLocation,
+     "what a tiled block alone reads is computed at one of its tile loops"},
     {"parallel_vectorize_unroll", ApplyParallelVectorizeUnroll,
      "outer loops run on threads; what is not tiled is vectorized along its last loop"},
 };

@@ -75,7 +75,8 @@ TEST_F(Spaces, WrongNamesAreRefusedBeforeAWorkerIsStarted) {
   }
   const Result none = home_.Hone({"tune", "softmax", "m=8", "n=8", "--space", "templates"});
   EXPECT_EQ(none.code, 2) << none.errors;
-  EXPECT_THAT(none.errors, HasSubstr("there are templates for matmul, dense, conv2d"));
+  EXPECT_THAT(none.errors,
+              HasSubstr("there are templates for matmul, dense, batch_matmul, conv2d"));
   EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
 }
 

@@ -10,19 +10,26 @@ namespace hone::schedule {
 using ir::NodeId;
 
 // A place for compute_at: the loops above the block's first reader, outermost first, where it is
-// legal; and −1, to stay. What is legal follows from the program, so the same decisions before it
-// give the same candidates.
+// legal; and −1, to stay. With outermost=n only the first n of these loops, and not to stay. What
+// is legal follows from the program, so the same decisions before it give the same candidates.
+// FailedPrecondition: there is no such loop.
 absl::Status ApplySampleComputeLocation(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
   const ir::Program& program = call.program();
-  Site site{.kind = Site::Kind::kChoice, .rows = {-1}};
+  const int64_t outermost = call.Number("outermost", 0);
+  Site site{.kind = Site::Kind::kChoice};
+  if (outermost == 0) site.rows.push_back(-1);
   const std::vector<NodeId> readers = program.ReadersOf(program.BlockOf(block).outputs[0]);
   const std::vector<NodeId> loops =
       readers.empty() ? std::vector<NodeId>{} : program.LoopsAbove(readers[0]);
   for (size_t i = 0; i < loops.size(); ++i) {
+    if (outermost > 0 && static_cast<int64_t>(i) >= outermost) break;
     ir::Program tried = program;
     if (ComputeAt(tried, block, loops[i]).ok()) site.rows.push_back(static_cast<int64_t>(i));
   }
+  if (site.rows.empty())
+    return Illegal(program, block,
+                   "sample_compute_location: compute_at is legal at none of the loops");
   return call.ReturnLocation(std::move(site), loops);
 }
 

@@ -23,10 +23,19 @@ class Packer {
         tiling_(*sketch.nests[nest].tiling),
         rows_(rows),
         operand_(rows ? tiling_.contraction.row_operand : tiling_.contraction.vector_operand),
-        buffer_(program.buffers[operand_.buffer]) {}
+        buffer_(program.buffers[operand_.buffer]) {
+    const std::vector<ir::NodeId> writers = program.WritersOf(operand_.buffer);
+    for (const Nest& other : sketch.nests) {
+      if (!writers.empty() && other.name == program.BlockOf(writers[0]).name) writer_ = &other;
+    }
+  }
 
   // `at_tile`: each tile of the reduction copies what it needs; else all is copied before.
   void Run(bool at_tile) {
+    if (writer_ != nullptr) {  // computed ahead of time, at once into panels
+      Layout(writer_->block);
+      return;
+    }
     const Operand block = sketch_.nests[nest_].block;
     const Operand copy =
         Add("cache_read", {block, schedule::Text(buffer_.name), schedule::Text("global")})[0];
@@ -155,6 +164,7 @@ class Packer {
   bool rows_;
   const ContractionOperand operand_;
   const ir::Buffer buffer_;
+  const Nest* writer_ = nullptr;  // of constants that are computed ahead of time
   bool in_pieces_ = false;
 };
 
@@ -202,7 +212,9 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     return result;
   };
   std::vector<Sketch> sketches;
-  if (c.vector_contiguous) sketches.push_back(sketch);
+  // Constants that are computed ahead of time cost nothing to be computed into panels.
+  const bool computed = !program->WritersOf(c.vector_operand.buffer).empty();
+  if (c.vector_contiguous && !computed) sketches.push_back(sketch);
   sketches.push_back(packed(Place::kNowhere, Place::kBefore));
   if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
   if (!tiling.reduce_outer.has_value()) return sketches;

@@ -31,7 +31,9 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
       const ir::Block& block = program->BlockOf(id);
       const int64_t lanes =
           TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype).lanes;
-      SchedulePlainNest(result.trace, done.block, block, lanes, /*sampled=*/true);
+      // How fast that is which runs ahead of time does not matter.
+      const bool sampled = !program->buffers[block.outputs[0]].constant;
+      SchedulePlainNest(result.trace, done.block, block, lanes, sampled);
       break;
     }
     case Nest::State::kDone:

@@ -10,6 +10,8 @@ namespace hone::space {
 
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketch& sketch,
+                                         int nest);
 std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
                                           int nest);
@@ -18,6 +20,8 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
                                                  int nest);
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest);
+std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketch& sketch,
                                          int nest);
 

@@ -63,6 +63,8 @@ class TemplateBuilder {
   std::vector<schedule::Operand> Add(absl::string_view primitive,
                                      std::vector<schedule::Operand> operands, int results = -1);
   schedule::Operand Block(const std::string& name);
+  // For parts of a schedule that are written elsewhere and take no decisions.
+  schedule::TraceBuilder& trace() { return trace_; }
   // The loops around a block that nothing was done to yet.
   std::vector<KnobLoop> Loops(const schedule::Operand& block, absl::Span<const int64_t> extents);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/ir/index.h"
 #include "server/space/template/templates.h"
 
 namespace hone::space {
@@ -14,6 +15,7 @@ constexpr int64_t kMaxBlock =
 // A convolution's loops by role, its output channels cut in vectors.
 struct ConvLoops {
   Operand main;
+  std::vector<KnobLoop> groups;  // one loop where there are several
   KnobLoop n, h, w, vectors, lane, r, s, c;
   int64_t lanes = 1;
 };
@@ -26,24 +28,19 @@ ConvLoops Begin(const TemplateContext& context, TemplateBuilder& b) {
   const std::vector<KnobLoop> all = b.Loops(loops.main, form.extents);
   const auto at = [&](int role) { return all[form.axes[role]]; };
   loops.n = at(0), loops.h = at(1), loops.w = at(2);
-  loops.lanes = std::min(context.limits.lanes, at(3).extent.extent);
-  std::tie(loops.vectors, loops.lane) = b.SplitOff(at(3), loops.lanes);
+  KnobLoop channels = at(3);
+  if (form.groups > 1) {
+    loops.groups.emplace_back();
+    std::tie(loops.groups[0], channels) =
+        b.SplitOff(channels, channels.extent.extent / form.groups);
+  }
+  loops.lanes = std::min(context.limits.lanes, channels.extent.extent);
+  // A consumer runs at whole vectors of a group.
+  while (form.groups > 1 && !form.consumer.empty() && channels.extent.extent % loops.lanes != 0)
+    --loops.lanes;
+  std::tie(loops.vectors, loops.lane) = b.SplitOff(channels, loops.lanes);
   loops.r = at(4), loops.s = at(5), loops.c = at(6);
   return loops;
-}
-
-std::vector<KnobLoop> Cut(TemplateBuilder& b, const KnobLoop& loop, int64_t max_innermost = 0) {
-  return b.DefineSplit(loop, {.policy = TemplateBuilder::PolicyFor(loop.extent.extent),
-                              .max_innermost = max_innermost});
-}
-
-// Rows of the register tile by its vectors.
-void FitRegisters(const TemplateContext& context, TemplateBuilder& b, const KnobLoop& rows,
-                  const KnobLoop& vectors) {
-  b.AddFilter("registers", {rows, vectors},
-              [most = context.limits.vector_registers](absl::Span<const int64_t> e) {
-                return e[0] * e[1] + e[1] + 1 <= most;
-              });
 }
 
 int64_t Statements(const TemplateContext& context) {
@@ -76,7 +73,8 @@ void WriteConv2dDirect(const TemplateContext& context, TemplateBuilder& b) {
   const std::vector<KnobLoop> c = Cut(b, loops.c);
   // Behind the outer tiles 0–2: rows, tiles of a row and channels 3–5 in three orders, the window
   // 6 and 7 with the channels 8 inside or outside of its columns, the register tile 9–11.
-  b.DefineReorder(
+  ReorderUnder(
+      b, loops.groups,
       {loops.n, h[0], o[0], h[1], w[0], c[0], loops.r, loops.s, c[1], w[1], o[1], loops.lane},
       {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
        {0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11},
@@ -89,9 +87,44 @@ void WriteConv2dDirect(const TemplateContext& context, TemplateBuilder& b) {
   b.DefineUnroll(o[1]);
   b.LimitUnrolled(Statements(context));
   b.Add("vectorize", {loops.lane.loop});
-  const Operand outer =
-      b.Parallel({loops.n, h[0], o[0]}, {loops.n, h[0], h[1], o[0]}, limits.cores);
+  std::vector<KnobLoop> threads = loops.groups, shared = loops.groups;
+  threads.insert(threads.end(), {loops.n, h[0], o[0]});
+  shared.insert(shared.end(), {loops.n, h[0], h[1], o[0]});
+  const Operand outer = b.Parallel(threads, shared, limits.cores);
   FuseConsumer(context, b, outer, loops.lanes);
+}
+
+void WriteConv2dNchw(const TemplateContext& context, TemplateBuilder& b) {
+  const OperatorForm& form = context.form;
+  const TileLimits& limits = context.limits;
+  InlineStages(context, b);
+  const Operand main = b.Block(form.main);
+  const std::vector<KnobLoop> all = b.Loops(main, form.extents);
+  const auto at = [&](int role) { return all[form.axes[role]]; };
+  const KnobLoop n = at(0), r = at(4), s = at(5);
+  // A row in vectors of about the same length.
+  const int64_t width = at(2).extent.extent;
+  const int64_t lanes = ir::CeilDivInt(width, ir::CeilDivInt(width, limits.lanes));
+  const auto [vectors, lane] = b.SplitOff(at(2), lanes);
+  const std::vector<KnobLoop> w = Cut(b, vectors, limits.max_vectors);
+  const std::vector<KnobLoop> o = Cut(b, at(3), limits.vector_registers - 2);
+  FitRegisters(context, b, o[1], w[1]);
+  const std::vector<KnobLoop> h = Cut(b, at(1));
+  const std::vector<KnobLoop> c = Cut(b, at(6));
+  // Behind the outer tiles 0–2: rows, tiles of a row and channels 3–5 in two orders, the window 6
+  // and 7 with the channels 8 outside or inside, the register tile 9–11.
+  b.DefineReorder({n, o[0], h[0], h[1], w[0], c[0], r, s, c[1], o[1], w[1], lane},
+                  {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+                   {0, 1, 2, 3, 4, 5, 8, 6, 7, 9, 10, 11},
+                   {0, 1, 2, 5, 3, 4, 6, 7, 8, 9, 10, 11},
+                   {0, 1, 2, 5, 3, 4, 8, 6, 7, 9, 10, 11}});
+  b.DefineUnroll(s);
+  b.DefineUnroll(o[1]);
+  b.DefineUnroll(w[1]);
+  b.LimitUnrolled(Statements(context));
+  b.Add("vectorize", {lane.loop});
+  const Operand outer = b.Parallel({n, o[0], h[0]}, {n, o[0], h[0], h[1]}, limits.cores);
+  FuseConsumer(context, b, outer, lanes);
 }
 
 void WriteConv2dPacked(const TemplateContext& context, TemplateBuilder& b) {

@@ -15,38 +15,39 @@ void Write(const TemplateContext& context, TemplateBuilder& b, bool packed) {
   const TileLimits& limits = context.limits;
   InlineStages(context, b);
   const Operand main = b.Block(form.main);
-  const std::vector<KnobLoop> loops = b.Loops(main, form.extents);
-  const int64_t lanes = std::min(limits.lanes, form.extents[1]);
-  const auto [vectors, lane] = b.SplitOff(loops[1], lanes);
+  const std::vector<KnobLoop> all = b.Loops(main, form.extents);
+  const KnobLoop &i = all[form.axes[0]], &j = all[form.axes[1]], &reduction = all[form.axes[2]];
+  std::vector<KnobLoop> batch;
+  for (size_t role = 3; role < form.axes.size(); ++role) batch.push_back(all[form.axes[role]]);
+  const int64_t lanes = std::min(limits.lanes, j.extent.extent);
+  const auto [vectors, lane] = b.SplitOff(j, lanes);
 
   const std::vector<KnobLoop> y =
-      b.DefineSplit(loops[0], {.parts = 3,
-                               .policy = TemplateBuilder::PolicyFor(form.extents[0]),
-                               .max_innermost = limits.vector_registers - 2});
+      b.DefineSplit(i, {.parts = 3,
+                        .policy = TemplateBuilder::PolicyFor(i.extent.extent),
+                        .max_innermost = limits.vector_registers - 2});
   const std::vector<KnobLoop> x =
       b.DefineSplit(vectors, {.parts = 3,
                               .policy = TemplateBuilder::PolicyFor(vectors.extent.extent),
                               .max_innermost = limits.max_vectors});
-  b.AddFilter("registers", {y[2], x[2]},
-              [most = limits.vector_registers](absl::Span<const int64_t> e) {
-                return e[0] * e[1] + e[1] + 1 <= most;
-              });
-  const std::vector<KnobLoop> k = b.DefineSplit(
-      loops[2],
-      {.policy = TemplateBuilder::PolicyFor(form.extents[2]), .max_innermost = kMaxUnrolledK});
+  FitRegisters(context, b, y[2], x[2]);
+  const std::vector<KnobLoop> k = Cut(b, reduction, kMaxUnrolledK);
   if (packed) PackWeight(context, b, main, NumberOf(x[2]), lanes);
   // Outer tiles; middle tiles and the reduction in an order that is a knob; the register tile.
-  b.DefineReorder({y[0], x[0], y[1], x[1], k[0], k[1], y[2], x[2], lane},
-                  {{0, 1, 2, 3, 4, 5, 6, 7, 8},
-                   {0, 1, 3, 2, 4, 5, 6, 7, 8},
-                   {0, 1, 4, 2, 3, 5, 6, 7, 8},
-                   {0, 1, 4, 3, 2, 5, 6, 7, 8}});
+  ReorderUnder(b, batch, {y[0], x[0], y[1], x[1], k[0], k[1], y[2], x[2], lane},
+               {{0, 1, 2, 3, 4, 5, 6, 7, 8},
+                {0, 1, 3, 2, 4, 5, 6, 7, 8},
+                {0, 1, 4, 2, 3, 5, 6, 7, 8},
+                {0, 1, 4, 3, 2, 5, 6, 7, 8}});
   b.DefineUnroll(k[1]);
   b.DefineUnroll(y[2]);
   b.DefineUnroll(x[2]);
   b.LimitUnrolled(limits.unrolled_statements);
   b.Add("vectorize", {lane.loop});
-  const Operand outer = b.Parallel({y[0], x[0]}, {y[0], y[1], x[0], x[1]}, limits.cores);
+  std::vector<KnobLoop> threads = batch, shared = batch;
+  threads.insert(threads.end(), {y[0], x[0]});
+  shared.insert(shared.end(), {y[0], y[1], x[0], x[1]});
+  const Operand outer = b.Parallel(threads, shared, limits.cores);
   FuseConsumer(context, b, outer, lanes);
 }
 

@@ -18,8 +18,9 @@ using ir::Workload;
 absl::Status NoTemplate(const Workload& workload, absl::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("there is no template for ", workload.name, ": ", why,
-                   "; there are templates for matmul, dense, conv2d (NHWC, without groups; direct, "
-                   "packed and Winograd) and depthwise_conv2d, with element-wise stages behind"));
+                   "; there are templates for matmul, dense, batch_matmul, conv2d (NHWC: direct, "
+                   "packed and Winograd; with groups; conv2d_nchw) and depthwise_conv2d, with "
+                   "element-wise stages behind"));
 }
 
 // The load at a place of a product, with what it reads through.
@@ -67,45 +68,87 @@ std::vector<int> SingleAxes(const IndexList& indices, const std::vector<ir::Axis
   return places;
 }
 
-bool Has(const std::vector<int>& places, int place) {
-  return std::find(places.begin(), places.end(), place) != places.end();
+// Whether `places` are just the axes of `expected`, in any order.
+bool AreOneEach(std::vector<int> places, std::vector<int> expected) {
+  std::sort(places.begin(), places.end());
+  std::sort(expected.begin(), expected.end());
+  return places == expected;
 }
 
 bool MatchMatmul(const Factor& data, const Factor& weight, const std::vector<ir::Axis>& axes,
                  OperatorForm& form) {
-  const std::vector<int> a = SingleAxes(data.indices, axes), b = SingleAxes(weight.indices, axes);
-  constexpr int kI = 0, kJ = 1, kK = 2;
-  if (a.size() != 2 || b.size() != 2 || !Has(a, kI) || !Has(a, kK) || !Has(b, kJ) || !Has(b, kK))
+  // The reduction is the last axis; before it stand a batch, i and j.
+  const int k = static_cast<int>(axes.size()) - 1, i = k - 2, j = k - 1;
+  std::vector<int> batch;
+  for (int axis = 0; axis < i; ++axis) batch.push_back(axis);
+  std::vector<int> of_data = batch, of_weight = batch;
+  of_data.insert(of_data.end(), {i, k});
+  of_weight.insert(of_weight.end(), {j, k});
+  form.weight_axes = SingleAxes(weight.indices, axes);
+  if (!AreOneEach(SingleAxes(data.indices, axes), of_data) ||
+      !AreOneEach(form.weight_axes, of_weight)) {
     return false;
-  form.kind = OperatorForm::Kind::kMatmul;
-  form.axes = {kI, kJ, kK};
-  form.weight_axes = b;
+  }
+  form.kind = batch.empty() ? OperatorForm::Kind::kMatmul : OperatorForm::Kind::kBatchMatmul;
+  form.axes = {i, j, k};
+  form.axes.insert(form.axes.end(), batch.begin(), batch.end());
   return true;
 }
 
+// How a convolution's tensors lie: places of the axes of the output, and dimensions of X.
+struct ConvLayout {
+  int n, h, w, o;
+  int rows, columns, channels;
+};
+constexpr ConvLayout kChannelsLast = {0, 1, 2, 3, 1, 2, 3};
+constexpr ConvLayout kChannelsFirst = {0, 2, 3, 1, 2, 3, 1};
+
+// The groups of channels when an index is c + o / (O / groups) * C; else 0.
+int64_t GroupsOf(const Workload& workload, const Index& index, const ir::Axis& c,
+                 const ir::Axis& o) {
+  if (index.terms().size() != 2 || index.constant() != 0 || index.CoeffOf(c.var) != 1) return 0;
+  for (const ir::IndexTerm& term : index.terms()) {
+    const ir::Atom& atom = workload.atoms[term.atom];
+    if (atom.kind == ir::Atom::Kind::kFloorDiv && atom.argument.SingleAtom() == o.var &&
+        term.coeff == c.extent && o.extent % atom.divisor == 0)
+      return o.extent / atom.divisor;
+  }
+  return 0;
+}
+
 bool MatchConvolution(const Workload& workload, const Factor& data, const Factor& weight,
-                      const std::vector<ir::Axis>& axes, OperatorForm& form) {
-  constexpr int kN = 0, kH = 1, kW = 2, kO = 3, kReduced = 4;
-  const bool depthwise = axes.size() == 6;
+                      const std::vector<ir::Axis>& axes, const ConvLayout& at, OperatorForm& form) {
+  constexpr int kReduced = 4;
+  const bool depthwise = axes.size() == 6, first = at.channels == 1;
   if (data.indices.size() != 4 || weight.indices.size() != (depthwise ? 3u : 4u)) return false;
-  if (AxisOf(data.indices[0], axes) != kN) return false;
+  if (AxisOf(data.indices[0], axes) != at.n) return false;
   // The two windows, and the channel that is summed up, wherever they stand among the reduced axes.
   int taps[2];
   for (int d = 0; d < 2; ++d) {
-    const std::vector<int> in = AxesIn(workload, data.indices[1 + d], axes);
-    if (in.size() != 2 || in[0] != (d == 0 ? kH : kW) || in[1] < kReduced) return false;
+    const std::vector<int> in = AxesIn(workload, data.indices[d == 0 ? at.rows : at.columns], axes);
+    if (in.size() != 2 || in[0] != (d == 0 ? at.h : at.w) || in[1] < kReduced) return false;
     taps[d] = in[1];
   }
   if (taps[0] == taps[1]) return false;
-  const int channel = AxisOf(data.indices[3], axes);
-  if (depthwise ? channel != kO : channel < kReduced) return false;
-  form.axes = {kN, kH, kW, kO, taps[0], taps[1]};
+  int channel = AxisOf(data.indices[at.channels], axes);
+  int64_t groups = 1;
+  if (!depthwise && channel < 0 && !first) {
+    channel = 3 * kReduced + 3 - taps[0] - taps[1];  // of the three reduced axes the other one
+    groups = GroupsOf(workload, data.indices[at.channels], axes[channel], axes[at.o]);
+    if (groups == 0) return false;
+  }
+  if (depthwise ? channel != at.o || first : channel < kReduced) return false;
+  form.axes = {at.n, at.h, at.w, at.o, taps[0], taps[1]};
   if (!depthwise) form.axes.push_back(channel);
-  std::vector<int> expected(form.axes.begin() + 4, form.axes.end());
-  expected.push_back(kO);
-  if (SingleAxes(weight.indices, axes) != expected) return false;
-  form.kind = depthwise ? OperatorForm::Kind::kDepthwiseConv2d : OperatorForm::Kind::kConv2d;
-  form.weight_axes = depthwise ? std::vector<int>{4, 5, 3} : std::vector<int>{4, 5, 6, 3};
+  form.weight_axes = first ? std::vector<int>{at.o, channel, taps[0], taps[1]}
+                           : std::vector<int>(form.axes.begin() + 4, form.axes.end());
+  if (!first) form.weight_axes.push_back(at.o);
+  if (SingleAxes(weight.indices, axes) != form.weight_axes) return false;
+  form.groups = groups;
+  form.kind = depthwise    ? OperatorForm::Kind::kDepthwiseConv2d
+              : first      ? OperatorForm::Kind::kConv2dNchw
+              : groups > 1 ? OperatorForm::Kind::kGroupedConv2d
+                           : OperatorForm::Kind::kConv2d;
   return true;
 }
 
@@ -150,10 +193,11 @@ absl::StatusOr<OperatorForm> MatchOperator(const Workload& workload) {
   for (int weight = 1; weight >= 0 && !matched; --weight) {
     const Factor &w = factors[weight], &x = factors[1 - weight];
     if (!workload.tensors[w.tensor].input || !workload.tensors[x.tensor].input) continue;
-    if (main.spatial.size() == 2 && main.reduce.size() == 1) {
+    if (main.spatial.size() >= 2 && main.reduce.size() == 1) {
       matched = MatchMatmul(x, w, axes, form);
     } else if (main.spatial.size() == 4 && (main.reduce.size() == 2 || main.reduce.size() == 3)) {
-      matched = MatchConvolution(workload, x, w, axes, form);
+      matched = MatchConvolution(workload, x, w, axes, kChannelsLast, form) ||
+                MatchConvolution(workload, x, w, axes, kChannelsFirst, form);
     }
     if (!matched) continue;
     form.data = workload.tensors[x.tensor].name;

@@ -15,7 +15,10 @@ namespace hone::space {
 struct OperatorForm {
   enum class Kind {
     kMatmul,           // C[i, j] += A[i, k] * B[k, j], either operand transposed or not
+    kBatchMatmul,      // the same with axes in front that both operands have, wherever they stand
     kConv2d,           // Y[n, h, w, o] += X[n, f(h, r), f(w, s), c] * W[r, s, c, o]
+    kGroupedConv2d,    // the same with X[…, c + o / (O / groups) * C]
+    kConv2dNchw,       // Y[n, o, h, w] += X[n, c, f(h, r), f(w, s)] * W[o, c, r, s]
     kDepthwiseConv2d,  // Y[n, h, w, c] += X[n, f(h, r), f(w, s), c] * W[r, s, c]
   };
   Kind kind = Kind::kMatmul;
@@ -26,9 +29,10 @@ struct OperatorForm {
   bool guarded = false;               // padding: some taps are left out
   // Extents of the main stage's loops in the order of its block: spatial, then reduced.
   std::vector<int64_t> extents;
-  // Places in `extents` by role. Matmul: i, j, k. Convolutions: n, h, w, o, r, s, c; depthwise ones
-  // have no c.
+  // Places in `extents` by role. Matmul: i, j, k, then the batch's. Convolutions: n, h, w, o, r, s,
+  // c; depthwise ones have no c.
   std::vector<int> axes;
+  int64_t groups = 1;            // of channels
   std::string data, weight;      // X and W, or A and B (the one that j runs through)
   std::vector<int> weight_axes;  // the role of each of its dimensions, as a place in `axes`
   bool constant_weight = false;

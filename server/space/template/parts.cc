@@ -1,5 +1,6 @@
 // What several templates have in common.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -33,21 +34,29 @@ void PackWeight(const TemplateContext& context, TemplateBuilder& b, const Operan
   const OperatorForm& form = context.form;
   const Operand copy =
       b.Add("cache_read", {main, schedule::Text(form.weight), schedule::Text("global")})[0];
-  // The dimension along the output's last axis makes the panels.
-  const int along = form.kind == OperatorForm::Kind::kMatmul ? 1 : 3;
+  // The dimension along the output's last axis makes the panels; a batch has its own.
   const auto rank = static_cast<int>(form.weight_axes.size());
+  const bool batched = form.kind == OperatorForm::Kind::kBatchMatmul;
+  const bool matmul = batched || form.kind == OperatorForm::Kind::kMatmul;
+  const int along = form.axes[matmul ? 1 : 3];
   int panel = 0;
-  std::vector<std::string> from, to, last;
+  std::vector<int> batch, others;
+  std::vector<std::string> from, to;
   for (int d = 0; d < rank; ++d) {
     from.push_back(absl::StrCat("a", d));
-    if (form.weight_axes[d] == along) panel = d;
+    if (form.weight_axes[d] == along) {
+      panel = d;
+    } else if (batched && form.weight_axes[d] < form.axes[0]) {
+      batch.push_back(d);
+      to.push_back(from.back());
+    } else if (d != blocked) {
+      others.push_back(d);
+    }
   }
   const std::string width = absl::StrCat("$0*", lanes);
   to.push_back(absl::StrCat(from[panel], " / ", width));
   if (blocked >= 0) to.push_back(absl::StrCat(from[blocked], " / $1"));
-  for (int d = 0; d < rank; ++d) {
-    if (d != panel && d != blocked) to.push_back(from[d]);
-  }
+  for (const int d : others) to.push_back(from[d]);
   if (blocked >= 0) to.push_back(absl::StrCat(from[blocked], " % $1"));
   to.push_back(absl::StrCat(from[panel], " % ", width));
   std::vector<Operand> operands = {
@@ -62,15 +71,46 @@ void PackWeight(const TemplateContext& context, TemplateBuilder& b, const Operan
   const std::vector<Operand> loops = b.Add("loops", {copy}, rank);
   const std::vector<Operand> parts =
       b.Add("split", {loops[panel], schedule::Number(0), vectors, schedule::Number(lanes)}, 3);
-  std::vector<Operand> order = {parts[0]};
+  std::vector<Operand> outer;
+  for (const int d : batch) outer.push_back(loops[d]);
+  outer.push_back(parts[0]);
+  std::vector<Operand> order = outer;
   for (int d = 0; d < rank; ++d) {
-    if (d != panel) order.push_back(loops[d]);
+    const bool placed = d == panel || std::find(batch.begin(), batch.end(), d) != batch.end();
+    if (!placed) order.push_back(loops[d]);
   }
   order.insert(order.end(), {parts[1], parts[2]});
   b.Add("reorder", order);
   b.Add("unroll", {parts[1]});
   b.Add("vectorize", {parts[2]});
-  b.Add("parallel", {parts[0]});
+  b.Add("parallel", {outer.size() > 1 ? b.Add("fuse", outer)[0] : outer[0]});
+}
+
+void ReorderUnder(TemplateBuilder& b, const std::vector<KnobLoop>& around,
+                  const std::vector<KnobLoop>& loops, const std::vector<std::vector<int>>& orders) {
+  const auto outer = static_cast<int>(around.size());
+  std::vector<KnobLoop> all = around;
+  all.insert(all.end(), loops.begin(), loops.end());
+  std::vector<std::vector<int>> shifted;
+  for (const std::vector<int>& order : orders) {
+    shifted.emplace_back();
+    for (int loop = 0; loop < outer; ++loop) shifted.back().push_back(loop);
+    for (const int loop : order) shifted.back().push_back(outer + loop);
+  }
+  b.DefineReorder(all, shifted);
+}
+
+void FitRegisters(const TemplateContext& context, TemplateBuilder& b, const KnobLoop& rows,
+                  const KnobLoop& vectors) {
+  b.AddFilter("registers", {rows, vectors},
+              [most = context.limits.vector_registers](absl::Span<const int64_t> e) {
+                return e[0] * e[1] + e[1] + 1 <= most;
+              });
+}
+
+std::vector<KnobLoop> Cut(TemplateBuilder& b, const KnobLoop& loop, int64_t max_innermost) {
+  return b.DefineSplit(loop, {.policy = TemplateBuilder::PolicyFor(loop.extent.extent),
+                              .max_innermost = max_innermost});
 }
 
 Operand NumberOf(const KnobLoop& loop) {

@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/index.h"
 #include "common/schedule/rewrite/rewrite.h"
+#include "server/space/algorithm.h"
 #include "server/space/template/templates.h"
+#include "server/space/transform.h"
 
 namespace hone::space {
 namespace {
@@ -15,21 +19,22 @@ using schedule::Operand;
 constexpr int64_t kTaps = 3;
 constexpr int64_t kMaxUnrolledK = 8;
 
-std::vector<KnobLoop> Cut(TemplateBuilder& b, const KnobLoop& loop, int64_t max_innermost = 0) {
-  return b.DefineSplit(loop, {.policy = TemplateBuilder::PolicyFor(loop.extent.extent),
-                              .max_innermost = max_innermost});
-}
-
 // The stages of one algorithm, each a nest.
 class Writer {
  public:
-  Writer(const TemplateContext& context, TemplateBuilder& b, int64_t m)
-      : context_(context), limits_(context.limits), b_(b), main_(context.form.main), m_(m) {
+  Writer(const TemplateContext& context, TemplateBuilder& b, int64_t m, ir::Workload rewritten)
+      : context_(context),
+        limits_(context.limits),
+        b_(b),
+        main_(context.form.main),
+        m_(m),
+        program_(
+            ir::Program::FromWorkload(std::make_shared<const ir::Workload>(std::move(rewritten)))) {
     const OperatorForm& form = context.form;
     const auto extent = [&](int role) { return form.extents[form.axes[role]]; };
-    n_ = extent(0), h_ = extent(1), w_ = extent(2), o_ = extent(3), c_ = extent(6);
+    o_ = extent(3), c_ = extent(6);
     points_ = m + kTaps - 1;
-    tiles_ = n_ * ir::CeilDivInt(h_, m) * ir::CeilDivInt(w_, m);
+    tiles_ = extent(0) * ir::CeilDivInt(extent(1), m) * ir::CeilDivInt(extent(2), m);
     lanes_ = std::min(limits_.lanes, o_);
   }
 
@@ -56,10 +61,7 @@ class Writer {
     const auto [all, lane] = b_.SplitOff(loops[3], lanes_);
     const std::vector<KnobLoop> rows = Cut(b_, loops[2], limits_.vector_registers - 2);
     const std::vector<KnobLoop> vectors = Cut(b_, all, limits_.max_vectors);
-    b_.AddFilter("registers", {rows[1], vectors[1]},
-                 [most = limits_.vector_registers](absl::Span<const int64_t> e) {
-                   return e[0] * e[1] + e[1] + 1 <= most;
-                 });
+    FitRegisters(context_, b_, rows[1], vectors[1]);
     const std::vector<KnobLoop> k = Cut(b_, loops[4], kMaxUnrolledK);
     b_.DefineReorder(
         {loops[0], loops[1], vectors[0], rows[0], k[0], k[1], rows[1], vectors[1], lane},
@@ -89,56 +91,29 @@ class Writer {
       b_.Add("parallel", {b_.Add("fuse", {loops[0], loops[1]})[0]});
   }
 
-  // Tiles of the input, a vector of channels at a time in registers.
+  // Tiles of the input.
   void Tiles() {
-    const std::vector<KnobLoop> loops =
-        b_.Loops(b_.Block(Stage("_v")), {points_, points_, tiles_, c_});
-    const std::vector<KnobLoop> t = Cut(b_, loops[2]);
-    const auto [channels, lane] = b_.SplitOff(loops[3], std::min(limits_.lanes, c_));
-    const KnobLoop &x = loops[0], &y = loops[1];
-    b_.Add("reorder", {t[0].loop, t[1].loop, channels.loop, x.loop, y.loop, lane.loop});
-    const Operand columns = b_.Block(Stage("_bd"));
-    b_.Add("compute_at", {columns, channels.loop});
-    const std::vector<Operand> c = b_.Add("loops", {columns}, 3 + 4);  // t, x, j, channel
-    b_.Add("reorder", {c[5], c[4]});
-    const Operand gathered = b_.Block(Stage("_d"));
-    b_.Add("compute_at", {gathered, c[5]});
-    // t, i, j, channel, and the guard of the padding.
-    const std::vector<Operand> g = b_.Add("loops", {gathered}, 5 + 5);
-    b_.Add("reorder", {g[9], g[8]});
-    b_.Add("vectorize", {g[8]});
-    b_.Add("unroll", {g[6]});
-    b_.Add("vectorize", {c[6]});
-    b_.Add("unroll", {c[4]});
-    b_.Add("unroll", {c[5]});
-    b_.Add("vectorize", {lane.loop});
-    b_.Add("unroll", {y.loop});
-    b_.Add("unroll", {x.loop});
+    const TransformSchedule v = Place("_v", {.last = b_.Block(Stage("_v")),
+                                             .first = b_.Block(Stage("_bd")),
+                                             .gathered = b_.Block(Stage("_d"))});
+    const std::vector<KnobLoop> t = Cut(b_, {v.tiles()[0], {.extent = tiles_}});
     b_.Parallel({t[0]}, {t[0], t[1]}, limits_.cores);
   }
 
-  // Tiles of the output.
+  // Tiles of the output: rows and columns of them are one loop.
   void Outputs() {
-    const Operand main = b_.Block(main_);
-    const std::vector<KnobLoop> loops = b_.Loops(main, {n_, h_, w_, o_});
-    const auto [h0, h1] = b_.SplitOff(loops[1], std::min(m_, h_));
-    const auto [w0, w1] = b_.SplitOff(loops[2], std::min(m_, w_));
-    const auto [channels, lane] = b_.SplitOff(loops[3], lanes_);
-    b_.Add("reorder",
-           {loops[0].loop, h0.loop, w0.loop, channels.loop, h1.loop, w1.loop, lane.loop});
-    const Operand rows = b_.Block(Stage("_am"));
-    b_.Add("compute_at", {rows, channels.loop});
-    const std::vector<Operand> r = b_.Add("loops", {rows}, 4 + 4);  // t, a, y, channel
-    b_.Add("reorder", {r[6], r[5]});
-    b_.Add("vectorize", {r[7]});
-    b_.Add("unroll", {r[5]});
-    b_.Add("unroll", {r[6]});
-    b_.Add("vectorize", {lane.loop});
-    b_.Add("unroll", {w1.loop});
-    b_.Add("unroll", {h1.loop});
-    const KnobLoop fused{b_.Add("fuse", {loops[0].loop, h0.loop, w0.loop})[0], {.extent = tiles_}};
+    const TransformSchedule y =
+        Place("", {.last = b_.Block(main_), .first = b_.Block(Stage("_am"))});
+    const KnobLoop fused{b_.Add("fuse", y.tiles())[0], {.extent = tiles_}};
     const std::vector<KnobLoop> t = Cut(b_, fused);
     b_.Parallel({t[0]}, {t[0], t[1]}, limits_.cores);
+  }
+
+  TransformSchedule Place(absl::string_view stage, const TransformSchedule::Blocks& blocks) {
+    const Transform transform = FindTransform(program_, program_.FindBlock(Stage(stage))).value();
+    TransformSchedule placed(b_.trace(), program_, transform, blocks, limits_.lanes);
+    placed.SetKinds(b_.trace());
+    return placed;
   }
 
   const TemplateContext& context_;
@@ -146,23 +121,22 @@ class Writer {
   TemplateBuilder& b_;
   const std::string main_;
   const int64_t m_;
-  int64_t n_ = 1, h_ = 1, w_ = 1, o_ = 1, c_ = 1;
+  const ir::Program program_;  // of the rewritten workload
+  int64_t o_ = 1, c_ = 1;
   int64_t points_ = 1, tiles_ = 1, lanes_ = 1;
 };
 
 }  // namespace
 
 bool FitsWinograd(const TemplateContext& context, int64_t m) {
-  // A tile that is larger than the image computes what nobody reads.
-  const OperatorForm& form = context.form;
-  if (form.extents[form.axes[1]] < m || form.extents[form.axes[2]] < m) return false;
-  const absl::StatusOr<double> needed =
-      schedule::RewriteTolerance(context.workload, "winograd", form.main, {m});
-  return needed.ok() && *needed <= context.tolerance;
+  return FitsWinograd(context.workload, context.form.main, m, context.tolerance);
 }
 
 void WriteWinograd(const TemplateContext& context, TemplateBuilder& builder, int64_t m) {
-  Writer(context, builder, m).Write();
+  absl::StatusOr<ir::Workload> rewritten =
+      schedule::ApplyRewriteTo(context.workload, "winograd", context.form.main, {m});
+  if (!rewritten.ok()) return;  // FitsWinograd says so first
+  Writer(context, builder, m, *std::move(rewritten)).Write();
 }
 
 }  // namespace hone::space

@@ -134,6 +134,22 @@ const char* const kSmall[] = {
     "conv3d n=1 d=3 h=5 w=5 ci=4 co=20 k=3 s=1 p=1",
     "conv2d n=1 h=7 w=7 ci=8 co=32 k=3 s=1 p=1 groups=4",
     "conv2d_transpose n=1 h=3 w=3 ci=8 co=3 k=4 s=2 p=1",
+    // A producer that costs too much to be inlined.
+    "workload costly\n"
+    "input A: f32[18, 20]\n"
+    "input S: f32[20]\n"
+    "input B: f32[20, 50] constant\n"
+    "P[i: 18, k: 20] = A[i, k] * S[k]\n"
+    "output C[i: 18, j: 50] = sum(k: 20) P[i, k] * B[k, j]\n",
+    // Transforms of tiles, padded and not; few results of long sums, with a consumer.
+    "winograd_conv2d n=1 h=9 w=30 ci=5 co=20",
+    "winograd_conv2d n=2 h=10 w=10 ci=17 co=16",
+    "matmul m=1 n=64 k=4096",
+    "workload long_sums\n"
+    "input A: f32[4, 3000]\n"
+    "input B: f32[3000, 20] constant\n"
+    "C[i: 4, j: 20] = sum(k: 3000) A[i, k] * B[k, j]\n"
+    "output D[i: 4, j: 20] = max(C[i, j], 0.0)\n",
 };
 
 class SmallWorkload : public testing::TestWithParam<const char*> {};
@@ -304,6 +320,35 @@ TEST(Rules, AConsumerIsFusedAndAProducerInlined) {
     EXPECT_EQ(program.LoopsAbove(program.FindBlock("D"))[0],
               program.LoopsAbove(program.FindBlock("C"))[0]);
   }
+}
+
+TEST(Rules, WhereAProducerIsComputedIsADecision) {
+  constexpr char kCostly[] =
+      "workload costly\n"
+      "input A: f32[64, 128]\n"
+      "input S: f32[128]\n"
+      "input B: f32[128, 256] constant\n"
+      "P[i: 64, k: 128] = A[i, k] * S[k]\n"
+      "output C[i: 64, j: 256] = sum(k: 128) P[i, k] * B[k, j]\n";
+  std::set<size_t> depths;
+  bool stays = false;
+  for (const auto& space : Generate(kCostly, Avx512())) {
+    for (uint64_t i = 0; i < 40; ++i) {
+      Rng rng(7, i);
+      const ir::Program program = space->Replay(space->Sample(rng).value()).value();
+      const std::vector<ir::NodeId> producer = program.LoopsAbove(program.FindBlock("P")),
+                                    consumer = program.LoopsAbove(program.FindBlock("C"));
+      size_t shared = 0;
+      while (shared < producer.size() && producer[shared] == consumer[shared]) ++shared;
+      const bool moved = space->name().find("at_P") != std::string::npos;
+      EXPECT_EQ(shared > 0, moved) << space->name() << program.ToText();
+      EXPECT_EQ(program.node(producer.back()).loop, ir::LoopKind::kVectorized);
+      if (moved) depths.insert(shared);
+      stays |= !moved;
+    }
+  }
+  EXPECT_TRUE(stays);
+  EXPECT_GE(depths.size(), 3u);
 }
 
 TEST(Rules, EveryRegisterTileFitsTheRegisters) {

@@ -71,6 +71,19 @@ const char* const kSmall[] = {
     "conv2d_bn_relu n=1 h=6 w=6 ci=5 co=18 k=3 s=1 p=1",
     "depthwise_conv2d n=1 h=8 w=9 c=20 k=3 s=1 p=1",
     "depthwise_conv2d n=2 h=7 w=7 c=40 k=3 s=2 p=1",
+    "batch_matmul b=3 m=10 n=37 k=11",
+    "transpose_batch_matmul b=2 s=10 h=3 d=16",
+    "workload batch_dense\n"
+    "input A: f32[2, 9, 12]\n"
+    "input B: f32[2, 40, 12] constant\n"
+    "C[b: 2, i: 9, j: 40] = sum(k: 12) A[b, i, k] * B[b, j, k]\n"
+    "output D[b: 2, i: 9, j: 40] = max(C[b, i, j], 0.0)\n",
+    "conv2d n=1 h=7 w=7 ci=8 co=32 k=3 s=1 p=1 groups=4",
+    "conv2d n=2 h=8 w=6 ci=12 co=40 k=3 s=2 p=1 groups=2",
+    "conv2d_bn_relu n=1 h=6 w=6 ci=6 co=36 k=3 s=1 p=1 groups=2",
+    "conv2d_nchw n=1 h=8 w=9 ci=6 co=10 k=3 s=1 p=1",
+    "conv2d_nchw n=2 h=9 w=20 ci=3 co=17 k=3 s=2 p=1",
+    "conv2d_nchw n=1 h=5 w=5 ci=8 co=16 k=1 s=1 p=0",
 };
 
 class SmallTemplate : public testing::TestWithParam<const char*> {};
@@ -158,6 +171,10 @@ INSTANTIATE_TEST_SUITE_P(All, LargeTemplate,
                                          "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1",
                                          "conv2d n=1 h=224 w=224 ci=3 co=64 k=7 s=2 p=3",
                                          "conv2d_bn_relu n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
+                                         "batch_matmul b=12 m=128 n=128 k=64",
+                                         "transpose_batch_matmul b=1 s=128 h=12 d=64",
+                                         "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4",
+                                         "conv2d_nchw n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=7 w=7 c=1024 k=3 s=1 p=1"),
                          NameOf);
@@ -173,6 +190,12 @@ TEST(Templates, EachOperatorHasItsOwn) {
                           "conv2d_winograd6"));
   EXPECT_THAT(NamesOf(Make("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=2 p=1", Avx512(), 1e-3)),
               ElementsAre("conv2d_direct", "conv2d_packed"));
+  EXPECT_THAT(NamesOf(Make("batch_matmul b=4 m=64 n=64 k=64", Avx512())),
+              ElementsAre("batch_matmul", "batch_matmul_packed"));
+  EXPECT_THAT(NamesOf(Make("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 p=1 groups=4", Avx512(), 1e-3)),
+              ElementsAre("conv2d_grouped"));
+  EXPECT_THAT(NamesOf(Make("conv2d_nchw n=1 h=14 w=14 ci=64 co=64 k=3 p=1", Avx512(), 1e-3)),
+              ElementsAre("conv2d_nchw"));
   EXPECT_THAT(NamesOf(Make("depthwise_conv2d n=1 h=14 w=14 c=64 k=3 p=1", Avx512())),
               ElementsAre("depthwise_conv2d"));
 }
@@ -188,13 +211,12 @@ TEST(Templates, WinogradNeedsNoMoreThanTheTolerance) {
 }
 
 TEST(Templates, AnOperatorWithoutOneIsToldWhichHave) {
-  for (const char* text : {"softmax m=8 n=8", "batch_matmul b=2 m=8 n=8 k=8",
-                           "conv2d n=1 h=8 w=8 ci=8 co=8 k=3 p=1 groups=2",
-                           "conv2d_nchw n=1 h=8 w=8 ci=8 co=8 k=3 p=1", "add m=4 n=4"}) {
+  for (const char* text : {"softmax m=8 n=8", "conv1d n=1 l=8 ci=8 co=8 k=3 p=1",
+                           "conv2d_nchw n=1 h=8 w=8 ci=8 co=8 k=3 p=1 groups=2", "add m=4 n=4"}) {
     const absl::Status status = CheckSpaceArgument(*MakeWorkload(text), "templates");
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("there are templates for matmul, dense, conv2d"));
+                HasSubstr("there are templates for matmul, dense, batch_matmul, conv2d"));
   }
 }
 

@@ -1,0 +1,61 @@
+#include "server/space/algorithm.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/schedule/rewrite/rewrite.h"
+
+namespace hone::space {
+namespace {
+
+constexpr char kWinograd[] = "winograd";
+// Sizes of a tile of outputs. F(6, 3) needs a tolerance of 1e-4, and 64 products of few tiles each.
+constexpr int64_t kWinogradTiles[] = {2, 4};
+
+const ir::Stage* StageOf(const ir::Workload& workload, absl::string_view name) {
+  for (const ir::Stage& stage : workload.stages) {
+    if (workload.tensors[stage.tensors[0]].name == name) return &stage;
+  }
+  return nullptr;
+}
+
+// Of a sum of products: weights that are transformed in each call cost more than is saved.
+bool HasConstantFactor(const ir::Workload& workload, const ir::Stage& stage) {
+  bool constant = false;
+  workload.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    constant |= workload.tensors[load.buffer].constant;
+  });
+  return constant;
+}
+
+}  // namespace
+
+bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t m,
+                  double tolerance) {
+  if (tolerance <= 0) return false;
+  const absl::StatusOr<double> needed = schedule::RewriteTolerance(workload, kWinograd, stage, {m});
+  if (!needed.ok() || *needed > tolerance) return false;
+  // The rewrite is for stages with the axes n, h, w, co.
+  const std::vector<ir::Axis>& axes = StageOf(workload, stage)->spatial;
+  return axes[1].extent >= m && axes[2].extent >= m;
+}
+
+std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, double tolerance) {
+  std::vector<Algorithm> algorithms;
+  for (const ir::Stage& stage : workload.stages) {
+    const std::string& name = workload.tensors[stage.tensors[0]].name;
+    for (const int64_t m : kWinogradTiles) {
+      if (!FitsWinograd(workload, name, m, tolerance) || !HasConstantFactor(workload, stage))
+        continue;
+      absl::StatusOr<ir::Workload> rewritten =
+          schedule::ApplyRewriteTo(workload, kWinograd, name, {m});
+      if (!rewritten.ok()) continue;
+      algorithms.push_back(
+          {absl::StrCat(kWinograd, m), kWinograd, name, {m}, *std::move(rewritten)});
+    }
+  }
+  return algorithms;
+}
+
+}  // namespace hone::space

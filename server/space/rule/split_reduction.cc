@@ -1,0 +1,109 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/space/plain_nest.h"
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Operand;
+
+// Results per core, in register tiles, up to which threads may share out the reduction instead.
+constexpr int64_t kFewTiles = 8;
+// Terms of a result without which its parts are not worth a second pass.
+constexpr int64_t kLeastTerms = 256;
+// Of a part: whole bodies of any micro-kernel.
+constexpr int64_t kLeastSteps = 16;
+
+int64_t PointsOf(const ir::Block& block, bool reduce) {
+  int64_t points = 1;
+  for (const ir::BlockIter& iter : block.iters) points *= iter.reduce == reduce ? iter.extent : 1;
+  return points;
+}
+
+// Terms of a part: divisors of the reduction that give every core a part, and few enough to add up.
+std::vector<int64_t> PartSizes(int64_t extent, const TileLimits& limits) {
+  std::vector<int64_t> sizes;
+  for (int64_t parts = std::max<int64_t>(2, limits.cores);
+       parts <= limits.reduction_parts * limits.cores && parts * kLeastSteps <= extent; ++parts) {
+    if (extent % parts == 0) sizes.push_back(extent / parts);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+// Split-K: where a contraction has few results for the cores and long sums, each sum in parts,
+//   for i, j, k: C[i, j] += …  →  for i, j, part, k_1: C_rf[part, i, j] += …;  for i, j, part: C +=
+//   C_rf
+// of which the first is a contraction with a batch of parts, tiled as any other, and the second a
+// plain nest. Only the order of summation changes, so strict jobs have it too.
+std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch,
+                                        int nest) {
+  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
+  if (id == ir::kNoNode) return {};
+  const ir::Block& block = program->BlockOf(id);
+  const std::optional<Contraction> contraction = AnalyzeContraction(*program, id);
+  // A guard belongs to windows: images have results enough.
+  if (!contraction.has_value() || !block.guards.empty()) return {};
+  const TileLimits limits =
+      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
+  const int64_t results = PointsOf(block, /*reduce=*/false);
+  const int64_t terms = PointsOf(block, /*reduce=*/true);
+  // A result of less than a vector has its lanes along the reduction: row_fused_reduction.
+  if (limits.cores < 2 || block.iters[contraction->vector].extent < limits.lanes ||
+      terms < kLeastTerms || results > terms ||
+      results > kFewTiles * limits.cores * limits.accumulators * limits.lanes ||
+      results * terms <= limits.serial_elements) {
+    return {};
+  }
+  const std::vector<int64_t> sizes = PartSizes(block.iters[contraction->reduce].extent, limits);
+  if (sizes.empty()) return {};
+
+  Sketch split = sketch;
+  const auto add = [&](absl::string_view primitive, std::vector<Operand> operands,
+                       std::vector<schedule::Attribute> attributes = {}, int count = -1) {
+    return split.trace.Add(primitive, std::move(operands), std::move(attributes), count);
+  };
+  const Operand whole = split.nests[nest].block;
+  const std::vector<Operand> loops =
+      add("loops", {whole}, {}, static_cast<int>(block.iters.size()));
+  const Operand size = add("sample_categorical", {}, {{"candidates", sizes}})[0];
+  const std::vector<Operand> cut =
+      add("split", {loops[contraction->reduce], Literal(0), size}, {}, 2);
+  std::vector<Operand> spatial, reductions;
+  for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
+    (block.iters[i].reduce ? reductions : spatial)
+        .push_back(i == contraction->reduce ? cut[1] : loops[i]);
+  }
+  // Parts that run outermost get a nest of their own, whose loops then stand as its variables do.
+  std::vector<Operand> order = {cut[0]};
+  order.insert(order.end(), spatial.begin(), spatial.end());
+  order.insert(order.end(), reductions.begin(), reductions.end());
+  add("reorder", order);
+  const Operand partial = add("rfactor", {whole, cut[0], Literal(0)})[0];
+  std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + spatial.size());
+  add("reorder", order);
+
+  // How many parts there are is a decision: nothing is made of their number.
+  ir::Block combining;
+  for (const ir::BlockIter& iter : block.iters) {
+    if (!iter.reduce) combining.iters.push_back(iter);
+  }
+  combining.iters.push_back(block.iters[contraction->reduce]);
+  SchedulePlainNest(split.trace, whole, combining, limits.lanes, /*sampled=*/false);
+
+  split.nests.push_back(
+      {.name = sketch.nests[nest].name, .block = whole, .state = Nest::State::kDone});
+  split.nests[nest].name = absl::StrCat(sketch.nests[nest].name, "_rf");
+  split.nests[nest].block = partial;
+  split.name.push_back("parts");
+  ++split.minor;
+  return {sketch, std::move(split)};
+}
+
+}  // namespace hone::space

@@ -1,0 +1,216 @@
+#include "server/space/transform.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/space/rule/rules.h"
+#include "server/space/tile_constraints.h"
+
+namespace hone::space {
+namespace {
+
+using ir::NodeId;
+using schedule::Operand;
+
+// Tiles in a row that make it worth a step of its own: they are the rows of a register tile.
+constexpr int64_t kLeastColumns = 7;
+
+// The place of a block's nest in a sketch; −1 when something was done to it.
+int OpenNestOf(const Sketch& sketch, const ir::Program& program, NodeId block) {
+  for (size_t i = 0; i < sketch.nests.size(); ++i) {
+    if (sketch.nests[i].name == program.BlockOf(block).name)
+      return sketch.nests[i].state == Nest::State::kOpen ? static_cast<int>(i) : -1;
+  }
+  return -1;
+}
+
+bool IsOpen(const Sketch& sketch, const ir::Program& program, const Transform& transform) {
+  for (const NodeId block : {transform.last, transform.first, transform.gathered}) {
+    if (block != ir::kNoNode && OpenNestOf(sketch, program, block) < 0) return false;
+  }
+  return true;
+}
+
+// Products of transformed tiles that an output's transform reads, as in Winograd's convolution.
+struct Products {
+  NodeId block = ir::kNoNode;
+  Contraction contraction;
+  Transform inputs;
+  int64_t rows = 1, columns = 1;  // of tiles
+};
+
+std::optional<Products> FindProducts(const ir::Program& program, const Transform& outputs) {
+  // Rows and columns are cut off the image's last two axes.
+  const ir::Block& last = program.BlockOf(outputs.last);
+  if (outputs.across.divisor == 0 || outputs.along.divisor == 0 ||
+      outputs.across.iter + 1 != outputs.along.iter || outputs.along.iter + 1 != outputs.vector) {
+    return std::nullopt;
+  }
+  Products found;
+  found.columns = ir::CeilDivInt(last.iters[outputs.along.iter].extent, outputs.along.divisor);
+  found.rows = ir::CeilDivInt(last.iters[outputs.across.iter].extent, outputs.across.divisor);
+  for (int i = 0; i < outputs.across.iter; ++i) found.rows *= last.iters[i].extent;
+
+  const auto producer_of = [&](ir::BufferId buffer, NodeId reader) {
+    const std::vector<NodeId> writers = program.WritersOf(buffer);
+    const bool own =
+        writers.size() == 1 && program.ReadersOf(buffer) == std::vector<NodeId>{reader};
+    return own ? writers[0] : ir::kNoNode;
+  };
+  program.pool.VisitLoads(program.BlockOf(outputs.first).values[0], [&](const ir::Expr& load) {
+    if (const NodeId writer = producer_of(load.buffer, outputs.first); writer != ir::kNoNode)
+      found.block = writer;
+  });
+  if (found.block == ir::kNoNode) return std::nullopt;
+  std::optional<Contraction> contraction = AnalyzeContraction(program, found.block);
+  const ir::Block& block = program.BlockOf(found.block);
+  if (!contraction.has_value() || !block.guards.empty() || !contraction->row_like.empty() ||
+      !contraction->windows.empty() ||
+      block.iters[contraction->row].extent != found.rows * found.columns) {
+    return std::nullopt;
+  }
+  found.contraction = *std::move(contraction);
+  const NodeId inputs = producer_of(found.contraction.row_operand.buffer, found.block);
+  if (inputs == ir::kNoNode) return std::nullopt;
+  std::optional<Transform> transform = FindTransform(program, inputs);
+  if (!transform.has_value()) return std::nullopt;
+  found.inputs = *std::move(transform);
+  return found;
+}
+
+// What a row of tiles keeps between the two transforms.
+int64_t BytesOfRow(const ir::Program& program, const Products& products) {
+  int64_t elements = 0;
+  for (const NodeId block : {products.block, products.inputs.last})
+    elements += ir::ElementsOf(program.buffers[program.BlockOf(block).outputs[0]].shape);
+  const ir::DType dtype = program.buffers[program.BlockOf(products.block).outputs[0]].dtype;
+  return elements / products.rows * ir::DTypeBytes(dtype);
+}
+
+// A sketch with a transform, or with all that lies between two of them, in place.
+class Transformer {
+ public:
+  Transformer(const Sketch& sketch, const ir::Program& program, const TileLimits& limits)
+      : sketch_(sketch), program_(program), limits_(limits) {}
+
+  // A nest of its own, whose tiles threads share out.
+  Sketch Alone(const Transform& transform) {
+    const TransformSchedule placed = Place(transform, 0);
+    placed.SetKinds(sketch_.trace);
+    Add("parallel", {Fused(placed.tiles())});
+    return std::move(sketch_);
+  }
+
+  // One row of tiles after the other: what its products read and write stays in a cache.
+  //   parallel rows | inputs transformed; products; outputs transformed
+  Sketch AtRows(const Transform& outputs, const Products& products) {
+    const TransformSchedule last = Place(outputs, 0);
+    const Operand row = Fused({last.tiles().begin(), last.tiles().end() - 1});
+    Multiply(products, row);
+    Add("compute_at", {NestOf(products.inputs.last).block, row});
+    const TransformSchedule inputs = Place(products.inputs, 1);
+    inputs.SetKinds(sketch_.trace);
+    last.SetKinds(sketch_.trace);
+    sketch_.name.push_back("rows");
+    return std::move(sketch_);
+  }
+
+ private:
+  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
+                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
+    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
+  }
+  Operand Sample(std::vector<int64_t> candidates) {
+    return Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
+  }
+  Nest& NestOf(NodeId block) { return sketch_.nests[OpenNestOf(sketch_, program_, block)]; }
+  Operand Fused(const std::vector<Operand>& loops) {
+    return loops.size() > 1 ? Add("fuse", loops)[0] : loops[0];
+  }
+
+  // `above`: loops around a transform that was computed at one of them.
+  TransformSchedule Place(const Transform& transform, int above) {
+    TransformSchedule::Blocks blocks;
+    const auto take = [&](NodeId block, Operand& reg) {
+      if (block == ir::kNoNode) return;
+      Nest& nest = NestOf(block);
+      reg = nest.block;
+      nest.state = Nest::State::kDone;
+    };
+    take(transform.last, blocks.last);
+    take(transform.first, blocks.first);
+    take(transform.gathered, blocks.gathered);
+    return TransformSchedule(sketch_.trace, program_, transform, blocks, limits_.lanes, above);
+  }
+
+  // The products of a row in register tiles, a panel of weights for all its tiles. The weights are
+  // left to `pack`, the threads to parallel_vectorize_unroll.
+  void Multiply(const Products& products, const Operand& row) {
+    const Contraction& c = products.contraction;
+    const ir::Block& block = program_.BlockOf(products.block);
+    Nest& nest = NestOf(products.block);
+    Tiling tiling{.contraction = c,
+                  .lanes = std::min(limits_.lanes, block.iters[c.vector].extent),
+                  .outer = row};
+    constexpr int kAbove = 1;  // row
+    Add("compute_at", {nest.block, row});
+    const std::vector<Operand> loops =
+        Add("loops", {nest.block}, {}, kAbove + static_cast<int>(block.iters.size()));
+    const std::vector<Operand> tile = Add(
+        "sample_register_tile", {},
+        {{"candidates", RegisterTiles(limits_, products.columns, block.iters[c.vector].extent)}});
+    tiling.rows = tile[0];
+    tiling.vectors = tile[1];
+    std::vector<int64_t> steps = limits_.k_unroll;
+    std::erase_if(steps, [&](int64_t k) { return k > block.iters[c.reduce].extent; });
+    tiling.k_unroll = Sample(std::move(steps));
+    const std::vector<Operand> tiled =
+        Add("register_tile",
+            {nest.block, loops[kAbove + c.row], loops[kAbove + c.vector], loops[kAbove + c.reduce],
+             tile[0], tile[1], Literal(tiling.lanes), tiling.k_unroll});
+    Add("reorder", {tiled[1], tiled[0], tiled[2]});
+    Add("annotate", {tiled[2], schedule::Text("prefetch"), Sample({0, limits_.prefetch_steps})});
+    AddTileConstraints(limits_,
+                       {.rows = DecisionOf(tiling.rows),
+                        .vectors = DecisionOf(tiling.vectors),
+                        .k_unroll = DecisionOf(tiling.k_unroll)},
+                       {.lanes = tiling.lanes}, sketch_.constraints);
+    tiling.inner = tiled[0];
+    tiling.loops_to_inner = kAbove + static_cast<int>(c.shared.size()) + 2;
+    nest.state = Nest::State::kTiled;
+    nest.tiling = std::move(tiling);
+  }
+
+  Sketch sketch_;
+  const ir::Program& program_;
+  const TileLimits& limits_;
+};
+
+}  // namespace
+
+// Small linear maps of tiles: their short axes are unrolled, a vector of channels at a time. Those
+// of outputs also with the products and the inputs' transforms, a row of tiles at a time.
+std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest) {
+  // From the last stage to the first: outputs take what they read with them.
+  const Nest& end = sketch.nests[sketch.nests.size() - 1 - nest];
+  if (end.state != Nest::State::kOpen) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::NodeId last = program->FindBlock(end.name);
+  if (last == ir::kNoNode) return {};
+  const std::optional<Transform> transform = FindTransform(*program, last);
+  if (!transform.has_value() || !IsOpen(sketch, *program, *transform)) return {};
+  const TileLimits limits =
+      TileLimits::Of(*context.target, program->buffers[program->BlockOf(last).outputs[0]].dtype);
+
+  std::vector<Sketch> sketches = {Transformer(sketch, *program, limits).Alone(*transform)};
+  const std::optional<Products> products = FindProducts(*program, *transform);
+  if (products.has_value() && IsOpen(sketch, *program, products->inputs) &&
+      OpenNestOf(sketch, *program, products->block) >= 0 && products->columns >= kLeastColumns &&
+      products->rows >= limits.cores && BytesOfRow(*program, *products) <= limits.block_bytes) {
+    sketches.push_back(Transformer(sketch, *program, limits).AtRows(*transform, *products));
+  }
+  return sketches;
+}
+
+}  // namespace hone::space
