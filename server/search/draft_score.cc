@@ -79,6 +79,32 @@ class Drafter {
     return body;
   }
 
+  // Whether an unrolled loop says which of its expressions a block computes, as the transforms of
+  // Winograd do: then only that one is left in the code.
+  bool ChoosesInBody(const Statement& statement, const Body& body) const {
+    if (statement.ops.select == 0) return false;
+    const ir::Program& program = nest_.program();
+    const auto unrolled = [&](const ir::Index& index) {
+      bool found = false;
+      for (const ir::BlockIter& iter : statement.block->iters) {
+        if (!program.atoms.DependsOn(index, iter.var)) continue;
+        for (size_t d = body.depth; d < statement.loops.size(); ++d) {
+          found |= statement.loops[d].kind == ir::LoopKind::kUnrolled &&
+                   program.atoms.DependsOn(iter.binding, statement.loops[d].var);
+        }
+      }
+      return found;
+    };
+    bool all = true;
+    program.pool.Visit(statement.block->values[0], [&](const ir::Expr& expr) {
+      if (expr.op != ir::Op::kSelect) return;
+      const ir::Expr& condition = program.pool[expr.a];
+      all &= condition.op == ir::Op::kEqual && program.pool[condition.a].op == ir::Op::kIndex &&
+             unrolled(program.pool.IndicesOf(program.pool[condition.a])[0]);
+    });
+    return all;
+  }
+
   // Register operands of an access in one body: vectors, broadcast elements, or single elements of
   // a gather.
   double Operands(const Statement& statement, const Access& access, const Body& body) const {
@@ -97,8 +123,9 @@ class Drafter {
         statement.executions[body.depth] / body.lanes * body.registers_per_vector;
     const feature::OpCounts& ops = statement.ops;
     const feature::OpCounts::Arithmetic& f = ops.floating;
-    const double per_instance =
+    double per_instance =
         f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8 * f.divmod + 16 * f.math;
+    if (ChoosesInBody(statement, body)) per_instance /= ops.select + 1;
 
     double loads = 0, vector_operands = 1;
     for (const Access& access : statement.accesses) {
