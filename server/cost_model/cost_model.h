@@ -63,6 +63,15 @@ class CostModel {
   // features), or a value is not finite.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
 
+  // What each row adds to its candidate's mean, where the model is such a sum (Ansor's pack-sum):
+  // one number per row, which over the rows of a candidate sum up to its mean less a constant that
+  // is the same for all candidates. Empty: the mean of this model is no such sum, or it has seen
+  // nothing. Errors as of Predict.
+  virtual absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const {
+    (void)features;
+    return std::vector<double>();
+  }
+
   // A versioned binary form, and back. Load replaces everything but the options. InvalidArgument:
   // not of this model, version or feature set, truncated or damaged; the message says which. After
   // an error the model is as it was.

@@ -85,6 +85,18 @@ class XgboostBagModel final : public CostModel {
     return prediction;
   }
 
+  absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const override {
+    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
+    if (state_.members.empty()) return std::vector<double>();
+    HONE_RETURN_IF_ERROR(ValidateColumns(features, state_.members.front().columns()));
+    std::vector<double> scores(features.rows(), 0.0);
+    for (const FlatForest& member : state_.members) {
+      const std::vector<float> rows = ForestRowScores(member, features);
+      for (size_t i = 0; i < rows.size(); ++i) scores[i] += rows[i] / kMembers;
+    }
+    return scores;
+  }
+
   absl::StatusOr<std::string> Save() const override {
     ByteWriter writer;
     writer.AddU32(static_cast<uint32_t>(state_.members.size()));

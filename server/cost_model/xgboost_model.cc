@@ -63,6 +63,16 @@ class XgboostModel final : public CostModel {
     return prediction;
   }
 
+  absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const override {
+    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
+    if (forest_.columns() == 0) return std::vector<double>();
+    HONE_RETURN_IF_ERROR(ValidateColumns(features, forest_.columns()));
+    const std::vector<float> rows = ForestRowScores(forest_, features);
+    std::vector<double> scores(rows.begin(), rows.end());
+    for (double& score : scores) score *= calibration_.slope;  // 1 unless it ranks
+    return scores;
+  }
+
   absl::StatusOr<std::string> Save() const override {
     ByteWriter writer;
     if (variant_.forest.ranks) calibration_.Serialize(writer);

@@ -30,6 +30,8 @@ absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
                                        const ForestOptions& forest,
                                        const CostModelOptions& options);
 
+// The score of every row.
+std::vector<float> ForestRowScores(const FlatForest& forest, const FeatureMatrix& features);
 // The score of every candidate: the sum of its rows'.
 std::vector<double> ForestScores(const FlatForest& forest, const FeatureMatrix& features);
 

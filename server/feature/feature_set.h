@@ -33,6 +33,9 @@ class FeatureSet {
   // One name per column; unique.
   virtual const std::vector<std::string>& ColumnNames() const = 0;
 
+  // Whether a program has one row per statement, in the order of Nest::statements().
+  virtual bool RowPerStatement() const { return false; }
+
   // Appends the program's rows to `rows_out` and sets `row_count` to their number, at least 1.
   // Every value is finite, and equal programs give equal rows whatever their variables are called.
   // InvalidArgument: the program has no block outside the prepack kernel, or a nest deeper than
@@ -40,9 +43,9 @@ class FeatureSet {
   virtual absl::Status Extract(const ir::Program& program, const target::Target& target,
                                std::vector<float>& rows_out, int& row_count) const = 0;
 
-  // The same of a candidate: `program` is what the design space makes of the decisions. Differs from
-  // Extract only for sets that describe decisions; FailedPrecondition from Extract says that a set
-  // needs this call.
+  // The same of a candidate: `program` is what the design space makes of the decisions. Differs
+  // from Extract only for sets that describe decisions; FailedPrecondition from Extract says that a
+  // set needs this call.
   virtual absl::Status ExtractCandidate(const ir::Program& program, const Chosen& chosen,
                                         const target::Target& target, std::vector<float>& rows_out,
                                         int& row_count) const;

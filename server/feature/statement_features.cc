@@ -193,6 +193,7 @@ class StatementFeatureSet final : public FeatureSet {
   }
   int Columns() const override { return kStatementColumns; }
   const std::vector<std::string>& ColumnNames() const override { return StatementColumnNames(); }
+  bool RowPerStatement() const override { return true; }
 
   absl::Status Extract(const ir::Program& program, const target::Target& target,
                        std::vector<float>& rows_out, int& row_count) const override {

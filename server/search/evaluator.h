@@ -12,6 +12,7 @@
 #include "server/feature/feature_set.h"
 #include "server/search/draft_score.h"
 #include "server/search/point.h"
+#include "server/search/stage_groups.h"
 
 namespace hone::search {
 
@@ -22,6 +23,9 @@ struct Evaluation {
   double draft_cycles = 0;  // DraftCycles
   std::vector<float> rows;  // of the feature set
   int row_count = 0;
+  // Where the evaluator observes stages: the group of each row, and how many groups there are.
+  std::vector<int> row_groups;
+  int group_count = 0;
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
@@ -37,6 +41,10 @@ class Evaluator {
   // for "" or null. InvalidArgument: it reads a set that does not exist.
   absl::Status UseFeaturesOf(const cost_model::CostModel* model);
 
+  // Evaluations from now on tell the stage group of each row, in spaces that have more than one and
+  // where the feature set has a row per statement. `groups`: one per space; outlives it.
+  void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
+
   // One per point, in order. Never null.
   std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
 
@@ -45,6 +53,12 @@ class Evaluator {
   // UseFeaturesOf(model).
   absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
                                               const cost_model::CostModel* model) const;
+
+  // What the model says of each evaluation's stage groups: the sum of their rows' scores. Empty for
+  // one whose groups are not observed, and for all where the model does not score rows.
+  // Errors and REQUIRES as of Predict.
+  absl::StatusOr<std::vector<std::vector<double>>> StageScores(
+      absl::Span<const EvaluationPtr> evaluations, const cost_model::CostModel* model) const;
 
  private:
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
@@ -55,6 +69,7 @@ class Evaluator {
   const SearchContext* const context_;
   const DraftMachine machine_;
   const feature::FeatureSet* features_ = nullptr;
+  const std::vector<StageGroups>* groups_ = nullptr;  // null: not observed
   Cache recent_, older_;  // when the first is full it becomes the second
 };
 

@@ -9,6 +9,8 @@
 #include "common/base/status_macros.h"
 #include "server/search/history_search.h"
 #include "server/search/roulette.h"
+#include "server/search/site_values.h"
+#include "server/search/stage_groups.h"
 
 namespace hone::search {
 namespace {
@@ -23,7 +25,13 @@ constexpr int kRetries = 3;            // for a child that is new to the call
 class EvolutionarySearch final : public HistorySearch {
  public:
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
-      : HistorySearch({options.name, kStateVersion}, std::move(context)), options_(options) {}
+      : HistorySearch({options.name, kStateVersion}, std::move(context)), options_(options) {
+    if (!options_.by_stages) return;
+    for (const space::DesignSpace* space : this->context().spaces) {
+      groups_.push_back(StageGroups::Of(*space));
+    }
+    evaluator().ObserveStages(&groups_);
+  }
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -40,7 +48,7 @@ class EvolutionarySearch final : public HistorySearch {
       if (options_.temperature > 0) {
         HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call, rng));
       } else {
-        generation = NextGeneration(scored, met, rng);
+        HONE_ASSIGN_OR_RETURN(generation, NextGeneration(scored, met, call, rng));
       }
     }
     SortByScore(met.pool);
@@ -92,17 +100,29 @@ class EvolutionarySearch final : public HistorySearch {
     return points;
   }
 
-  std::vector<Point> NextGeneration(const std::vector<Scored>& parents, const Met& met,
-                                    Rng& rng) const {
+  // Candidates that children are bred from.
+  struct Parents {
+    const std::vector<Scored>& scored;
+    std::vector<std::vector<double>> stages;  // Evaluator::StageScores of each
+    Roulette roulette;
+  };
+
+  absl::StatusOr<std::vector<Point>> NextGeneration(const std::vector<Scored>& scored,
+                                                    const Met& met, const Call& call, Rng& rng) {
     std::vector<double> scores;
-    for (const Scored& parent : parents) scores.push_back(parent.score);
-    const Roulette roulette(scores);
+    std::vector<EvaluationPtr> evaluations;
+    for (const Scored& each : scored) {
+      scores.push_back(each.score);
+      evaluations.push_back(each.evaluation);
+    }
+    Parents parents{.scored = scored, .roulette = Roulette(scores)};
+    HONE_ASSIGN_OR_RETURN(parents.stages, evaluator().StageScores(evaluations, call.model));
     std::vector<Point> children;
     absl::flat_hash_set<Digest> keys;
-    while (children.size() < parents.size()) {
+    while (children.size() < scored.size()) {
       Point child;
       for (int attempt = 0; attempt < kRetries; ++attempt) {
-        child = Breed(parents, roulette, rng);
+        child = Breed(parents, rng);
         const Digest key = KeyOf(context(), child);
         if (!met.keys.contains(key) && keys.insert(key).second) break;
       }
@@ -136,20 +156,38 @@ class EvolutionarySearch final : public HistorySearch {
     return children;
   }
 
-  Point Breed(const std::vector<Scored>& parents, const Roulette& roulette, Rng& rng) const {
-    const Point& parent = parents[roulette.Spin(rng)].point;
+  Point Breed(const Parents& parents, Rng& rng) const {
+    const size_t first = parents.roulette.Spin(rng);
+    const Point& parent = parents.scored[first].point;
     const space::DesignSpace& space = *context().spaces[parent.space];
     absl::StatusOr<std::vector<int64_t>> child = absl::NotFoundError("");
     if (rng.Uniform() >= options_.mutation) {
-      for (int attempt = 0; attempt < kRetries; ++attempt) {
-        const Point& other = parents[roulette.Spin(rng)].point;
+      for (int attempt = 0; attempt < kRetries && !child.ok(); ++attempt) {
+        const size_t second = parents.roulette.Spin(rng);
+        const Point& other = parents.scored[second].point;
         if (other.space != parent.space || other == parent) continue;
+        if (!parents.stages[first].empty() && !parents.stages[second].empty()) {
+          child = Merge(parents, first, second, rng);
+          continue;
+        }
         child = space.Crossover(parent.decisions, other.decisions, rng);
         break;
       }
     }
     if (!child.ok()) child = space.Mutate(parent.decisions, rng);
     return child.ok() ? Point{parent.space, *std::move(child)} : parent;
+  }
+
+  // Stage by stage from the parent that is better there. NotFound: that is one of the two.
+  absl::StatusOr<std::vector<int64_t>> Merge(const Parents& parents, size_t first, size_t second,
+                                             Rng& rng) const {
+    if (parents.scored[second].score > parents.scored[first].score) std::swap(first, second);
+    const Point& a = parents.scored[first].point;
+    const Point& b = parents.scored[second].point;
+    const std::vector<int64_t> merged = MergeStages(
+        groups_[a.space], a.decisions, parents.stages[first], b.decisions, parents.stages[second]);
+    if (merged == a.decisions || merged == b.decisions) return absl::NotFoundError("one parent");
+    return Fit(*context().spaces[a.space], merged, rng);
   }
 
   absl::StatusOr<std::vector<Scored>> PickBatch(int n, const std::vector<Scored>& pool, Call& call,
@@ -174,7 +212,8 @@ class EvolutionarySearch final : public HistorySearch {
   }
 
   const EvolutionaryOptions options_;
-  std::vector<Point> survivors_;  // the best of the last call, seen or not
+  std::vector<StageGroups> groups_;  // per space, where crossovers go by stages
+  std::vector<Point> survivors_;     // the best of the last call, seen or not
 };
 
 }  // namespace

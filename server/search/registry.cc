@@ -59,10 +59,12 @@ constexpr Entry kStrategies[] = {
     {"bayesian-index",
      [](SearchContext c) { return MakeBayesianIndexSearch(AsPublished(std::move(c))); }},
     {"droplet", [](SearchContext c) { return MakeDropletSearch(AsPublished(std::move(c))); }},
-    {"evolutionary", [](SearchContext c) { return Evolutionary(std::move(c), {}); }},
+    {"evolutionary",
+     [](SearchContext c) { return Evolutionary(std::move(c), {.by_stages = true}); }},
     {"evolutionary-drafted",
      [](SearchContext c) {
-       return MakeEvolutionarySearch(std::move(c), {.name = "evolutionary-drafted"});
+       return MakeEvolutionarySearch(std::move(c),
+                                     {.name = "evolutionary-drafted", .by_stages = true});
      }},
     {"evolutionary-metropolis",
      [](SearchContext c) {

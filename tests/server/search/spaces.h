@@ -11,7 +11,7 @@
 
 namespace hone::search {
 
-// Design spaces of one matmul, written by hand so that tests do not change with the rules.
+// Design spaces of one workload, written by hand so that tests do not change with the rules.
 class TestSpaces {
  public:
   // Adds the space of some instructions.
@@ -21,7 +21,10 @@ class TestSpaces {
   const space::DesignSpace& SpaceOf(const record::Candidate& candidate) const;
   const std::vector<std::unique_ptr<space::DesignSpace>>& spaces() const { return spaces_; }
 
+  // Of a square matmul.
   explicit TestSpaces(int64_t size);
+  // Of an operator.
+  TestSpaces(absl::string_view op, const std::vector<std::string>& words);
 
  private:
   std::shared_ptr<const ir::Workload> workload_;
@@ -30,6 +33,8 @@ class TestSpaces {
 
 // Untiled; tiled with vectors; a register tile on packed panels; a register tile without packing.
 TestSpaces MatmulSpaces(int64_t size = 512);
+// Softmax by rows: the sizes of its three reductions' parts and of its results' are decided apart.
+TestSpaces SoftmaxSpace(int64_t size = 512);
 // One space with `choices` candidates.
 TestSpaces TinySpace(int choices);
 
