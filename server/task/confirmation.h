@@ -16,7 +16,7 @@ struct ConfirmationOptions {
   int last_finalists = 3;    // so many go on after min_rounds, and the incumbent
   int max_rounds = 6;        // then the order stands as it is
   double drop_above = 0.03;  // a loser is slower by more than this, and surely slower …
-  double drop_first = 0.20;  // … after one round, which says nothing of other processes, by this
+  double drop_first = 0.20;  // … after one round, which says nothing of other processes, by a log of this
 };
 
 // Decides which of the finalists is the best, by measuring them again in rounds: in each round

@@ -65,7 +65,7 @@ TEST(ConfirmationTest, RoundsAreInDifferentOrders) {
 
 TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearOnesAfterOne) {
   Confirmation confirmation(4, -1, 1);
-  const std::vector<double> latencies = {100, 100, 106, 120};
+  const std::vector<double> latencies = {100, 100, 106, 130};
   for (int f : confirmation.NextRound()) {
     confirmation.Report(f, Process(latencies[f], 0, f + 1, 0.002));
   }
