@@ -93,6 +93,42 @@ void GaussianProcess::Predict(absl::Span<const float> point, double& mean,
   deviation = std::sqrt(variance_ * std::max(0.0, 1 - explained));
 }
 
+std::vector<double> GaussianProcess::Precision() const {
+  const int n = size();
+  std::vector<double> inverse(static_cast<size_t>(n) * n, 0.0);
+  for (int i = 0; i < n; ++i) {
+    const auto row = absl::MakeSpan(inverse).subspan(static_cast<size_t>(i) * n, n);
+    row[i] = 1;
+    cholesky_.SolveLower(row);
+    cholesky_.SolveUpper(row);
+  }
+  return inverse;
+}
+
+void GaussianProcess::LeaveOut(absl::Span<const double> precision, absl::Span<const int> members,
+                               std::vector<double>& squares, std::vector<double>& variances) const {
+  const auto count = static_cast<int>(members.size());
+  std::vector<double> block;
+  std::vector<double> errors;
+  for (const int i : members) {
+    for (const int j : members) block.push_back(precision[static_cast<size_t>(i) * size() + j]);
+    errors.push_back(alpha_[i]);
+  }
+  Cholesky factor;
+  if (!factor.Factor(std::move(block), count)) return;  // rounding; these tell nothing then
+  factor.SolveLower(absl::MakeSpan(errors));
+  factor.SolveUpper(absl::MakeSpan(errors));
+  for (int i = 0; i < count; ++i) {
+    std::vector<double> unit(count, 0.0);
+    unit[i] = 1;
+    factor.SolveLower(absl::MakeSpan(unit));
+    double with_noise = 0;
+    for (const double each : unit) with_noise += each * each;
+    squares.push_back(errors[i] * errors[i]);
+    variances.push_back(variance_ * std::max(0.0, with_noise - parameters_.noise));
+  }
+}
+
 GaussianParameters ChooseParameters(const Matrix& points, absl::Span<const double> labels) {
   const double median = MedianDistance(points);
   GaussianParameters best{.length = median};

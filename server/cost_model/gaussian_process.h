@@ -34,6 +34,17 @@ class GaussianProcess {
   // The posterior mean and deviation of what lies under the noise at a point of as many columns.
   void Predict(absl::Span<const float> point, double& mean, double& deviation) const;
 
+  // The noise of a label.
+  double noise_variance() const { return variance_ * parameters_.noise; }
+  // The inverse of the points' covariance with the noise, in units of the process's variance; row
+  // by row. Cubic in the points.
+  std::vector<double> Precision() const;
+  // What the process would say of some of its points had it not been shown them: appends the square
+  // of each one's error and the variance of what lies under the noise there. `precision`: that of
+  // Precision().
+  void LeaveOut(absl::Span<const double> precision, absl::Span<const int> members,
+                std::vector<double>& squares, std::vector<double>& variances) const;
+
  private:
   void Covariances(absl::Span<const float> point, absl::Span<double> out) const;
 

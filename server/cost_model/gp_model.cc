@@ -11,6 +11,7 @@
 #include "server/cost_model/column_scaler.h"
 #include "server/cost_model/gaussian_process.h"
 #include "server/cost_model/model_file.h"
+#include "server/cost_model/spread_scale.h"
 #include "server/cost_model/validate.h"
 
 namespace hone::cost_model {
@@ -89,12 +90,13 @@ class GpModel final : public CostModel {
     for (size_t i = 0; i < prediction.mean.size(); ++i) {
       state_.process.Predict(absl::MakeConstSpan(pooled).subspan(i * width, width),
                              prediction.mean[i], prediction.spread[i]);
+      prediction.spread[i] = state_.scale(prediction.spread[i]);
     }
     return prediction;
   }
 
-  // The points and labels; the factor of their covariance is computed again on Load, by the same
-  // operations.
+  // The points and labels; the factor of their covariance and the scale of the spread are computed
+  // again on Load, by the same operations.
   absl::StatusOr<std::string> Save() const override {
     ByteWriter writer;
     state_.scaler.Serialize(writer);
@@ -132,12 +134,15 @@ class GpModel final : public CostModel {
     Matrix points;  // pooled
     std::vector<double> labels;
     GaussianProcess process;
+    SpreadScale scale;
   };
 
   // More noise until rounding allows a factor.
   static absl::Status Fit(State& state) {
     for (; state.parameters.noise < 10; state.parameters.noise *= 10) {
-      if (state.process.Fit(state.points, state.labels, state.parameters)) return absl::OkStatus();
+      if (!state.process.Fit(state.points, state.labels, state.parameters)) continue;
+      state.scale = SpreadScale::Fit(state.process, state.points);
+      return absl::OkStatus();
     }
     return absl::InternalError("no noise makes the covariance positive definite");
   }

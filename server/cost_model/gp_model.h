@@ -16,7 +16,8 @@ struct GpOptions {
 };
 
 // An exact Gaussian process (gaussian_process.h) from a candidate's pooled rows (the mean of each
-// standardized column) to its throughput; a model with a spread, the posterior deviation.
+// standardized column) to its throughput; a model with a spread, the posterior deviation scaled by
+// what the process gets wrong where it is not shown (spread_scale.h).
 // Deterministic without a seed.
 std::unique_ptr<CostModel> MakeGpModel(const CostModelOptions& options);
 std::unique_ptr<CostModel> MakeGpModel(const CostModelOptions& options, const GpOptions& gp);
