@@ -3,7 +3,7 @@
 
   TVM_NUM_THREADS=2 OMP_NUM_THREADS=2 python duel.py --out FOLDER [--rounds 40] [NAME:INDEX …]
 
-In each round every kernel runs once to wake its threads and then for at least 20 ms, in an order that changes; after
+Every operator gets a process of its own, so that threads which one row left behind disturb no other. In each round every kernel runs once to wake its threads and then for at least 20 ms, in an order that changes; after
 each, both runtimes get time to put their spinning threads to sleep. TVM binds the calling thread to a core; while Hone's
 kernels run it may use all of them, as its own threads do. A ratio is the median over the rounds of TVM's time
 by Hone's in the same round: above 1 Hone is faster. Prints a table of Markdown and writes FOLDER/duel.jsonl.
@@ -14,6 +14,7 @@ import ctypes
 import glob
 import json
 import math
+import multiprocessing
 import os
 import random
 import subprocess
@@ -114,6 +115,15 @@ def duel(kernels, rounds):
     return times
 
 
+def duel_of(tvm_path, hone_paths, shapes, repeat_path, rounds):
+    random.seed(0)
+    repeat = ctypes.CDLL(repeat_path).repeat
+    repeat.restype = ctypes.c_double
+    kernels = {trials: HoneKernel(path, shapes, repeat) for trials, path in hone_paths.items() if os.path.isdir(path)}
+    kernels["tvm"] = TvmKernel(tvm_path, shapes)
+    return duel(kernels, rounds)
+
+
 def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
 
@@ -124,13 +134,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("specs", nargs="*", metavar="NAME:INDEX", default=[])
     options = parser.parse_args()
-    random.seed(0)
     folder = tempfile.mkdtemp()
     with open(folder + "/repeat.c", "w", encoding="utf-8") as source:
         source.write(REPEAT)
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", folder + "/repeat.so", folder + "/repeat.c"], check=True)
-    repeat = ctypes.CDLL(folder + "/repeat.so").repeat
-    repeat.restype = ctypes.c_double
     rows = {}
     for line in open(options.out + "/tvm.jsonl", encoding="utf-8"):
         row = json.loads(line)
@@ -148,13 +155,11 @@ def main():
             continue
         name = spec.replace(":", "_")
         shapes = rows[spec]["shapes"]
-        kernels = {}
-        for trials in ratios:
-            kernel = f"{options.out}/hone_{trials}/{name}"
-            if os.path.isdir(kernel):
-                kernels[trials] = HoneKernel(kernel, shapes, repeat)
-        kernels["tvm"] = TvmKernel(f"{options.out}/{name}.so", shapes)
-        times = duel(kernels, options.rounds)
+        paths = {trials: f"{options.out}/hone_{trials}/{name}" for trials in ratios}
+        with multiprocessing.get_context("fork").Pool(1) as process:
+            times = process.apply(
+                duel_of, (f"{options.out}/{name}.so", paths, shapes, folder + "/repeat.so", options.rounds)
+            )
         cells = []
         for trials in ratios:
             if trials in times:
