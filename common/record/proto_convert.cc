@@ -102,6 +102,8 @@ v1::Policy ToProto(const Policy& policy) {
   proto.set_name(policy.name);
   proto.set_cache(policy.cache);
   proto.set_threads(policy.threads);
+  proto.set_repeats(policy.repeats);
+  proto.set_confidence(policy.confidence);
   return proto;
 }
 
@@ -115,7 +117,16 @@ absl::StatusOr<Policy> FromProto(const v1::Policy& proto) {
                   absl::StrCat("'", proto.cache(), "' is neither warm nor flushed"));
   }
   HONE_RETURN_IF_ERROR(CheckCount("policy.threads", proto.threads(), 1 << 16));
-  return Policy{.name = proto.name(), .cache = proto.cache(), .threads = proto.threads()};
+  HONE_RETURN_IF_ERROR(CheckCount("policy.repeats", proto.repeats(), kMaxSamples));
+  HONE_RETURN_IF_ERROR(CheckAmount("policy.confidence", proto.confidence()));
+  if (proto.confidence() > 1) {
+    return Refuse("policy.confidence", absl::StrCat(proto.confidence(), " is not in [0, 1]"));
+  }
+  return Policy{.name = proto.name(),
+                .cache = proto.cache(),
+                .threads = proto.threads(),
+                .repeats = proto.repeats(),
+                .confidence = proto.confidence()};
 }
 
 v1::Candidate ToProto(const Candidate& candidate) {
@@ -161,6 +172,31 @@ absl::StatusOr<BuildFacts> FromProto(const v1::BuildFacts& proto) {
                     .program_digest = proto.program_digest()};
 }
 
+v1::MachineState ToProto(const MachineState& machine) {
+  v1::MachineState proto;
+  proto.set_frequency_mhz(machine.frequency_mhz);
+  proto.set_temperature_c(machine.temperature_c);
+  proto.set_load(machine.load);
+  proto.set_steal(machine.steal);
+  proto.set_remeasured(machine.remeasured);
+  return proto;
+}
+
+absl::StatusOr<MachineState> FromProto(const v1::MachineState& proto) {
+  HONE_RETURN_IF_ERROR(CheckAmount("machine.frequency_mhz", proto.frequency_mhz()));
+  if (!std::isfinite(proto.temperature_c())) {  // a board outdoors is below 0
+    return Refuse("machine.temperature_c", "not a finite number");
+  }
+  HONE_RETURN_IF_ERROR(CheckAmount("machine.load", proto.load()));
+  HONE_RETURN_IF_ERROR(CheckAmount("machine.steal", proto.steal()));
+  HONE_RETURN_IF_ERROR(CheckCount("machine.remeasured", proto.remeasured()));
+  return MachineState{.frequency_mhz = proto.frequency_mhz(),
+                      .temperature_c = proto.temperature_c(),
+                      .load = proto.load(),
+                      .steal = proto.steal(),
+                      .remeasured = proto.remeasured()};
+}
+
 v1::MeasureResult ToProto(const MeasureResult& result) {
   v1::MeasureResult proto;
   proto.set_outcome(ToProto(result.outcome));
@@ -173,6 +209,7 @@ v1::MeasureResult ToProto(const MeasureResult& result) {
   *proto.mutable_facts() = ToProto(result.facts);
   proto.set_artifact_digest(result.artifact_digest);
   proto.set_max_error(result.max_error);
+  if (result.machine != MachineState()) *proto.mutable_machine() = ToProto(result.machine);
   return proto;
 }
 
@@ -189,6 +226,7 @@ absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& proto) {
   HONE_RETURN_IF_ERROR(CheckAmount("result.max_error", proto.max_error()));
   HONE_RETURN_IF_ERROR(CheckDigest("result.artifact_digest", proto.artifact_digest()));
   HONE_ASSIGN_OR_RETURN(BuildFacts facts, FromProto(proto.facts()));
+  HONE_ASSIGN_OR_RETURN(const MachineState machine, FromProto(proto.machine()));
   return MeasureResult{.outcome = outcome,
                        .detail = proto.detail(),
                        .samples_ns = {proto.samples_ns().begin(), proto.samples_ns().end()},
@@ -198,7 +236,8 @@ absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& proto) {
                        .stopped_early = proto.stopped_early(),
                        .facts = std::move(facts),
                        .artifact_digest = proto.artifact_digest(),
-                       .max_error = proto.max_error()};
+                       .max_error = proto.max_error(),
+                       .machine = machine};
 }
 
 v1::Environment ToProto(const Environment& environment) {
@@ -247,6 +286,7 @@ v1::Record ToProto(const Record& record) {
   proto.set_created_unix_ms(record.created_unix_ms);
   proto.set_is_default(record.is_default);
   proto.set_quarantined(record.quarantined);
+  proto.set_quarantine_reason(CleanText(record.quarantine_reason));
   return proto;
 }
 
@@ -255,6 +295,8 @@ absl::StatusOr<Record> FromProto(const v1::Record& proto) {
   HONE_RETURN_IF_ERROR(CheckText("record.operator", proto.operator_(), 256));
   HONE_RETURN_IF_ERROR(CheckText("record.target", proto.target(), 256));
   HONE_RETURN_IF_ERROR(CheckText("record.job_id", proto.job_id(), 256));
+  HONE_RETURN_IF_ERROR(
+      CheckText("record.quarantine_reason", proto.quarantine_reason(), kMaxDetailBytes));
   HONE_RETURN_IF_ERROR(CheckAmount("record.tolerance", proto.tolerance()));
   Record record;
   record.id = proto.id();
@@ -271,6 +313,7 @@ absl::StatusOr<Record> FromProto(const v1::Record& proto) {
   record.created_unix_ms = proto.created_unix_ms();
   record.is_default = proto.is_default();
   record.quarantined = proto.quarantined();
+  record.quarantine_reason = proto.quarantine_reason();
   return record;
 }
 

@@ -33,6 +33,9 @@ absl::StatusOr<Candidate> FromProto(const v1::Candidate& candidate);
 v1::BuildFacts ToProto(const BuildFacts& facts);
 absl::StatusOr<BuildFacts> FromProto(const v1::BuildFacts& facts);
 
+v1::MachineState ToProto(const MachineState& machine);
+absl::StatusOr<MachineState> FromProto(const v1::MachineState& machine);
+
 v1::MeasureResult ToProto(const MeasureResult& result);
 absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& result);
 

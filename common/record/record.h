@@ -35,8 +35,11 @@ struct Policy {
   std::string name = "screen";  // or "confirm"
   std::string cache = "warm";   // or "flushed"
   int threads = 0;              // 0: all cores
+  int repeats = 0;              // blocks that a latency is the median of, at least; 0 not said
+  double confidence = 0;        // of the interval that a finalist is judged by; 0 not said
   friend bool operator==(const Policy&, const Policy&) = default;
-  // "confirm/warm/2": the form that keys records.
+  // "confirm/warm/2": the form that keys bests. How often was repeated is recorded and keys
+  // nothing: it is the same quantity, known better.
   std::string Key() const;
 };
 
@@ -57,6 +60,16 @@ struct BuildFacts {
   std::string program_digest;
 };
 
+// How the machine was while a candidate was timed. 0: the machine does not say.
+struct MachineState {
+  double frequency_mhz = 0;
+  double temperature_c = 0;
+  double load = 0;
+  double steal = 0;
+  int remeasured = 0;  // blocks that were disturbed and measured again
+  friend bool operator==(const MachineState&, const MachineState&) = default;
+};
+
 struct MeasureResult {
   Outcome outcome = Outcome::kOk;
   std::string detail;
@@ -68,6 +81,7 @@ struct MeasureResult {
   BuildFacts facts;
   std::string artifact_digest;
   double max_error = 0;
+  MachineState machine;
 };
 
 // What the latency would have been had the machine been as fast as when its worker registered:
@@ -102,6 +116,7 @@ struct Record {
   int64_t created_unix_ms = 0;
   bool is_default = false;
   bool quarantined = false;
+  std::string quarantine_reason;  // "" unless quarantined
 };
 
 // What the agent asks of a builder and of a runner process (proto/hone/v1/process.proto).

@@ -57,7 +57,13 @@ Json ToJson(const record::MeasureResult& r) {
           {"stopped_early", r.stopped_early},
           {"facts", ToJson(r.facts)},
           {"artifact_digest", r.artifact_digest},
-          {"max_error", r.max_error}};
+          {"max_error", r.max_error},
+          {"machine",
+           {{"frequency_mhz", r.machine.frequency_mhz},
+            {"temperature_c", r.machine.temperature_c},
+            {"load", r.machine.load},
+            {"steal", r.machine.steal},
+            {"remeasured", r.machine.remeasured}}}};
 }
 
 void FromJson(const Json& json, record::MeasureResult* r) {
@@ -73,6 +79,13 @@ void FromJson(const Json& json, record::MeasureResult* r) {
   if (json.contains("facts")) FromJson(json["facts"], &r->facts);
   Read(json, "artifact_digest", &r->artifact_digest);
   Read(json, "max_error", &r->max_error);
+  if (auto machine = json.find("machine"); machine != json.end() && machine->is_object()) {
+    Read(*machine, "frequency_mhz", &r->machine.frequency_mhz);
+    Read(*machine, "temperature_c", &r->machine.temperature_c);
+    Read(*machine, "load", &r->machine.load);
+    Read(*machine, "steal", &r->machine.steal);
+    Read(*machine, "remeasured", &r->machine.remeasured);
+  }
 }
 
 Json ToJson(const record::Record& r) {
@@ -82,7 +95,11 @@ Json ToJson(const record::Record& r) {
           {"target", r.target},
           {"tolerance", r.tolerance},
           {"policy",
-           {{"name", r.policy.name}, {"cache", r.policy.cache}, {"threads", r.policy.threads}}},
+           {{"name", r.policy.name},
+            {"cache", r.policy.cache},
+            {"threads", r.policy.threads},
+            {"repeats", r.policy.repeats},
+            {"confidence", r.policy.confidence}}},
           {"space", r.candidate.space_digest},
           {"decisions", r.candidate.decisions},
           {"result", ToJson(r.result)},
@@ -91,7 +108,8 @@ Json ToJson(const record::Record& r) {
           {"trial", r.trial},
           {"created_unix_ms", r.created_unix_ms},
           {"is_default", r.is_default},
-          {"quarantined", r.quarantined}};
+          {"quarantined", r.quarantined},
+          {"quarantine_reason", r.quarantine_reason}};
 }
 
 void FromJson(const Json& json, record::Record* r) {
@@ -104,6 +122,8 @@ void FromJson(const Json& json, record::Record* r) {
     Read(*policy, "name", &r->policy.name);
     Read(*policy, "cache", &r->policy.cache);
     Read(*policy, "threads", &r->policy.threads);
+    Read(*policy, "repeats", &r->policy.repeats);
+    Read(*policy, "confidence", &r->policy.confidence);
   }
   Read(json, "space", &r->candidate.space_digest);
   Read(json, "decisions", &r->candidate.decisions);
@@ -114,6 +134,7 @@ void FromJson(const Json& json, record::Record* r) {
   Read(json, "created_unix_ms", &r->created_unix_ms);
   Read(json, "is_default", &r->is_default);
   Read(json, "quarantined", &r->quarantined);
+  Read(json, "quarantine_reason", &r->quarantine_reason);
 }
 
 Json ToJson(const Best& best) {

@@ -28,7 +28,12 @@ MeasureResult SomeResult() {
                     .workspace_bytes = 64,
                     .program_digest = "0123456789abcdef0123456789abcdef"},
           .artifact_digest = "fedcba9876543210fedcba9876543210",
-          .max_error = 0.5};
+          .max_error = 0.5,
+          .machine = {.frequency_mhz = 2500,
+                      .temperature_c = -4,
+                      .load = 0.25,
+                      .steal = 0.01,
+                      .remeasured = 2}};
 }
 
 TEST(ProtoConvertTest, EveryOutcomeMakesTheRoundTrip) {
@@ -48,7 +53,8 @@ TEST(ProtoConvertTest, RecordsKeepEveryField) {
   record.op = "matmul";
   record.target = "x86_64-cascadelake-avx512-2c-01234567";
   record.tolerance = 1e-3;
-  record.policy = {.name = "confirm", .cache = "flushed", .threads = 2};
+  record.policy = {
+      .name = "confirm", .cache = "flushed", .threads = 2, .repeats = 9, .confidence = 0.95};
   record.candidate = {.space_digest = "00000000000000000000000000000001", .decisions = {4, -1, 9}};
   record.result = SomeResult();
   record.environment = {.cpu = "cpu",
@@ -64,6 +70,7 @@ TEST(ProtoConvertTest, RecordsKeepEveryField) {
   record.created_unix_ms = 1700000000000;
   record.is_default = true;
   record.quarantined = true;
+  record.quarantine_reason = "out of policy";
   const v1::Record proto = ToProto(record);
   const absl::StatusOr<Record> back = FromProto(proto);
   ASSERT_TRUE(back.ok()) << back.status();
@@ -74,6 +81,23 @@ TEST(ProtoConvertTest, RecordsKeepEveryField) {
   EXPECT_EQ(back->result.samples_ns, record.result.samples_ns);
   EXPECT_EQ(back->trial, 12);
   EXPECT_TRUE(back->quarantined);
+  EXPECT_EQ(back->quarantine_reason, "out of policy");
+  EXPECT_EQ(back->result.machine, record.result.machine);
+}
+
+TEST(ProtoConvertTest, RefusesImpossibleMachineStates) {
+  for (const char* const field : {"frequency", "load", "steal", "temperature", "remeasured"}) {
+    MeasureResult result = SomeResult();
+    v1::MeasureResult proto = ToProto(result);
+    v1::MachineState& machine = *proto.mutable_machine();
+    const std::string name = field;
+    if (name == "frequency") machine.set_frequency_mhz(-1);
+    if (name == "load") machine.set_load(std::nan(""));
+    if (name == "steal") machine.set_steal(-0.5);
+    if (name == "temperature") machine.set_temperature_c(std::nan(""));
+    if (name == "remeasured") machine.set_remeasured(-1);
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr(name));
+  }
 }
 
 TEST(ProtoConvertTest, BuildAndRunRequestsMakeTheRoundTrip) {
@@ -131,6 +155,12 @@ TEST(ProtoConvertTest, RefusesUnknownPoliciesAndOversizedLists) {
   v1::Policy policy = ToProto(Policy{});
   policy.set_name("guess");
   EXPECT_THAT(Message(FromProto(policy).status()), HasSubstr("guess"));
+  policy = ToProto(Policy{});
+  policy.set_confidence(1.5);
+  EXPECT_THAT(Message(FromProto(policy).status()), HasSubstr("confidence"));
+  policy = ToProto(Policy{});
+  policy.set_repeats(-1);
+  EXPECT_THAT(Message(FromProto(policy).status()), HasSubstr("repeats"));
   v1::Candidate candidate;
   candidate.mutable_decisions()->Resize(kMaxDecisions + 1, 0);
   EXPECT_FALSE(FromProto(candidate).ok());
