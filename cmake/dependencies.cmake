@@ -13,6 +13,8 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(lld_compression REQUIRED IMPORTED_TARGET zlib libzstd)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+# Optional: without it a store is a SQLite file.
+pkg_check_modules(HONE_LIBPQ IMPORTED_TARGET libpq>=15)
 if(HONE_BUILD_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

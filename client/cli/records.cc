@@ -1,64 +1,51 @@
+#include "client/cli/records.h"
+
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/record_selection.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
-#include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
 
+constexpr int kPage = 200;
+
 struct RecordsOptions {
-  std::vector<std::string> words;
-  std::string op;
-  std::string job;
-  std::string since;
-  bool best = false;
+  RecordSelection which;
+  bool csv = false;
   int limit = 50;
 };
 
-absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options) {
-  client::RecordFilter filter;
-  filter.op = options.op;
-  filter.best_only = options.best;
-  if (!options.words.empty()) {
-    HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
-    filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+std::string Detail(const record::Record& record) {
+  std::string detail =
+      record.is_default ? "the untiled default" : record.result.detail.substr(0, 60);
+  if (record.quarantined) {
+    detail =
+        record.quarantine_reason.empty()
+            ? absl::StrCat("quarantined ", detail)
+            : absl::StrCat("quarantined (", record.quarantine_reason.substr(0, 60), ") ", detail);
   }
-  if (!options.since.empty()) {
-    HONE_ASSIGN_OR_RETURN(const absl::Duration age, ParseDuration(options.since));
-    filter.since_unix_ms = absl::ToUnixMillis(absl::Now() - age);
+  for (char& c : detail) {
+    if (c == '\n') c = ' ';
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  if (globals.target_given) {
-    HONE_ASSIGN_OR_RETURN(filter.target, session->TargetKey());
-  }
-  // The server knows nothing of jobs in this question, so all of them are read and the others left
-  // out here.
-  HONE_ASSIGN_OR_RETURN(
-      std::vector<record::Record> records,
-      session->connection().ListRecords(filter, options.job.empty() ? options.limit : 0));
-  if (!options.job.empty()) {
-    HONE_RETURN_IF_ERROR(session->connection().GetJob(options.job).status());  // there is one
-    std::erase_if(records, [&](const record::Record& r) { return r.job_id != options.job; });
-    if (options.limit > 0 && records.size() > static_cast<size_t>(options.limit))
-      records.resize(options.limit);
-  }
-  if (globals.json) {
-    Json list = Json::array();
-    for (const record::Record& record : records) list.push_back(ToJson(record));
-    PrintJson({{"records", std::move(list)}});
-    return absl::OkStatus();
-  }
+  return detail;
+}
+
+void PrintTable(const std::vector<record::Record>& records) {
   Table table({{"id"},
                {"operator", Table::Align::kLeft},
                {"workload", Table::Align::kLeft},
@@ -71,22 +58,91 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
                {"when", Table::Align::kLeft},
                {"detail", Table::Align::kLeft}});
   for (const record::Record& record : records) {
-    std::string detail =
-        record.is_default ? "the untiled default" : record.result.detail.substr(0, 60);
-    if (record.quarantined) detail = absl::StrCat("quarantined ", detail);
-    for (char& c : detail) {
-      if (c == '\n') c = ' ';
-    }
     table.AddRow({absl::StrCat(record.id), record.op, record.workload_digest.substr(0, 8),
                   record.target, record.policy.Key(),
                   std::string(record::OutcomeName(record.result.outcome)),
                   FormatLatency(record.result.latency_ns), absl::StrCat(record.trial),
-                  record.job_id, FormatTime(record.created_unix_ms), detail});
+                  record.job_id, FormatTime(record.created_unix_ms), Detail(record)});
   }
   if (table.empty()) {
     std::printf("no records\n");
   } else {
     std::fputs(table.ToText().c_str(), stdout);
+  }
+}
+
+// A field of a CSV file (RFC 4180).
+std::string Quoted(absl::string_view text) {
+  if (text.find_first_of(",\"\r\n") == absl::string_view::npos) return std::string(text);
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+// Every digit; "" for what is not a number.
+std::string Exactly(double value) {
+  return std::isnan(value) ? "" : absl::StrFormat("%.17g", value);
+}
+
+void PrintCsvLine(const record::Record& record) {
+  const record::MeasureResult& result = record.result;
+  const std::vector<std::string> fields = {absl::StrCat(record.id),
+                                           Quoted(record.op),
+                                           record.workload_digest,
+                                           Quoted(record.target),
+                                           record.policy.Key(),
+                                           std::string(record::OutcomeName(result.outcome)),
+                                           Exactly(result.latency_ns),
+                                           Exactly(result.dispersion),
+                                           Exactly(result.max_error),
+                                           Exactly(result.facts.compile_ms),
+                                           record.candidate.space_digest,
+                                           Quoted(record.job_id),
+                                           absl::StrCat(record.trial),
+                                           absl::StrCat(record.created_unix_ms),
+                                           absl::StrCat(record.is_default ? 1 : 0),
+                                           absl::StrCat(record.quarantined ? 1 : 0),
+                                           Quoted(record.quarantine_reason),
+                                           Quoted(result.detail)};
+  std::printf("%s\n", absl::StrJoin(fields, ",").c_str());
+}
+
+// A page at a time: a store of millions of records does not fit into this process.
+absl::Status PrintCsv(client::Connection& connection, const client::RecordFilter& filter,
+                      int limit) {
+  std::printf(
+      "id,operator,workload_digest,target,policy,outcome,latency_ns,dispersion,max_error,compile_"
+      "ms,"
+      "space_digest,job,trial,created_unix_ms,is_default,quarantined,quarantine_reason,detail\n");
+  std::string token;
+  int64_t printed = 0;
+  do {
+    const int page =
+        limit == 0 ? kPage : static_cast<int>(std::min<int64_t>(kPage, limit - printed));
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                          connection.RecordPage(filter, page, token));
+    for (const record::Record& record : records) PrintCsvLine(record);
+    printed += static_cast<int64_t>(records.size());
+  } while (!token.empty() && (limit == 0 || printed < limit));
+  return absl::OkStatus();
+}
+
+absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options) {
+  if (options.csv && globals.json) {
+    return absl::InvalidArgumentError("--csv and --json are two ways to print: choose one");
+  }
+  HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  HONE_RETURN_IF_ERROR(CompleteSelection(globals, *session, filter));
+  client::Connection& connection = session->connection();
+  if (options.csv) return PrintCsv(connection, filter, options.limit);
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                        connection.ListRecords(filter, options.limit));
+  if (globals.json) {
+    Json list = Json::array();
+    for (const record::Record& record : records) list.push_back(ToJson(record));
+    PrintJson({{"records", std::move(list)}});
+  } else {
+    PrintTable(records);
   }
   return absl::OkStatus();
 }
@@ -94,26 +150,27 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
 }  // namespace
 
 void AddRecords(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* records = app.add_subcommand("records", "Look at what was measured");
+  CLI::App* records =
+      app.add_subcommand("records", "Look at what was measured; export, import and keep it");
   records->require_subcommand(1);
   CLI::App* command = records->add_subcommand("query", "List measurements, failed ones too");
   auto options = std::make_shared<RecordsOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/false);
-  command->add_option("--op", options->op, "Only of workloads with this name");
-  command->add_option("--job", options->job, "Only of this job");
-  command->add_option("--since", options->since, "Only of the last 2h, 30d, …");
-  command->add_flag("--best", options->best, "Only the published bests");
+  AddSelection(*command, options->which);
   command->add_option("--limit", options->limit, "At most this many; 0 for all (default 50)")
       ->check(CLI::Range(0, 1'000'000'000));
+  command->add_flag("--csv", options->csv, "Print comma-separated values, with a line of titles");
   AddGlobals(*command, globals);
   command->footer(
       "Examples:\n"
       "  hone records query --op conv2d --best\n"
+      "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"
       "  hone records query matmul m=1024 n=1024 k=1024 --limit 0 --json | jq "
       "'.records[].latency_ns'");
   command->callback([&globals, &action, options] {
     action = [&globals, options] { return QueryRecords(globals, *options); };
   });
+  AddRecordFiles(*records, globals, action);
+  AddRecordStore(*records, globals, action);
 }
 
 }  // namespace hone::cli

@@ -93,12 +93,43 @@ struct FeatureTable {
   std::vector<std::vector<float>> rows;  // a value per column
 };
 
+enum class Quarantined { kAll, kOnly, kNone };
+
 struct RecordFilter {
   std::string workload_digest;  // "" all
   std::string target;           // "" all
   std::string op;               // "" all
   bool best_only = false;
   int64_t since_unix_ms = 0;
+  int64_t until_unix_ms = 0;  // 0: no end
+  std::string job;            // "" all
+  std::string outcome;        // by name; "" all
+  Quarantined quarantined = Quarantined::kAll;
+};
+
+struct ImportCounts {
+  int64_t added = 0;
+  int64_t known = 0;  // that were there already
+};
+
+struct StoreBackup {
+  int64_t size_bytes = 0;
+  int64_t records = 0;
+};
+
+struct Retention {
+  int64_t keep_unix_ms = 0;  // what is older may go; 0 nothing goes
+  int keep_best = 0;         // of each workload and target; 0: the server's default
+  bool dry_run = false;
+};
+
+struct Compaction {
+  int64_t records_removed = 0;
+  int64_t jobs_removed = 0;
+  int64_t texts_removed = 0;
+  int64_t artifacts_removed = 0;
+  int64_t bytes_before = 0;
+  int64_t bytes_after = 0;
 };
 
 struct Worker {

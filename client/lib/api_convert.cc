@@ -78,6 +78,10 @@ v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
   request.set_operator_(filter.op);
   request.set_best_only(filter.best_only);
   request.set_since_unix_ms(filter.since_unix_ms);
+  request.set_until_unix_ms(filter.until_unix_ms);
+  request.set_job_id(filter.job);
+  request.set_outcome(filter.outcome);
+  request.set_quarantine(static_cast<v1::Quarantine>(filter.quarantined));
   return request;
 }
 

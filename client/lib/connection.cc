@@ -15,12 +15,15 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"
+#include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/tuning.grpc.pb.h"
 
 namespace hone::client {
 namespace {
 
 constexpr int kPageSize = 200;
+// Of what goes through a whole store.
+constexpr absl::Duration kLongTimeout = absl::Hours(2);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened anew
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
@@ -36,7 +39,8 @@ class GrpcConnection final : public Connection {
                  const ConnectionOptions& options)
       : address_(std::move(address)),
         options_(options),
-        stub_(v1::TuningService::NewStub(channel)) {}
+        stub_(v1::TuningService::NewStub(channel)),
+        admin_stub_(v1::AdminService::NewStub(channel)) {}
 
   absl::StatusOr<Job> CreateJob(const JobSpec& spec) override {
     // One id for all attempts: whichever of them arrives first makes the job.
@@ -128,18 +132,93 @@ class GrpcConnection final : public Connection {
   absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                           int limit) override {
     std::vector<record::Record> records;
-    v1::ListRecordsRequest request = ToProto(filter);
+    std::string token;
     do {
-      request.set_page_size(PageSize(limit, records.size()));
-      HONE_ASSIGN_OR_RETURN(v1::ListRecordsResponse page,
-                            (Call<v1::ListRecordsResponse>(&Stub::ListRecords, request)));
-      for (const v1::Record& message : page.records()) {
-        HONE_ASSIGN_OR_RETURN(record::Record record, record::FromProto(message));
-        records.push_back(std::move(record));
-      }
-      request.set_page_token(page.next_page_token());
-    } while (WantsMore(limit, records.size(), request.page_token()));
+      HONE_ASSIGN_OR_RETURN(std::vector<record::Record> page,
+                            RecordPage(filter, PageSize(limit, records.size()), token));
+      for (record::Record& record : page) records.push_back(std::move(record));
+    } while (WantsMore(limit, records.size(), token));
     return records;
+  }
+
+  absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter, int page_size,
+                                                         std::string& page_token) override {
+    v1::ListRecordsRequest request = ToProto(filter);
+    request.set_page_size(page_size);
+    request.set_page_token(page_token);
+    HONE_ASSIGN_OR_RETURN(v1::ListRecordsResponse page,
+                          (Call<v1::ListRecordsResponse>(&Stub::ListRecords, request)));
+    std::vector<record::Record> records;
+    for (const v1::Record& message : page.records()) {
+      HONE_ASSIGN_OR_RETURN(record::Record record, record::FromProto(message));
+      records.push_back(std::move(record));
+    }
+    page_token = page.next_page_token();
+    return records;
+  }
+
+  absl::Status ExportRecords(const RecordFilter& filter,
+                             const std::function<absl::Status(absl::string_view)>& write) override {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kLongTimeout);
+    auto reader = stub_->ExportRecords(&context, ToProto(filter));
+    v1::TextChunk chunk;
+    while (reader->Read(&chunk)) {
+      if (absl::Status written = write(chunk.data()); !written.ok()) {
+        context.TryCancel();
+        reader->Finish();
+        return written;
+      }
+    }
+    return Explain(rpc::FromGrpc(reader->Finish()));
+  }
+
+  absl::StatusOr<ImportCounts> ImportRecords(
+      const std::function<absl::StatusOr<std::string>()>& read) override {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kLongTimeout);
+    v1::ImportRecordsResponse response;
+    auto writer = admin_stub_->ImportRecords(&context, &response);
+    v1::TextChunk chunk;
+    while (true) {
+      absl::StatusOr<std::string> piece = read();
+      if (!piece.ok()) {
+        context.TryCancel();
+        writer->Finish();
+        return piece.status();
+      }
+      if (piece->empty()) break;
+      chunk.set_data(*std::move(piece));
+      if (!writer->Write(chunk)) break;  // the server has refused: Finish says why
+    }
+    writer->WritesDone();
+    HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(writer->Finish())));
+    return ImportCounts{.added = response.added(), .known = response.known()};
+  }
+
+  absl::StatusOr<StoreBackup> BackupStore(const std::string& path) override {
+    v1::BackupStoreRequest request;
+    request.set_path(path);
+    HONE_ASSIGN_OR_RETURN(
+        const v1::BackupStoreResponse response,
+        AdminCall<v1::BackupStoreResponse>(&AdminStub::BackupStore, request, kLongTimeout));
+    return StoreBackup{.size_bytes = response.size_bytes(), .records = response.records()};
+  }
+
+  absl::StatusOr<Compaction> CompactStore(const Retention& retention) override {
+    v1::CompactStoreRequest request;
+    request.set_keep_unix_ms(retention.keep_unix_ms);
+    request.set_keep_best(retention.keep_best);
+    request.set_dry_run(retention.dry_run);
+    HONE_ASSIGN_OR_RETURN(
+        const v1::CompactStoreResponse response,
+        AdminCall<v1::CompactStoreResponse>(&AdminStub::CompactStore, request, kLongTimeout));
+    return Compaction{.records_removed = response.records_removed(),
+                      .jobs_removed = response.jobs_removed(),
+                      .texts_removed = response.texts_removed(),
+                      .artifacts_removed = response.artifacts_removed(),
+                      .bytes_before = response.bytes_before(),
+                      .bytes_after = response.bytes_after()};
   }
 
   absl::StatusOr<std::vector<Worker>> ListWorkers() override {
@@ -204,6 +283,21 @@ class GrpcConnection final : public Connection {
 
  private:
   using Stub = v1::TuningService::Stub;
+  using AdminStub = v1::AdminService::Stub;
+
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> AdminCall(grpc::Status (AdminStub::*method)(grpc::ClientContext*,
+                                                                       const Request&, Response*),
+                                     const Request& request, absl::Duration timeout) {
+    Response response;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      response.Clear();
+      grpc::ClientContext context;
+      rpc::SetDeadline(context, timeout);
+      return rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
+    }));
+    return response;
+  }
 
   template <typename Response, typename Request>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
@@ -289,6 +383,7 @@ class GrpcConnection final : public Connection {
   const std::string address_;
   const ConnectionOptions options_;
   const std::unique_ptr<Stub> stub_;
+  const std::unique_ptr<AdminStub> admin_stub_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/lib/api.h"
 #include "client/lib/retry.h"
@@ -59,6 +60,22 @@ class Connection {
                                           double tolerance, bool nearest) = 0;
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                                   int limit) = 0;
+  // Up to `page_size` records after the last page's, whose token is `page_token`; the token of the
+  // next page takes its place, "" where there is none.
+  virtual absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter,
+                                                                 int page_size,
+                                                                 std::string& page_token) = 0;
+  // The records as JSON lines (server/store/README.md gives the form), in pieces that may end
+  // anywhere. An error of `write` ends it and is returned.
+  virtual absl::Status ExportRecords(
+      const RecordFilter& filter, const std::function<absl::Status(absl::string_view)>& write) = 0;
+  // Adds the records of an export, which `read` gives in pieces, "" at its end. InvalidArgument:
+  // names the line; nothing of the import stays.
+  virtual absl::StatusOr<ImportCounts> ImportRecords(
+      const std::function<absl::StatusOr<std::string>()>& read) = 0;
+  // `path`: on the server's machine. AlreadyExists: there is a file of that name.
+  virtual absl::StatusOr<StoreBackup> BackupStore(const std::string& path) = 0;
+  virtual absl::StatusOr<Compaction> CompactStore(const Retention& retention) = 0;
   virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;
   // What a feature set ("": statement) says of the candidate that a decided trace file is.
   // `target`: text form, or the key of one that the server has a worker of (else

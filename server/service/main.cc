@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/rpc/address.h"
+#include "server/service/offline_commands.h"
 #include "server/service/server.h"
 #include "server/store/store.h"
 #include "server/task/compiler_environment.h"
@@ -86,13 +88,15 @@ int Run(const Flags& flags) {
   }
   umask(077);  // sockets and the store are the user's alone
 
-  absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenSqliteStore(flags.store);
-  if (!store.ok()) return Fail(kFailure, absl::StrCat("the store ", flags.store), store.status());
+  absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
+  if (!store.ok())
+    return Fail(kFailure, absl::StrCat("the store ", store::StoreName(flags.store)),
+                store.status());
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(
       std::move(options), *std::move(store), task::MakeCompilerEnvironment(threads));
   if (!server.ok()) return Fail(kFailure, "cannot start", server.status());
   for (const rpc::Address& address : (*server)->addresses()) {
-    spdlog::info("serving on {}, store {}", address.ToText(), flags.store);
+    spdlog::info("serving on {}, store {}", address.ToText(), store::StoreName(flags.store));
   }
   if (!flags.ready_file.empty()) {
     const absl::Status written = WriteFileAtomically(flags.ready_file, ReadyText(**server));
@@ -117,6 +121,7 @@ int Run(const Flags& flags) {
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("hone-server"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   CLI::App app{"Hone's server: keeps jobs and records, searches, and hands work to the workers."};
   app.footer(
       "Examples:\n"
@@ -131,7 +136,9 @@ int main(int argc, char** argv) {
       ->required()
       ->expected(1)
       ->take_all();
-  app.add_option("--store", flags.store, "Database file; made when it is missing")->required();
+  app.add_option("--store", flags.store,
+                 "Database file, made when it is missing; or postgresql://user@host/database")
+      ->required();
   app.add_flag("--insecure", flags.insecure,
                "Also serve addresses of other machines, without encryption");
   app.add_flag("--private", flags.private_mode,

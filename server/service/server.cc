@@ -50,6 +50,11 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                            .target_wait = options_.target_wait});
   worker_service_ =
       std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_);
+  admin_service_ =
+      std::make_unique<AdminService>(AdminService::Rooms{.store = store_.get(),
+                                                         .environment = environment_.get(),
+                                                         .executor = pool_.get(),
+                                                         .readiness = &readiness_});
 }
 
 Server::~Server() { Shutdown(); }
@@ -79,6 +84,7 @@ absl::Status Server::Listen() {
   }
   builder.RegisterService(tuning_service_.get());
   builder.RegisterService(worker_service_.get());
+  builder.RegisterService(admin_service_.get());
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr) {
     std::string addresses;
@@ -102,6 +108,7 @@ void Server::SetServing(bool serving) {
   grpc::HealthCheckServiceInterface* health = grpc_->GetHealthCheckService();
   health->SetServingStatus("hone.v1.TuningService", serving);
   health->SetServingStatus("hone.v1.WorkerService", serving);
+  health->SetServingStatus("hone.v1.AdminService", serving);
   health->SetServingStatus("", serving);
 }
 

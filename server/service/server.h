@@ -17,6 +17,7 @@
 #include "grpcpp/server.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
+#include "server/service/admin_service.h"
 #include "server/service/readiness.h"
 #include "server/service/tuning_service.h"
 #include "server/service/watch_hub.h"
@@ -92,6 +93,7 @@ class Server {
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<TuningService> tuning_service_;
   std::unique_ptr<WorkerService> worker_service_;
+  std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> grpc_;
   std::vector<rpc::Address> addresses_;
   std::map<std::string, absl::Time> unwatched_since_;  // of the tick thread

@@ -6,11 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/record/proto_convert.h"
 #include "common/rpc/status.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
@@ -213,37 +211,6 @@ grpc::ServerUnaryReactor* TuningService::LookupBest(grpc::CallbackServerContext*
   }
   if (status.ok()) status = FindBest(*request, response);
   return Reply(context, status);
-}
-
-absl::Status TuningService::FindRecords(const v1::ListRecordsRequest& request,
-                                        v1::ListRecordsResponse* response) {
-  store::RecordQuery query{.workload_digest = request.workload_digest(),
-                           .target = request.target(),
-                           .op = request.operator_(),
-                           .best_only = request.best_only(),
-                           .since_unix_ms = request.since_unix_ms()};
-  HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
-  if (!request.page_token().empty() &&
-      (!absl::SimpleAtoi(request.page_token(), &query.after_id) || query.after_id < 0)) {
-    return absl::InvalidArgumentError("page_token: not one that this server gave");
-  }
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, rooms_.store->Query(query));
-  for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
-  if (static_cast<int>(records.size()) == query.page_size) {
-    response->set_next_page_token(absl::StrCat(records.back().id));
-  }
-  return absl::OkStatus();
-}
-
-grpc::ServerUnaryReactor* TuningService::ListRecords(grpc::CallbackServerContext* context,
-                                                     const v1::ListRecordsRequest* request,
-                                                     v1::ListRecordsResponse* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.executor->Schedule([this, reactor, request, response] {
-    reactor->Finish(rpc::ToGrpc(FindRecords(*request, response)));
-  });
-  return reactor;
 }
 
 absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,

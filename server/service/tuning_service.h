@@ -57,6 +57,8 @@ class TuningService final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* ListRecords(grpc::CallbackServerContext* context,
                                         const v1::ListRecordsRequest* request,
                                         v1::ListRecordsResponse* response) override;
+  grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(
+      grpc::CallbackServerContext* context, const v1::ListRecordsRequest* request) override;
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override;

@@ -2,19 +2,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/record_table.h"
+#include "server/store/best_check.h"
+#include "server/store/record_columns.h"
 
 namespace hone::store {
 namespace {
 
-absl::Status CheckExists(SqliteConnection& connection, absl::string_view sql,
-                         const std::string& digest, absl::string_view what) {
+absl::StatusOr<bool> Exists(SqliteConnection& connection, absl::string_view sql,
+                            const std::string& digest) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
-  statement.Bind(digest);
-  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (found) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(what, " '", digest, "' is not in the store: put it before publishing"));
+  return statement.Bind(digest).Step();
 }
 
 absl::StatusOr<record::Record> SelectRecord(SqliteConnection& connection, int64_t id) {
@@ -29,31 +26,18 @@ absl::StatusOr<record::Record> SelectRecord(SqliteConnection& connection, int64_
   return ReadRecord(statement);
 }
 
-absl::Status CheckPublishable(SqliteConnection& connection, const record::Record& record) {
-  const auto refuse = [&](absl::string_view why) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("record ", record.id, " cannot be published as best: ", why));
-  };
-  if (record.policy.name != "confirm") {
-    return refuse(absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
-  }
-  if (record.result.outcome != record::Outcome::kOk) {
-    return refuse(absl::StrCat("its outcome is ", record::OutcomeName(record.result.outcome)));
-  }
-  if (record.quarantined) return refuse("it is quarantined");
-  HONE_RETURN_IF_ERROR(CheckExists(connection, "SELECT 1 FROM text WHERE digest = ?",
-                                   record.workload_digest, "the text of workload"));
-  HONE_RETURN_IF_ERROR(CheckExists(connection, "SELECT 1 FROM text WHERE digest = ?",
-                                   record.candidate.space_digest, "the text of design space"));
-  return CheckExists(connection, "SELECT 1 FROM artifact WHERE digest = ?",
-                     record.result.artifact_digest, "artifact");
-}
-
 }  // namespace
 
 absl::Status InsertBest(SqliteConnection& connection, int64_t record_id, int64_t now_unix_ms) {
   HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
-  HONE_RETURN_IF_ERROR(CheckPublishable(connection, record));
+  HONE_RETURN_IF_ERROR(CheckPublishable(
+      record,
+      [&](const std::string& digest) {
+        return Exists(connection, "SELECT 1 FROM text WHERE digest = ?", digest);
+      },
+      [&](const std::string& digest) {
+        return Exists(connection, "SELECT 1 FROM artifact WHERE digest = ?", digest);
+      }));
   const std::string policy = record.policy.Key();
   HONE_ASSIGN_OR_RETURN(
       Statement replace,
@@ -95,11 +79,7 @@ absl::StatusOr<BestRow> SelectBest(SqliteConnection& connection, const BestQuery
   statement.Bind(query.workload_digest).Bind(query.target).Bind(query.tolerance);
   if (!query.policy.empty()) statement.Bind(query.policy);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) {
-    return absl::NotFoundError(absl::StrCat("no best record of workload ", query.workload_digest,
-                                            " on ", query.target, " with tolerance ",
-                                            query.tolerance));
-  }
+  if (!found) return NoBestError(query);
   HONE_ASSIGN_OR_RETURN(record::Record record, ReadRecord(statement));
   BestRow best{std::move(record)};
   best.workload = statement.Text();

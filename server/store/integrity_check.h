@@ -10,19 +10,21 @@
 
 namespace hone::store {
 
-// Reads the whole database once on its own thread (PRAGMA quick_check), so that opening a large
-// store takes no time and damage is found all the same.
+// Reads the whole database (PRAGMA quick_check). DataLoss: something is wrong, says what.
+absl::Status QuickCheck(SqliteConnection& connection);
+
+// Reads the whole database once on its own thread, so that opening a large store takes no time and
+// damage is found all the same.
 class IntegrityCheck {
  public:
-  // Calls `on_damage` with DataLoss on the check's thread when something is wrong, else not.
+  // Calls `on_end` on the check's thread with what QuickCheck says; another error than DataLoss: it
+  // was broken off.
   IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
-                 absl::AnyInvocable<void(absl::Status) &&> on_damage);
+                 absl::AnyInvocable<void(const absl::Status&)> on_end);
   // Breaks the check off.
   ~IntegrityCheck();
 
  private:
-  absl::Status Check();
-
   const std::unique_ptr<SqliteConnection> connection_;
   std::thread thread_;
 };

@@ -1,33 +1,13 @@
 #include "server/store/job_table.h"
 
-#include <algorithm>
-#include <array>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "server/store/job_columns.h"
 
 namespace hone::store {
 namespace {
-
-constexpr std::array<absl::string_view, 6> kStates = {"pending", "running",   "confirming",
-                                                      "done",    "cancelled", "failed"};
-
-constexpr char kJobColumns[] =
-    "id, request_id, request, state, error, summary, created_unix_ms, updated_unix_ms";
-
-JobRow ReadJob(Statement& row) {
-  JobRow job;
-  job.id = row.Text();
-  job.request_id = row.Text();
-  job.request = row.Blob();
-  job.state = row.Text();
-  job.error = row.Text();
-  job.summary = row.Blob();
-  job.created_unix_ms = row.Int64();
-  job.updated_unix_ms = row.Int64();
-  return job;
-}
 
 absl::StatusOr<JobRow> SelectOne(SqliteConnection& connection, absl::string_view column,
                                  const std::string& value, absl::string_view condition = "") {
@@ -43,34 +23,33 @@ absl::StatusOr<JobRow> SelectOne(SqliteConnection& connection, absl::string_view
 }  // namespace
 
 absl::Status UpsertJob(SqliteConnection& connection, const JobRow& job) {
-  if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
-  if (std::find(kStates.begin(), kStates.end(), job.state) == kStates.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", job.state, "' is not a job's state; known: ", absl::StrJoin(kStates, ", ")));
-  }
+  HONE_RETURN_IF_ERROR(CheckJob(job));
   // Not REPLACE, which would delete the row that the job's events refer to.
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
       connection.Prepare(absl::StrCat(
           "INSERT INTO job (", kJobColumns,
-          ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+          ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
           " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
           " request = excluded.request, state = excluded.state, error = excluded.error,"
           " summary = excluded.summary, created_unix_ms = excluded.created_unix_ms,"
-          " updated_unix_ms = excluded.updated_unix_ms")));
-  statement.Bind(job.id).Bind(job.request_id).BindBlob(job.request).Bind(job.state);
-  statement.Bind(job.error).BindBlob(job.summary);
-  statement.Bind(job.created_unix_ms).Bind(job.updated_unix_ms);
+          " updated_unix_ms = excluded.updated_unix_ms, owner = excluded.owner,"
+          " priority = excluded.priority WHERE job.fence = excluded.fence")));
+  BindJob(statement, job);
   const absl::Status status = statement.Run();
-  if (absl::IsAlreadyExists(status)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("another job than '", job.id, "' has request id '", job.request_id, "'"));
-  }
-  return status;
+  if (absl::IsAlreadyExists(status)) return SameRequestError(job);
+  HONE_RETURN_IF_ERROR(status);
+  return connection.ChangedRows() == 0 ? FencedOffError(job.id) : absl::OkStatus();
 }
 
 absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
-  HONE_RETURN_IF_ERROR(SelectOne(connection, "id", event.job_id).status());
+  {
+    HONE_ASSIGN_OR_RETURN(Statement job, connection.Prepare("SELECT fence FROM job WHERE id = ?"));
+    job.Bind(event.job_id);
+    HONE_ASSIGN_OR_RETURN(const bool found, job.Step());
+    if (!found) return absl::NotFoundError(absl::StrCat("no job has id '", event.job_id, "'"));
+    if (job.Int64() != event.fence) return FencedOffError(event.job_id);
+  }
   int64_t next = 0;
   {
     HONE_ASSIGN_OR_RETURN(Statement last,
@@ -80,12 +59,7 @@ absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
     HONE_ASSIGN_OR_RETURN(const bool any, last.Step());
     if (any) next = last.Int64();
   }
-  if (event.number != next) {
-    const std::string message = absl::StrCat("the next event of job '", event.job_id,
-                                             "' has number ", next, ", not ", event.number);
-    return event.number < next ? absl::AlreadyExistsError(message)
-                               : absl::FailedPreconditionError(message);
-  }
+  if (event.number != next) return EventNumberError(event, next);
   HONE_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare("INSERT INTO job_event (job, number, kind, payload) VALUES (?, ?, ?, ?)"));
@@ -127,6 +101,70 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(SqliteConnection& connection, int
     if (!row) return jobs;
     jobs.push_back(ReadJob(statement));
   }
+}
+
+std::string ClaimableJobsSql() {
+  return absl::StrCat("SELECT ", kJobColumns, " FROM job WHERE ", kUnfinished,
+                      " AND lease_until_unix_ms < ? ORDER BY lease_until_unix_ms, id LIMIT ?");
+}
+
+absl::StatusOr<std::vector<JobRow>> ClaimJobRows(SqliteConnection& connection,
+                                                 const JobClaim& claim, int limit) {
+  std::vector<JobRow> jobs;
+  {
+    HONE_ASSIGN_OR_RETURN(Statement free, connection.Prepare(ClaimableJobsSql()));
+    free.Bind(claim.now_unix_ms).Bind(int64_t{limit});
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const bool row, free.Step());
+      if (!row) break;
+      jobs.push_back(ReadJob(free));
+    }
+  }
+  for (JobRow& job : jobs) {
+    job.replica = claim.replica;
+    job.lease_until_unix_ms = claim.until_unix_ms;
+    ++job.fence;
+    HONE_ASSIGN_OR_RETURN(Statement take,
+                          connection.Prepare("UPDATE job SET replica = ?, lease_until_unix_ms = ?,"
+                                             " fence = ? WHERE id = ?"));
+    take.Bind(job.replica).Bind(job.lease_until_unix_ms).Bind(job.fence).Bind(job.id);
+    HONE_RETURN_IF_ERROR(take.Run());
+  }
+  return jobs;
+}
+
+absl::StatusOr<std::vector<std::string>> RenewJobRows(SqliteConnection& connection,
+                                                      const JobClaim& claim) {
+  HONE_ASSIGN_OR_RETURN(Statement renew, connection.Prepare(absl::StrCat(
+                                             "UPDATE job SET lease_until_unix_ms = ? WHERE ",
+                                             kUnfinished, " AND replica = ? RETURNING id")));
+  renew.Bind(claim.until_unix_ms).Bind(claim.replica);
+  std::vector<std::string> held;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool row, renew.Step());
+    if (!row) return held;
+    held.push_back(renew.Text());
+  }
+}
+
+absl::Status ReleaseJobRow(SqliteConnection& connection, const std::string& id, int64_t fence) {
+  HONE_RETURN_IF_ERROR(SelectOne(connection, "id", id).status());
+  HONE_ASSIGN_OR_RETURN(Statement release,
+                        connection.Prepare("UPDATE job SET replica = '', lease_until_unix_ms = 0"
+                                           " WHERE id = ? AND fence = ?"));
+  release.Bind(id).Bind(fence);
+  HONE_RETURN_IF_ERROR(release.Run());
+  return connection.ChangedRows() == 0 ? FencedOffError(id) : absl::OkStatus();
+}
+
+absl::Status ReleaseEveryJob(SqliteConnection& connection) {
+  return connection.Execute(
+      "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> 0");
+}
+
+absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection) {
+  // Ids that are not numbers, of imports and tests, count as 0.
+  return connection.QueryInt64("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job");
 }
 
 absl::StatusOr<std::vector<JobEvent>> SelectEvents(SqliteConnection& connection,

@@ -23,6 +23,18 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(SqliteConnection& connection, int
 absl::StatusOr<std::vector<JobEvent>> SelectEvents(SqliteConnection& connection,
                                                    const std::string& job_id);
 
+// The statement that finds what ClaimJobRows takes, whose plan a test holds.
+std::string ClaimableJobsSql();
+absl::StatusOr<std::vector<JobRow>> ClaimJobRows(SqliteConnection& connection,
+                                                 const JobClaim& claim, int limit);
+absl::StatusOr<std::vector<std::string>> RenewJobRows(SqliteConnection& connection,
+                                                      const JobClaim& claim);
+absl::Status ReleaseJobRow(SqliteConnection& connection, const std::string& id, int64_t fence);
+// Every claim, of a process that has just become the only opener: all others have ended.
+absl::Status ReleaseEveryJob(SqliteConnection& connection);
+// The largest number that is a job's id, 0 when there is none.
+absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection);
+
 }  // namespace hone::store
 
 #endif  // HONE_SERVER_STORE_JOB_TABLE_H_

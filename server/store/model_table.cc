@@ -2,68 +2,29 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/store/model_columns.h"
 
 namespace hone::store {
 namespace {
 
-// The size of a blob is read from its row's header, without the blob.
-constexpr char kColumns[] =
-    "id, name, feature_set, target, scope, version, records, workloads, created_unix_ms, metrics,"
-    " length(bytes)";
-
 constexpr char kOfKey[] = "name = ? AND feature_set = ? AND target = ? AND scope = ?";
-
-void BindKey(Statement& statement, const ModelKey& key) {
-  statement.Bind(key.name).Bind(key.feature_set).Bind(key.target).Bind(key.scope);
-}
-
-absl::Status Check(const ModelRow& model) {
-  if (model.key.name.empty() || model.key.target.empty()) {
-    return absl::InvalidArgumentError("a model needs a name and a target");
-  }
-  if (model.bytes.empty() || model.bytes.size() > Store::kMaxModelBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a model of ", model.bytes.size(),
-                                                   " bytes; it has 1 to ", Store::kMaxModelBytes));
-  }
-  if (model.records < 0 || model.workloads < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a model of ", model.records, " records and ", model.workloads, " workloads"));
-  }
-  return absl::OkStatus();
-}
-
-ModelRow ReadModel(Statement& row) {
-  ModelRow model;
-  model.id = row.Int64();
-  model.key.name = row.Text();
-  model.key.feature_set = row.Text();
-  model.key.target = row.Text();
-  model.key.scope = row.Text();
-  model.version = row.Int64();
-  model.records = row.Int64();
-  model.workloads = row.Int64();
-  model.created_unix_ms = row.Int64();
-  model.metrics = row.Text();
-  model.size = row.Int64();
-  return model;
-}
 
 }  // namespace
 
 std::string SelectModelSql() {
-  return absl::StrCat("SELECT ", kColumns, ", bytes FROM model WHERE ", kOfKey,
+  return absl::StrCat("SELECT ", kModelColumns, ", bytes FROM model WHERE ", kOfKey,
                       " ORDER BY id DESC LIMIT 1");
 }
 
 absl::StatusOr<int64_t> InsertModel(SqliteConnection& connection, const ModelRow& model) {
-  HONE_RETURN_IF_ERROR(Check(model));
+  HONE_RETURN_IF_ERROR(CheckModel(model));
   {
     HONE_ASSIGN_OR_RETURN(
         Statement insert,
         connection.Prepare("INSERT INTO model (name, feature_set, target, scope, version, records,"
                            " workloads, created_unix_ms, metrics, bytes)"
                            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    BindKey(insert, model.key);
+    BindModelKey(insert, model.key);
     insert.Bind(model.version).Bind(model.records).Bind(model.workloads);
     insert.Bind(model.created_unix_ms).Bind(model.metrics).BindBlob(model.bytes);
     HONE_RETURN_IF_ERROR(insert.Run());
@@ -73,8 +34,8 @@ absl::StatusOr<int64_t> InsertModel(SqliteConnection& connection, const ModelRow
                                               "DELETE FROM model WHERE ", kOfKey,
                                               " AND id <= (SELECT id FROM model WHERE ", kOfKey,
                                               " ORDER BY id DESC LIMIT 1 OFFSET ?)")));
-  BindKey(forget, model.key);
-  BindKey(forget, model.key);
+  BindModelKey(forget, model.key);
+  BindModelKey(forget, model.key);
   forget.Bind(int64_t{Store::kModelsKept});
   HONE_RETURN_IF_ERROR(forget.Run());
   return id;
@@ -82,23 +43,18 @@ absl::StatusOr<int64_t> InsertModel(SqliteConnection& connection, const ModelRow
 
 absl::StatusOr<ModelRow> SelectModel(SqliteConnection& connection, const ModelKey& key) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(SelectModelSql()));
-  BindKey(statement, key);
+  BindModelKey(statement, key);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) {
-    return absl::NotFoundError(absl::StrCat(
-        "the store has no model '", key.name, "' on feature set '", key.feature_set,
-        "' for target ", key.target, " and ",
-        key.scope.empty() ? "every operator" : absl::StrCat("operator '", key.scope, "'")));
-  }
+  if (!found) return NoModelError(key);
   ModelRow model = ReadModel(statement);
   model.bytes = statement.Blob();
   return model;
 }
 
 absl::StatusOr<ModelRow> SelectModelById(SqliteConnection& connection, int64_t id) {
-  HONE_ASSIGN_OR_RETURN(
-      Statement statement,
-      connection.Prepare(absl::StrCat("SELECT ", kColumns, ", bytes FROM model WHERE id = ?")));
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
+                                                        ", bytes FROM model WHERE id = ?")));
   statement.Bind(id);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   if (!found) return absl::NotFoundError(absl::StrCat("the store has no model with id ", id));
@@ -112,7 +68,7 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(SqliteConnection& connection,
                                                    const std::string& target) {
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
-      connection.Prepare(absl::StrCat("SELECT ", kColumns,
+      connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
                                       " FROM model WHERE id IN (SELECT MAX(id) FROM model"
                                       " GROUP BY name, feature_set, target, scope)"
                                       " AND (?1 = '' OR name = ?1) AND (?2 = '' OR target = ?2)"

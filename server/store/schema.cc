@@ -130,6 +130,37 @@ CREATE TABLE model (
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope);
 )sql";
 
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE record ADD COLUMN policy_repeats INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE record ADD COLUMN policy_confidence REAL DEFAULT 0;
+ALTER TABLE record ADD COLUMN quarantine_reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE record ADD COLUMN frequency_mhz REAL DEFAULT 0;
+ALTER TABLE record ADD COLUMN temperature_c REAL DEFAULT 0;
+ALTER TABLE record ADD COLUMN load REAL DEFAULT 0;
+ALTER TABLE record ADD COLUMN steal REAL DEFAULT 0;
+ALTER TABLE record ADD COLUMN remeasured INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX record_by_job ON record (job);
+CREATE INDEX record_by_time ON record (created_unix_ms);
+CREATE INDEX record_failed ON record (outcome) WHERE outcome <> 'ok';
+CREATE INDEX record_quarantined ON record (quarantined) WHERE quarantined = 1;
+
+ALTER TABLE text ADD COLUMN put_unix_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE artifact ADD COLUMN put_unix_ms INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE job ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN priority TEXT NOT NULL DEFAULT 'normal';
+ALTER TABLE job ADD COLUMN replica TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN lease_until_unix_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX job_unfinished ON job (lease_until_unix_ms, id)
+  WHERE state IN ('pending', 'running', 'confirming');
+
+CREATE TABLE identity (
+  id TEXT NOT NULL
+) STRICT;
+INSERT INTO identity VALUES (lower(hex(randomblob(8))));
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -168,7 +199,8 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<Migration>& Migrations() {
-  static const auto* const migrations = new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}};
+  static const auto* const migrations =
+      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}};
   return *migrations;
 }
 

@@ -57,6 +57,8 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::OpenForWriti
 }
 
 absl::Status SqliteConnection::SetUpForWriting() {
+  // Takes effect in an empty file only.
+  HONE_RETURN_IF_ERROR(Execute("PRAGMA auto_vacuum = INCREMENTAL"));
   {
     HONE_ASSIGN_OR_RETURN(Statement mode, Prepare("PRAGMA journal_mode = WAL"));
     HONE_ASSIGN_OR_RETURN(const bool row, mode.Step());
@@ -126,6 +128,12 @@ int64_t SqliteConnection::LastInsertId() const { return sqlite3_last_insert_rowi
 int64_t SqliteConnection::ChangedRows() const { return sqlite3_changes64(database_); }
 
 bool SqliteConnection::InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
+
+absl::StatusOr<int64_t> SqliteConnection::SizeBytes() {
+  HONE_ASSIGN_OR_RETURN(const int64_t pages, QueryInt64("PRAGMA page_count"));
+  HONE_ASSIGN_OR_RETURN(const int64_t page_bytes, QueryInt64("PRAGMA page_size"));
+  return pages * page_bytes;
+}
 
 absl::Status SqliteConnection::Checkpoint() {
   int left = 0;

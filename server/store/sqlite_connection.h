@@ -33,9 +33,12 @@ class SqliteConnection {
   ~SqliteConnection();
 
   const std::string& path() const { return path_; }
+  // For SQLite's functions that have no form here; the connection keeps it.
+  sqlite3* database() { return database_; }
 
   // Sets and verifies what a writer needs: write-ahead logging, synchronous=FULL, foreign keys, and
-  // no checkpoint but by Checkpoint. FailedPrecondition: the file system cannot do write-ahead
+  // no checkpoint but by Checkpoint, and in a new file that unused pages can be given back.
+  // FailedPrecondition: the file system cannot do write-ahead
   // logging (a network disk). Else as SqliteError says.
   absl::Status SetUpForWriting();
 
@@ -57,6 +60,9 @@ class SqliteConnection {
   absl::Status Checkpoint();
   // Pages in the log after the last commit of this connection.
   int LogPages() const { return log_pages_; }
+
+  // Bytes of the database's pages, used or not.
+  absl::StatusOr<int64_t> SizeBytes();
 
   // Makes what runs on this connection, now or later, fail soon. Any thread.
   void StopEarly() { stop_early_ = true; }

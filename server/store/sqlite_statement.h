@@ -29,6 +29,9 @@ class Statement {
   Statement& Bind(double value);  // not a number is kept as NULL, the only way SQLite has
   Statement& Bind(absl::string_view text);
   Statement& BindBlob(absl::string_view bytes);
+  Statement& BindBool(bool value) { return Bind(int64_t{value}); }
+  // Text that may hold any bytes, as what a crashed child wrote.
+  Statement& BindRaw(absl::string_view text) { return Bind(text); }
 
   // True: there is a row, whose columns are read next. False: the statement is done.
   absl::StatusOr<bool> Step();
@@ -41,6 +44,7 @@ class Statement {
   double Double();  // NULL is not a number
   std::string Text();
   std::string Blob() { return Text(); }
+  std::string Raw() { return Text(); }
 
  private:
   void Check(int code);

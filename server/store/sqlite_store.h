@@ -27,6 +27,10 @@ struct SqliteStoreOptions {
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                        const SqliteStoreOptions& options);
 
+// The path without symbolic links, so that every name of a store has the same lock file; makes its
+// folder. InvalidArgument: it names no file.
+absl::StatusOr<std::string> CanonicalStorePath(const std::string& path);
+
 }  // namespace hone::store
 
 #endif  // HONE_SERVER_STORE_SQLITE_STORE_H_

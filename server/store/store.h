@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,20 @@ struct JobRow {
   std::string summary;  // serialized Job of the last report, opaque here
   int64_t created_unix_ms = 0;
   int64_t updated_unix_ms = 0;
+  std::string owner;                // who created it; "" nobody was asked who they are
+  std::string priority = "normal";  // "low", "normal" or "high"
+  // The claim of the server replica that works on it: given when the row is new, later only by
+  // ClaimJobs, RenewJobs and ReleaseJob.
+  std::string replica;              // "" none
+  int64_t lease_until_unix_ms = 0;  // then anybody may claim it
+  int64_t fence = 0;                // grows with every claim
+};
+
+// A server replica that claims jobs until a moment.
+struct JobClaim {
+  std::string replica;        // unique to a run of a server, never used again
+  int64_t now_unix_ms = 0;    // leases that end before are free
+  int64_t until_unix_ms = 0;  // when the new or renewed leases end
 };
 
 // One numbered step of a job's search, so that a replay of the events reproduces every candidate.
@@ -34,6 +49,7 @@ struct JobEvent {
   int64_t number = 0;   // 0, 1, … without gaps in a job
   std::string kind;     // "propose" or "tell"
   std::string payload;  // opaque here
+  int64_t fence = 0;    // of the claim under which it is written, as the job's row has it
 };
 
 struct BestQuery {
@@ -42,6 +58,8 @@ struct BestQuery {
   double tolerance = 0;
   std::string policy;  // Policy::Key(); "" for the confirmed best of any policy
 };
+
+enum class QuarantineFilter { kAll, kOnly, kNone };
 
 struct RecordQuery {
   std::string workload_digest;  // "" all
@@ -53,6 +71,10 @@ struct RecordQuery {
   int64_t after_id = 0;       // the page token: records with a larger id
   int64_t before_id = 0;      // and, when it is not 0, a smaller one than this
   bool newest_first = false;  // by falling id; else by rising id
+  int64_t until_unix_ms = 0;  // not 0: made before this
+  std::string job_id;         // "" all
+  std::string outcome;        // by name; "" all
+  QuarantineFilter quarantine = QuarantineFilter::kAll;
 };
 
 // What a trained cost model is of. The newest row of a key is the one in force.
@@ -81,6 +103,57 @@ struct BestRow {
   record::Record record;
   std::string workload;  // text form
   std::string space;     // the design space's text
+};
+
+// How the store does, for a person and for metrics.
+struct StoreHealth {
+  enum class Check {
+    kUnderWay,    // the whole of it is being read
+    kSound,       // was read and is as it must be
+    kDamaged,     // is not; writes are refused
+    kNotChecked,  // this run did not look, or the database looks after itself
+  };
+  std::string backend;  // "sqlite", "postgresql"
+  Check check = Check::kNotChecked;
+  std::string damage;         // what is wrong and what to do
+  int64_t size_bytes = 0;     // on disk
+  int64_t queued_writes = 0;  // not committed yet
+};
+
+struct BackupReport {
+  int64_t size_bytes = 0;
+  int64_t records = 0;
+};
+
+struct CompactOptions {
+  int64_t keep_unix_ms = 0;  // what is older may go; 0: nothing is removed, only space given back
+  int keep_best = 32;        // of each workload and target so many stay whatever their age
+  bool dry_run = false;      // count and change nothing
+};
+
+struct CompactReport {
+  int64_t records_removed = 0;
+  int64_t jobs_removed = 0;
+  int64_t texts_removed = 0;
+  int64_t artifacts_removed = 0;
+  int64_t bytes_before = 0;
+  int64_t bytes_after = 0;
+};
+
+// Rows of another store.
+struct ImportBatch {
+  std::string origin;                            // the other store's Identity
+  std::map<std::string, std::string> texts;      // by digest
+  std::map<std::string, std::string> artifacts;  // by digest
+  std::vector<record::Record> records;
+  std::vector<std::string> where;  // of each record, for messages: "line 12"; may be shorter
+  std::vector<size_t> bests;       // indexes of records that were published there
+};
+
+struct ImportReport {
+  int64_t added = 0;  // records
+  int64_t known = 0;  // that were there already
+  int64_t bests = 0;  // that are published now
 };
 
 // The durable store of records, jobs, texts by digest and artifacts. Thread-safe. Writes are queued
@@ -118,9 +191,11 @@ class Store {
   virtual void PublishBest(int64_t record_id, Done done) = 0;
   // Quarantines the records of a candidate whose ids are up to `last_record`, whatever their
   // policy: they stay, and nothing is learnt from them or published of them. A published best among
-  // them is withdrawn. `done` is not OK only when the write was lost.
+  // them is withdrawn. `reason`, for a person, is kept with those that were not quarantined before.
+  // `done` is not OK only when the write was lost.
   virtual void Quarantine(const std::string& workload_digest, const std::string& target,
-                          const record::Candidate& candidate, int64_t last_record, Done done) = 0;
+                          const record::Candidate& candidate, int64_t last_record,
+                          const std::string& reason, Done done) = 0;
   // The published best; of those of several policies the fastest. NotFound: none is published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
 
@@ -128,8 +203,11 @@ class Store {
   virtual void PutArtifact(const std::string& digest, std::string bytes, Done done) = 0;
   virtual absl::StatusOr<std::string> GetArtifact(const std::string& digest) = 0;  // NotFound
 
+  // A number that no job has or had: the next job's id. ResourceExhausted, Unavailable: as above.
+  virtual absl::StatusOr<int64_t> NextJobNumber() = 0;
   // Inserts or replaces by id. AlreadyExists: another job has this request_id ("" is none).
-  // InvalidArgument: no id, or an unknown state.
+  // InvalidArgument: no id, an unknown state or priority. Aborted: the row's fence is another: the
+  // job was claimed by somebody else since.
   virtual void PutJob(JobRow job, Done done) = 0;
   virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;                   // NotFound
   virtual absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) = 0;  // NotFound
@@ -137,7 +215,21 @@ class Store {
   // such after_id.
   virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size,
                                                        const std::string& after_id) = 0;
+  // Whether other server replicas may work on it at the same time: claims are for a while then, and
+  // renewed. Else every claim of an earlier opener has ended, and one may be for ever.
+  virtual bool IsShared() const { return false; }
+  // Claims unfinished jobs that nobody holds, at most `limit`, and returns them as they are now.
+  virtual void ClaimJobs(const JobClaim& claim, int limit,
+                         absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) = 0;
+  // Extends the leases of the replica; `done` gets the ids of the unfinished jobs that it still
+  // holds: others were claimed by somebody else, whose writes fence this one's off.
+  virtual void RenewJobs(
+      const JobClaim& claim,
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) = 0;
+  // Gives a job back, for anybody to claim. Aborted: the fence is another. NotFound: no such job.
+  virtual void ReleaseJob(const std::string& id, int64_t fence, Done done) = 0;
   // NotFound: no such job. AlreadyExists / FailedPrecondition: the number is taken / leaves a gap.
+  // Aborted: the job's fence is another.
   virtual void AppendEvent(JobEvent event, Done done) = 0;
   virtual absl::StatusOr<std::vector<JobEvent>> Events(
       const std::string& job_id) = 0;  // in order; none: empty
@@ -154,6 +246,34 @@ class Store {
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                            const std::string& target) = 0;
 
+  // A name of this store that no other has; kept in it.
+  virtual absl::StatusOr<std::string> Identity() = 0;
+  // Adds what is not there yet, in one transaction. A record is there when one of the same
+  // measurement is (workload, target, tolerance, policy, candidate, trial, outcome, latency and
+  // time), whatever its id and job. A new one gets an id of this store, and its job, when it comes
+  // from another, a name with the origin in front: "origin/4711". Of `bests` those are published
+  // that are faster than what is, or whose key has nothing. InvalidArgument: a malformed record, or
+  // one whose texts are neither in the batch nor here; the message says where it stands. Nothing of
+  // the batch stays then.
+  virtual void Import(ImportBatch batch,
+                      absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) = 0;
+
+  // The next two take as long as the store is large, on the calling thread, and other calls go on
+  // meanwhile; they are not called from a `done`. Cancelled: `cancelled` said so; it is asked
+  // often.
+
+  // Copies the store as it is now into a new file, checks the copy, and gives it its name at the
+  // end. AlreadyExists: there is a file of that name, which stays. InvalidArgument: the path is not
+  // absolute. NotFound: its folder is missing. FailedPrecondition: the database is not a file.
+  virtual absl::StatusOr<BackupReport> Backup(const std::string& path,
+                                              const std::function<bool()>& cancelled) = 0;
+  // Removes what is older than asked, and gives unused space back. What stays whatever its age: the
+  // published bests with their texts and artifacts, the records of jobs under way, and the best
+  // `keep_best` of each workload and target; and with a record its texts and its job.
+  virtual absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
+                                                const std::function<bool()>& cancelled) = 0;
+  virtual StoreHealth Health() = 0;
+
   // Returns when everything queued before the call is committed and its `done` has run, with the
   // first error since the last Flush. Not to be called from a `done`.
   virtual absl::Status Flush() = 0;
@@ -162,6 +282,12 @@ class Store {
 // Opens (and creates or migrates) a SQLite store at `path`; missing folders are made. This process
 // is its only opener until the Store is destroyed, which commits what is queued. Errors as above.
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);
+
+// Opens the store that `place` names: a PostgreSQL database for "postgres://…" or "postgresql://…",
+// else a SQLite file. Errors as above.
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& place);
+// The place for messages and logs: without a password.
+std::string StoreName(const std::string& place);
 
 }  // namespace hone::store
 

@@ -22,22 +22,25 @@ absl::StatusOr<std::string> Select(SqliteConnection& connection, absl::string_vi
 }  // namespace
 
 absl::Status InsertText(SqliteConnection& connection, const std::string& digest,
-                        absl::string_view text) {
+                        absl::string_view text, int64_t now_unix_ms) {
   HONE_RETURN_IF_ERROR(CheckDigest(digest));
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
-      connection.Prepare("INSERT INTO text (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING"));
-  return statement.Bind(digest).Bind(text).Run();
+      connection.Prepare("INSERT INTO text (digest, text, put_unix_ms) VALUES (?, ?, ?)"
+                         " ON CONFLICT DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
+                         " WHERE excluded.put_unix_ms > text.put_unix_ms"));
+  return statement.Bind(digest).Bind(text).Bind(now_unix_ms).Run();
 }
 
 absl::Status InsertArtifact(SqliteConnection& connection, const std::string& digest,
-                            absl::string_view bytes) {
+                            absl::string_view bytes, int64_t now_unix_ms) {
   HONE_RETURN_IF_ERROR(CheckDigest(digest));
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
-      connection.Prepare(
-          "INSERT INTO artifact (digest, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING"));
-  return statement.Bind(digest).BindBlob(bytes).Run();
+      connection.Prepare("INSERT INTO artifact (digest, bytes, put_unix_ms) VALUES (?, ?, ?)"
+                         " ON CONFLICT DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
+                         " WHERE excluded.put_unix_ms > artifact.put_unix_ms"));
+  return statement.Bind(digest).BindBlob(bytes).Bind(now_unix_ms).Run();
 }
 
 absl::StatusOr<std::string> SelectText(SqliteConnection& connection, const std::string& digest) {
@@ -47,6 +50,13 @@ absl::StatusOr<std::string> SelectText(SqliteConnection& connection, const std::
 absl::StatusOr<std::string> SelectArtifact(SqliteConnection& connection,
                                            const std::string& digest) {
   return Select(connection, "SELECT bytes FROM artifact WHERE digest = ?", digest, "artifact");
+}
+
+absl::StatusOr<std::string> SelectIdentity(SqliteConnection& connection) {
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare("SELECT id FROM identity"));
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return absl::DataLossError(absl::StrCat("store ", connection.path(), " has no name"));
+  return statement.Text();
 }
 
 }  // namespace hone::store

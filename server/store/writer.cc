@@ -64,6 +64,11 @@ absl::Status Writer::Flush() {
   return std::exchange(first_error_, absl::OkStatus());
 }
 
+size_t Writer::Queued() {
+  absl::MutexLock lock(&mutex_);
+  return enqueued_ - finished_;
+}
+
 void Writer::Refuse(absl::Status reason) {
   absl::MutexLock lock(&mutex_);
   if (refusal_.ok()) refusal_ = std::move(reason);

@@ -49,6 +49,8 @@ class Writer {
   // Returns when what was queued before is committed and done, with the first error since the last
   // Flush. FailedPrecondition: called from a Done.
   absl::Status Flush();
+  // Writes that are not committed yet.
+  size_t Queued();
   // Fails every later write with `reason`, which is not OK. The first reason stays.
   void Refuse(absl::Status reason);
   // Commits what is queued, also by callbacks meanwhile, and ends the thread; the connection stays

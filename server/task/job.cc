@@ -65,14 +65,31 @@ void Job::Save() {
                     .error = state_.error,
                     .summary = EncodeSnapshot(state_),
                     .created_unix_ms = state_.created_unix_ms,
-                    .updated_unix_ms = absl::ToUnixMillis(Now())};
+                    .updated_unix_ms = absl::ToUnixMillis(Now()),
+                    .fence = state_.fence};
   const bool last = HasEnded(state_.state);
   services_.store->PutJob(std::move(row), [self = shared_from_this(), last](absl::Status status) {
     if (!status.ok()) {
       spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
     }
+    if (absl::IsAborted(status)) self->PostCall([status](Job& job) { job.OnNotStored(status); });
     if (last && status.ok()) self->over_ = true;
   });
+}
+
+void Job::Log(store::JobEvent event) {
+  event.fence = state_.fence;
+  services_.store->AppendEvent(std::move(event), [self = shared_from_this()](absl::Status status) {
+    if (status.ok()) return;
+    self->PostCall([status](Job& job) { job.OnNotStored(status); });
+  });
+}
+
+void Job::OnNotStored(const absl::Status& status) {
+  if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
+  spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
+  suspended_ = true;
+  over_ = true;
 }
 
 void Job::Initialize() {

@@ -47,6 +47,9 @@ struct JobOptions {
   absl::Duration drain_limit = absl::Seconds(30);
   // How long the winner's artifact may take to arrive.
   absl::Duration artifact_limit = absl::Seconds(30);
+  // Where server replicas share a store: how long a job of one that has died waits for another.
+  // Claims are renewed several times as often. Clocks may differ by less than it.
+  absl::Duration claim_lease = absl::Seconds(30);
   // How often a running job's summary is stored.
   absl::Duration save_interval = absl::Seconds(2);
   // Proposing and training hold the host's timing lock shared (common/base/host_lock.h), so that
@@ -157,6 +160,11 @@ class Job : public std::enable_shared_from_this<Job> {
   std::string SpaceText(const std::string& digest) const;
   void SetPhase(const std::string& phase) { state_.phase = phase; }
   void Save();
+  // Stores an event of the search.
+  void Log(store::JobEvent event);
+  // What the job needs could not be stored. Where another server replica has claimed it meanwhile,
+  // this one lets go of it and changes nothing more.
+  void OnNotStored(const absl::Status& status);
   // Makes the state visible to readers.
   void ShowState();
   absl::Duration Wall() const;

@@ -1,10 +1,15 @@
 #include "server/task/job_manager.h"
 
-#include <algorithm>
+#include <unistd.h>
+
+#include <atomic>
+#include <limits>
+#include <set>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "server/task/job_codec.h"
 #include "spdlog/spdlog.h"
@@ -13,6 +18,14 @@ namespace hone::task {
 namespace {
 
 constexpr int kPage = 200;
+constexpr int kRenewalsPerLease = 6;
+
+std::string NameThisRun() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  static std::atomic<int> made = 0;
+  return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
+}
 
 absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
   JobSnapshot snapshot;
@@ -24,6 +37,7 @@ absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
   HONE_ASSIGN_OR_RETURN(snapshot.state, JobStateFromName(row.state));
   snapshot.error = row.error;
   snapshot.created_unix_ms = row.created_unix_ms;
+  snapshot.fence = row.fence;
   return snapshot;
 }
 
@@ -35,37 +49,98 @@ SnapshotOr SharedFromRow(const store::JobRow& row) {
 }  // namespace
 
 JobManager::JobManager(const JobServices& services, JobOptions options)
-    : services_(services), options_(std::move(options)) {}
+    : services_(services), options_(std::move(options)), replica_(NameThisRun()) {}
+
+store::JobClaim JobManager::MakeClaim() const {
+  const absl::Time now = services_.clock->Now();
+  return {.replica = replica_,
+          .now_unix_ms = absl::ToUnixMillis(now),
+          .until_unix_ms = services_.store->IsShared()
+                               ? absl::ToUnixMillis(now + options_.claim_lease)
+                               : std::numeric_limits<int64_t>::max()};
+}
 
 absl::Status JobManager::Restore() {
-  std::vector<std::shared_ptr<Job>> restored;
-  std::string after;
   while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page,
-                          services_.store->ListJobs(kPage, after));
-    for (const store::JobRow& row : page) {
-      after = row.id;
-      int64_t number = 0;
-      absl::MutexLock lock(&mutex_);
-      if (absl::SimpleAtoi(row.id, &number)) next_id_ = std::max(next_id_, number + 1);
-      absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
-      if (!snapshot.ok()) {
-        spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
-        continue;
-      }
-      if (HasEnded(snapshot->state)) continue;
-      auto job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
-      jobs_[row.id] = job;
-      if (!row.request_id.empty()) requests_[row.request_id] = row.id;
-      restored.push_back(std::move(job));
-    }
-    if (static_cast<int>(page.size()) < kPage) break;
+    absl::Notification done;
+    absl::StatusOr<std::vector<store::JobRow>> claimed;
+    services_.store->ClaimJobs(MakeClaim(), kPage,
+                               [&](absl::StatusOr<std::vector<store::JobRow>> rows) {
+                                 claimed = std::move(rows);
+                                 done.Notify();
+                               });
+    done.WaitForNotification();
+    HONE_RETURN_IF_ERROR(claimed.status());
+    TakeUp(*claimed);
+    if (static_cast<int>(claimed->size()) < kPage) break;
   }
-  for (const std::shared_ptr<Job>& job : restored) {
+  absl::MutexLock lock(&mutex_);
+  claims_renewed_ = services_.clock->Now();
+  return absl::OkStatus();
+}
+
+void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (const store::JobRow& row : rows) {
+    absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
+    if (!snapshot.ok()) {
+      spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
+      continue;
+    }
+    auto job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
+    absl::MutexLock lock(&mutex_);
+    if (suspended_) return;
+    std::shared_ptr<Job>& known = jobs_[row.id];
+    // Our own, whose claim had ended: what is stored counts.
+    if (known != nullptr) known->Suspend();
+    known = job;
+    if (!row.request_id.empty()) requests_[row.request_id] = row.id;
+    jobs.push_back(std::move(job));
+  }
+  for (const std::shared_ptr<Job>& job : jobs) {
     spdlog::info("job {}: goes on", job->snapshot()->id);
     job->Start();
   }
-  return absl::OkStatus();
+}
+
+void JobManager::RenewClaims() {
+  if (!services_.store->IsShared()) return;
+  std::vector<std::string> asked;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = services_.clock->Now();
+    if (suspended_ || now - claims_renewed_ < options_.claim_lease / kRenewalsPerLease) return;
+    claims_renewed_ = now;
+    for (const auto& [id, job] : jobs_) asked.push_back(id);
+  }
+  const store::JobClaim claim = MakeClaim();
+  if (!asked.empty()) {
+    services_.store->RenewJobs(claim,
+                               [this, asked](const absl::StatusOr<std::vector<std::string>>& held) {
+                                 if (held.ok()) return LetGo(asked, *held);
+                                 spdlog::warn("the claims on jobs could not be renewed: {}",
+                                              std::string(held.status().message()));
+                               });
+  }
+  services_.store->ClaimJobs(claim, kPage,
+                             [this](const absl::StatusOr<std::vector<store::JobRow>>& rows) {
+                               if (rows.ok()) TakeUp(*rows);
+                             });
+}
+
+void JobManager::LetGo(const std::vector<std::string>& asked,
+                       const std::vector<std::string>& held) {
+  const std::set<std::string> ours(held.begin(), held.end());
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& id : asked) {
+    auto found = jobs_.find(id);
+    if (found == jobs_.end() || ours.contains(id)) continue;
+    if (HasEnded(found->second->snapshot()->state)) continue;
+    spdlog::warn("job {}: another server works on it now", id);
+    found->second->Suspend();
+    requests_.erase(found->second->snapshot()->spec.request_id);
+    jobs_.erase(found);
+  }
 }
 
 void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done) {
@@ -74,6 +149,9 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
     if (row.ok()) return std::move(done)(Get(row->id));
     if (!absl::IsNotFound(row.status())) return std::move(done)(row.status());
   }
+  const absl::StatusOr<int64_t> number = services_.store->NextJobNumber();
+  if (!number.ok()) return std::move(done)(number.status());
+  const store::JobClaim claim = MakeClaim();
   std::shared_ptr<Job> job;
   SnapshotOr known = absl::UnavailableError("the server is shutting down");
   store::JobRow row;
@@ -84,7 +162,8 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
       known = jobs_.at(request->second)->snapshot();  // being created by another call
     } else if (!suspended_) {
       JobSnapshot snapshot;
-      snapshot.id = absl::StrCat(next_id_++);
+      snapshot.id = absl::StrCat(*number);
+      snapshot.fence = 1;
       snapshot.spec = std::move(spec);
       snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
       row = {.id = snapshot.id,
@@ -92,26 +171,34 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
              .request = EncodeSpec(snapshot.spec),
              .state = std::string(JobStateName(snapshot.state)),
              .created_unix_ms = snapshot.created_unix_ms,
-             .updated_unix_ms = snapshot.created_unix_ms};
+             .updated_unix_ms = snapshot.created_unix_ms,
+             .replica = claim.replica,
+             .lease_until_unix_ms = claim.until_unix_ms,
+             .fence = snapshot.fence};
       if (!row.request_id.empty()) requests_[row.request_id] = row.id;
       job = std::make_shared<Job>(services_, options_, std::move(snapshot));
       jobs_[row.id] = job;
     }
   }
   if (job == nullptr) return std::move(done)(std::move(known));
-  services_.store->PutJob(row,
-                          [this, row, job, done = std::move(done)](absl::Status status) mutable {
-                            if (status.ok()) {
-                              job->Start();
-                              return std::move(done)(job->snapshot());
-                            }
-                            {
-                              absl::MutexLock lock(&mutex_);
-                              jobs_.erase(row.id);
-                              requests_.erase(row.request_id);
-                            }
-                            std::move(done)(status);
-                          });
+  services_.store->PutJob(
+      row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
+        if (status.ok()) {
+          job->Start();
+          return std::move(done)(job->snapshot());
+        }
+        {
+          absl::MutexLock lock(&mutex_);
+          jobs_.erase(row.id);
+          requests_.erase(row.request_id);
+        }
+        // Another replica was asked the same at the same time.
+        if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
+          absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(row.request_id);
+          if (first.ok()) return std::move(done)(SharedFromRow(*first));
+        }
+        std::move(done)(status);
+      });
 }
 
 std::shared_ptr<Job> JobManager::Find(const std::string& id) const {
@@ -146,7 +233,14 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
     job->Cancel(confirm);
     return job->snapshot();
   }
-  return Get(id);
+  HONE_ASSIGN_OR_RETURN(const store::JobRow row, services_.store->GetJob(id));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot, SharedFromRow(row));
+  if (!HasEnded(snapshot->state) && row.replica != replica_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", id, " is worked on by another server, ",
+        row.replica.empty() ? "which has just given it back" : row.replica, ": ask that one"));
+  }
+  return snapshot;
 }
 
 std::vector<std::string> JobManager::Unfinished() const {
@@ -173,12 +267,18 @@ void JobManager::Tick() {
     }
   }
   for (const std::shared_ptr<Job>& job : jobs) job->Tick();
+  RenewClaims();
 }
 
 void JobManager::Suspend() {
   absl::MutexLock lock(&mutex_);
   suspended_ = true;
-  for (const auto& [id, job] : jobs_) job->Suspend();
+  for (const auto& [id, job] : jobs_) {
+    job->Suspend();
+    // The other replicas need not wait for the claim's end.
+    if (!services_.store->IsShared()) continue;
+    services_.store->ReleaseJob(id, job->snapshot()->fence, [](const absl::Status&) {});
+  }
 }
 
 }  // namespace hone::task

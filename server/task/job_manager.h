@@ -23,7 +23,8 @@ class JobManager {
  public:
   JobManager(const JobServices& services, JobOptions options);
 
-  // Takes up the jobs that an earlier server left unfinished. Called once, before anything else.
+  // Takes up the jobs that an earlier server left unfinished, and that no other one works on.
+  // Called once, before anything else.
   absl::Status Restore();
 
   // Stores a job and starts it; `done` runs once it is durable. A request_id that was used before
@@ -35,25 +36,34 @@ class JobManager {
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
   // See Job::Cancel. A job that has ended stays as it is. NotFound: no such job.
+  // FailedPrecondition: another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
   // The jobs under way.
   std::vector<std::string> Unfinished() const;
 
-  // Passes the time to the jobs; forgets those that are over.
+  // Passes the time to the jobs; forgets those that are over. Where server replicas share the
+  // store, it renews the claims on the jobs, and takes up those whose server has ended.
   void Tick();
   // Leaves every job as it is stored. No message of a job runs once the executor is idle.
   void Suspend();
 
  private:
   std::shared_ptr<Job> Find(const std::string& id) const;
+  store::JobClaim MakeClaim() const;
+  // Goes on with jobs that were just claimed, from what is stored of them.
+  void TakeUp(const std::vector<store::JobRow>& rows);
+  void RenewClaims();
+  // Lets go of those of `asked` that are not among `held` any more.
+  void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
 
   const JobServices services_;
   const JobOptions options_;
+  const std::string replica_;  // this run of this server, in claims
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> requests_
       ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
-  int64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::Time claims_renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -125,13 +125,15 @@ void Job::Judge(const Finalist& finalist, const record::Record& record) {
   const bool stale =
       !program.empty() && !finalist.stored_program.empty() && program != finalist.stored_program;
   if (!stale && !IsLasting(result.outcome)) return;
+  const std::string why =
+      stale ? "its trace gives another program now"
+            : absl::StrCat(record::OutcomeName(result.outcome), ": ", result.detail);
   spdlog::warn("job {}: the stored records of trial {} are quarantined: {}", id_, finalist.trial,
-               stale ? "its trace gives another program now"
-                     : absl::StrCat(record::OutcomeName(result.outcome), ": ", result.detail));
+               why);
   ++state_.quarantined;
   services_.store->Quarantine(
       workload_.digest, spec_.target_key, finalist.candidate, last_stored_record_,
-      [self = shared_from_this()](absl::Status status) {
+      absl::StrCat("revalidation: ", why), [self = shared_from_this()](absl::Status status) {
         if (status.ok()) return;
         self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
       });

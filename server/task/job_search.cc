@@ -48,11 +48,7 @@ void Job::ProposeBatch() {
   }
   if (!event.ok()) return End(JobState::kFailed, event.status());
   // Logged before any of its results can be: the store keeps the order of writes.
-  services_.store->AppendEvent(
-      Encode(id_, *event), [self = shared_from_this()](absl::Status status) {
-        if (status.ok()) return;
-        self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
-      });
+  Log(Encode(id_, *event));
   int accepted = 0;
   for (const Proposal& proposal : event->proposals) {
     if (proposal.trial < 0) {
@@ -103,11 +99,7 @@ void Job::TellRecord(const record::Record& record, const std::string& worker_id)
   trial.told = true;
   const TellEvent event = search_->Tell(record.trial, {record.candidate, record.result.outcome,
                                                        record::SteadyLatencyNs(record.result)});
-  services_.store->AppendEvent(
-      Encode(id_, event), [self = shared_from_this()](absl::Status status) {
-        if (status.ok()) return;
-        self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
-      });
+  Log(Encode(id_, event));
   CountRecord(record, worker_id);
 }
 

@@ -80,6 +80,7 @@ struct JobSnapshot {
   std::string phase;    // what it waits for, for a person
   std::string note;     // why it ended before its budget was used up, for a person
   int64_t version = 0;  // grows with every change
+  int64_t fence = 0;    // of this server's claim, see store::JobRow
 };
 
 }  // namespace hone::task

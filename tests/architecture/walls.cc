@@ -101,7 +101,7 @@ std::vector<Package> Packages() {
       {"libtorch", {"torch/"}, {"server/cost_model"}},
       {"Eigen", {"Eigen/"}, {"server/search"}},
       {"Zstandard", {"zstd.h"}, {"server/lab"}},
-      {"CLI11", {"CLI/"}, Join(kMains, {"client/cli"})},
+      {"CLI11", {"CLI/"}, Join(kMains, {"client/cli", "server/service/offline_commands.cc"})},
       {"xxHash", {"xxhash"}, {"common/base"}},
       {"libseccomp", {"seccomp.h"}, {"worker/runner"}},
       {"the CUDA driver", {"cuda.h", "nvml.h"}, {"worker/runner"}},

@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace hone::store {
+namespace {
+
+bool HasEnded(const JobRow& row) {
+  return row.state == "done" || row.state == "cancelled" || row.state == "failed";
+}
+
+}  // namespace
 
 void MemoryStore::Hold() {
   absl::MutexLock lock(&mutex_);
@@ -30,6 +37,7 @@ void MemoryStore::Crash() {
   absl::MutexLock lock(&mutex_);
   std::swap(lost, writes_);
   held_ = false;
+  for (JobRow& row : jobs_) row.lease_until_unix_ms = 0;
 }
 
 void MemoryStore::FailWrites(absl::Status status) {
@@ -89,7 +97,8 @@ absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery
     if (record.id > query.after_id && (query.before_id == 0 || record.id < query.before_id) &&
         (query.workload_digest.empty() || query.workload_digest == record.workload_digest) &&
         (query.target.empty() || query.target == record.target) &&
-        (query.op.empty() || query.op == record.op) && (!query.best_only || published)) {
+        (query.op.empty() || query.op == record.op) && (!query.best_only || published) &&
+        (query.job_id.empty() || query.job_id == record.job_id)) {
       found.push_back(record);
     }
   }
@@ -121,7 +130,8 @@ void MemoryStore::PublishBest(int64_t record_id, Done done) {
 }
 
 void MemoryStore::Quarantine(const std::string& workload_digest, const std::string& target,
-                             const record::Candidate& candidate, int64_t last_record, Done done) {
+                             const record::Candidate& candidate, int64_t last_record,
+                             const std::string& reason, Done done) {
   Write([=, this, done = std::move(done)](absl::Status status) mutable {
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);
@@ -130,6 +140,7 @@ void MemoryStore::Quarantine(const std::string& workload_digest, const std::stri
             record.target != target || record.candidate != candidate) {
           continue;
         }
+        if (!record.quarantined) record.quarantine_reason = reason;
         record.quarantined = true;
         std::erase(published_, record.id);
       }
@@ -175,7 +186,11 @@ void MemoryStore::PutJob(JobRow job, Done done) {
       absl::MutexLock lock(&mutex_);
       auto old = std::find_if(jobs_.begin(), jobs_.end(),
                               [&](const JobRow& row) { return row.id == job.id; });
-      if (old != jobs_.end()) {
+      if (old != jobs_.end() && old->fence != job.fence) {
+        status = absl::AbortedError("claimed by another replica");
+      } else if (old != jobs_.end()) {
+        job.replica = old->replica;
+        job.lease_until_unix_ms = old->lease_until_unix_ms;
         *old = std::move(job);
       } else {
         jobs_.push_back(std::move(job));
@@ -214,12 +229,88 @@ absl::StatusOr<std::vector<JobRow>> MemoryStore::ListJobs(int page_size,
   return page;
 }
 
+absl::StatusOr<int64_t> MemoryStore::NextJobNumber() {
+  absl::MutexLock lock(&mutex_);
+  return ++job_number_;
+}
+
+void MemoryStore::ClaimJobs(const JobClaim& claim, int limit,
+                            absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) {
+  Write([this, claim, limit, done = std::move(done)](absl::Status status) mutable {
+    if (!status.ok()) return std::move(done)(status);
+    std::vector<JobRow> claimed;
+    {
+      absl::MutexLock lock(&mutex_);
+      for (JobRow& row : jobs_) {
+        if (HasEnded(row) || row.lease_until_unix_ms >= claim.now_unix_ms) continue;
+        if (static_cast<int>(claimed.size()) == limit) break;
+        row.replica = claim.replica;
+        row.lease_until_unix_ms = claim.until_unix_ms;
+        ++row.fence;
+        claimed.push_back(row);
+      }
+    }
+    std::move(done)(std::move(claimed));
+  });
+}
+
+void MemoryStore::RenewJobs(
+    const JobClaim& claim,
+    absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) {
+  Write([this, claim, done = std::move(done)](absl::Status status) mutable {
+    if (!status.ok()) return std::move(done)(status);
+    std::vector<std::string> held;
+    {
+      absl::MutexLock lock(&mutex_);
+      for (JobRow& row : jobs_) {
+        if (row.replica != claim.replica || HasEnded(row)) continue;
+        row.lease_until_unix_ms = claim.until_unix_ms;
+        held.push_back(row.id);
+      }
+    }
+    std::move(done)(std::move(held));
+  });
+}
+
+void MemoryStore::ReleaseJob(const std::string& id, int64_t fence, Done done) {
+  Write([this, id, fence, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      for (JobRow& row : jobs_) {
+        if (row.id != id || row.fence != fence) continue;
+        row.replica.clear();
+        row.lease_until_unix_ms = 0;
+      }
+    }
+    std::move(done)(status);
+  });
+}
+
+void MemoryStore::Import(ImportBatch,
+                         absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) {
+  std::move(done)(absl::UnimplementedError("kept in memory"));
+}
+
+absl::StatusOr<BackupReport> MemoryStore::Backup(const std::string&, const std::function<bool()>&) {
+  return absl::UnimplementedError("kept in memory");
+}
+
+absl::StatusOr<CompactReport> MemoryStore::Compact(const CompactOptions&,
+                                                   const std::function<bool()>&) {
+  return absl::UnimplementedError("kept in memory");
+}
+
 void MemoryStore::AppendEvent(JobEvent event, Done done) {
   Write([this, event = std::move(event), done = std::move(done)](absl::Status status) mutable {
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);
       std::vector<JobEvent>& events = events_[event.job_id];
-      if (event.number != static_cast<int64_t>(events.size())) {
+      const bool fenced_off = std::any_of(jobs_.begin(), jobs_.end(), [&](const JobRow& row) {
+        return row.id == event.job_id && row.fence != event.fence;
+      });
+      if (fenced_off) {
+        status = absl::AbortedError("claimed by another replica");
+      } else if (event.number != static_cast<int64_t>(events.size())) {
         status = absl::FailedPreconditionError("the number leaves a gap");
       } else {
         events.push_back(std::move(event));

@@ -20,8 +20,12 @@ class MemoryStore final : public Store {
   // From now on writes wait for Commit.
   void Hold();
   void Commit();
-  // Forgets held writes without their callbacks, as the end of the process does.
+  // Forgets held writes without their callbacks, and claims on jobs, as the end of the process
+  // does.
   void Crash();
+  // From now on server replicas share it.
+  void Share() { shared_ = true; }
+  bool IsShared() const override { return shared_; }
   // Every further write fails with this.
   void FailWrites(absl::Status status);
 
@@ -32,14 +36,22 @@ class MemoryStore final : public Store {
   absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
   void PublishBest(int64_t record_id, Done done) override;
   void Quarantine(const std::string& workload_digest, const std::string& target,
-                  const record::Candidate& candidate, int64_t last_record, Done done) override;
+                  const record::Candidate& candidate, int64_t last_record,
+                  const std::string& reason, Done done) override;
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
   absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
+  absl::StatusOr<int64_t> NextJobNumber() override;
   void PutJob(JobRow job, Done done) override;
   absl::StatusOr<JobRow> GetJob(const std::string& id) override;
   absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) override;
   absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) override;
+  void ClaimJobs(const JobClaim& claim, int limit,
+                 absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) override;
+  void RenewJobs(
+      const JobClaim& claim,
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) override;
+  void ReleaseJob(const std::string& id, int64_t fence, Done done) override;
   void AppendEvent(JobEvent event, Done done) override;
   absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) override;
   void PutModel(ModelRow model, absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) override;
@@ -47,12 +59,22 @@ class MemoryStore final : public Store {
   absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
   absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                    const std::string& target) override;
+  // It keeps nothing on a disk: Unimplemented.
+  absl::StatusOr<std::string> Identity() override { return std::string("memory"); }
+  void Import(ImportBatch batch,
+              absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) override;
+  absl::StatusOr<BackupReport> Backup(const std::string& path,
+                                      const std::function<bool()>& cancelled) override;
+  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
+                                        const std::function<bool()>& cancelled) override;
+  StoreHealth Health() override { return {.backend = "memory"}; }
   absl::Status Flush() override;
 
  private:
   // Runs now, or at the next Commit; `write` gets the status of the commit and calls the callback.
   void Write(absl::AnyInvocable<void(absl::Status) &&> write);
 
+  bool shared_ = false;
   absl::Mutex mutex_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
@@ -62,6 +84,7 @@ class MemoryStore final : public Store {
   std::vector<record::Record> records_ ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> published_ ABSL_GUARDED_BY(mutex_);
   std::vector<JobRow> jobs_ ABSL_GUARDED_BY(mutex_);
+  int64_t job_number_ ABSL_GUARDED_BY(mutex_) = 0;  // the last one given
   std::map<std::string, std::vector<JobEvent>> events_ ABSL_GUARDED_BY(mutex_);
   std::vector<ModelRow> models_ ABSL_GUARDED_BY(mutex_);
 };

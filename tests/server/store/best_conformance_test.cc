@@ -69,7 +69,7 @@ TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
   const auto quarantine = [&](int64_t last_record) {
     return Wait([&](Store::Done done) {
       store_->Quarantine(record.workload_digest, record.target, record.candidate, last_record,
-                         std::move(done));
+                         "a reason", std::move(done));
     });
   };
   ASSERT_TRUE(quarantine(id - 1).ok());

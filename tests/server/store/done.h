@@ -2,6 +2,9 @@
 #define HONE_TESTS_SERVER_STORE_DONE_H_
 
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -63,6 +66,48 @@ inline absl::StatusOr<int64_t> PutModel(Store& store, const ModelRow& model) {
   });
   ready.WaitForNotification();
   return result;
+}
+
+inline absl::StatusOr<std::vector<JobRow>> ClaimJobs(Store& store, const JobClaim& claim,
+                                                     int limit = 100) {
+  absl::Notification ready;
+  absl::StatusOr<std::vector<JobRow>> result;
+  store.ClaimJobs(claim, limit, [&](absl::StatusOr<std::vector<JobRow>> rows) {
+    result = std::move(rows);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
+inline absl::StatusOr<std::vector<std::string>> RenewJobs(Store& store, const JobClaim& claim) {
+  absl::Notification ready;
+  absl::StatusOr<std::vector<std::string>> result;
+  store.RenewJobs(claim, [&](absl::StatusOr<std::vector<std::string>> held) {
+    result = std::move(held);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
+inline absl::Status ReleaseJob(Store& store, const std::string& id, int64_t fence) {
+  return Wait([&](Store::Done done) { store.ReleaseJob(id, fence, std::move(done)); });
+}
+
+inline absl::StatusOr<ImportReport> Import(Store& store, const ImportBatch& batch) {
+  absl::Notification ready;
+  absl::StatusOr<ImportReport> result;
+  store.Import(batch, [&](absl::StatusOr<ImportReport> report) {
+    result = std::move(report);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
+inline absl::StatusOr<CompactReport> Compact(Store& store, const CompactOptions& options) {
+  return store.Compact(options, [] { return false; });
 }
 
 }  // namespace hone::store

@@ -20,6 +20,8 @@ void ExpectEqual(const JobRow& a, const JobRow& b) {
   EXPECT_EQ(a.summary, b.summary);
   EXPECT_EQ(a.created_unix_ms, b.created_unix_ms);
   EXPECT_EQ(a.updated_unix_ms, b.updated_unix_ms);
+  EXPECT_EQ(a.owner, b.owner);
+  EXPECT_EQ(a.priority, b.priority);
 }
 
 TEST_P(JobConformanceTest, AJobIsReplacedByIdAndKeepsItsEvents) {
@@ -57,6 +59,9 @@ TEST_P(JobConformanceTest, MalformedJobsAreRefused) {
   JobRow strange = PendingJob("c");
   strange.state = "asleep";
   EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, strange)));
+  JobRow urgent = PendingJob("c");
+  urgent.priority = "urgent";
+  EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, urgent)));
   EXPECT_EQ(store_->ListJobs(10, "").value().size(), 1u);
 }
 
@@ -91,6 +96,77 @@ TEST_P(JobConformanceTest, JobsAreListedNewestFirstInPages) {
   EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(0, "").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(1001, "").status()));
   EXPECT_TRUE(absl::IsNotFound(store_->ListJobs(3, "nobody").status()));
+}
+
+TEST_P(JobConformanceTest, NumbersOfJobsAreNeverGivenTwice) {
+  const int64_t first = store_->NextJobNumber().value();
+  EXPECT_GT(first, 0);
+  EXPECT_GT(store_->NextJobNumber().value(), first);
+  const int64_t last = store_->NextJobNumber().value();
+  ASSERT_TRUE(PutJob(*store_, PendingJob(absl::StrCat(last))).ok());
+  Reopen();
+  EXPECT_GT(store_->NextJobNumber().value(), last);
+}
+
+TEST_P(JobConformanceTest, AJobIsClaimedByOneUntilItsLeaseEnds) {
+  for (const char* const id : {"a", "b", "ended"}) {
+    JobRow job = PendingJob(id);
+    if (id == std::string("ended")) job.state = "done";
+    ASSERT_TRUE(PutJob(*store_, job).ok());
+  }
+  const JobClaim one{.replica = "one", .now_unix_ms = 1000, .until_unix_ms = 2000};
+  const auto first = ClaimJobs(*store_, one);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->size(), 2u);
+  EXPECT_EQ((*first)[0].replica, "one");
+  EXPECT_EQ((*first)[0].fence, 1);
+  EXPECT_EQ((*first)[0].lease_until_unix_ms, 2000);
+  JobClaim two{.replica = "two", .now_unix_ms = 1999, .until_unix_ms = 3000};
+  EXPECT_THAT(ClaimJobs(*store_, two).value(), testing::IsEmpty());
+  EXPECT_THAT(RenewJobs(*store_, two).value(), testing::IsEmpty());
+  two.now_unix_ms = 2001;
+  const auto second = ClaimJobs(*store_, two, 1);
+  ASSERT_EQ(second->size(), 1u) << "no more than asked for";
+  const std::string taken = second->front().id;
+  EXPECT_EQ(second->front().fence, 2);
+  // The first one still has the other, and is told so.
+  const auto held =
+      RenewJobs(*store_, {.replica = "one", .now_unix_ms = 2001, .until_unix_ms = 4000});
+  EXPECT_THAT(held.value(), testing::ElementsAre(taken == "a" ? "b" : "a"));
+  two.now_unix_ms = 3999;
+  EXPECT_THAT(ClaimJobs(*store_, two).value(),
+              testing::ElementsAre(testing::Field(&JobRow::id, taken)))
+      << "its own lease has ended meanwhile, the renewed one has not";
+}
+
+TEST_P(JobConformanceTest, WhoLostItsClaimWritesNothingMore) {
+  JobRow job = PendingJob("a");
+  job.replica = "one";
+  job.lease_until_unix_ms = 10;
+  job.fence = 1;
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "x", 1}).ok());
+  ASSERT_EQ(ClaimJobs(*store_, {"two", 11, 20})->size(), 1u);
+  job.state = "failed";
+  EXPECT_TRUE(absl::IsAborted(PutJob(*store_, job)));
+  EXPECT_TRUE(absl::IsAborted(AppendEvent(*store_, {"a", 1, "tell", "y", 1})));
+  EXPECT_TRUE(absl::IsAborted(ReleaseJob(*store_, "a", 1)));
+  EXPECT_EQ(store_->GetJob("a")->state, "pending");
+  EXPECT_EQ(store_->GetJob("a")->replica, "two");
+  EXPECT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y", 2}).ok());
+  job.fence = 2;
+  job.replica = "writing a row does not claim it";
+  EXPECT_TRUE(PutJob(*store_, job).ok());
+  EXPECT_EQ(store_->GetJob("a")->replica, "two");
+}
+
+TEST_P(JobConformanceTest, AReleasedJobIsAnybodys) {
+  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  ASSERT_EQ(ClaimJobs(*store_, {"one", 5, INT64_MAX})->size(), 1u);
+  EXPECT_THAT(ClaimJobs(*store_, {"two", 6, 7}).value(), testing::IsEmpty());
+  ASSERT_TRUE(ReleaseJob(*store_, "a", 1).ok());
+  EXPECT_EQ(ClaimJobs(*store_, {"two", 6, 7})->size(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(ReleaseJob(*store_, "nobody", 1)));
 }
 
 TEST_P(JobConformanceTest, EventsAreNumberedWithoutGaps) {

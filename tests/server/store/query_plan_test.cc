@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/best_table.h"
+#include "server/store/job_table.h"
 #include "server/store/model_table.h"
 #include "server/store/record_table.h"
 #include "server/store/schema.h"
@@ -71,18 +72,50 @@ TEST(QueryPlan, EachFilterHasItsIndexAndNoPageIsSorted) {
               HasSubstr("SEARCH r USING INDEX record_by_workload (workload=? AND rowid>?)"));
   EXPECT_THAT(Plan(QuerySql({.best_only = true})),
               HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"));
-  for (const char* const workload : {"", "w"}) {
-    for (const char* const op : {"", "o"}) {
-      for (const char* const target : {"", "t"}) {
-        for (const bool best : {false, true}) {
-          const std::string plan = Plan(QuerySql(
-              {.workload_digest = workload, .target = target, .op = op, .best_only = best}));
-          EXPECT_THAT(plan, Not(HasSubstr("TEMP B-TREE"))) << workload << op << target << best;
-          EXPECT_THAT(plan, Not(HasSubstr("SCAN r"))) << workload << op << target << best;
-        }
-      }
-    }
+  EXPECT_THAT(Plan(QuerySql({.job_id = "j"})),
+              HasSubstr("SEARCH r USING INDEX record_by_job (job=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.outcome = "crash"})),
+              HasSubstr("SEARCH r USING INDEX record_failed (outcome=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.outcome = "ok"})),
+              HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.quarantine = QuarantineFilter::kOnly})),
+              HasSubstr("SEARCH r USING INDEX record_quarantined (quarantined=? AND rowid>?)"));
+  EXPECT_THAT(Plan(QuerySql({.since_unix_ms = 1})),
+              AllOf(HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"),
+                    HasSubstr("SEARCH record USING COVERING INDEX record_by_time"
+                              " (created_unix_ms>?)")));
+  EXPECT_THAT(Plan(QuerySql({.until_unix_ms = 1})),
+              HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"));
+}
+
+TEST(QueryPlan, NoCombinationOfFiltersScansOrSorts) {
+  for (int bits = 0; bits < 1 << 9; ++bits) {
+    const auto has = [&](int bit) { return (bits >> bit & 1) != 0; };
+    const RecordQuery query{.workload_digest = has(0) ? "w" : "",
+                            .target = has(1) ? "t" : "",
+                            .op = has(2) ? "o" : "",
+                            .best_only = has(3),
+                            .since_unix_ms = has(4),
+                            .newest_first = has(5),
+                            .until_unix_ms = has(6),
+                            .job_id = has(7) ? "j" : "",
+                            .outcome = has(8) ? "crash" : "",
+                            .quarantine = static_cast<QuarantineFilter>(bits % 3)};
+    const std::string plan = Plan(QuerySql(query));
+    EXPECT_THAT(plan, Not(HasSubstr("TEMP B-TREE"))) << bits;
+    EXPECT_THAT(plan, Not(HasSubstr("SCAN r"))) << bits;
   }
+}
+
+TEST(QueryPlan, AnImportFindsTheSameMeasurementByItsTime) {
+  EXPECT_THAT(Plan(SameRecordSql()),
+              HasSubstr("SEARCH record USING INDEX record_by_time (created_unix_ms=?)"));
+}
+
+TEST(QueryPlan, FreeJobsAreFoundAmongTheUnfinishedOnes) {
+  EXPECT_THAT(Plan(ClaimableJobsSql()),
+              AllOf(HasSubstr("SEARCH job USING INDEX job_unfinished (lease_until_unix_ms<?)"),
+                    Not(HasSubstr("TEMP B-TREE"))));
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ TEST_P(RecordConformanceTest, FailuresAndStrangeNumbersComeBack) {
     record.result.detail = std::string("bytes \0 \xff\xfe and 'quotes'", 24);
     record.candidate.decisions.clear();
     record.quarantined = true;
+    record.quarantine_reason = "an odd machine";
     record.id = AppendId(record);
     const auto records = store_->Query({.after_id = record.id - 1});
     ASSERT_TRUE(records.ok()) << records.status();
@@ -110,6 +111,41 @@ TEST_P(RecordConformanceTest, EachFilterAndTheirCombination) {
   EXPECT_THAT(Ids({.op = "softmax"}), testing::IsEmpty());
 }
 
+TEST_P(RecordConformanceTest, FiltersByJobOutcomeQuarantineAndTime) {
+  record::Record a = ScreenedRecord();
+  record::Record b = a;
+  b.job_id = "job-2";
+  b.created_unix_ms += 10;
+  record::Record c = a;
+  c.result.outcome = record::Outcome::kCrash;
+  c.result.latency_ns = 0;
+  c.created_unix_ms += 20;
+  record::Record d = a;
+  d.quarantined = true;
+  d.created_unix_ms += 30;
+  record::Record imported = a;  // measured before all, stored after them
+  imported.created_unix_ms -= 1000;
+  const int64_t ia = AppendId(a), ib = AppendId(b), ic = AppendId(c), id = AppendId(d),
+                ii = AppendId(imported);
+  EXPECT_THAT(Ids({.job_id = "job-2"}), testing::ElementsAre(ib));
+  EXPECT_THAT(Ids({.outcome = "crash"}), testing::ElementsAre(ic));
+  EXPECT_THAT(Ids({.outcome = "ok"}), testing::ElementsAre(ia, ib, id, ii));
+  EXPECT_THAT(Ids({.job_id = "job-1", .outcome = "crash"}), testing::ElementsAre(ic));
+  EXPECT_THAT(Ids({.quarantine = QuarantineFilter::kOnly}), testing::ElementsAre(id));
+  EXPECT_THAT(Ids({.quarantine = QuarantineFilter::kNone}), testing::ElementsAre(ia, ib, ic, ii));
+  EXPECT_THAT(Ids({.op = "matmul", .outcome = "ok", .quarantine = QuarantineFilter::kOnly}),
+              testing::ElementsAre(id));
+  EXPECT_THAT(Ids({.until_unix_ms = a.created_unix_ms + 10}), testing::ElementsAre(ia, ii));
+  EXPECT_THAT(Ids({.since_unix_ms = a.created_unix_ms + 10}), testing::ElementsAre(ib, ic, id));
+  EXPECT_THAT(Ids({.since_unix_ms = a.created_unix_ms + 10, .page_size = 1, .after_id = ib}),
+              testing::ElementsAre(ic));
+  EXPECT_THAT(
+      Ids({.since_unix_ms = a.created_unix_ms + 10, .until_unix_ms = a.created_unix_ms + 30}),
+      testing::ElementsAre(ib, ic));
+  EXPECT_THAT(Ids({.since_unix_ms = a.created_unix_ms + 31}), testing::IsEmpty());
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.outcome = "splendid"}).status()));
+}
+
 TEST_P(RecordConformanceTest, NewestFirstAndOlderThanAnId) {
   std::vector<int64_t> ids;
   for (int i = 0; i < 5; ++i) {
@@ -133,12 +169,15 @@ TEST_P(RecordConformanceTest, QuarantineMarksACandidateUpToARecord) {
   record::Record elsewhere = one;
   elsewhere.target = "another target";
   const int64_t a = AppendId(one), b = AppendId(other), c = AppendId(elsewhere), d = AppendId(one);
-  store_->Quarantine(one.workload_digest, one.target, one.candidate, c,
+  store_->Quarantine(one.workload_digest, one.target, one.candidate, c, "a reason",
                      [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
   ASSERT_TRUE(store_->Flush().ok());
   std::map<int64_t, bool> marked;
   const auto records = store_->Query({}).value();
-  for (const record::Record& record : records) marked[record.id] = record.quarantined;
+  for (const record::Record& record : records) {
+    marked[record.id] = record.quarantined;
+    EXPECT_EQ(record.quarantine_reason, record.quarantined ? "a reason" : "");
+  }
   EXPECT_EQ(marked, (std::map<int64_t, bool>{{a, true}, {b, false}, {c, false}, {d, false}}));
 }
 

@@ -1,11 +1,41 @@
 #include "tests/server/store/store_factories.h"
 
+#include <cstdio>
+
+#include "common/base/status_macros.h"
+#ifdef HONE_WITH_POSTGRES
+#include "tests/server/store/postgres_server.h"
+#endif
+
 namespace hone::store {
+namespace {
+
+#ifdef HONE_WITH_POSTGRES
+absl::StatusOr<std::unique_ptr<Store>> OpenInPostgres(const std::string& place) {
+  HONE_ASSIGN_OR_RETURN(PostgresServer* const server, PostgresServer::Get());
+  HONE_ASSIGN_OR_RETURN(const std::string uri, server->DatabaseOf(place));
+  return OpenStore(uri);
+}
+#endif
+
+}  // namespace
 
 const std::vector<StoreFactory>& StoreFactories() {
-  static const auto* const factories = new std::vector<StoreFactory>{
-      {"sqlite", [](const std::string& place) { return OpenSqliteStore(place + "/hone.db"); }},
-  };
+  static const auto* const factories = [] {
+    auto* all = new std::vector<StoreFactory>{
+        {"sqlite", [](const std::string& place) { return OpenSqliteStore(place + "/hone.db"); }},
+    };
+#ifdef HONE_WITH_POSTGRES
+    if (!PostgresPrograms().empty()) {
+      all->push_back({"postgresql", OpenInPostgres});
+    } else {
+      std::fprintf(stderr, "NOT TESTED: the store on PostgreSQL; install postgresql-15\n");
+    }
+#else
+    std::fprintf(stderr, "NOT TESTED: the store on PostgreSQL; install libpq-dev, build again\n");
+#endif
+    return all;
+  }();
   return *factories;
 }
 

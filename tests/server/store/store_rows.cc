@@ -12,7 +12,8 @@ record::Record ConfirmedRecord(double latency_ns) {
   record.op = "matmul";
   record.target = kTarget;
   record.tolerance = 1e-5;
-  record.policy = {.name = "confirm", .cache = "flushed", .threads = 2};
+  record.policy = {
+      .name = "confirm", .cache = "flushed", .threads = 2, .repeats = 9, .confidence = 0.95};
   record.candidate = {.space_digest = kSpace, .decisions = {0, -1, 127, 128, INT64_MIN, INT64_MAX}};
   record::MeasureResult& result = record.result;
   result.detail = "a detail";
@@ -30,6 +31,8 @@ record::Record ConfirmedRecord(double latency_ns) {
                   .program_digest = "0000000000000000000000000000000d"};
   result.artifact_digest = kArtifact;
   result.max_error = 0.5;
+  result.machine = {
+      .frequency_mhz = 2500.5, .temperature_c = -3.5, .load = 0.25, .steal = 0.01, .remeasured = 2};
   record.environment = {.cpu = "a cpu",
                         .isa = "avx2",
                         .cores = 2,
@@ -83,6 +86,8 @@ void ExpectEqual(const record::Record& a, const record::Record& b) {
   EXPECT_EQ(a.created_unix_ms, b.created_unix_ms);
   EXPECT_EQ(a.is_default, b.is_default);
   EXPECT_EQ(a.quarantined, b.quarantined);
+  EXPECT_EQ(a.quarantine_reason, b.quarantine_reason);
+  EXPECT_EQ(a.result.machine, b.result.machine);
 }
 
 void PutTextsAndArtifact(Store& store) {
@@ -100,6 +105,8 @@ JobRow PendingJob(const std::string& id, int64_t created_unix_ms) {
   job.summary = std::string("a\0summary", 9);
   job.created_unix_ms = created_unix_ms;
   job.updated_unix_ms = created_unix_ms + 1;
+  job.owner = "somebody";
+  job.priority = "high";
   return job;
 }
 

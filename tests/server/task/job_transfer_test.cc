@@ -143,7 +143,7 @@ TEST_F(JobTransferTest, QuarantinedRecordsTeachNothing) {
   ASSERT_EQ(Gather("fake op 12")->seeds[0].decisions, source->best->record.candidate.decisions);
   const record::Candidate best = source->best->record.candidate;
   absl::Status done = absl::UnknownError("not called");
-  store.Quarantine(source->workload_digest, "t", best, 1'000'000,
+  store.Quarantine(source->workload_digest, "t", best, 1'000'000, "a reason",
                    [&](absl::Status status) { done = status; });
   ASSERT_TRUE(done.ok()) << done;
   for (const record::Candidate& seed : Gather("fake op 12")->seeds)

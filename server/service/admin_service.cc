@@ -1,0 +1,82 @@
+#include "server/service/admin_service.h"
+
+#include <functional>
+#include <utility>
+
+#include "common/rpc/status.h"
+#include "server/service/record_stream.h"
+
+namespace hone::service {
+namespace {
+
+constexpr int kDefaultKeepBest = 32;
+constexpr int kMaxKeepBest = 1'000'000;
+
+grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(rpc::ToGrpc(status));
+  return reactor;
+}
+
+// Long work ends when its caller has gone or the server drains.
+std::function<bool()> CancelledBy(grpc::CallbackServerContext* context,
+                                  const Readiness* readiness) {
+  return [context, readiness] { return context->IsCancelled() || !readiness->Check().ok(); };
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* AdminService::BackupStore(grpc::CallbackServerContext* context,
+                                                    const v1::BackupStoreRequest* request,
+                                                    v1::BackupStoreResponse* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  rooms_.executor->Schedule([this, context, reactor, request, response] {
+    const absl::StatusOr<store::BackupReport> report =
+        rooms_.store->Backup(request->path(), CancelledBy(context, rooms_.readiness));
+    if (report.ok()) {
+      response->set_size_bytes(report->size_bytes);
+      response->set_records(report->records);
+    }
+    reactor->Finish(rpc::ToGrpc(report.status()));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AdminService::CompactStore(grpc::CallbackServerContext* context,
+                                                     const v1::CompactStoreRequest* request,
+                                                     v1::CompactStoreResponse* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
+      request->keep_unix_ms() < 0) {
+    return Reply(context, absl::InvalidArgumentError(
+                              "keep_best and keep_unix_ms: a number and a time, not negative"));
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  rooms_.executor->Schedule([this, context, reactor, request, response] {
+    const store::CompactOptions options{
+        .keep_unix_ms = request->keep_unix_ms(),
+        .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
+        .dry_run = request->dry_run()};
+    const absl::StatusOr<store::CompactReport> report =
+        rooms_.store->Compact(options, CancelledBy(context, rooms_.readiness));
+    if (report.ok()) {
+      response->set_records_removed(report->records_removed);
+      response->set_jobs_removed(report->jobs_removed);
+      response->set_texts_removed(report->texts_removed);
+      response->set_artifacts_removed(report->artifacts_removed);
+      response->set_bytes_before(report->bytes_before);
+      response->set_bytes_after(report->bytes_after);
+    }
+    reactor->Finish(rpc::ToGrpc(report.status()));
+  });
+  return reactor;
+}
+
+grpc::ServerReadReactor<v1::TextChunk>* AdminService::ImportRecords(
+    grpc::CallbackServerContext*, v1::ImportRecordsResponse* response) {
+  return new ImportReader(rooms_.store, rooms_.environment, rooms_.executor,
+                          rooms_.readiness->Check(), response);
+}
+
+}  // namespace hone::service

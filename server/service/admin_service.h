@@ -1,0 +1,38 @@
+#ifndef HONE_SERVER_SERVICE_ADMIN_SERVICE_H_
+#define HONE_SERVER_SERVICE_ADMIN_SERVICE_H_
+
+#include "hone/v1/admin.grpc.pb.h"
+#include "server/service/readiness.h"
+#include "server/store/store.h"
+#include "server/task/executor.h"
+#include "server/task/task_environment.h"
+
+namespace hone::service {
+
+// The door of the administrators. Thread-safe. Errors are those of admin.proto.
+class AdminService final : public v1::AdminService::CallbackService {
+ public:
+  struct Rooms {
+    store::Store* store = nullptr;
+    const task::TaskEnvironment* environment = nullptr;
+    task::Executor* executor = nullptr;  // for what takes longer than a handler may
+    const Readiness* readiness = nullptr;
+  };
+  explicit AdminService(const Rooms& rooms) : rooms_(rooms) {}
+
+  grpc::ServerUnaryReactor* BackupStore(grpc::CallbackServerContext* context,
+                                        const v1::BackupStoreRequest* request,
+                                        v1::BackupStoreResponse* response) override;
+  grpc::ServerUnaryReactor* CompactStore(grpc::CallbackServerContext* context,
+                                         const v1::CompactStoreRequest* request,
+                                         v1::CompactStoreResponse* response) override;
+  grpc::ServerReadReactor<v1::TextChunk>* ImportRecords(
+      grpc::CallbackServerContext* context, v1::ImportRecordsResponse* response) override;
+
+ private:
+  const Rooms rooms_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_ADMIN_SERVICE_H_

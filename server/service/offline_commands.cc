@@ -1,0 +1,77 @@
+#include "server/service/offline_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "server/store/merge.h"
+#include "server/store/restore.h"
+#include "server/store/store.h"
+
+namespace hone::service {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+struct Flags {
+  std::string store;
+  std::string from;
+};
+
+absl::Status Restore(const Flags& flags) {
+  HONE_ASSIGN_OR_RETURN(
+      const store::RestoreReport report,
+      store::RestoreStore(flags.store, flags.from, absl::ToUnixMillis(absl::Now())));
+  std::printf("%s holds %lld records of %s", flags.store.c_str(),
+              static_cast<long long>(report.records), flags.from.c_str());
+  if (!report.kept_as.empty()) std::printf("; what was there is %s", report.kept_as.c_str());
+  std::printf("\n");
+  return absl::OkStatus();
+}
+
+absl::Status Merge(const Flags& flags) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> from, store::OpenStore(flags.from));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> into, store::OpenStore(flags.store));
+  HONE_ASSIGN_OR_RETURN(const store::ImportReport report, store::MergeStores(*into, *from));
+  std::printf("%lld records added, %lld were there already; %lld bests are published anew\n",
+              static_cast<long long>(report.added), static_cast<long long>(report.known),
+              static_cast<long long>(report.bests));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<int> RunOfflineCommand(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  if (name != "restore" && name != "merge") return std::nullopt;
+  const bool restore = name == "restore";
+  CLI::App app(restore ? "Puts a backup in the place of a store, and keeps what was there."
+                       : "Adds to a store what another one has and it has not.",
+               absl::StrCat("hone-server ", name));
+  app.footer(restore
+                 ? "Example:\n  hone-server restore --store /var/lib/hone/hone.db --from "
+                   "/backups/hone.db\nNo server may have the store open."
+                 : "Example:\n  hone-server merge --store /var/lib/hone/hone.db --from "
+                   "old/hone.db\nEither may be a PostgreSQL database: postgresql://user@host/name."
+                   " No server may have\none of the files open.");
+  Flags flags;
+  app.add_option("--store", flags.store, "The store that is changed")->required();
+  app.add_option("--from", flags.from, restore ? "A backup, or any store file" : "The other store")
+      ->required();
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  const absl::Status status = restore ? Restore(flags) : Merge(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? kUsage : kFailure;
+}
+
+}  // namespace hone::service

@@ -1,0 +1,102 @@
+#include "server/service/record_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+
+namespace hone::service {
+namespace {
+
+absl::Status CheckWorkload(const task::TaskEnvironment& environment, const std::string& digest,
+                           const std::string& text) {
+  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload, environment.Describe(text));
+  if (workload.digest == digest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the workload's digest is ", workload.digest, ", not ", digest));
+}
+
+}  // namespace
+
+ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, task::Executor* executor,
+                           const absl::Status& refused)
+    : export_(store, std::move(query)), executor_(executor) {
+  if (!refused.ok()) {
+    Finish(rpc::ToGrpc(refused));
+    return;
+  }
+  executor_->Schedule([this] { Next(); });
+}
+
+void ExportWriter::Next() {
+  if (sent_ == lines_.size()) {
+    absl::StatusOr<std::string> lines = export_.Next();
+    if (!lines.ok() || lines->empty()) {
+      Finish(rpc::ToGrpc(lines.status()));
+      return;
+    }
+    lines_ = *std::move(lines);
+    sent_ = 0;
+  }
+  const size_t size = std::min<size_t>(rpc::kChunkBytes, lines_.size() - sent_);
+  chunk_.set_data(lines_.data() + sent_, size);
+  sent_ += size;
+  StartWrite(&chunk_);
+}
+
+void ExportWriter::OnWriteDone(bool ok) {
+  if (!ok) {
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver has gone"));
+    return;
+  }
+  executor_->Schedule([this] { Next(); });
+}
+
+ImportReader::ImportReader(store::Store* store, const task::TaskEnvironment* environment,
+                           task::Executor* executor, const absl::Status& refused,
+                           v1::ImportRecordsResponse* response)
+    : store_(store),
+      executor_(executor),
+      response_(response),
+      import_([environment](const std::string& digest, const std::string& text) {
+        return CheckWorkload(*environment, digest, text);
+      }) {
+  if (!refused.ok()) {
+    Finish(rpc::ToGrpc(refused));
+    return;
+  }
+  StartRead(&chunk_);
+}
+
+void ImportReader::OnReadDone(bool ok) {
+  // One piece at a time: the next read begins when this one is worked off.
+  executor_->Schedule([this, ok] {
+    if (!ok) return End();
+    if (const absl::Status fed = import_.Feed(chunk_.data()); !fed.ok()) {
+      Finish(rpc::ToGrpc(fed));
+      return;
+    }
+    StartRead(&chunk_);
+  });
+}
+
+void ImportReader::End() {
+  // A caller that has gone in the middle has not sent the last line either.
+  absl::StatusOr<store::ImportBatch> batch = std::move(import_).Finish();
+  if (!batch.ok()) {
+    Finish(rpc::ToGrpc(batch.status()));
+    return;
+  }
+  store_->Import(*std::move(batch), [this](absl::StatusOr<store::ImportReport> report) {
+    if (report.ok()) {
+      response_->set_added(report->added);
+      response_->set_known(report->known);
+    }
+    Finish(rpc::ToGrpc(report.status()));
+  });
+}
+
+}  // namespace hone::service

@@ -1,0 +1,62 @@
+#ifndef HONE_SERVER_SERVICE_RECORD_STREAM_H_
+#define HONE_SERVER_SERVICE_RECORD_STREAM_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/server_callback.h"
+#include "hone/v1/admin.pb.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/store/record_export.h"
+#include "server/store/record_import.h"
+#include "server/store/store.h"
+#include "server/task/executor.h"
+#include "server/task/task_environment.h"
+
+// Exports and imports as streams. Each owns itself; reading the store and checking lines happens on
+// the executor, never on gRPC's threads.
+namespace hone::service {
+
+// Sends an export, in chunks of at most rpc::kChunkBytes, as fast as it is read.
+class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
+ public:
+  // `refused`: not OK: is all that the caller is told.
+  ExportWriter(store::Store* store, store::RecordQuery query, task::Executor* executor,
+               const absl::Status& refused);
+  void OnWriteDone(bool ok) override;
+  void OnDone() override { delete this; }
+
+ private:
+  ~ExportWriter() override = default;
+  void Next();
+
+  store::RecordExport export_;
+  task::Executor* const executor_;
+  std::string lines_;  // not sent yet, from sent_ on
+  size_t sent_ = 0;
+  v1::TextChunk chunk_;
+};
+
+// Takes an import, checks it as it comes, and hands it to the store at its end.
+class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
+ public:
+  ImportReader(store::Store* store, const task::TaskEnvironment* environment,
+               task::Executor* executor, const absl::Status& refused,
+               v1::ImportRecordsResponse* response);
+  void OnReadDone(bool ok) override;
+  void OnDone() override { delete this; }
+
+ private:
+  ~ImportReader() override = default;
+  void End();
+
+  store::Store* const store_;
+  task::Executor* const executor_;
+  v1::ImportRecordsResponse* const response_;
+  store::RecordImport import_;
+  v1::TextChunk chunk_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_RECORD_STREAM_H_

@@ -1,0 +1,42 @@
+#include "server/store/best_check.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace hone::store {
+
+absl::Status CheckPublishable(
+    const record::Record& record,
+    const std::function<absl::StatusOr<bool>(const std::string&)>& has_text,
+    const std::function<absl::StatusOr<bool>(const std::string&)>& has_artifact) {
+  const auto refuse = [&](absl::string_view why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("record ", record.id, " cannot be published as best: ", why));
+  };
+  const auto missing = [](absl::string_view what, const std::string& digest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " '", digest, "' is not in the store: put it before publishing"));
+  };
+  if (record.policy.name != "confirm") {
+    return refuse(absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
+  }
+  if (record.result.outcome != record::Outcome::kOk) {
+    return refuse(absl::StrCat("its outcome is ", record::OutcomeName(record.result.outcome)));
+  }
+  if (record.quarantined) return refuse("it is quarantined");
+  HONE_ASSIGN_OR_RETURN(const bool workload, has_text(record.workload_digest));
+  if (!workload) return missing("the text of workload", record.workload_digest);
+  HONE_ASSIGN_OR_RETURN(const bool space, has_text(record.candidate.space_digest));
+  if (!space) return missing("the text of design space", record.candidate.space_digest);
+  HONE_ASSIGN_OR_RETURN(const bool artifact, has_artifact(record.result.artifact_digest));
+  if (!artifact) return missing("artifact", record.result.artifact_digest);
+  return absl::OkStatus();
+}
+
+absl::Status NoBestError(const BestQuery& query) {
+  return absl::NotFoundError(absl::StrCat("no best record of workload ", query.workload_digest,
+                                          " on ", query.target, " with tolerance ",
+                                          query.tolerance));
+}
+
+}  // namespace hone::store

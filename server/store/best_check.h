@@ -1,0 +1,25 @@
+#ifndef HONE_SERVER_STORE_BEST_CHECK_H_
+#define HONE_SERVER_STORE_BEST_CHECK_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/record/record.h"
+#include "server/store/store.h"
+
+// What may be published as best, the same in every database.
+namespace hone::store {
+
+// FailedPrecondition: see Store::PublishBest. The functions say whether the store has the digest.
+absl::Status CheckPublishable(
+    const record::Record& record,
+    const std::function<absl::StatusOr<bool>(const std::string&)>& has_text,
+    const std::function<absl::StatusOr<bool>(const std::string&)>& has_artifact);
+
+absl::Status NoBestError(const BestQuery& query);
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_BEST_CHECK_H_

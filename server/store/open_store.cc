@@ -1,0 +1,40 @@
+// Which implementation a place names.
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/store/store.h"
+#ifdef HONE_WITH_POSTGRES
+#include "server/store/postgres_store.h"
+#endif
+
+namespace hone::store {
+namespace {
+
+bool IsPostgres(const std::string& place) {
+  return absl::StartsWith(place, "postgres://") || absl::StartsWith(place, "postgresql://");
+}
+
+}  // namespace
+
+std::string StoreName(const std::string& place) {
+  if (!IsPostgres(place)) return place;
+  const std::string whole = place.substr(0, place.find('?'));  // a password may follow it
+  const size_t begin = whole.find("://") + 3;
+  const size_t at = whole.rfind('@');
+  if (at == std::string::npos || at < begin) return whole;
+  const std::string user = whole.substr(begin, at - begin);
+  return absl::StrCat(whole.substr(0, begin), user.substr(0, user.find(':')), whole.substr(at));
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& place) {
+  if (!IsPostgres(place)) return OpenSqliteStore(place);
+#ifdef HONE_WITH_POSTGRES
+  return OpenPostgresStore(place);
+#else
+  return absl::UnimplementedError(
+      "this hone-server was built without libpq: install libpq-dev and build it again, or keep the "
+      "store in a file");
+#endif
+}
+
+}  // namespace hone::store

@@ -1,0 +1,265 @@
+// What Store promises about imports and compaction.
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "gmock/gmock.h"
+#include "server/store/merge.h"
+#include "server/store/record_export.h"
+#include "server/store/record_import.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ImportConformanceTest : public StoreConformanceTest {
+ protected:
+  void SetUp() override {
+    StoreConformanceTest::SetUp();
+    other_ = OpenSqliteStore(other_folder_.File("other.db")).value();
+  }
+  static ImportBatch Batch() {
+    ImportBatch batch{.origin = "elsewhere"};
+    batch.texts = {{kWorkload, "the workload"}, {kSpace, "the space"}};
+    batch.artifacts = {{kArtifact, "the artifact"}};
+    batch.records = {ConfirmedRecord(100), ScreenedRecord(50), ScreenedRecord(70)};
+    batch.bests = {0};
+    return batch;
+  }
+  std::vector<record::Record> All() { return store_->Query({.page_size = 1000}).value(); }
+  double BestLatency() {
+    const auto best = store_->LookupBest(query_);
+    return best.ok() ? best->record.result.latency_ns : 0;
+  }
+
+  const BestQuery query_ = {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
+  TemporaryFolder other_folder_;
+  std::unique_ptr<Store> other_;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, ImportConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+TEST_P(ImportConformanceTest, AddsWhatIsNewAndNothingTwice) {
+  const ImportBatch batch = Batch();
+  const auto first = Import(*store_, batch);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->added, 3);
+  EXPECT_EQ(first->known, 0);
+  EXPECT_EQ(first->bests, 1);
+  const auto again = Import(*store_, batch);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->added, 0);
+  EXPECT_EQ(again->known, 3);
+  EXPECT_EQ(again->bests, 0);
+  Reopen();
+  const std::vector<record::Record> records = All();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].job_id, "elsewhere/job-1");
+  record::Record expected = batch.records[0];
+  expected.id = records[0].id;
+  expected.job_id = records[0].job_id;
+  ExpectEqual(records[0], expected);
+  EXPECT_EQ(BestLatency(), 100);
+}
+
+TEST_P(ImportConformanceTest, OwnRecordsAreKnownWhateverTheirJobIsCalled) {
+  ASSERT_TRUE(PutText(*store_, kWorkload, "the workload").ok());
+  ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
+  ASSERT_TRUE(Append(*store_, ScreenedRecord(50)).ok());
+  ImportBatch batch{.origin = store_->Identity().value()};
+  batch.records = {ScreenedRecord(50), ScreenedRecord(51)};
+  EXPECT_EQ(Import(*store_, batch)->known, 1);
+  EXPECT_EQ(All()[1].job_id, "job-1") << "of this very store";
+}
+
+TEST_P(ImportConformanceTest, ABestIsPublishedWhereItIsFaster) {
+  PutTextsAndArtifact(*store_);
+  ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(90))->id).ok());
+  EXPECT_EQ(Import(*store_, Batch())->bests, 0);
+  EXPECT_EQ(BestLatency(), 90);
+  ImportBatch faster = Batch();
+  faster.records[0] = ConfirmedRecord(80);
+  EXPECT_EQ(Import(*store_, faster)->bests, 1);
+  EXPECT_EQ(BestLatency(), 80);
+  EXPECT_EQ(store_->Query({.best_only = true})->size(), 1u);
+}
+
+TEST_P(ImportConformanceTest, ABadRecordNamesItsPlaceAndLeavesNothing) {
+  ImportBatch batch = Batch();
+  batch.where = {"line 3", "line 4", "line 5"};
+  batch.records[1].result.latency_ns = -1;
+  absl::Status status = Import(*store_, batch).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("line 4"));
+  batch = Batch();
+  batch.records[2].candidate.space_digest = "00000000000000000000000000000009";
+  status = Import(*store_, batch).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("record 3"));
+  EXPECT_THAT(All(), IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(store_->GetText(kSpace).status()));
+}
+
+TEST_P(ImportConformanceTest, MergingBringsWhatTheOtherHas) {
+  PutTextsAndArtifact(*other_);
+  PutTextsAndArtifact(*store_);
+  ASSERT_TRUE(PublishBest(*other_, Append(*other_, ConfirmedRecord(40))->id).ok());
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(Append(*other_, ScreenedRecord(100 + i)).ok());
+  ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(60))->id).ok());
+  ASSERT_TRUE(Append(*store_, ScreenedRecord(105)).ok());
+  const auto merged = MergeStores(*store_, *other_);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->added, 30);
+  EXPECT_EQ(merged->known, 1);
+  EXPECT_EQ(merged->bests, 1);
+  EXPECT_EQ(BestLatency(), 40);
+  EXPECT_EQ(MergeStores(*store_, *other_)->added, 0);
+  EXPECT_EQ(All().size(), 32u);
+}
+
+TEST_P(ImportConformanceTest, AnExportComesBackInAnotherStore) {
+  const std::string workload = "the workload";
+  const std::string space = "the space";
+  const std::string digest = DigestOf(space).ToHex();
+  ASSERT_TRUE(PutText(*store_, kWorkload, workload).ok());
+  ASSERT_TRUE(PutText(*store_, digest, space).ok());
+  std::vector<record::Record> kept;
+  for (int i = 0; i < 250; ++i) {  // more than a page of the export
+    record::Record record = i % 2 == 0 ? ScreenedRecord(100 + i) : ConfirmedRecord(100 + i);
+    record.candidate.space_digest = digest;
+    if (i == 7) record.result.samples_ns = {std::nan(""), INFINITY};
+    kept.push_back(Append(*store_, record).value());
+  }
+  ASSERT_TRUE(Append(*store_, ScreenedRecord()).ok());  // its space is not in the store
+  RecordExport out(store_.get(), {});
+  std::string text;
+  for (std::string lines = out.Next().value(); !lines.empty(); lines = out.Next().value()) {
+    text += lines;
+  }
+  EXPECT_THAT(text, HasSubstr("{\"end\":{\"texts\":2,\"records\":250,\"left_out\":1}}\n"));
+  RecordImport in([](const std::string&, const std::string&) { return absl::OkStatus(); });
+  for (size_t i = 0; i < text.size(); i += 997) {
+    const absl::Status fed = in.Feed(absl::string_view(text).substr(i, 997));
+    ASSERT_TRUE(fed.ok()) << fed;
+  }
+  absl::StatusOr<ImportBatch> batch = std::move(in).Finish();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_EQ(Import(*other_, *batch)->added, 250);
+  const auto back = other_->Query({.page_size = 1000}).value();
+  ASSERT_EQ(back.size(), kept.size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    record::Record expected = kept[i];
+    expected.id = back[i].id;
+    expected.job_id = absl::StrCat(store_->Identity().value(), "/job-1");
+    ExpectEqual(back[i], expected);
+  }
+  EXPECT_EQ(Import(*store_, *batch)->known, 250) << "back where it came from";
+}
+
+class CompactionConformanceTest : public StoreConformanceTest {
+ protected:
+  static constexpr int64_t kOld = 1000;
+  static constexpr int64_t kNew = 5000;
+  int64_t AppendAt(int64_t time, double latency, const std::string& job = "gone") {
+    record::Record record = ScreenedRecord(latency);
+    record.created_unix_ms = time;
+    record.job_id = job;
+    return Append(*store_, record).value().id;
+  }
+  std::set<int64_t> Ids() {
+    std::set<int64_t> ids;
+    for (const record::Record& record : store_->Query({.page_size = 1000}).value()) {
+      ids.insert(record.id);
+    }
+    return ids;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, CompactionConformanceTest, testing::ValuesIn(StoreFactories()),
+                         FactoryName);
+
+TEST_P(CompactionConformanceTest, KeepsTheNewTheBestAndWhatIsUnderWay) {
+  PutTextsAndArtifact(*store_);
+  record::Record published = ConfirmedRecord(500);  // slow, but it is what was confirmed
+  published.created_unix_ms = kOld;
+  const int64_t best = Append(*store_, published)->id;
+  ASSERT_TRUE(PublishBest(*store_, best).ok());
+  const int64_t fast = AppendAt(kOld, 10), second = AppendAt(kOld, 11);
+  AppendAt(kOld, 12);
+  record::Record failed = ScreenedRecord();
+  failed.created_unix_ms = kOld;
+  failed.result.outcome = record::Outcome::kCrash;
+  failed.result.latency_ns = 0;
+  ASSERT_TRUE(Append(*store_, failed).ok());
+  ASSERT_TRUE(PutJob(*store_, PendingJob("running", kOld)).ok());
+  const int64_t of_running = AppendAt(kOld, 900, "running");
+  const int64_t fresh = AppendAt(kNew, 800);
+
+  const CompactOptions options{.keep_unix_ms = kNew, .keep_best = 2};
+  CompactOptions dry = options;
+  dry.dry_run = true;
+  EXPECT_EQ(Compact(*store_, dry)->records_removed, 2);
+  EXPECT_EQ(Ids().size(), 7u);
+  const auto report = Compact(*store_, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->records_removed, 2);
+  EXPECT_EQ(Ids(), (std::set<int64_t>{best, fast, second, of_running, fresh}));
+  EXPECT_TRUE(store_->LookupBest({kWorkload, kTarget, 1e-5, ""}).ok());
+  EXPECT_EQ(store_->GetArtifact(kArtifact).value(), "the artifact");
+  EXPECT_EQ(Compact(*store_, options)->records_removed, 0);
+}
+
+TEST_P(CompactionConformanceTest, OldEndedJobsTextsAndArtifactsGoWhenNothingNamesThem) {
+  JobRow ended = PendingJob("ended", kOld);
+  ended.state = "done";
+  ASSERT_TRUE(PutJob(*store_, ended).ok());
+  ASSERT_TRUE(AppendEvent(*store_, {"ended", 0, "propose", "x"}).ok());
+  JobRow named = ended;
+  named.id = "named";
+  named.request_id = "other";
+  ASSERT_TRUE(PutJob(*store_, named).ok());
+  AppendAt(kOld, 10, "named");
+  ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
+  ASSERT_TRUE(PutText(*store_, "nobody's", "text").ok());
+  ASSERT_TRUE(PutArtifact(*store_, "nobody's", "bytes").ok());
+  // Texts and artifacts were put just now, by the store's clock: they stay until then.
+  auto report = Compact(*store_, {.keep_unix_ms = kNew});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->jobs_removed, 1);
+  EXPECT_EQ(report->texts_removed, 0);
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("ended").status()));
+  EXPECT_THAT(store_->Events("ended").value(), IsEmpty());
+  EXPECT_TRUE(store_->GetJob("named").ok());
+  report = Compact(*store_, {.keep_unix_ms = INT64_MAX});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->texts_removed, 1);
+  EXPECT_EQ(report->artifacts_removed, 1);
+  EXPECT_TRUE(store_->GetText(kSpace).ok()) << "the best few stay, with their texts";
+}
+
+TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {
+  for (int i = 0; i < 50; ++i) AppendAt(kOld, 10 + i);
+  const auto report = Compact(*store_, {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->records_removed, 0);
+  EXPECT_EQ(Ids().size(), 50u);
+  EXPECT_TRUE(absl::IsInvalidArgument(Compact(*store_, {.keep_best = -1}).status()));
+  EXPECT_TRUE(absl::IsCancelled(
+      store_->Compact({.keep_unix_ms = kNew, .keep_best = 1}, [] { return true; }).status()));
+}
+
+TEST_P(CompactionConformanceTest, HealthSaysWhatItIs) {
+  const StoreHealth health = store_->Health();
+  EXPECT_EQ(health.backend, GetParam().name);
+  EXPECT_GT(health.size_bytes, 0);
+  EXPECT_NE(health.check, StoreHealth::Check::kDamaged) << health.damage;
+}
+
+}  // namespace
+}  // namespace hone::store

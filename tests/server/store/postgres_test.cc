@@ -1,0 +1,210 @@
+// What only a store on PostgreSQL does: server replicas that share it, connections that break.
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "server/store/postgres_connection.h"
+#include "server/store/postgres_store.h"
+#include "tests/server/store/done.h"
+#include "tests/server/store/postgres_server.h"
+#include "tests/server/store/store_rows.h"
+
+namespace hone::store {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class PostgresTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (PostgresPrograms().empty()) GTEST_SKIP() << "PostgreSQL is not installed: postgresql-15";
+    absl::StatusOr<PostgresServer*> server = PostgresServer::Get();
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *server;
+    uri_ = server_->DatabaseOf(folder_.path()).value();
+  }
+  std::unique_ptr<Store> Open(const PostgresStoreOptions& options = {}) {
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenPostgresStore(uri_, options);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+  // Breaks every connection to this test's database.
+  void BreakConnections() {
+    const std::string name = folder_.path().substr(folder_.path().rfind('/') + 1);
+    ASSERT_TRUE(server_
+                    ->Administer(absl::StrCat("SELECT pg_terminate_backend(pid) FROM"
+                                              " pg_stat_activity WHERE datname = '",
+                                              name, "'"))
+                    .ok());
+  }
+
+  TemporaryFolder folder_;
+  PostgresServer* server_ = nullptr;
+  std::string uri_;
+};
+
+TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
+  const auto one = Open();
+  const auto two = Open();
+  constexpr int kJobs = 60;
+  for (int i = 0; i < kJobs; ++i) ASSERT_TRUE(PutJob(*one, PendingJob(absl::StrCat(i))).ok());
+  std::vector<std::string> claimed[2];
+  std::thread threads[2];
+  for (int t = 0; t < 2; ++t) {
+    threads[t] = std::thread([&, t] {
+      const JobClaim claim{
+          .replica = absl::StrCat("replica ", t), .now_unix_ms = 10, .until_unix_ms = 100};
+      while (true) {
+        const auto jobs = ClaimJobs(t == 0 ? *one : *two, claim, 1);
+        ASSERT_TRUE(jobs.ok()) << jobs.status();
+        if (jobs->empty()) return;
+        claimed[t].push_back(jobs->front().id);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::string> all(claimed[0].begin(), claimed[0].end());
+  all.insert(claimed[1].begin(), claimed[1].end());
+  EXPECT_EQ(all.size(), static_cast<size_t>(kJobs));
+  EXPECT_EQ(claimed[0].size() + claimed[1].size(), static_cast<size_t>(kJobs))
+      << "one was taken twice";
+}
+
+TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
+  const auto one = Open();
+  const auto two = Open();
+  std::atomic<int64_t> last_seen = 0;
+  std::atomic<bool> stop = false;
+  // Whoever reads on from the last id it saw misses nothing.
+  std::set<int64_t> seen;
+  std::thread reader([&] {
+    while (!stop) {
+      for (const record::Record& record :
+           one->Query({.page_size = 1000, .after_id = last_seen}).value()) {
+        seen.insert(record.id);
+        last_seen = record.id;
+      }
+    }
+  });
+  std::thread writer([&] {
+    for (int i = 0; i < 300; ++i) two->Append(ScreenedRecord(200 + i), [](auto) {});
+    EXPECT_TRUE(two->Flush().ok());
+  });
+  for (int i = 0; i < 300; ++i) one->Append(ScreenedRecord(100 + i), [](auto) {});
+  EXPECT_TRUE(one->Flush().ok());
+  writer.join();
+  stop = true;
+  reader.join();
+  for (const record::Record& record :
+       two->Query({.page_size = 1000, .after_id = last_seen}).value()) {
+    seen.insert(record.id);
+  }
+  EXPECT_EQ(seen.size(), 600u);
+}
+
+TEST_F(PostgresTest, ABrokenConnectionLosesAndDoublesNothing) {
+  const auto store = Open();
+  constexpr int kRecords = 3000;
+  std::atomic<int> acknowledged = 0;
+  std::thread breaking([&] {
+    for (int next = 200; next < kRecords; next += 600) {
+      while (acknowledged < next) std::this_thread::yield();
+      BreakConnections();
+    }
+  });
+  std::set<int64_t> ids;
+  for (int i = 0; i < kRecords; ++i) {
+    store->Append(ScreenedRecord(100 + i), [&](absl::StatusOr<record::Record> record) {
+      EXPECT_TRUE(record.ok()) << record.status();
+      if (record.ok()) ids.insert(record->id);
+      ++acknowledged;
+    });
+    if (i % 100 == 0) {
+      EXPECT_TRUE(store->Flush().ok());
+    }
+  }
+  EXPECT_TRUE(store->Flush().ok());
+  breaking.join();
+  std::set<int64_t> found;
+  std::set<double> latencies;
+  for (int64_t after = 0;;) {
+    const auto page = store->Query({.page_size = 1000, .after_id = after});
+    ASSERT_TRUE(page.ok()) << page.status();
+    if (page->empty()) break;
+    for (const record::Record& record : *page) {
+      found.insert(record.id);
+      EXPECT_TRUE(latencies.insert(record.result.latency_ns).second) << "written twice";
+    }
+    after = page->back().id;
+  }
+  EXPECT_EQ(found, ids);
+  EXPECT_EQ(found.size(), static_cast<size_t>(kRecords));
+}
+
+TEST_F(PostgresTest, WhatItCannotKeepIsRefusedAloneAndClearly) {
+  const auto store = Open();
+  absl::Status nul, invalid, good;
+  store->PutText("good", "text", [&](absl::Status status) { good = status; });
+  store->PutText("nul", std::string("a\0b", 3), [&](absl::Status status) { nul = status; });
+  store->PutText("invalid", "\xff\xfe", [&](absl::Status status) { invalid = status; });
+  store->PutText("after", "text", [&](absl::Status status) { good.Update(status); });
+  store->Flush().IgnoreError();
+  EXPECT_TRUE(absl::IsInvalidArgument(nul)) << nul;
+  EXPECT_THAT(std::string(nul.message()), HasSubstr("NUL"));
+  EXPECT_TRUE(absl::IsInvalidArgument(invalid)) << invalid;
+  EXPECT_TRUE(good.ok()) << good;
+  EXPECT_EQ(store->GetText("after").value(), "text");
+}
+
+TEST_F(PostgresTest, SqlInNamesIsText) {
+  const auto store = Open();
+  const std::string name = "'; DROP TABLE record; --";
+  ASSERT_TRUE(PutText(*store, name, name).ok());
+  EXPECT_EQ(store->GetText(name).value(), name);
+  EXPECT_TRUE(store->Query({.target = name})->empty());
+}
+
+TEST_F(PostgresTest, ANewerSchemaAndAForeignDatabaseAreRefused) {
+  Open().reset();
+  {
+    const auto connection = PostgresConnection::Open(uri_).value();
+    ASSERT_TRUE(connection->Execute("INSERT INTO hone_schema VALUES (99)").ok());
+  }
+  const absl::Status newer = OpenPostgresStore(uri_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
+  EXPECT_THAT(std::string(newer.message()), HasSubstr("newer Hone"));
+  TemporaryFolder other;
+  const std::string foreign = server_->DatabaseOf(other.path()).value();
+  ASSERT_TRUE(
+      PostgresConnection::Open(foreign).value()->Execute("CREATE TABLE cookies (x int)").ok());
+  const absl::Status refused = OpenPostgresStore(foreign).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("another program"));
+}
+
+TEST_F(PostgresTest, PasswordsAreInNoMessage) {
+  for (const std::string& uri :
+       {std::string("postgresql://hone:s3cret@/nowhere?host=/nowhere"),
+        std::string("postgresql://hone:s3cret@/nowhere?host=") + folder_.path(),
+        std::string("postgresql://hone:s3cret@[bad/nowhere")}) {
+    const absl::Status status = OpenStore(uri).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(status.ToString(), Not(HasSubstr("s3cret")));
+    EXPECT_THAT(StoreName(uri), Not(HasSubstr("s3cret")));
+  }
+  EXPECT_EQ(StoreName("postgresql://hone:s3cret@db.internal:5432/hone"),
+            "postgresql://hone@db.internal:5432/hone");
+  EXPECT_EQ(StoreName("postgresql://hone@/hone?host=/run&password=s3cret"),
+            "postgresql://hone@/hone");
+  EXPECT_EQ(StoreName("/var/lib/hone/a:b@c.db"), "/var/lib/hone/a:b@c.db");
+}
+
+}  // namespace
+}  // namespace hone::store

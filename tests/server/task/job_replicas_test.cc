@@ -1,0 +1,138 @@
+// Server replicas that share a store: a job of one that has died goes on at another, and whoever
+// lost a job writes nothing more to it.
+#include <memory>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+// One server on a store that is not its own.
+class Replica {
+ public:
+  Replica(const Clock* clock, store::Store* store, const TaskEnvironment* environment)
+      : fleet(clock, &artifacts),
+        jobs(JobServices{.clock = clock,
+                         .store = store,
+                         .fleet = &fleet,
+                         .artifacts = &artifacts,
+                         .environment = environment,
+                         .executor = &executor},
+             JobHarness::DefaultOptions()),
+        device("of a replica") {}
+
+  void Step(int finish = 1000) {
+    executor.RunAll();
+    device.Step(fleet, artifacts, finish);
+    executor.RunAll();
+    fleet.Tick();
+    jobs.Tick();
+    executor.RunAll();
+  }
+
+  ManualExecutor executor;
+  fleet::ArtifactCache artifacts;
+  fleet::Fleet fleet;
+  JobManager jobs;
+  FakeDevice device;
+};
+
+class JobReplicasTest : public testing::Test {
+ protected:
+  JobReplicasTest()
+      : one_(std::make_unique<Replica>(&clock_, &store_, &environment_)),
+        two_(std::make_unique<Replica>(&clock_, &store_, &environment_)) {
+    store_.Share();
+    EXPECT_TRUE(one_->jobs.Restore().ok());
+    EXPECT_TRUE(two_->jobs.Restore().ok());
+  }
+  std::string Create(Replica& replica, const std::string& request = "r") {
+    std::string id;
+    replica.jobs.Create(JobHarness::Spec(60, request), [&](SnapshotOr snapshot) {
+      ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+      id = (*snapshot)->id;
+    });
+    return id;
+  }
+  // Time passes for those that live.
+  void Run(const std::vector<Replica*>& replicas, int steps, absl::Duration each) {
+    for (int i = 0; i < steps; ++i) {
+      for (Replica* const replica : replicas) replica->Step(2);
+      clock_.Advance(each);
+    }
+  }
+
+  FakeClock clock_;
+  store::MemoryStore store_;
+  FakeTaskEnvironment environment_;
+  std::unique_ptr<Replica> one_;
+  std::unique_ptr<Replica> two_;
+};
+
+TEST_F(JobReplicasTest, AJobOfADeadReplicaGoesOnAtTheOther) {
+  const std::string id = Create(*one_);
+  Run({one_.get(), two_.get()}, 6, absl::Milliseconds(100));
+  EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty()) << "it is the first one's";
+  const int64_t measured = (*one_->jobs.Get(id))->trials;
+  ASSERT_GT(measured, 0);
+  ASSERT_LT(measured, 60);
+  // The first one dies without a word. Its claim holds for a while.
+  Run({two_.get()}, 20, absl::Seconds(1));
+  EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty());
+  Run({two_.get()}, 20, absl::Seconds(1));
+  EXPECT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
+  Run({two_.get()}, 200, absl::Milliseconds(100));
+  const auto ended = *two_->jobs.Get(id);
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
+  EXPECT_EQ(ended->trials, 60) << "what was measured is not measured again";
+}
+
+TEST_F(JobReplicasTest, AReplicaThatSleptLetsGo) {
+  const std::string id = Create(*one_);
+  Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
+  clock_.Advance(absl::Minutes(1));  // the first one was stopped for so long
+  Run({two_.get()}, 3, absl::Seconds(6));
+  ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
+  const size_t events = store_.Events(id)->size();
+  one_->Step();
+  EXPECT_EQ(store_.Events(id)->size(), events) << "its writes are fenced off";
+  Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
+  EXPECT_THAT(one_->jobs.Unfinished(), testing::IsEmpty());
+  Run({one_.get(), two_.get()}, 200, absl::Milliseconds(100));
+  EXPECT_EQ((*two_->jobs.Get(id))->state, JobState::kDone);
+  EXPECT_EQ((*one_->jobs.Get(id))->state, JobState::kDone) << "both read the same";
+}
+
+TEST_F(JobReplicasTest, ALivingReplicaKeepsItsJobs) {
+  const std::string id = Create(*one_);
+  for (int i = 0; i < 20; ++i) {
+    one_->Step(0);  // nothing is finished
+    two_->Step(0);
+    clock_.Advance(absl::Seconds(5));
+  }
+  EXPECT_THAT(one_->jobs.Unfinished(), testing::ElementsAre(id));
+  EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty());
+}
+
+TEST_F(JobReplicasTest, AReplicaThatShutsDownHandsOverAtOnce) {
+  const std::string id = Create(*one_);
+  Run({one_.get(), two_.get()}, 2, absl::Milliseconds(100));
+  one_->jobs.Suspend();
+  Run({two_.get()}, 2, absl::Seconds(6));
+  EXPECT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
+}
+
+TEST_F(JobReplicasTest, TheOtherReplicaShowsAJobAndSaysWhoCanCancelIt) {
+  const std::string id = Create(*one_);
+  Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
+  ASSERT_TRUE(two_->jobs.Get(id).ok());
+  EXPECT_EQ(two_->jobs.List(10, "")->size(), 1u);
+  EXPECT_TRUE(absl::IsFailedPrecondition(two_->jobs.Cancel(id, false).status()));
+  EXPECT_TRUE(one_->jobs.Cancel(id, false).ok());
+  EXPECT_EQ(Create(*two_), id) << "the same request is the same job at every replica";
+}
+
+}  // namespace
+}  // namespace hone::task
