@@ -107,7 +107,8 @@ absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benche
                                              .seed = static_cast<uint64_t>(seed) + 1,
                                              .trials = experiment.trials,
                                              .batch = experiment.batch,
-                                             .related = related}));
+                                             .related = related,
+                                             .related_seeds = variant.related_seeds}));
           });
         }
       }

@@ -20,8 +20,10 @@ struct Variant {
   std::string feature_set = "";  // "": the model's own
   // Only the design spaces without a change of layout, where there are such.
   bool limited_space = false;
-  // The set whose results all models are trained on too; "": none.
+  // The set whose results it starts from; "": none. And whether candidates are taken over too, or
+  // the model alone.
   std::string related = "";
+  bool related_seeds = true;
 };
 
 // By name.

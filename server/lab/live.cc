@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,7 +25,8 @@ RunResult RunOf(const std::vector<StoreResult>& results) {
     run.trials.push_back({.outcome = measured.outcome,
                           .latency_ns = ok ? record::SteadyLatencyNs(measured) : 0,
                           .build_ms = measured.facts.compile_ms + measured.facts.link_ms,
-                          .run_ms = result.run_ms});
+                          .run_ms = result.run_ms,
+                          .elapsed_ms = result.elapsed_ms});
     run.failures += !ok;
   }
   return run;
@@ -31,12 +34,14 @@ RunResult RunOf(const std::vector<StoreResult>& results) {
 
 absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& variant,
                                const std::string& set, int seed, const LiveOptions& options) {
-  const std::string folder =
-      absl::StrCat(options.work_folder, "/", set, "-", variant.label, "-", seed);
+  const std::string folder = absl::StrCat(options.work_folder, "/", set, "-", variant.label, "-",
+                                          experiment.trials, "-", seed);
   const std::string store = folder + "/hone/hone.db";
   const std::string workload = folder + "/workload.hone";
   const std::string finished = folder + "/result.json";
   if (!ReadFile(finished).ok()) {
+    std::error_code ignored;  // what an interrupted run left is not an empty store
+    std::filesystem::remove_all(folder, ignored);
     HONE_RETURN_IF_ERROR(MakeDirectories(folder));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(workload, options.workloads.at(set)));
     std::vector<std::string> words = {options.program_folder + "/hone",
@@ -47,7 +52,7 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
                                       "--cost-model",
                                       variant.cost_model,
                                       "--trials",
-                                      absl::StrCat(experiment.trials),
+                                      absl::StrCat(experiment.trials + 1),  // with the default
                                       "--seed",
                                       absl::StrCat(seed),
                                       "--json"};
@@ -59,7 +64,9 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
     HONE_RETURN_IF_ERROR(WriteFileAtomically(finished, json));
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<StoreResult> results, ReadStoreResults(store));
-  return RunOf(results);
+  RunResult run = RunOf(results);
+  HONE_ASSIGN_OR_RETURN(run.confirmed_ns, ReadPublishedLatencyNs(store));
+  return run;
 }
 
 }  // namespace
@@ -78,17 +85,18 @@ absl::StatusOr<Results> RunLive(const Experiment& experiment, const LiveOptions&
       return absl::InvalidArgumentError(absl::StrCat(
           variant.label, ": a limited space and results of another set are for recorded sets"));
     }
-    results.runs.emplace_back();
-    for (size_t s = 0; s < experiment.sets.size(); ++s) {
-      results.runs.back().emplace_back();
-      for (int seed = 1; seed <= experiment.seeds; ++seed) {
-        HONE_ASSIGN_OR_RETURN(RunResult run,
-                              Tune(experiment, variant, experiment.sets[s], seed, options));
+    results.runs.emplace_back(experiment.sets.size());
+  }
+  for (size_t s = 0; s < experiment.sets.size(); ++s) {
+    for (int seed = 1; seed <= experiment.seeds; ++seed) {
+      for (size_t v = 0; v < experiment.variants.size(); ++v) {
+        HONE_ASSIGN_OR_RETURN(RunResult run, Tune(experiment, experiment.variants[v],
+                                                  experiment.sets[s], seed, options));
         for (const RunTrial& trial : run.trials) {
           if (trial.outcome != record::Outcome::kOk) continue;
           results.best_latency_ns[s] = std::min(results.best_latency_ns[s], trial.latency_ns);
         }
-        results.runs.back().back().push_back(std::move(run));
+        results.runs[v][s].push_back(std::move(run));
       }
     }
   }

@@ -16,10 +16,11 @@ struct LiveOptions {
 };
 
 // Runs the comparison on this machine, with the real service: `hone tune` as child processes, one
-// after the other, each with an empty store, over all design spaces of the rules. The best known is
-// the best that any of the runs screened; build and run times are those of this machine, proposing
-// and training are not told apart from them. A run that is in the work folder already is read and
-// not repeated.
+// after the other, seed by seed so that the variants share the machine's moods, each with an empty
+// store, over all design spaces of the rules. The best known is the best that any of the runs
+// screened; seconds are those that passed, and the latency that each job confirmed is told too.
+// Proposing and training overlap with measuring and are not told apart. A run that is in the work
+// folder already is read and not repeated.
 //
 // InvalidArgument: as of CheckExperiment; a batch, a limited space or results of
 // another set, which `hone tune` does not have. Aborted: `hone` failed, or no candidate ran.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
@@ -20,6 +21,7 @@
 #include "server/lab/curves.h"
 #include "server/lab/experiment.h"
 #include "server/lab/live.h"
+#include "server/lab/model_comparison.h"
 #include "server/lab/presets.h"
 #include "server/lab/recorder.h"
 #include "server/lab/set_folder.h"
@@ -39,11 +41,13 @@ struct Flags {
   bool recorded = false;
   bool live = false;
   std::vector<std::string> sets, strategies, models, features;
+  std::vector<std::string> ops;  // in the place of sets, live
   std::string baseline;
   int seeds = 0;
   int64_t trials = 0;
   int batch = 0;
   int threads = 0;
+  int64_t candidates = 4000;  // that models are judged on
   std::string out;
   RecordOptions record;
   std::vector<std::string> words;  // of an operator
@@ -85,7 +89,11 @@ absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& f
     experiment.baseline = experiment.variants.front().label;
   }
   if (!flags.baseline.empty()) experiment.baseline = flags.baseline;
-  if (!flags.sets.empty()) experiment.sets = flags.sets;
+  if (!flags.ops.empty() && !flags.live) {
+    return absl::InvalidArgumentError("--op is for --live; recorded sets have names (--set)");
+  }
+  if (!flags.sets.empty() || !flags.ops.empty()) experiment.sets = flags.sets;
+  experiment.sets.insert(experiment.sets.end(), flags.ops.begin(), flags.ops.end());
   if (experiment.sets.empty()) {
     HONE_ASSIGN_OR_RETURN(experiment.sets, RecordedSetNames(folder));
   }
@@ -117,7 +125,15 @@ absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experi
                                     const std::string& folder) {
   if (flags.out.empty()) return absl::InvalidArgumentError("--live needs --out");
   LiveOptions options{.program_folder = ProgramFolder(), .work_folder = flags.out + "/live-runs"};
+  for (const std::string& op : flags.ops) {
+    const std::vector<std::string> words = absl::StrSplit(op, ' ', absl::SkipEmpty());
+    if (words.empty()) return absl::InvalidArgumentError("--op: an operator and its shape");
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload,
+                          op::BuildWorkload(words[0], absl::MakeConstSpan(words).subspan(1)));
+    options.workloads[op] = workload.ToText();
+  }
   for (const std::string& name : experiment.sets) {
+    if (options.workloads.contains(name)) continue;
     HONE_ASSIGN_OR_RETURN(const RecordedSet set, LoadRecordedSet(folder, name));
     HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(set.spaces[0]));
     options.workloads[name] = file.workload.ToText();
@@ -172,6 +188,27 @@ absl::Status ListSets(const Flags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status JudgeModels(const Flags& flags) {
+  const std::string folder = RecordedFolder(flags);
+  std::vector<std::string> names = flags.sets;
+  if (names.empty()) {
+    HONE_ASSIGN_OR_RETURN(names, RecordedSetNames(folder));
+  }
+  std::vector<RecordedSet> sets;
+  for (const std::string& name : names) {
+    HONE_ASSIGN_OR_RETURN(sets.emplace_back(), LoadRecordedSet(folder, name));
+  }
+  task::EvaluationQuery query{.records = {.max_records = flags.candidates},
+                              .seed = static_cast<uint64_t>(std::max(flags.seeds, 1))};
+  for (const std::string& model : flags.models) {
+    if (flags.features.empty()) query.models.push_back({model, ""});
+    for (const std::string& features : flags.features) query.models.push_back({model, features});
+  }
+  HONE_ASSIGN_OR_RETURN(const task::ModelEvaluation evaluation, EvaluateOnSets(sets, query));
+  std::fputs(EvaluationText(evaluation).c_str(), stdout);
+  return absl::OkStatus();
+}
+
 // To be restricted by hand, and recorded.
 absl::Status WriteSpaces(const Flags& flags) {
   const absl::Span<const std::string> words = flags.words;
@@ -211,7 +248,9 @@ int Main(int argc, char** argv) {
       "  hone-lab --strategy annealing --cost-model xgboost-rank --feature-set knob --feature-set "
       "curve-fix\n"
       "  hone-lab --preset portfolio --live --set conv2d_14x14x256 --seeds 2 --out out/\n"
+      "  hone-lab --preset portfolio --live --op 'matmul m=1024 n=1024 k=1024' --out out/\n"
       "  hone-lab sets\n"
+      "  hone-lab models --cost-model xgboost --cost-model gp\n"
       "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
   app.add_option("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
@@ -222,6 +261,9 @@ int Main(int argc, char** argv) {
                "On this machine: the sets' workloads are tuned by hone, in all their design spaces")
       ->excludes(recorded);
   app.add_option("--set", flags.sets, "Recorded set; may be repeated (default: all)");
+  app.add_option("--op", flags.ops,
+                 "With --live: an operator with its shape, in one word for the shell, in the place "
+                 "of a set; may be repeated");
   app.add_option("--strategy", flags.strategies, "Search strategy; may be repeated");
   app.add_option("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
   app.add_option("--feature-set", flags.features,
@@ -252,6 +294,15 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1.0));
   record->add_flag("--count", flags.record.only_count, "Only say how many candidates there are");
   record->add_option("--limit", flags.record.limit, "Candidates of all spaces at most");
+  CLI::App* models = app.add_subcommand(
+      "models", "Train and judge cost models on recorded sets, as hone models evaluate does");
+  models->add_option("--cost-model", flags.models, "Cost model; may be repeated")->required();
+  models->add_option("--feature-set", flags.features,
+                     "Feature set that they read instead of their own; may be repeated");
+  models->add_option("--set", flags.sets, "Recorded set; may be repeated (default: all)");
+  models->add_option("--candidates", flags.candidates, "Of all sets together, evenly")
+      ->check(CLI::Range(int64_t{64}, int64_t{1000000}));
+  models->add_option("--seeds", flags.seeds, "Seed of what is held out (default 1)");
   CLI::App* spaces = app.add_subcommand(
       "spaces", "Write the design spaces that the rules make for an operator, to be restricted");
   spaces->add_option("words", flags.words, "OP key=value...")->required();
@@ -264,6 +315,7 @@ int Main(int argc, char** argv) {
   const absl::Status status = sets->parsed()     ? ListSets(flags)
                               : spaces->parsed() ? WriteSpaces(flags)
                               : record->parsed() ? Record(flags)
+                              : models->parsed() ? JudgeModels(flags)
                                                  : Compare(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-lab: %s\n", std::string(status.message()).c_str());

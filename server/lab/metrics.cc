@@ -43,7 +43,7 @@ std::vector<double> Clock(const RunResult& run, int builders, bool brain) {
   double now = 0;
   for (const RunTrial& trial : run.trials) {
     now += (trial.build_ms / builders + trial.run_ms + (brain ? trial.brain_ms : 0)) * 1e-3;
-    seconds.push_back(now);
+    seconds.push_back(trial.elapsed_ms > 0 ? trial.elapsed_ms * 1e-3 : now);
   }
   return seconds;
 }

@@ -20,9 +20,9 @@ int64_t TrialsTo(const RunResult& run, double best_latency_ns, double share);
 // Mean share over the first `trials` trials: the area under its curve, 1 at most.
 double Area(const RunResult& run, double best_latency_ns, int64_t trials);
 
-// Simulated seconds until each trial's result: the device builds with all its builders, then runs
-// one candidate after the other, with the recorded durations; with `brain` also what proposing and
-// training took here.
+// Seconds until each trial's result. Of a live run: as they passed. Of a recorded one simulated:
+// the device builds with all its builders, then runs one candidate after the other, with the
+// recorded durations; with `brain` also what proposing and training took here.
 std::vector<double> Clock(const RunResult& run, int builders, bool brain);
 // Seconds until the share was reached; −1: it never was.
 double SecondsTo(const RunResult& run, double best_latency_ns, int builders, double share,

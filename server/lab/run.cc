@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
-#include "server/lab/joint_trainer.h"
+#include "server/lab/related_set.h"
 #include "server/task/compiler_environment.h"
 #include "server/task/task_search.h"
 
@@ -28,22 +28,18 @@ double ThreadCpuMs() {
 // One search under way.
 class Run {
  public:
-  // `related`: trains in the place of the search's own trainer; null: that one does.
-  Run(const Bench& bench, const RunOptions& options, task::TaskSearch* search,
-      JointTrainer* related)
-      : bench_(bench), options_(options), search_(search), related_(related) {
+  Run(const Bench& bench, const RunOptions& options, task::TaskSearch* search)
+      : bench_(bench), options_(options), search_(search) {
     const int64_t eighth = options.trials / 8;
     batch_ =
         options.batch > 0 ? options.batch : static_cast<int>(std::clamp<int64_t>(eighth, 4, 32));
   }
 
   absl::StatusOr<RunResult> ToEnd() {
-    if (related_ != nullptr) {
-      HONE_ASSIGN_OR_RETURN(std::shared_ptr<const cost_model::CostModel> model, related_->Train());
-      search_->AdoptModel(std::move(model));
-    }
-    // The default schedule is under way when a job begins, and no result is there.
+    // The default schedule is under way when a job begins, and no result is there. What related
+    // results teach is learnt while the first batch is.
     HONE_RETURN_IF_ERROR(Propose());
+    HONE_RETURN_IF_ERROR(Train());
     HONE_RETURN_IF_ERROR(Propose());
     while (!waiting_.empty() && !found_) {
       Deliver();
@@ -111,7 +107,7 @@ class Run {
     if (!search_->TrainingIsDue() || found_) return absl::OkStatus();
     const double begin = ThreadCpuMs();
     HONE_ASSIGN_OR_RETURN(std::shared_ptr<const cost_model::CostModel> model,
-                          TrainOn(search_->TakeForTraining()));
+                          search_->trainer()->Train(search_->TakeForTraining()));
     search_->AdoptModel(std::move(model));
     const double spent = ThreadCpuMs() - begin;
     result_.train_ms += spent;
@@ -119,17 +115,9 @@ class Run {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> TrainOn(
-      const std::vector<search::Measured>& fresh) {
-    if (related_ == nullptr) return search_->trainer()->Train(fresh);
-    HONE_RETURN_IF_ERROR(related_->Add(0, bench_.spaces(), fresh));
-    return related_->Train();
-  }
-
   const Bench& bench_;
   const RunOptions& options_;
   task::TaskSearch* const search_;
-  JointTrainer* const related_;
   int batch_ = 0;
   std::deque<Waiting> waiting_;
   absl::flat_hash_set<int> programs_;
@@ -177,28 +165,33 @@ std::vector<search::Measured> Bench::Results() const {
   return results;
 }
 
+absl::StatusOr<std::string> Bench::SpaceText(const std::string& digest) const {
+  const auto found = std::find(digests_.begin(), digests_.end(), digest);
+  if (found == digests_.end()) return absl::NotFoundError(absl::StrCat("no space ", digest));
+  return set_.spaces[found - digests_.begin()];
+}
+
 absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& options) {
   if (options.trials < 1) {
     return absl::InvalidArgumentError(absl::StrCat("a run of ", options.trials, " trials"));
   }
   const std::unique_ptr<task::TaskEnvironment> environment =
       task::MakeCompilerEnvironment(/*threads=*/1);
+  std::shared_ptr<const task::Transfer> transfer;
+  if (options.related != nullptr) {
+    task::Transfer found = TransferFromSet(*options.related, bench.spaces(), options.seed);
+    if (!options.related_seeds) found.seeds.clear();
+    transfer = std::make_shared<const task::Transfer>(std::move(found));
+  }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<task::TaskSearch> search,
                         task::TaskSearch::Create(environment.get(), &bench.spaces(),
                                                  {.strategy = options.strategy,
                                                   .cost_model = options.cost_model,
                                                   .feature_set = options.feature_set,
-                                                  .seed = options.seed},
+                                                  .seed = options.seed,
+                                                  .transfer = std::move(transfer)},
                                                  /*prior=*/{}));
-  if (options.related == nullptr || search->trainer() == nullptr) {
-    return Run(bench, options, search.get(), nullptr).ToEnd();
-  }
-  JointTrainer related(environment.get(), options.cost_model,
-                       {.seed = options.seed, .feature_set = options.feature_set});
-  HONE_RETURN_IF_ERROR(
-      related.Add(1, options.related->spaces(),
-                  DrawResults(options.related->Results(), kRelatedResults, options.seed)));
-  return Run(bench, options, search.get(), &related).ToEnd();
+  return Run(bench, options, search.get()).ToEnd();
 }
 
 }  // namespace hone::lab

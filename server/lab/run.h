@@ -33,6 +33,8 @@ class Bench {
   // Every program once, with its first vector: what a search of another workload may know before
   // it begins.
   std::vector<search::Measured> Results() const;
+  // The text of a design space. NotFound: none of the set has that digest.
+  absl::StatusOr<std::string> SpaceText(const std::string& digest) const;
 
  private:
   Bench() = default;
@@ -45,9 +47,6 @@ class Bench {
   int builders_ = 1;
 };
 
-// Results of another workload that a run may know: as many as AutoTVM asks of a global model.
-inline constexpr size_t kRelatedResults = 500;
-
 struct RunOptions {
   std::string strategy;
   std::string cost_model;
@@ -55,20 +54,25 @@ struct RunOptions {
   uint64_t seed = 0;
   int64_t trials = 256;
   int batch = 0;  // candidates per Propose; 0: an eighth of the trials, 4 to 32, as a job
-  // Another workload, kRelatedResults of whose results all models are trained on too, the first one
-  // before the first proposal; null: none.
+  // Another workload whose results (related_set.h) the run starts from, as a task does from its
+  // store: adapted candidates among the first trials, and a model of them beside its own; null:
+  // none.
   const Bench* related = nullptr;
+  bool related_seeds = true;  // false: the model alone, as in AutoTVM's transfer
   // Ends with the best known candidate: what follows could not be better.
   bool stop_at_best = true;
 };
 
-// A trial of a run. Times are of the device, so they are the same on every machine.
+// A trial of a run. Times of recorded runs are of the device, so they are the same on every
+// machine.
 struct RunTrial {
   record::Outcome outcome = record::Outcome::kOk;
   double latency_ns = 0;
   double build_ms = 0;
   double run_ms = 0;
   double brain_ms = 0;  // spent since the trial before, proposing and training; not reproducible
+  // Of a live run: from the job's creation to this result, everything included; 0: recorded.
+  double elapsed_ms = 0;
 };
 
 struct RunResult {
@@ -80,6 +84,7 @@ struct RunResult {
   // CPU time of this process, one thread.
   double propose_ms = 0;
   double train_ms = 0;
+  double confirmed_ns = 0;  // of a live run: the latency of the published best; 0: there is none
 };
 
 // Searches a recorded set the way a job does (server/task): batches, what is under way while the

@@ -32,7 +32,8 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenStoreOfEndedServer(const std::
 absl::StatusOr<std::vector<StoreResult>> ReadStoreResults(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
   std::vector<StoreResult> results;
-  std::map<std::string, int64_t> last;  // per job: when its last result came
+  std::map<std::string, int64_t> last;     // per job: when its last result came
+  std::map<std::string, int64_t> created;  // per job; 0: the store does not know it
   std::vector<double> gaps;
   store::RecordQuery query{.page_size = 1000};
   while (true) {
@@ -45,13 +46,33 @@ absl::StatusOr<std::vector<StoreResult>> ReadStoreResults(const std::string& pat
       previous->second = record.created_unix_ms;
       if (record.is_default) continue;
       gaps.push_back(gap);
-      results.push_back({std::move(record), gap});
+      const auto [begin, unknown] = created.try_emplace(record.job_id, 0);
+      if (unknown) {
+        const absl::StatusOr<store::JobRow> job = store->GetJob(record.job_id);
+        if (job.ok()) begin->second = job->created_unix_ms;
+      }
+      const double elapsed =
+          begin->second == 0 ? 0 : static_cast<double>(record.created_unix_ms - begin->second);
+      results.push_back({std::move(record), gap, elapsed});
     }
     if (static_cast<int>(page.size()) < query.page_size) break;
   }
   const double longest = gaps.empty() ? 0 : kLongGap * Median(gaps);
   for (StoreResult& result : results) result.run_ms = std::min(result.run_ms, longest);
   return results;
+}
+
+absl::StatusOr<double> ReadPublishedLatencyNs(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> any, store->Query({.page_size = 1}));
+  if (any.empty()) return 0;
+  const absl::StatusOr<store::BestRow> best =
+      store->LookupBest({.workload_digest = any[0].workload_digest,
+                         .target = any[0].target,
+                         .tolerance = any[0].tolerance});
+  if (absl::IsNotFound(best.status())) return 0;
+  if (!best.ok()) return best.status();
+  return best->record.result.latency_ns;
 }
 
 }  // namespace hone::lab

@@ -17,6 +17,7 @@ struct StoreResult {
   // From the result before it to its own: what running it took, as one runner does one after the
   // other; where the runner waited for builders, four times the median.
   double run_ms = 0;
+  double elapsed_ms = 0;  // from its job's creation to its own
 };
 
 // Opens a store; waits half a minute for a server that is just ending. Errors of the store.
@@ -25,6 +26,10 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenStoreOfEndedServer(const std::
 // Every screened candidate that is not a default schedule, in the order in which they were
 // committed. Errors of the store.
 absl::StatusOr<std::vector<StoreResult>> ReadStoreResults(const std::string& path);
+
+// The latency of the best that was confirmed and published for the store's only workload; 0: none
+// was. Errors of the store.
+absl::StatusOr<double> ReadPublishedLatencyNs(const std::string& path);
 
 }  // namespace hone::lab
 

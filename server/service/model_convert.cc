@@ -108,7 +108,7 @@ v1::EvaluateModelsResponse ToProto(const task::ModelEvaluation& evaluation) {
   message.set_target(evaluation.target);
   message.set_workloads(evaluation.tasks);
   message.set_candidates(evaluation.candidates);
-  message.set_left_out(evaluation.left_out);
+  message.set_left_out(evaluation.left_out.Total());
   for (const task::ModelScore& score : evaluation.scores) {
     v1::ModelScore& row = *message.add_scores();
     row.set_model(score.model);

@@ -144,12 +144,14 @@ absl::Status Job::RestoreSearch() {
                             .feature_set = spec_.feature_set,
                             .seed = spec_.seed,
                             .prior_record = -1,
-                            .transfer_record = -1};
+                            .transfer_record = -1,
+                            .transfer_model = -1};
   for (const store::JobEvent& event : events) {
     if (event.kind != kProposeKind) continue;
     HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
     if (options.prior_record < 0) options.prior_record = propose.prior_record;
     if (options.transfer_record < 0) options.transfer_record = propose.transfer_record;
+    if (options.transfer_model < 0) options.transfer_model = propose.transfer_model;
     for (const Proposal& proposal : propose.proposals) {
       if (proposal.trial < 0) continue;
       trials_[proposal.trial] = {.candidate = proposal.candidate};
@@ -190,8 +192,10 @@ absl::Status Job::RestoreSearch() {
     if (best == 0 || measured.latency_ns < best) best_latency_->store(measured.latency_ns);
   }
 
-  HONE_ASSIGN_OR_RETURN(options.transfer, FindTransfer(options.transfer_record));
+  HONE_ASSIGN_OR_RETURN(options.transfer,
+                        FindTransfer(options.transfer_record, options.transfer_model));
   options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
+  options.transfer_model = options.transfer == nullptr ? 0 : options.transfer->model_id;
   TaskSearchOptions fresh = options;
   fresh.first_trial = TaskSearchOptions().first_trial;
   HONE_ASSIGN_OR_RETURN(search_,
@@ -237,18 +241,24 @@ absl::Status Job::RestoreSearch() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const Transfer>> Job::FindTransfer(int64_t up_to_record) const {
+absl::StatusOr<std::shared_ptr<const Transfer>> Job::FindTransfer(int64_t up_to_record,
+                                                                  int64_t model_id) const {
   // A decided space has one candidate; and a search that began from nothing goes on so.
-  if (!spec_.transfer || only_.has_value() || up_to_record == 0) return nullptr;
+  if (!spec_.transfer || only_.has_value() || (up_to_record == 0 && model_id == 0)) return nullptr;
   HONE_ASSIGN_OR_RETURN(Transfer transfer,
                         GatherTransfer(*services_.store, *services_.environment, *spaces_,
                                        {.workload = workload_,
                                         .target_key = spec_.target_key,
                                         .tolerance = spec_.tolerance,
-                                        .up_to_record = up_to_record}));
+                                        .up_to_record = up_to_record,
+                                        .cost_model = spec_.cost_model,
+                                        .feature_set = spec_.feature_set,
+                                        .model_id = model_id}));
   if (transfer.empty()) return nullptr;
-  spdlog::info("job {}: starts from {} results of {} other workloads and {} adapted candidates",
-               id_, transfer.results, transfer.workloads, transfer.seeds.size());
+  spdlog::info("job {}: starts from {} results of {} other workloads{} and {} adapted candidates",
+               id_, transfer.results, transfer.workloads,
+               transfer.model == nullptr ? "" : absl::StrCat(", stored model ", transfer.model_id),
+               transfer.seeds.size());
   return std::make_shared<const Transfer>(std::move(transfer));
 }
 

@@ -117,7 +117,8 @@ class Job : public std::enable_shared_from_this<Job> {
   absl::Status OpenTask();
   absl::Status RestoreSearch();
   // What the task starts from; null: nothing is known, or nothing is wanted.
-  absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record) const;
+  absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record,
+                                                               int64_t model_id) const;
   void Pump();
   void ProposeBatch();
   void MaybeTrain();

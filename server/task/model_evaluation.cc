@@ -262,6 +262,9 @@ absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& service
     if (fresh) {
       HONE_ASSIGN_OR_RETURN(tasks, ExtractRows(*services.environment, *services.store,
                                                recorded.tasks, feature_sets[m], services.pause));
+      int64_t stale = 0;
+      for (const TaskRows& task : tasks) stale += task.left_out;
+      evaluation.left_out.not_replayed = std::max(evaluation.left_out.not_replayed, stale);
     }
     const auto score = [&](std::vector<Fold> folds, const char* what) -> absl::Status {
       HONE_ASSIGN_OR_RETURN(folds, Usable(tasks, std::move(folds), what));

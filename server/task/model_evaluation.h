@@ -56,7 +56,7 @@ struct ModelEvaluation {
   std::string target;  // key
   int64_t tasks = 0;
   int64_t candidates = 0;
-  int64_t left_out = 0;            // measurements that were not used
+  LeftOut left_out;                // measurements that were not used
   std::vector<ModelScore> scores;  // of every model on tasks, on trials
 };
 

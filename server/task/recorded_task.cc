@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "server/task/job_codec.h"
@@ -59,7 +60,7 @@ std::optional<std::string> TargetText(store::Store& store, const std::string& jo
 
 absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const RecordedTaskQuery& query,
                                              const std::function<absl::Status()>& stop,
-                                             int64_t& left_out) {
+                                             LeftOut& left_out) {
   std::deque<Measured> all;
   store::RecordQuery page_query{.target = query.target, .op = query.op, .page_size = 1000};
   while (true) {
@@ -70,8 +71,12 @@ absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const Recorded
       if (record.policy.name != "screen") continue;
       const bool ok = record.result.outcome == record::Outcome::kOk;
       const double latency = ok ? record::SteadyLatencyNs(record.result) : 0;
-      if (record.quarantined || (ok && !IsPlausibleLatency(latency))) {
-        ++left_out;
+      if (record.quarantined) {
+        ++left_out.quarantined;
+        continue;
+      }
+      if (ok && !IsPlausibleLatency(latency)) {
+        ++left_out.implausible;
         continue;
       }
       all.push_back({record.workload_digest,
@@ -85,14 +90,53 @@ absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const Recorded
   }
 }
 
+// The descriptions of a target by the jobs of its records.
+class JobTargets {
+ public:
+  explicit JobTargets(store::Store* store) : store_(store) {}
+
+  // nullopt: the store does not know the job.
+  const std::optional<std::string>& Find(const std::string& job) {
+    auto found = texts_.find(job);
+    if (found == texts_.end()) found = texts_.emplace(job, TargetText(*store_, job)).first;
+    return found->second;
+  }
+
+ private:
+  store::Store* const store_;
+  std::map<std::string, std::optional<std::string>> texts_;
+};
+
 }  // namespace
+
+std::vector<std::pair<std::string, int64_t>> LeftOut::Reasons() const {
+  std::vector<std::pair<std::string, int64_t>> reasons = {
+      {"quarantined", quarantined},
+      {"with a latency that no device has", implausible},
+      {"of a target that no job in this store describes", unknown_target},
+      {"of candidates that no longer replay, or whose design space is not stored", not_replayed}};
+  std::erase_if(reasons, [](const auto& reason) { return reason.second == 0; });
+  return reasons;
+}
+
+std::string LeftOut::ToText() const {
+  if (Total() == 0) return "";
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : Reasons()) parts.push_back(absl::StrCat(count, " ", reason));
+  return absl::StrCat(Total(), " left out: ", absl::StrJoin(parts, ", "));
+}
 
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
                                                 const std::function<absl::Status()>& stop) {
   RecordedTasks found;
   HONE_ASSIGN_OR_RETURN(std::deque<Measured> all, ReadAll(store, query, stop, found.left_out));
   found.target = query.target.empty() ? MostCommonTarget(all) : query.target;
-  std::map<std::string, std::optional<std::string>> targets;  // by job
+  JobTargets targets(&store);
+  std::optional<std::string> any;  // devices of one key are interchangeable
+  for (const Measured& each : all) {
+    if (any.has_value()) break;
+    if (each.target == found.target) any = targets.Find(each.job);
+  }
   struct Group {
     std::string op, target;
     std::map<Digest, RecordedCandidate> candidates;
@@ -100,28 +144,25 @@ absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const Recor
   std::map<std::string, Group> groups;  // by workload
   for (Measured& each : all) {
     if (each.target != found.target) continue;
-    auto target = targets.find(each.job);
-    if (target == targets.end()) {
-      target = targets.emplace(each.job, TargetText(store, each.job)).first;
-    }
-    if (!target->second.has_value()) {
-      ++found.left_out;
+    const std::optional<std::string>& own = targets.Find(each.job);
+    if (!own.has_value() && !any.has_value()) {
+      ++found.left_out.unknown_target;
       continue;
     }
     Group& group = groups[each.workload];
     group.op = each.op;
-    group.target = *target->second;
+    group.target = own.has_value() ? *own : *any;
     const Digest digest = CandidateDigest(each.candidate.candidate);
     group.candidates[digest] = std::move(each.candidate);
     ++found.records;
   }
   if (groups.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("no measurements to learn from",
-                     query.target.empty() ? "" : absl::StrCat(" on target ", query.target),
-                     query.op.empty() ? "" : absl::StrCat(" of operator '", query.op, "'"),
-                     found.left_out > 0 ? absl::StrCat(" (", found.left_out, " left out)") : "",
-                     "; hone tune makes some, hone records query lists what there is"));
+    return absl::NotFoundError(absl::StrCat(
+        "no measurements to learn from",
+        query.target.empty() ? "" : absl::StrCat(" on target ", query.target),
+        query.op.empty() ? "" : absl::StrCat(" of operator '", query.op, "'"),
+        found.left_out.Total() > 0 ? absl::StrCat(" (", found.left_out.ToText(), ")") : "",
+        "; hone tune makes some, hone records query lists what there is"));
   }
   std::vector<size_t> sizes;
   for (const auto& [workload, group] : groups) sizes.push_back(group.candidates.size());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,15 +37,31 @@ struct RecordedTaskQuery {
   int64_t max_records = 4000;
 };
 
+// Measurements that cannot be used, by reason.
+struct LeftOut {
+  int64_t quarantined = 0;
+  int64_t implausible = 0;     // "ok" with a latency that no device has
+  int64_t unknown_target = 0;  // what their target is like is not stored: no job of it is known
+  int64_t not_replayed = 0;    // candidates whose space is not stored, or that are stale
+
+  int64_t Total() const { return quarantined + implausible + unknown_target + not_replayed; }
+  // The reasons that occurred, in words, with their counts.
+  std::vector<std::pair<std::string, int64_t>> Reasons() const;
+  // "12: 10 quarantined, 2 …"; "" for none.
+  std::string ToText() const;
+};
+
 struct RecordedTasks {
   std::string target;               // key
   std::vector<RecordedTask> tasks;  // by workload digest
   int64_t records = 0;              // that were read and could be used
-  int64_t left_out = 0;             // quarantined, implausible, or of a job that nobody knows
+  LeftOut left_out;
 };
 
 // Reads screened trials from the store (confirmations measure the same candidates again); of a
-// candidate measured twice the later one counts. `stop` is asked once a page, and its error
+// candidate measured twice the later one counts. A target's description is that of the record's
+// job; where the store does not know the job (records that came from another store), that of any
+// job with the same target key. `stop` is asked once a page, and its error
 // returned. NotFound: there are no such records; the message says what there is to do. Errors of
 // the store.
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,

@@ -30,6 +30,7 @@ store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
                         {"model_tells", event.model_tells},
                         {"prior_record", event.prior_record},
                         {"transfer_record", event.transfer_record},
+                        {"transfer_model", event.transfer_model},
                         {"proposals", proposals}};
   return {job_id, event.number, kProposeKind, ToLine(payload)};
 }
@@ -50,6 +51,7 @@ absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
   Read(payload, "model_tells", &decoded.model_tells);
   Read(payload, "prior_record", &decoded.prior_record);
   Read(payload, "transfer_record", &decoded.transfer_record);
+  Read(payload, "transfer_model", &decoded.transfer_model);
   auto proposals = payload.find("proposals");
   if (proposals == payload.end() || !proposals->is_array()) return Damaged(event);
   for (const Json& entry : *proposals) {

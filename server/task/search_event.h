@@ -29,6 +29,8 @@ struct ProposeEvent {
   int64_t prior_record = 0;  // earlier records up to this id were told before the first Propose
   // Other workloads' records up to this id were what it started from; 0: it started from none.
   int64_t transfer_record = 0;
+  // The stored model that it started from, by its row; 0: none.
+  int64_t transfer_model = 0;
   std::vector<Proposal> proposals;
 };
 

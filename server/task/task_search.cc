@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/cost_model/stacked_model.h"
 
 namespace hone::task {
 namespace {
@@ -40,10 +41,16 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
   HONE_RETURN_IF_ERROR(spaces->CheckFeatureSet(std::string(search->model_->feature_set())));
   if (!search->model_->feature_set().empty()) {
-    search->related_ = transfer != nullptr && !transfer->spaces.empty();
+    const bool stored = transfer != nullptr && transfer->model != nullptr;
+    search->related_ = transfer != nullptr && !transfer->spaces.empty() && !stored;
     search->trainer_ =
         std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options,
-                                  search->related_ ? kept.transfer : nullptr);
+                                  search->related_ || stored ? kept.transfer : nullptr);
+    if (stored) {  // it ranks the first candidates already
+      HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> own,
+                            environment->CreateModel(kept.cost_model, model_options));
+      search->model_ = cost_model::MakeStackedModel(std::move(own), transfer->model);
+    }
   }
   search->next_event_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
@@ -61,7 +68,8 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
                      .model_version = model_version_,
                      .model_tells = static_cast<int64_t>(trained_tells_),
                      .prior_record = options_.prior_record,
-                     .transfer_record = options_.transfer_record};
+                     .transfer_record = options_.transfer_record,
+                     .transfer_model = options_.transfer_model};
   HONE_ASSIGN_OR_RETURN(std::vector<record::Candidate> candidates,
                         strategy_->Propose(n, static_cast<uint64_t>(event.number), model_.get()));
   ++next_event_;

@@ -29,6 +29,7 @@ struct TaskSearchOptions {
   uint64_t seed = 0;
   int64_t prior_record = 0;  // see ProposeEvent
   int64_t transfer_record = 0;
+  int64_t transfer_model = 0;
   std::shared_ptr<const Transfer> transfer;  // what it starts from; null: nothing
   int64_t first_event = 0;                   // numbers of what it will log
   int64_t first_trial = 1;                   // 0 is the default schedule

@@ -19,7 +19,8 @@ namespace hone::task {
 // candidate and makes a new model from all of them. Used by one thread at a time.
 class Trainer {
  public:
-  // `transfer`: what the model starts from, trained on with the first Train; null: nothing.
+  // `transfer`: what the model starts from: its stored model, else one that the first Train trains
+  // on its results; null: nothing.
   // REQUIRES the model's name is known.
   Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
           cost_model::CostModelOptions options, std::shared_ptr<const Transfer> transfer)
@@ -27,7 +28,11 @@ class Trainer {
         spaces_(spaces),
         model_(std::move(model)),
         options_(options),
-        transfer_(std::move(transfer)) {}
+        transfer_(std::move(transfer)) {
+    if (transfer_ == nullptr || transfer_->model == nullptr) return;
+    related_ = transfer_->model;
+    transfer_.reset();
+  }
 
   // Adds `fresh` to what it knows and trains a new model on everything. Candidates that have no
   // features are left out.

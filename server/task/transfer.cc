@@ -8,6 +8,7 @@
 
 #include "common/base/status_macros.h"
 #include "server/task/plausible_latency.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
@@ -19,18 +20,11 @@ constexpr size_t kSeeds = 8;        // the strategy proposes the first few that 
 constexpr int kAdaptations = 32;    // tried for them
 constexpr int kPage = 1000;
 
-bool Worked(const record::Record& record) {
-  return record.result.outcome == record::Outcome::kOk &&
-         IsPlausibleLatency(record::SteadyLatencyNs(record.result));
+bool Worked(const search::Measured& measured) {
+  return measured.outcome == record::Outcome::kOk && IsPlausibleLatency(measured.latency_ns);
 }
 
-// The results of one related workload.
-struct Related {
-  double distance = 0;
-  double best_ns = 0;
-  std::vector<record::Record> records;  // newest first
-};
-
+// Finds related workloads and their newest results.
 class Gatherer {
  public:
   Gatherer(store::Store& store, const TaskEnvironment& environment, const TransferQuery& query)
@@ -57,21 +51,14 @@ class Gatherer {
   int results() const { return results_; }
 
   // Related workloads, nearest first.
-  std::vector<const Related*> Nearest() const {
-    std::vector<const Related*> nearest;
-    for (const auto& [digest, related] : related_) {
-      if (!related.records.empty()) nearest.push_back(&related);
+  std::vector<RelatedWorkload> Nearest() && {
+    std::vector<RelatedWorkload> nearest;
+    for (auto& [digest, related] : related_) {
+      if (!related.results.empty()) nearest.push_back(std::move(related));
     }
     std::stable_sort(nearest.begin(), nearest.end(),
-                     [](const Related* a, const Related* b) { return a->distance < b->distance; });
+                     [](const auto& a, const auto& b) { return a.distance < b.distance; });
     return nearest;
-  }
-
-  // The text of a design space. NotFound: it is not stored.
-  absl::StatusOr<std::string> Space(const std::string& digest) {
-    auto found = spaces_.find(digest);
-    if (found == spaces_.end()) found = spaces_.emplace(digest, store_.GetText(digest)).first;
-    return found->second;
   }
 
  private:
@@ -82,18 +69,15 @@ class Gatherer {
       return absl::OkStatus();
     }
     auto [entry, fresh] = related_.try_emplace(record.workload_digest);
-    Related& related = entry->second;
+    RelatedWorkload& related = entry->second;
     if (fresh) {
       const absl::StatusOr<std::string> text = store_.GetText(record.workload_digest);
       if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
       related.distance = text.ok() ? environment_.Distance(query_.workload.text, *text) : INFINITY;
     }
     if (!std::isfinite(related.distance)) return absl::OkStatus();
-    if (Worked(record)) {
-      const double latency = record::SteadyLatencyNs(record.result);
-      if (related.best_ns == 0 || latency < related.best_ns) related.best_ns = latency;
-    }
-    related.records.push_back(record);
+    related.results.push_back(
+        {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)});
     ++results_;
     return absl::OkStatus();
   }
@@ -101,34 +85,48 @@ class Gatherer {
   store::Store& store_;
   const TaskEnvironment& environment_;
   const TransferQuery& query_;
-  std::map<std::string, Related> related_;  // by workload digest
-  std::map<std::string, absl::StatusOr<std::string>> spaces_;
+  std::map<std::string, RelatedWorkload> related_;  // by workload digest
   std::set<int64_t> seen_;
   int results_ = 0;
 };
 
-// The best of each design space, best first.
-std::vector<const record::Record*> BestOfSpaces(const Related& related) {
-  std::vector<const record::Record*> sorted;
-  for (const record::Record& record : related.records) {
-    if (Worked(record)) sorted.push_back(&record);
+// The texts of design spaces, each asked for once.
+class SpaceTexts {
+ public:
+  using Source = absl::FunctionRef<absl::StatusOr<std::string>(const std::string& digest)>;
+  explicit SpaceTexts(Source source) : source_(source) {}
+  const absl::StatusOr<std::string>& Find(const std::string& digest) {
+    auto found = texts_.find(digest);
+    if (found == texts_.end()) found = texts_.emplace(digest, source_(digest)).first;
+    return found->second;
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return record::SteadyLatencyNs(a->result) < record::SteadyLatencyNs(b->result);
-  });
+
+ private:
+  const Source source_;
+  std::map<std::string, absl::StatusOr<std::string>> texts_;
+};
+
+// The best of each design space, best first.
+std::vector<const search::Measured*> BestOfSpaces(const RelatedWorkload& related) {
+  std::vector<const search::Measured*> sorted;
+  for (const search::Measured& measured : related.results) {
+    if (Worked(measured)) sorted.push_back(&measured);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto* a, const auto* b) { return a->latency_ns < b->latency_ns; });
   std::set<std::string> spaces;
-  std::erase_if(sorted, [&](const record::Record* record) {
-    return !spaces.insert(record->candidate.space_digest).second;
+  std::erase_if(sorted, [&](const search::Measured* measured) {
+    return !spaces.insert(measured->candidate.space_digest).second;
   });
   return sorted;
 }
 
 // The best of the nearest workload first, then its second and the best of the second workload, …
-void PickSeeds(Gatherer& gatherer, const std::vector<const Related*>& nearest,
-               const TaskSpaces& spaces, Transfer* transfer) {
-  std::vector<std::vector<const record::Record*>> bests;
-  for (const Related* related : nearest) {
-    bests.push_back(BestOfSpaces(*related));
+void PickSeeds(absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spaces,
+               SpaceTexts& texts, Transfer* transfer) {
+  std::vector<std::vector<const search::Measured*>> bests;
+  for (const RelatedWorkload& related : nearest) {
+    bests.push_back(BestOfSpaces(related));
     if (bests.size() == kSeeds) break;
   }
   int tries = 0;
@@ -137,7 +135,7 @@ void PickSeeds(Gatherer& gatherer, const std::vector<const Related*>& nearest,
       if (diagonal - w >= bests[w].size()) continue;
       if (transfer->seeds.size() >= kSeeds || ++tries > kAdaptations) return;
       const record::Candidate& candidate = bests[w][diagonal - w]->candidate;
-      const absl::StatusOr<std::string> space = gatherer.Space(candidate.space_digest);
+      const absl::StatusOr<std::string>& space = texts.Find(candidate.space_digest);
       if (!space.ok()) continue;
       absl::StatusOr<record::Candidate> seed = spaces.Adapt(*space, candidate.decisions);
       if (!seed.ok()) continue;
@@ -149,45 +147,96 @@ void PickSeeds(Gatherer& gatherer, const std::vector<const Related*>& nearest,
   }
 }
 
+// What a model learns from one workload, each result relative to its best.
+void AddResults(const RelatedWorkload& related, SpaceTexts& texts, Transfer* transfer) {
+  double best = 0;
+  for (const search::Measured& measured : related.results) {
+    if (Worked(measured) && (best == 0 || measured.latency_ns < best)) best = measured.latency_ns;
+  }
+  if (best == 0) return;  // nothing to compare failures with
+  ++transfer->workloads;
+  std::map<std::string, Transfer::Space> by_space;
+  for (const search::Measured& measured : related.results) {
+    Transfer::Space& space = by_space[measured.candidate.space_digest];
+    space.decisions.push_back(measured.candidate.decisions);
+    space.scores.push_back(Worked(measured) ? best / measured.latency_ns : 0);
+  }
+  for (auto& [digest, results] : by_space) {
+    const absl::StatusOr<std::string>& text = texts.Find(digest);
+    if (!text.ok()) continue;
+    results.text = *text;
+    transfer->results += static_cast<int>(results.scores.size());
+    transfer->spaces.push_back(std::move(results));
+  }
+}
+
+// The stored row that a task starts from; NotFound: there is none.
+absl::StatusOr<store::ModelRow> FindModel(store::Store& store, const TransferQuery& query,
+                                          const cost_model::CostModel& model) {
+  if (query.model_id > 0) return store.GetModelById(query.model_id);
+  store::ModelKey key{.name = std::string(model.name()),
+                      .feature_set = std::string(model.feature_set()),
+                      .target = query.target_key,
+                      .scope = query.workload.op};
+  absl::StatusOr<store::ModelRow> row = store.GetModel(key);
+  if (row.ok() || !absl::IsNotFound(row.status())) return row;
+  key.scope.clear();
+  return store.GetModel(key);
+}
+
+absl::Status AddModel(store::Store& store, const TaskEnvironment& environment,
+                      const TransferQuery& query, Transfer* transfer) {
+  if (query.cost_model.empty() || query.model_id == 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(
+      std::unique_ptr<cost_model::CostModel> model,
+      environment.CreateModel(query.cost_model, {.feature_set = query.feature_set}));
+  if (model->feature_set().empty()) return absl::OkStatus();  // it learns nothing
+  const absl::StatusOr<store::ModelRow> row = FindModel(store, query, *model);
+  if (absl::IsNotFound(row.status())) return absl::OkStatus();
+  if (!row.ok()) return row.status();
+  if (const absl::Status loaded = model->Load(row->bytes); !loaded.ok()) {
+    spdlog::warn("stored model {} ({}, {}) is not used: {}", row->id, row->key.name,
+                 row->key.feature_set, loaded.ToString());
+    return absl::OkStatus();
+  }
+  transfer->model = std::move(model);
+  transfer->model_id = row->id;
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+Transfer TransferFrom(
+    absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spaces,
+    absl::FunctionRef<absl::StatusOr<std::string>(const std::string& digest)> text) {
+  Transfer transfer;
+  SpaceTexts texts(text);
+  PickSeeds(nearest, spaces, texts, &transfer);
+  for (const RelatedWorkload& related : nearest) AddResults(related, texts, &transfer);
+  return transfer;
+}
 
 absl::StatusOr<Transfer> GatherTransfer(store::Store& store, const TaskEnvironment& environment,
                                         const TaskSpaces& spaces, const TransferQuery& query) {
-  Transfer transfer;
-  if (query.up_to_record >= 0) {
-    transfer.last_record = query.up_to_record;
-  } else {
+  int64_t last_record = query.up_to_record;
+  if (last_record < 0) {
     HONE_ASSIGN_OR_RETURN(
         const std::vector<record::Record> newest,
         store.Query({.target = query.target_key, .page_size = 1, .newest_first = true}));
-    if (!newest.empty()) transfer.last_record = newest[0].id;
+    last_record = newest.empty() ? 0 : newest[0].id;
   }
-  if (transfer.last_record == 0) return transfer;
-  Gatherer gatherer(store, environment, query);
-  HONE_RETURN_IF_ERROR(gatherer.Scan(query.workload.op, transfer.last_record + 1));
-  if (gatherer.results() < kFew) {
-    HONE_RETURN_IF_ERROR(gatherer.Scan("", transfer.last_record + 1));
-  }
-  const std::vector<const Related*> nearest = gatherer.Nearest();
-  PickSeeds(gatherer, nearest, spaces, &transfer);
-  for (const Related* related : nearest) {
-    if (related->best_ns == 0) continue;  // nothing to compare failures with
-    ++transfer.workloads;
-    std::map<std::string, Transfer::Space> by_space;
-    for (const record::Record& record : related->records) {
-      const bool ok = Worked(record);
-      Transfer::Space& space = by_space[record.candidate.space_digest];
-      space.decisions.push_back(record.candidate.decisions);
-      space.scores.push_back(ok ? related->best_ns / record::SteadyLatencyNs(record.result) : 0);
+  Transfer transfer;
+  if (last_record > 0) {
+    Gatherer gatherer(store, environment, query);
+    HONE_RETURN_IF_ERROR(gatherer.Scan(query.workload.op, last_record + 1));
+    if (gatherer.results() < kFew) {
+      HONE_RETURN_IF_ERROR(gatherer.Scan("", last_record + 1));
     }
-    for (auto& [digest, results] : by_space) {
-      absl::StatusOr<std::string> text = gatherer.Space(digest);
-      if (!text.ok()) continue;
-      results.text = *std::move(text);
-      transfer.results += static_cast<int>(results.scores.size());
-      transfer.spaces.push_back(std::move(results));
-    }
+    transfer = TransferFrom(std::move(gatherer).Nearest(), spaces,
+                            [&](const std::string& digest) { return store.GetText(digest); });
   }
+  transfer.last_record = last_record;
+  HONE_RETURN_IF_ERROR(AddModel(store, environment, query, &transfer));
   return transfer;
 }
 

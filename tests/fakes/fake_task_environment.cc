@@ -14,6 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "server/cost_model/byte_io.h"
 #include "server/cost_model/model_file.h"
 
 namespace hone::task {
@@ -135,15 +136,40 @@ class NearestModel final : public cost_model::CostModel {
     return prediction;
   }
   absl::StatusOr<std::string> Save() const override {
-    return cost_model::EncodeModel({.name = "nearest",
-                                    .version = 7,
-                                    .feature_set = "decisions",
-                                    .columns = static_cast<uint32_t>(features_.columns)},
-                                   "");
+    cost_model::ByteWriter writer;
+    writer.AddU32(static_cast<uint32_t>(features_.candidates()));
+    for (const float value : features_.values) writer.AddFloat(value);
+    for (const double throughput : throughput_) writer.AddDouble(throughput);
+    return cost_model::EncodeModel(Header(), std::move(writer).Finish());
   }
-  absl::Status Load(absl::string_view) override { return absl::OkStatus(); }
+  absl::Status Load(absl::string_view bytes) override {
+    HONE_ASSIGN_OR_RETURN(const cost_model::ModelFile file,
+                          cost_model::DecodeModel(bytes, Header()));
+    cost_model::ByteReader reader(file.payload);
+    HONE_ASSIGN_OR_RETURN(const uint32_t candidates, reader.U32());
+    features_ = {.columns = 3};
+    throughput_.clear();
+    for (uint32_t i = 0; i < candidates; ++i) {
+      float row[3];
+      for (float& value : row) {
+        HONE_ASSIGN_OR_RETURN(value, reader.Float());
+      }
+      features_.Append(row, 1);
+    }
+    for (uint32_t i = 0; i < candidates; ++i) {
+      HONE_ASSIGN_OR_RETURN(throughput_.emplace_back(), reader.Double());
+    }
+    return absl::OkStatus();
+  }
 
  private:
+  cost_model::ModelHeader Header() const {
+    return {.name = "nearest",
+            .version = 7,
+            .feature_set = "decisions",
+            .columns = static_cast<uint32_t>(features_.columns)};
+  }
+
   cost_model::FeatureMatrix features_;
   std::vector<double> throughput_;
 };

@@ -9,9 +9,9 @@
 #include "gtest/gtest.h"
 #include "server/lab/curves.h"
 #include "server/lab/experiment.h"
-#include "server/lab/joint_trainer.h"
 #include "server/lab/metrics.h"
 #include "server/lab/presets.h"
+#include "server/lab/related_set.h"
 #include "server/lab/summary.h"
 #include "server/search/search_strategy.h"
 #include "tests/server/lab/small_set.h"
@@ -88,7 +88,28 @@ TEST(RunTest, ResultsOfAnotherSetGuideTheFirstTrials) {
             Area(*without, bench->best_latency_ns(), 16));
 }
 
-TEST(JointTrainerTest, DrawsAreOfTheSeed) {
+TEST(RelatedSetTest, TheModelAloneTakesOverNoCandidates) {
+  const auto bench = Open(SmallSet());
+  const task::Transfer transfer = TransferFromSet(*bench, bench->spaces(), 1);
+  ASSERT_FALSE(transfer.seeds.empty());
+  EXPECT_EQ(transfer.workloads, 1);
+  EXPECT_EQ(transfer.results, 144);
+  RunOptions options = {
+      .strategy = "grid", .cost_model = "random", .trials = 8, .related = bench.get()};
+  const auto with = RunSearch(*bench, options);
+  options.related_seeds = false;
+  const auto model = RunSearch(*bench, options);
+  options.related = nullptr;
+  const auto without = RunSearch(*bench, options);
+  // A related set that is the set itself: its best is the first seed.
+  EXPECT_EQ(with->trials[0].latency_ns, bench->best_latency_ns());
+  ASSERT_EQ(model->trials.size(), without->trials.size());
+  for (size_t i = 0; i < model->trials.size(); ++i) {
+    EXPECT_EQ(model->trials[i].latency_ns, without->trials[i].latency_ns);
+  }
+}
+
+TEST(RelatedSetTest, DrawsAreOfTheSeed) {
   const auto all = Open(SmallSet())->Results();
   EXPECT_EQ(DrawResults(all, 10, 1).size(), 10u);
   EXPECT_EQ(DrawResults(all, 1000, 1).size(), all.size());

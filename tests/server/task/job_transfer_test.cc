@@ -1,5 +1,11 @@
 // What a job takes over from other workloads of its target.
 
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/task/transfer.h"
 #include "tests/server/task/job_harness.h"
@@ -148,6 +154,116 @@ TEST_F(JobTransferTest, QuarantinedRecordsTeachNothing) {
   ASSERT_TRUE(done.ok()) << done;
   for (const record::Candidate& seed : Gather("fake op 12")->seeds)
     EXPECT_NE(seed.decisions, best.decisions);
+}
+
+class JobStoredModelTest : public JobTransferTest {
+ protected:
+  // Stores a model that likes candidates near the decisions; answers its row.
+  int64_t Store(const std::vector<int64_t>& liked, const std::string& scope,
+                const std::string& target = "t") {
+    const auto model = *environment.CreateModel("nearest", {});
+    cost_model::FeatureMatrix features{.columns = 3};
+    std::vector<double> throughput;
+    for (int64_t i = 0; i < 512; ++i) {
+      const int64_t decisions[] = {i / 64, i / 8 % 8, i % 8};
+      int64_t distance = 0;
+      for (size_t d = 0; d < 3; ++d) distance += std::abs(decisions[d] - liked[d]);
+      features.Append(std::vector<float>(decisions, decisions + 3), 1);
+      throughput.push_back(1.0 / static_cast<double>(1 + distance));
+    }
+    EXPECT_TRUE(model->Update(features, throughput).ok());
+    return StoreBytes(*model->Save(), scope, target);
+  }
+  int64_t StoreBytes(std::string bytes, const std::string& scope, const std::string& target = "t") {
+    int64_t row = 0;
+    store.PutModel(
+        {.key = {.name = "nearest", .feature_set = "decisions", .target = target, .scope = scope},
+         .version = 7,
+         .bytes = std::move(bytes)},
+        [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
+    EXPECT_GT(row, 0);
+    return row;
+  }
+  // How far the first candidates of a job are from the decisions, on average.
+  double DistanceOfTheFirst(const std::string& job, const std::vector<int64_t>& liked) {
+    double sum = 0;
+    const auto screened = Screened(job);
+    for (size_t i = 0; i < 4; ++i) {
+      for (size_t d = 0; d < 3; ++d) {
+        sum += std::abs(static_cast<double>(screened[i][d] - liked[d]));
+      }
+    }
+    return sum / 4;
+  }
+  // The rows that its proposals name.
+  std::vector<int64_t> ModelsOf(const std::string& job) {
+    std::vector<int64_t> rows;
+    const auto events = store.Events(job).value();
+    for (const store::JobEvent& event : events) {
+      if (event.kind == kProposeKind) rows.push_back(DecodePropose(event)->transfer_model);
+    }
+    EXPECT_FALSE(rows.empty());
+    return rows;
+  }
+};
+
+const std::vector<int64_t> kLiked = {6, 6, 6};
+
+TEST_F(JobStoredModelTest, RanksTheFirstCandidatesOfATask) {
+  const int64_t row = Store(kLiked, "");
+  const std::string with = Create(SpecOf("fake op 8", 60, "with"));
+  auto job = RunToEnd(with);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(ModelsOf(with), testing::Each(row));
+  EXPECT_LT(DistanceOfTheFirst(with, kLiked), 4);
+  // Its word fades: something else was measured to be better.
+  EXPECT_LT(job->best->record.result.latency_ns, FakeLatency(kLiked));
+}
+
+TEST_F(JobStoredModelTest, IsNotUsedWhereNothingIsTransferred) {
+  Store(kLiked, "");
+  JobSpec spec = SpecOf("fake op 8", 20, "without");
+  spec.transfer = false;
+  const std::string without = Create(spec);
+  RunToEnd(without);
+  EXPECT_THAT(ModelsOf(without), testing::Each(0));
+  EXPECT_GT(DistanceOfTheFirst(without, kLiked), 4);
+}
+
+TEST_F(JobStoredModelTest, TheOneOfTheOperatorGoesBeforeThatOfAll) {
+  const int64_t own = Store(kLiked, "op");
+  Store({0, 0, 0}, "");
+  Store({0, 0, 0}, "other");
+  const std::string job = Create(SpecOf("fake op 8", 20, "job"));
+  RunToEnd(job);
+  EXPECT_THAT(ModelsOf(job), testing::Each(own));
+  EXPECT_LT(DistanceOfTheFirst(job, kLiked), 4);
+}
+
+TEST_F(JobStoredModelTest, OfAnotherTargetOrDamagedItIsLeftOut) {
+  Store(kLiked, "", "another target");
+  const std::string job = Create(SpecOf("fake op 8", 20, "job"));
+  ASSERT_EQ(RunToEnd(job)->state, JobState::kDone);
+  EXPECT_THAT(ModelsOf(job), testing::Each(0));
+  StoreBytes("no model", "");
+  const std::string damaged = Create(SpecOf("fake zap 8", 20, "damaged"));
+  ASSERT_EQ(RunToEnd(damaged)->state, JobState::kDone);
+  EXPECT_THAT(ModelsOf(damaged), testing::Each(0));
+}
+
+TEST_F(JobStoredModelTest, ARestartedJobGoesOnWithTheModelThatItBeganWith) {
+  const int64_t row = Store(kLiked, "");
+  const std::string id = Create(SpecOf("fake op 16", 120, "target"));
+  for (int i = 0; i < 6; ++i) Step();
+  ASSERT_FALSE(HasEnded(Get(id)->state));
+  Store({0, 0, 0}, "");
+  Restart();
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(ModelsOf(id), testing::Each(row));
+  int64_t number = 0;
+  const auto events = store.Events(id).value();
+  for (const store::JobEvent& event : events) EXPECT_EQ(event.number, number++);
 }
 
 }  // namespace

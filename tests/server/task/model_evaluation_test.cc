@@ -122,7 +122,6 @@ TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
   record::Record quarantined = TrialOf("op", 10, {8, 8, 8});
   quarantined.quarantined = true;
   PutRecord(store_, quarantined);
-  PutRecord(store_, TrialOf("op", 10, {7, 7, 7}, "a job that nobody knows"));
   record::Record confirmed = TrialOf("op", 10, {6, 6, 6});
   confirmed.policy.name = "confirm";
   PutRecord(store_, confirmed);
@@ -130,8 +129,29 @@ TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
   const absl::StatusOr<ModelEvaluation> evaluation = Evaluate({.held_out_trials = 0.3});
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->candidates, 60);
-  EXPECT_EQ(evaluation->left_out, 7);
+  EXPECT_EQ(evaluation->left_out.implausible, 5);
+  EXPECT_EQ(evaluation->left_out.quarantined, 1);
+  EXPECT_EQ(evaluation->left_out.Total(), 6);
+  EXPECT_EQ(evaluation->left_out.ToText(),
+            "6 left out: 1 quarantined, 5 with a latency that no device has");
   EXPECT_EQ(evaluation->scores[0].rmse, rmse);
+}
+
+// Records that came from another store: their job is not there, devices of one key are alike.
+TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedWhereTheirTargetIsKnown) {
+  for (int64_t i = 0; i < 60; ++i) {
+    PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "a job that nobody knows"));
+  }
+  const absl::Status unknown = Evaluate({.held_out_trials = 0.3}).status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      std::string(unknown.message()),
+      testing::HasSubstr("60 left out: 60 of a target that no job in this store describes"));
+  PutTrials(store_, "op", 10, 1);
+  const absl::StatusOr<ModelEvaluation> evaluation = Evaluate({.held_out_trials = 0.3});
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_GE(evaluation->candidates, 60);
+  EXPECT_EQ(evaluation->left_out.Total(), 0);
 }
 
 TEST_F(ModelEvaluationTest, ALaterMeasurementOfACandidateCounts) {

@@ -1,0 +1,72 @@
+// `hone-lab --live`: a comparison with the real service, on a small operator.
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/process.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kOp[] = "matmul m=48 n=64 k=32";
+
+Result Lab(std::vector<std::string> words) {
+  words.insert(words.begin(), "hone-lab");
+  return RunProgram(std::move(words), {}, absl::Seconds(600));
+}
+
+TEST(LabLive, RunsStrategiesForRealAndKeepsWhatItMeasured) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> words = {
+      "--live",   "--op", kOp,       "--strategy", "portfolio", "--strategy", "random",
+      "--trials", "10",   "--seeds", "1",          "--out",     folder.path()};
+  const Result first = Lab(words);
+  ASSERT_EQ(first.code, 0) << first.errors;
+  EXPECT_THAT(first.output, AllOf(HasSubstr("| portfolio |"), HasSubstr("Confirmed latency")));
+  const std::string runs = ReadFile(folder / "live-runs.csv").value_or("");
+  const std::vector<std::string> lines = absl::StrSplit(runs, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u) << runs;  // names, two runs
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = absl::StrSplit(lines[i], ',');
+    EXPECT_EQ(cells[1], kOp);
+    EXPECT_EQ(cells[3], "10") << "trials";
+    EXPECT_GT(std::stod(cells[4]), 0) << "best";
+    EXPECT_GE(std::stod(cells[4]), std::stod(cells[5])) << "best known";
+  }
+  for (const char* file : {"live-summary.md", "live-curves.csv", "live-comparison.csv",
+                           "live-time.md", "live-trials.svg", "live-seconds.svg"}) {
+    EXPECT_TRUE(ReadFile(folder / file).ok()) << file;
+  }
+  EXPECT_FALSE(ReadFile(folder / "summary.md").ok()) << "the files of recorded runs are others";
+
+  // What was measured is read, not measured again.
+  const Result second = Lab(words);
+  ASSERT_EQ(second.code, 0) << second.errors;
+  EXPECT_EQ(second.output, first.output);
+  EXPECT_EQ(ReadFile(folder / "live-runs.csv").value_or(""), runs);
+}
+
+TEST(LabLive, SaysWhatItCannotDo) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(Lab({"--live", "--op", kOp}).errors, HasSubstr("--out"));
+  EXPECT_THAT(Lab({"--op", kOp}).errors, HasSubstr("--live"));
+  const Result unknown =
+      Lab({"--live", "--op", "matmull m=1", "--out", folder.path(), "--trials", "1"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("matmull"));
+  EXPECT_THAT(
+      Lab({"--live", "--preset", "zheng-transfer", "--set", "conv2d_c7", "--out", folder.path()})
+          .errors,
+      HasSubstr("recorded sets"));
+}
+
+}  // namespace
+}  // namespace hone::integration
