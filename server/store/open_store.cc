@@ -21,6 +21,8 @@ std::string StoreName(const std::string& place) {
   const std::string whole = place.substr(0, place.find('?'));  // a password may follow it
   const size_t begin = whole.find("://") + 3;
   const size_t at = whole.rfind('@');
+  // A password that should have been written as %3F hides where it ends.
+  if (at == std::string::npos && place.find('@') != std::string::npos) return "postgresql://…";
   if (at == std::string::npos || at < begin) return whole;
   const std::string user = whole.substr(begin, at - begin);
   return absl::StrCat(whole.substr(0, begin), user.substr(0, user.find(':')), whole.substr(at));

@@ -66,6 +66,12 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   auto connection = absl::WrapUnique(new PostgresConnection(raw));
   if (PQstatus(raw) != CONNECTION_OK) {
     const std::string message = OneLine(PQerrorMessage(raw));
+    // libpq's message quotes it, password and all.
+    if (absl::StrContains(message, "URI") || absl::StrContains(message, "invalid conn")) {
+      return absl::InvalidArgumentError(
+          "the store's URI is malformed: see PostgreSQL's "
+          "documentation of libpq, Connection Strings");
+    }
     // There is no SQLSTATE of a connection that did not come about.
     const bool refused = absl::StrContains(message, "password") ||
                          absl::StrContains(message, "authentication") ||
@@ -77,11 +83,6 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
     if (missing && absl::StrContains(message, "database \"")) {
       return absl::FailedPreconditionError(
           absl::StrCat(what, "; make it with: createdb --encoding=UTF8 NAME"));
-    }
-    if (absl::StrContains(message, "invalid URI") || absl::StrContains(message, "invalid conn")) {
-      return absl::InvalidArgumentError(
-          "the store's URI is malformed: see PostgreSQL's "
-          "documentation of libpq, Connection Strings");
     }
     return absl::UnavailableError(what);
   }

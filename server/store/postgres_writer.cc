@@ -13,6 +13,7 @@ namespace {
 
 constexpr absl::Duration kFirstWait = absl::Milliseconds(20);
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
+constexpr absl::Duration kLongestWaitWhenStopping = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -134,11 +135,15 @@ absl::Status PostgresWriter::CommitWithPatience(const std::vector<Write*>& write
   while (true) {
     absl::Status status = TryGroup(writes);
     if (!absl::IsUnavailable(status)) return status;
+    bool give_up = absl::Now() + wait > deadline;
     {
       absl::MutexLock lock(&mutex_);
-      if (absl::Now() + wait > deadline) return status;
-      // Stopping: what is there is tried once more, without long waits.
-      if (stopping_ && wait > absl::Milliseconds(200)) return status;
+      // What is there is tried again when the store closes, without long waits.
+      give_up = give_up || (stopping_ && wait > kLongestWaitWhenStopping);
+    }
+    if (give_up) {
+      pending_transaction_.clear();  // of these writes alone
+      return status;
     }
     spdlog::warn("store: tries again: {}", std::string(status.message()));
     absl::SleepFor(wait);

@@ -193,7 +193,8 @@ TEST_F(PostgresTest, PasswordsAreInNoMessage) {
   for (const std::string& uri :
        {std::string("postgresql://hone:s3cret@/nowhere?host=/nowhere"),
         std::string("postgresql://hone:s3cret@/nowhere?host=") + folder_.path(),
-        std::string("postgresql://hone:s3cret@[bad/nowhere")}) {
+        std::string("postgresql://hone:s3cret@[bad/nowhere"),
+        std::string("postgresql://hone:s3cret?s3cret@nowhere/x")}) {
     const absl::Status status = OpenStore(uri).status();
     EXPECT_FALSE(status.ok());
     EXPECT_THAT(status.ToString(), Not(HasSubstr("s3cret")));
