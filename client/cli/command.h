@@ -28,6 +28,7 @@ void AddSchedule(CLI::App& app, Globals& globals, Action& action);
 void AddShow(CLI::App& app, Globals& globals, Action& action);
 void AddRecords(CLI::App& app, Globals& globals, Action& action);
 void AddWorkers(CLI::App& app, Globals& globals, Action& action);
+void AddWorkerConfig(CLI::App& app, Globals& globals, Action& action);
 void AddJobs(CLI::App& app, Globals& globals, Action& action);
 void AddModels(CLI::App& app, Globals& globals, Action& action);
 void AddOperators(CLI::App& app, Globals& globals, Action& action);

@@ -22,9 +22,10 @@ absl::Status Doctor(const Globals& globals) {
   };
   // Programs are started before the server's connection brings threads.
   add(CheckMachine());
-  add(CheckPrograms(client::ProgramDir()));
+  if (globals.server.empty()) add(CheckPrograms(client::ProgramDir()));
   if (globals.server.empty()) add(CheckDataFolder());
   add(CheckServer(globals));
+  if (!globals.server.empty()) add(CheckSecurity(globals));
   if (globals.server.empty()) add(CheckPort(kServerPort));
 
   const auto problems = std::count_if(checks.begin(), checks.end(), [](const HealthCheck& check) {

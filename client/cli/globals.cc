@@ -1,6 +1,8 @@
 #include "client/cli/globals.h"
 
 #include "CLI/CLI.hpp"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
 
 namespace hone::cli {
 
@@ -8,7 +10,15 @@ void AddGlobals(CLI::App& command, Globals& globals) {
   command.add_option("--server", globals.server,
                      "ADDR of the server, host:port or unix:/path; without it a private server on "
                      "this machine is used");
-  command.add_flag("--insecure", globals.insecure,
+  command.add_option("--config", globals.config,
+                     "FILE that says server, ca, token and certificate; default "
+                     "~/.config/hone/client.conf");
+  command.add_option("--ca", globals.sources.ca,
+                     "FILE with the authorities of the server's certificate, or system: encrypts");
+  command.add_option("--token-file", globals.sources.token_file, "FILE with your token");
+  command.add_option("--certificate", globals.sources.certificate, "FILE with your certificate");
+  command.add_option("--key", globals.sources.key, "FILE with its private key");
+  command.add_flag("--insecure", globals.sources.insecure,
                    "Allow a server on another machine, without encryption");
   command.add_option_function<std::string>(
       "--target",
@@ -18,6 +28,16 @@ void AddGlobals(CLI::App& command, Globals& globals) {
       },
       "What to make kernels for: native (default), a preset, or a key as other commands print it");
   command.add_flag("--json", globals.json, "Print one JSON object on one line");
+}
+
+absl::Status CompleteGlobals(Globals& globals) {
+  HONE_ASSIGN_OR_RETURN(
+      const client::ClientConfig config,
+      client::CompleteConfig({.server = globals.server, .security = globals.sources},
+                             globals.config));
+  globals.server = config.server;
+  HONE_ASSIGN_OR_RETURN(globals.security, rpc::LoadSecurity(config.security, absl::Now()));
+  return absl::OkStatus();
 }
 
 }  // namespace hone::cli

@@ -3,6 +3,10 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "client/lib/client_config.h"
+#include "common/rpc/security.h"
+
 namespace CLI {
 class App;
 }
@@ -12,14 +16,20 @@ namespace hone::cli {
 // The options that every command takes, before or after its name.
 struct Globals {
   std::string server;             // "": a private server on this machine
+  std::string config;             // file; "": the default one, if there is one
+  rpc::SecuritySources sources;   // as the command line says
+  rpc::ChannelSecurity security;  // once CompleteGlobals has run
   std::string target = "native";  // "native", a preset or a key
   bool target_given = false;
   bool json = false;
-  bool insecure = false;
 };
 
 // Adds them to a command.
 void AddGlobals(CLI::App& command, Globals& globals);
+
+// Finds the server and what it asks for: by command line, environment and configuration file (see
+// client::CompleteConfig). Errors as there and of rpc::LoadSecurity.
+absl::Status CompleteGlobals(Globals& globals);
 
 }  // namespace hone::cli
 

@@ -32,6 +32,10 @@ std::vector<HealthCheck> CheckServer(const Globals& globals);
 // The port that hone-server listens on when it is started by hand.
 std::vector<HealthCheck> CheckPort(int port);
 
+// How a server that was named is reached: encryption, own certificate, token, and how far its clock
+// is off.
+std::vector<HealthCheck> CheckSecurity(const Globals& globals);
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_HEALTH_CHECK_H_

@@ -75,6 +75,8 @@ Json ToJson(const client::Job& job) {
   return {
       {"job", job.id},
       {"state", std::string(client::JobStateName(job.state))},
+      {"owner", job.owner},
+      {"priority", job.spec.priority},
       {"error", job.error},
       {"workload", job.workload},
       {"workload_digest", job.workload_digest},

@@ -57,6 +57,7 @@ int Main(int argc, char** argv) {
   AddRevalidate(app, globals, action);
   AddRecords(app, globals, action);
   AddWorkers(app, globals, action);
+  AddWorkerConfig(app, globals, action);
   AddJobs(app, globals, action);
   AddModels(app, globals, action);
   AddOperators(app, globals, action);
@@ -71,7 +72,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, error.what()).c_str());
     return kExitUsage;
   }
-  const absl::Status status = action();
+  absl::Status status = CompleteGlobals(globals);
+  if (status.ok()) status = action();
   if (!status.ok()) std::fprintf(stderr, "hone: %s\n", std::string(status.message()).c_str());
   return ExitCodeFor(status);
 }

@@ -12,7 +12,8 @@ namespace hone::cli {
 namespace {
 
 absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
-                                   InterruptCounter& interrupts, ProgressLine& progress) {
+                                   OnInterrupt on_interrupt, InterruptCounter& interrupts,
+                                   ProgressLine& progress) {
   int heard = 0;
   double best_gflops = 0;
   client::JobState state = created.state;
@@ -28,6 +29,7 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
         if (const int count = interrupts.count(); count > heard) {
           heard = count;
           progress.Clear();
+          if (on_interrupt == OnInterrupt::kLeave) return false;
           std::fputs(count == 1 ? "stopping: the finalists are confirmed; Ctrl-C again skips that\n"
                                 : "stopping now\n",
                      stderr);
@@ -60,7 +62,14 @@ absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec
     return interrupts.count() == 0;
   }));
   HONE_ASSIGN_OR_RETURN(const client::Job created, session.connection().CreateJob(spec));
-  return Follow(session, created, interrupts, progress);
+  return Follow(session, created, OnInterrupt::kConfirm, interrupts, progress);
+}
+
+absl::StatusOr<client::Job> FollowJob(Session& session, const client::Job& job,
+                                      OnInterrupt on_interrupt) {
+  InterruptCounter interrupts;
+  ProgressLine progress;
+  return Follow(session, job, on_interrupt, interrupts, progress);
 }
 
 std::string OutcomesText(const client::Job& job) {

@@ -14,6 +14,16 @@ namespace hone::cli {
 // server.
 absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec);
 
+// What Ctrl-C does to a job that is followed.
+enum class OnInterrupt {
+  kConfirm,  // lets it confirm and end; twice ends it
+  kLeave,    // ends the following alone
+};
+// Follows a job to its end, with its progress on standard error; returns its last state. Cancelled:
+// it was left.
+absl::StatusOr<client::Job> FollowJob(Session& session, const client::Job& job,
+                                      OnInterrupt on_interrupt);
+
 // "3 ok, 1 wrong_output".
 std::string OutcomesText(const client::Job& job);
 

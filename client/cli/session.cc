@@ -24,7 +24,7 @@ constexpr absl::Duration kWorkerPoll = absl::Milliseconds(20);
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, bool with_worker) {
   auto session = std::unique_ptr<Session>(new Session(globals));
   client::ConnectionOptions options;
-  options.insecure = globals.insecure;
+  options.security = globals.security;
   std::string address = globals.server;
   if (address.empty()) {
     HONE_ASSIGN_OR_RETURN(session->private_server_,

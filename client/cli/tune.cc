@@ -30,6 +30,7 @@ struct TuneOptions {
   std::string space = "rules";
   std::string feature_set;
   bool no_transfer = false;
+  std::string priority;
   double tolerance = 0;
 };
 
@@ -90,6 +91,7 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
   spec.cost_model = options.cost_model;
   spec.feature_set = options.feature_set;
   spec.transfer = !options.no_transfer;
+  spec.priority = options.priority;
   spec.tolerance = options.tolerance;
   return spec;
 }
@@ -145,6 +147,11 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
                       "What the cost model reads instead of its own feature set, by name");
   command->add_flag("--no-transfer", options->no_transfer,
                     "Start from nothing that was learnt on other workloads of the target");
+  command
+      ->add_option("--priority", options->priority,
+                   "low, normal (default) or high: how large a share of the workers it gets while "
+                   "others tune, too")
+      ->check(CLI::IsMember({"low", "normal", "high"}));
   command->add_option("--space", options->space,
                       "What is searched: rules (default), templates (AutoTVM's, of the operators "
                       "that have one), or "

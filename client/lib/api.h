@@ -28,7 +28,8 @@ struct JobSpec {
   bool transfer = true;     // start from what was learnt on other workloads of the target
   // Text of a trace file that is the design space, or the name of what makes it; "" the rules.
   std::string space;
-  int revalidate = 0;  // not 0: search nothing, confirm so many stored candidates again
+  int revalidate = 0;    // not 0: search nothing, confirm so many stored candidates again
+  std::string priority;  // "low", "normal" (also "") or "high"
 };
 
 // Where an answer comes from that was never measured: the best of another workload.
@@ -82,7 +83,8 @@ struct Job {
   std::optional<Best> given;  // what the one candidate of a decided space came to
   int64_t queued = 0;
   std::string phase;
-  std::string note;  // why it ended before its budget was used up
+  std::string note;   // why it ended before its budget was used up
+  std::string owner;  // who created it; "" nobody was asked
 };
 
 // What a feature set says of a candidate.

@@ -21,6 +21,7 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   spec.feature_set = request.feature_set();
   spec.transfer = !request.no_transfer();
   spec.revalidate = request.revalidate();
+  spec.priority = request.priority();
   return spec;
 }
 
@@ -68,6 +69,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_feature_set(spec.feature_set);
   request.set_no_transfer(!spec.transfer);
   request.set_revalidate(spec.revalidate);
+  request.set_priority(spec.priority);
   return request;
 }
 
@@ -131,6 +133,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   job.queued = message.queued();
   job.phase = message.phase();
   job.note = message.note();
+  job.owner = message.owner();
   return job;
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/api_convert.h"
@@ -14,6 +15,7 @@
 #include "common/record/proto_convert.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
+#include "common/rpc/tls_probe.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/tuning.grpc.pb.h"
@@ -27,6 +29,8 @@ constexpr absl::Duration kLongTimeout = absl::Hours(2);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened anew
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
+constexpr absl::Duration kProbeLimit = absl::Seconds(5);
+constexpr char kServerTimeHeader[] = "hone-unix-ms";  // of every answer
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -100,6 +104,36 @@ class GrpcConnection final : public Connection {
     request.set_confirm_finalists(confirm_finalists);
     HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::CancelJob, request)));
     return FromProto(job);
+  }
+
+  absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
+                                int64_t max_time_ms) override {
+    v1::ResumeJobRequest request;
+    request.set_id(id);
+    request.set_max_trials(max_trials);
+    request.set_max_time_ms(max_time_ms);
+    HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::ResumeJob, request)));
+    return FromProto(job);
+  }
+
+  absl::StatusOr<absl::Duration> ClockSkew() override {
+    v1::ListWorkersRequest request;
+    request.set_page_size(1);
+    v1::ListWorkersResponse response;
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, options_.call_timeout);
+    const absl::Time begin = absl::Now();
+    HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(stub_->ListWorkers(&context, request, &response))));
+    const absl::Time middle = begin + (absl::Now() - begin) / 2;
+    const auto& headers = context.GetServerInitialMetadata();
+    const auto header = headers.find(kServerTimeHeader);
+    int64_t unix_ms = 0;
+    if (header == headers.end() ||
+        !absl::SimpleAtoi(absl::string_view(header->second.data(), header->second.size()),
+                          &unix_ms)) {
+      return absl::FailedPreconditionError("the server does not say its time");
+    }
+    return absl::FromUnixMillis(unix_ms) - middle;
   }
 
   absl::StatusOr<std::vector<Job>> ListJobs(int limit) override {
@@ -336,6 +370,14 @@ class GrpcConnection final : public Connection {
   }
 
   absl::Status Explain(const absl::Status& status) const {
+    if (absl::IsUnavailable(status) && options_.security.tls()) {
+      // gRPC does not say why an encrypted connection could not be made.
+      const absl::Status found = rpc::ProbeTls(address_, options_.security, kProbeLimit).status();
+      if (absl::IsFailedPrecondition(found)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("cannot talk to the server at ", address_, ": ", found.message()));
+      }
+    }
     if (absl::IsUnavailable(status)) {
       return absl::UnavailableError(absl::StrCat("cannot reach the server at ", address_, ": ",
                                                  status.message(),
@@ -391,7 +433,7 @@ class GrpcConnection final : public Connection {
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
                                                              const ConnectionOptions& options) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                        rpc::CreateChannel(address, options.insecure));
+                        rpc::CreateChannel(address, options.security));
   return std::make_unique<GrpcConnection>(address, std::move(channel), options);
 }
 

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "client/lib/api.h"
 #include "client/lib/retry.h"
+#include "common/rpc/security.h"
 
 namespace hone::client {
 
@@ -20,7 +21,7 @@ struct ConnectionOptions {
   absl::Duration watch_patience =
       absl::Seconds(60);  // how long WatchJob tries to find a server again
   RetryOptions retry;
-  bool insecure = false;  // allow a server beyond this machine without encryption
+  rpc::ChannelSecurity security;
   // Asked when the server cannot be reached, before a call is tried again; an error ends the trying
   // and is what the call returns. null: nobody knows more.
   std::function<absl::Status()> check;
@@ -49,6 +50,10 @@ class Connection {
   // ConnectionOptions::watch_patience. Cancelled: `report` returned false.
   virtual absl::StatusOr<Job> WatchJob(
       const std::string& id, const std::function<bool(const Job& job, bool changed)>& report) = 0;
+  // Starts a cancelled or failed job again where it stopped; limits of 0 stay as they were.
+  // FailedPrecondition: it was done.
+  virtual absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
+                                        int64_t max_time_ms) = 0;
   virtual absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) = 0;
   // Newest first, `limit` at most (0: all).
   virtual absl::StatusOr<std::vector<Job>> ListJobs(int limit) = 0;
@@ -77,6 +82,9 @@ class Connection {
   virtual absl::StatusOr<StoreBackup> BackupStore(const std::string& path) = 0;
   virtual absl::StatusOr<Compaction> CompactStore(const Retention& retention) = 0;
   virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;
+  // How far the server's clock is ahead of this machine's, to within half of the time that a call
+  // takes. FailedPrecondition: the server does not say.
+  virtual absl::StatusOr<absl::Duration> ClockSkew() = 0;
   // What a feature set ("": statement) says of the candidate that a decided trace file is.
   // `target`: text form, or the key of one that the server has a worker of (else
   // FailedPrecondition).
@@ -97,7 +105,7 @@ class Connection {
                                                          absl::Duration limit) = 0;
 
   // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither.
-  // PermissionDenied: it lies beyond this machine and `insecure` is not set.
+  // PermissionDenied: see rpc::CheckAllowed.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,
                                                           const ConnectionOptions& options);
 };

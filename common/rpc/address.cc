@@ -65,12 +65,4 @@ absl::StatusOr<Address> Address::Parse(absl::string_view text) {
   return address;
 }
 
-absl::Status CheckAllowed(const Address& address, bool insecure) {
-  if (insecure || address.IsLocal()) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      address.ToText(),
-      " is not on this machine, and traffic is not encrypted: give --insecure if ",
-      "the network is trusted, or use a Unix socket or a loopback address (an SSH tunnel)"));
-}
-
 }  // namespace hone::rpc

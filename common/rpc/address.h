@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -30,10 +29,6 @@ struct Address {
 
   friend bool operator==(const Address&, const Address&) = default;
 };
-
-// Until TLS exists, traffic is plain: PermissionDenied for anything but local addresses unless
-// `insecure` was asked for.
-absl::Status CheckAllowed(const Address& address, bool insecure);
 
 }  // namespace hone::rpc
 

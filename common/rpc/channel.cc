@@ -1,20 +1,72 @@
 #include "common/rpc/channel.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
+#include "common/rpc/authenticator.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "grpcpp/support/client_interceptor.h"
 
 namespace hone::rpc {
+namespace {
+
+namespace experimental = grpc::experimental;
+
+// Sends the token with every call. Not gRPC's call credentials: those need an encrypted channel,
+// and a Unix socket or an SSH tunnel has none.
+class TokenInterceptor final : public experimental::Interceptor {
+ public:
+  explicit TokenInterceptor(const std::string& header) : header_(header) {}
+  void Intercept(experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(
+            experimental::InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace(kTokenHeader, header_);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::string& header_;  // of the factory, which the channel keeps
+};
+
+class TokenInterceptorFactory final : public experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit TokenInterceptorFactory(const std::string& token)
+      : header_(absl::StrCat(kTokenPrefix, token)) {}
+  experimental::Interceptor* CreateClientInterceptor(experimental::ClientRpcInfo*) override {
+    return new TokenInterceptor(header_);
+  }
+
+ private:
+  const std::string header_;
+};
+
+std::shared_ptr<grpc::ChannelCredentials> Credentials(const ChannelSecurity& security) {
+  grpc::SslCredentialsOptions options;
+  if (security.ca != kSystemAuthorities) options.pem_root_certs = security.ca;
+  options.pem_private_key = security.identity.key;
+  options.pem_cert_chain = security.identity.certificate;
+  return grpc::SslCredentials(options);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
+                                                             bool insecure) {
+  return CreateChannel(address, ChannelSecurity{.insecure = insecure});
+}
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view text,
-                                                             bool insecure) {
+                                                             const ChannelSecurity& security) {
   HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));
-  HONE_RETURN_IF_ERROR(CheckAllowed(address, insecure));
+  HONE_RETURN_IF_ERROR(CheckAllowed(address, security.tls(), security.insecure));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -29,7 +81,17 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view t
   // connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   if (address.IsLocal()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address.ToText(), grpc::InsecureChannelCredentials(), arguments);
+  const bool encrypted = security.tls() && !address.IsUnix();
+  if (encrypted && !security.server_name.empty()) {
+    arguments.SetSslTargetNameOverride(security.server_name);
+  }
+  std::vector<std::unique_ptr<experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (!security.token.empty()) {
+    interceptors.push_back(std::make_unique<TokenInterceptorFactory>(security.token));
+  }
+  return experimental::CreateCustomChannelWithInterceptors(
+      address.ToText(), encrypted ? Credentials(security) : grpc::InsecureChannelCredentials(),
+      arguments, std::move(interceptors));
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration limit, bool wait_for_ready) {

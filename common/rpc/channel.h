@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/rpc/security.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 
@@ -26,8 +27,13 @@ inline constexpr absl::Duration kKeepaliveServerMinimum = absl::Seconds(20);
 inline constexpr absl::Duration kCallDeadline = absl::Seconds(30);
 
 // A channel to a server ("unix:/path", "host:port"). It connects with the first call, and again
-// after a loss with a backoff of 0.1 to 2 s. No HTTP proxy is used for local addresses.
-// InvalidArgument: malformed. PermissionDenied: see CheckAllowed.
+// after a loss with a backoff of 0.1 to 2 s. No HTTP proxy is used for local addresses. With
+// security.ca the traffic is encrypted (TLS 1.2 or newer) and the server must show a certificate of
+// these authorities for the host that was dialled; a Unix socket is never encrypted. The token goes
+// with every call. InvalidArgument: malformed. PermissionDenied: see CheckAllowed.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
+                                                             const ChannelSecurity& security);
+// Without encryption and token.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
                                                              bool insecure);
 

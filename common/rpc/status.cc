@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "common/rpc/error_details.h"
+
 namespace hone::rpc {
 namespace {
 
@@ -36,7 +38,8 @@ grpc::Status ToGrpc(const absl::Status& status) {
   for (const auto& [from, to] : kTable) {
     if (from == status.code()) code = to;
   }
-  return grpc::Status(code, std::string(status.message().substr(0, kMaxMessage)));
+  return grpc::Status(code, std::string(status.message().substr(0, kMaxMessage)),
+                      EncodeDetails(status));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -45,7 +48,9 @@ absl::Status FromGrpc(const grpc::Status& status) {
   for (const auto& [from, to] : kTable) {
     if (to == status.error_code()) code = from;
   }
-  return absl::Status(code, status.error_message());
+  absl::Status result(code, status.error_message());
+  DecodeDetails(status.error_details(), result);
+  return result;
 }
 
 }  // namespace hone::rpc

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,13 +16,23 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/cli_config.h"
+#include "common/base/config_file.h"
 #include "common/base/file.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/address.h"
+#include "common/rpc/grpc_log.h"
+#include "common/rpc/secret.h"
+#include "common/rpc/security.h"
+#include "common/rpc/token_table.h"
+#include "server/service/init.h"
 #include "server/service/offline_commands.h"
 #include "server/service/server.h"
 #include "server/store/store.h"
 #include "server/task/compiler_environment.h"
-#include "spdlog/sinks/stdout_sinks.h"
+#include "server/web/metrics.h"
 #include "spdlog/spdlog.h"
 
 namespace hone {
@@ -34,11 +43,22 @@ constexpr int kUsage = 2;
 
 struct Flags {
   std::vector<std::string> listen;
+  std::vector<std::string> listen_clients;
+  std::vector<std::string> listen_workers;
+  std::vector<std::string> listen_admin;
   std::string store;
+  rpc::ServerSecuritySources security;
+  std::string tokens;
+  std::string audit_log;
+  std::string metrics_listen;
+  double rate_limit = 10'000;
+  std::string log_format = "text";
+  std::string log_level = "info";
   std::string ready_file;
-  bool insecure = false;
   bool private_mode = false;
+  bool check_config = false;
   int threads = 0;
+  double shutdown_limit = 5;
 };
 
 int Fail(int code, const std::string& what) {
@@ -58,20 +78,73 @@ std::string ReadyText(const service::Server& server) {
   return text;
 }
 
-int Run(const Flags& flags) {
-  service::ServerOptions options{.insecure = flags.insecure, .private_mode = flags.private_mode};
+absl::Status ParseAddresses(absl::string_view option, const std::vector<std::string>& texts,
+                            std::vector<rpc::Address>* addresses) {
+  for (const std::string& text : texts) {
+    absl::StatusOr<rpc::Address> address = rpc::Address::Parse(text);
+    if (!address.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(option, ": ", address.status().message()));
+    }
+    addresses->push_back(*std::move(address));
+  }
+  return absl::OkStatus();
+}
+
+// What the flags ask for, with every file read that they name.
+absl::StatusOr<service::ServerOptions> ToOptions(const Flags& flags) {
+  service::ServerOptions options{.private_mode = flags.private_mode};
+  HONE_RETURN_IF_ERROR(ParseAddresses("listen", flags.listen, &options.listen));
+  HONE_RETURN_IF_ERROR(
+      ParseAddresses("listen-clients", flags.listen_clients, &options.listen_clients));
+  HONE_RETURN_IF_ERROR(
+      ParseAddresses("listen-workers", flags.listen_workers, &options.listen_workers));
+  HONE_RETURN_IF_ERROR(ParseAddresses("listen-admin", flags.listen_admin, &options.listen_admin));
+  if (flags.listen.empty() && flags.listen_clients.empty() && flags.listen_workers.empty() &&
+      flags.listen_admin.empty()) {
+    return absl::InvalidArgumentError("listen: an address is missing, such as localhost:7070");
+  }
+  if (flags.store.empty()) return absl::InvalidArgumentError("store: the database file is missing");
+  HONE_ASSIGN_OR_RETURN(options.security, rpc::LoadServerSecurity(flags.security, absl::Now()));
+  if (!flags.tokens.empty()) {
+    const auto text = rpc::ReadSecretFile(flags.tokens);
+    if (!text.ok()) {
+      return absl::Status(text.status().code(), absl::StrCat("tokens: ", text.status().message()));
+    }
+    absl::StatusOr<rpc::TokenTable> table = rpc::TokenTable::Parse(*text);
+    if (!table.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tokens: ", flags.tokens, ": ", table.status().message()));
+    }
+    options.tokens = std::make_shared<const rpc::TokenTable>(*std::move(table));
+  }
+  options.calls_per_second = flags.rate_limit;
+  options.audit_log = flags.audit_log;
+  options.shutdown_limit = absl::Seconds(flags.shutdown_limit);
   options.threads = flags.threads > 0
                         ? flags.threads
                         : static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
-  const int threads = options.threads;
-  for (const std::string& text : flags.listen) {
-    absl::StatusOr<rpc::Address> address = rpc::Address::Parse(text);
-    if (!address.ok()) return Fail(kUsage, "--listen", address.status());
-    if (absl::Status allowed = rpc::CheckAllowed(*address, flags.insecure); !allowed.ok()) {
-      return Fail(kUsage, "--listen", allowed);
-    }
-    options.listen.push_back(*std::move(address));
+  HONE_RETURN_IF_ERROR(service::CheckListeners(options));
+  if (!flags.metrics_listen.empty()) {
+    std::vector<rpc::Address> metrics;
+    HONE_RETURN_IF_ERROR(ParseAddresses("metrics-listen", {flags.metrics_listen}, &metrics));
+    HONE_RETURN_IF_ERROR(rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure));
   }
+  return options;
+}
+
+int Run(const Flags& flags) {
+  if (const absl::Status log = SetUpLog("hone-server", flags.log_format, flags.log_level);
+      !log.ok()) {
+    return Fail(kUsage, std::string(log.message()));
+  }
+  absl::StatusOr<service::ServerOptions> options = ToOptions(flags);
+  if (!options.ok()) return Fail(kUsage, std::string(options.status().message()));
+  if (flags.check_config) {
+    printf("the configuration is in order\n");
+    return 0;
+  }
+  rpc::TakeGrpcLog();
+  const int threads = options->threads;
 
   // A private server ends with the process that started it. The signals are taken by this thread
   // alone, so they are blocked before any other thread is made.
@@ -88,13 +161,25 @@ int Run(const Flags& flags) {
   }
   umask(077);  // sockets and the store are the user's alone
 
+  std::unique_ptr<web::Metrics> metrics;
+  if (!flags.metrics_listen.empty()) {
+    absl::StatusOr<std::unique_ptr<web::Metrics>> started =
+        web::Metrics::Start(*rpc::Address::Parse(flags.metrics_listen));
+    if (!started.ok()) return Fail(kFailure, std::string(started.status().message()));
+    metrics = *std::move(started);
+    options->observer = metrics.get();
+  }
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
   if (!store.ok())
     return Fail(kFailure, absl::StrCat("the store ", store::StoreName(flags.store)),
                 store.status());
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(
-      std::move(options), *std::move(store), task::MakeCompilerEnvironment(threads));
+      *std::move(options), *std::move(store), task::MakeCompilerEnvironment(threads));
   if (!server.ok()) return Fail(kFailure, "cannot start", server.status());
+  if (metrics != nullptr) {
+    metrics->Watch([raw = server->get()] { return raw->Stats(); });
+    spdlog::info("metrics on port {}", metrics->port());
+  }
   for (const rpc::Address& address : (*server)->addresses()) {
     spdlog::info("serving on {}, store {}", address.ToText(), store::StoreName(flags.store));
   }
@@ -105,8 +190,9 @@ int Run(const Flags& flags) {
 
   int received = 0;
   sigwait(&signals, &received);
-  spdlog::info("shutting down, within {} s", absl::ToInt64Seconds(service::Server::kShutdownLimit));
-  alarm(absl::ToInt64Seconds(service::Server::kShutdownLimit) + 1);  // nothing may hold us longer
+  spdlog::info("shutting down, within {} s", flags.shutdown_limit);
+  alarm(static_cast<unsigned>(flags.shutdown_limit) + 1);  // nothing may hold us longer
+  if (metrics != nullptr) metrics->Watch(nullptr);
   (*server)->Shutdown();
   for (const rpc::Address& address : (*server)->addresses()) {
     if (address.IsUnix()) unlink(address.path.c_str());
@@ -115,32 +201,53 @@ int Run(const Flags& flags) {
   return 0;
 }
 
-}  // namespace
-}  // namespace hone
+int Initialize(const service::InitOptions& options) {
+  const absl::StatusOr<service::InitReport> report = service::Initialize(options, absl::Now());
+  if (!report.ok()) return Fail(kFailure, "init", report.status());
+  for (const std::string& file : report->files) printf("made %s\n", file.c_str());
+  printf("\nStart the server with:\n  hone-server --config %s\n", report->config.c_str());
+  return 0;
+}
 
-int main(int argc, char** argv) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("hone-server"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-  if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
-  CLI::App app{"Hone's server: keeps jobs and records, searches, and hands work to the workers."};
-  app.footer(
-      "Examples:\n"
-      "  hone-server --listen unix:/run/user/1000/hone.sock --store ~/.local/share/hone/hone.db\n"
-      "  hone-server --listen localhost:7070 --store /var/lib/hone/hone.db\n"
-      "Exit codes: 0 ended by a signal, 1 failed (the store cannot be opened, an address is in "
-      "use), "
-      "2 usage.");
-  hone::Flags flags;
-  app.add_option("--listen", flags.listen,
-                 "Address to serve on: unix:/path, host:port or [ipv6]:port; may be repeated")
-      ->required()
-      ->expected(1)
-      ->take_all();
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && *name != 0 ? name : "localhost";
+}
+
+void AddOptions(CLI::App& app, Flags& flags) {
+  const auto add_listen = [&](const char* name, std::vector<std::string>& addresses,
+                              const char* help) {
+    app.add_option(name, addresses, help)->expected(1)->take_all();
+  };
+  add_listen("--listen", flags.listen,
+             "Address to serve on: unix:/path, host:port or [ipv6]:port; may be repeated");
+  add_listen("--listen-clients", flags.listen_clients, "Address that serves clients alone");
+  add_listen("--listen-workers", flags.listen_workers, "Address that serves workers alone");
+  add_listen("--listen-admin", flags.listen_admin, "Address that serves administrators alone");
   app.add_option("--store", flags.store,
-                 "Database file, made when it is missing; or postgresql://user@host/database")
-      ->required();
-  app.add_flag("--insecure", flags.insecure,
-               "Also serve addresses of other machines, without encryption");
+                 "Database file, made when it is missing; or postgresql://user@host/database");
+  app.add_option("--certificate", flags.security.certificate,
+                 "The server's certificate, PEM: TCP addresses are encrypted");
+  app.add_option("--key", flags.security.key, "Its private key, PEM");
+  app.add_option("--client-ca", flags.security.client_ca,
+                 "Authorities of callers' certificates, PEM");
+  app.add_option("--client-certificates", flags.security.client_certificates,
+                 "none (default), accept (a caller without one needs a token) or require")
+      ->check(CLI::IsMember({"none", "accept", "require"}));
+  app.add_option("--tokens", flags.tokens, "Who may call: a file of roles, names and hashes");
+  app.add_flag("--insecure", flags.security.insecure,
+               "Also serve addresses of other machines without encryption or without asking who "
+               "calls");
+  app.add_option("--rate-limit", flags.rate_limit,
+                 "Calls a second that each caller may make; 0: any number")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--audit-log", flags.audit_log, "File that says who asked for what, JSON lines");
+  app.add_option("--metrics-listen", flags.metrics_listen,
+                 "Address for Prometheus, host:port of this machine: GET /metrics");
+  app.add_option("--log-format", flags.log_format, "text or json")->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off")
+      ->capture_default_str();
   app.add_flag("--private", flags.private_mode,
                "Serve one user: end with the process that started this one, and cancel jobs that "
                "nobody watches");
@@ -149,12 +256,59 @@ int main(int argc, char** argv) {
   app.add_option("--threads", flags.threads,
                  "Threads that evaluate candidates and train; 0: one per core")
       ->check(CLI::Range(0, 1024));
+  app.add_option("--shutdown-limit", flags.shutdown_limit,
+                 "Seconds from the signal to the end: calls end, jobs are saved")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 600.0));
+  app.add_flag("--check-config", flags.check_config,
+               "Say what is wrong with the configuration, and end");
+}
+
+void AddInit(CLI::App& app, service::InitOptions& options) {
+  CLI::App* init = app.add_subcommand(
+      "init", "Make what a server for a team needs: authority, certificates, tokens, hone.toml");
+  init->add_option("DIR", options.folder, "Folder for it; it must hold none of the files yet")
+      ->default_str(DefaultServerFolder());
+  init->add_option(
+          "--host", options.hosts,
+          "Name or address by which clients and workers reach the server; may be repeated; "
+          "default: this machine's name")
+      ->expected(1)
+      ->take_all();
+  init->add_option("--port", options.port, "TCP port")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65535));
+  init->add_option("--store", options.store, "Database file; default: hone.db in the folder");
+}
+
+}  // namespace
+}  // namespace hone
+
+int main(int argc, char** argv) {
+  if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
+  CLI::App app{"Hone's server: keeps jobs and records, searches, and hands work to the workers."};
+  app.footer(
+      "Examples:\n"
+      "  hone-server init /etc/hone --host hone.internal\n"
+      "  hone-server --config /etc/hone/hone.toml\n"
+      "  hone-server --listen localhost:7070 --store /var/lib/hone/hone.db\n"
+      "Exit codes: 0 ended by a signal, 1 failed (the store cannot be opened, an address is in "
+      "use), 2 usage or configuration.");
+  hone::Flags flags;
+  hone::service::InitOptions init;
+  hone::AddOptions(app, flags);
+  hone::AddInit(app, init);
+  hone::CliConfig::Add(app, {}, {"check-config"});
   app.set_version_flag("--version", "hone-server " HONE_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : hone::kUsage;
+  }
+  if (app.got_subcommand("init")) {
+    if (init.hosts.empty()) init.hosts = {hone::HostName()};
+    return hone::Initialize(init);
   }
   return hone::Run(flags);
 }

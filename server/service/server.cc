@@ -7,22 +7,42 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/listener.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/health_check_service_interface.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
 namespace {
 
-constexpr absl::Duration kCallsLimit = absl::Seconds(2);  // that open calls get to end
-constexpr absl::Duration kJobsLimit = absl::Seconds(2);   // that cancelled jobs get to end
+constexpr double kCallsShare = 0.4;  // of the time to shut down, that open calls get to end
+constexpr double kJobsShare = 0.4;   // and cancelled jobs
+
+bool AsksWhoCalls(const ServerOptions& options) {
+  return options.tokens != nullptr || !options.security.client_ca.empty();
+}
 
 }  // namespace
+
+absl::Status CheckListeners(const ServerOptions& options) {
+  const rpc::ServerSecurity& security = options.security;
+  for (const auto* addresses :
+       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
+    for (const rpc::Address& address : *addresses) {
+      HONE_RETURN_IF_ERROR(rpc::CheckAllowed(address, security.tls(), security.insecure));
+      if (AsksWhoCalls(options) || address.IsLocal() || security.insecure) continue;
+      return absl::PermissionDeniedError(absl::StrCat(
+          address.ToText(),
+          " is not on this machine, and callers are not asked who they are: give tokens, or "
+          "client-certificates = \"require\" (hone-server init makes both), or --insecure if "
+          "everybody on the network may do everything"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                std::unique_ptr<task::TaskEnvironment> environment)
     : options_(std::move(options)),
+      authenticator_(options_.tokens),
+      limiter_(&clock_, options_.calls_per_second, 2 * options_.calls_per_second),
       fleet_(&clock_, &artifacts_, options_.fleet),
       environment_(std::move(environment)),
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
@@ -47,9 +67,10 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                            .watches = watches_.get(),
                                                            .executor = pool_.get(),
                                                            .readiness = &readiness_,
+                                                           .authenticator = &authenticator_,
                                                            .target_wait = options_.target_wait});
-  worker_service_ =
-      std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_);
+  worker_service_ = std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_,
+                                                    options_.observer);
   admin_service_ =
       std::make_unique<AdminService>(AdminService::Rooms{.store = store_.get(),
                                                          .environment = environment_.get(),
@@ -72,44 +93,61 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   return server;
 }
 
-absl::Status Server::Listen() {
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  rpc::ConfigureServer(builder);
-  std::vector<int> ports(options_.listen.size(), 0);
-  for (size_t i = 0; i < options_.listen.size(); ++i) {
-    HONE_RETURN_IF_ERROR(
-        rpc::AddListener(builder, options_.listen[i], options_.insecure, &ports[i]));
-  }
-  builder.RegisterService(tuning_service_.get());
-  builder.RegisterService(worker_service_.get());
-  builder.RegisterService(admin_service_.get());
-  grpc_ = builder.BuildAndStart();
-  if (grpc_ == nullptr) {
-    std::string addresses;
-    for (const rpc::Address& address : options_.listen) {
-      absl::StrAppend(&addresses, addresses.empty() ? "" : ", ", address.ToText());
-    }
-    return absl::AlreadyExistsError(
-        absl::StrCat("cannot listen on ", addresses,
-                     ": the address is in use, not of this machine, or its folder is missing or "
-                     "not writable"));
-  }
-  SetServing(false);
-  for (size_t i = 0; i < options_.listen.size(); ++i) {
-    addresses_.push_back(options_.listen[i]);
-    if (!addresses_.back().IsUnix()) addresses_.back().port = ports[i];
+absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
+                                  std::vector<rpc::Role> roles) {
+  for (const rpc::Address& address : addresses) {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener,
+                          Listener::Start({.address = address,
+                                           .roles = roles,
+                                           .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
+                                          options_.security,
+                                          {.clock = &clock_,
+                                           .authenticator = &authenticator_,
+                                           .limiter = &limiter_,
+                                           .audit = audit_.get(),
+                                           .observer = options_.observer,
+                                           .tuning = tuning_service_.get(),
+                                           .worker = worker_service_.get(),
+                                           .admin = admin_service_.get()}));
+    listeners_.push_back(std::move(listener));
   }
   return absl::OkStatus();
 }
 
+absl::Status Server::Listen() {
+  HONE_RETURN_IF_ERROR(CheckListeners(options_));
+  if (!options_.audit_log.empty()) {
+    HONE_ASSIGN_OR_RETURN(audit_, AuditLog::Open(options_.audit_log, options_.audit));
+  }
+  HONE_RETURN_IF_ERROR(AddListeners(options_.listen, {}));
+  HONE_RETURN_IF_ERROR(AddListeners(options_.listen_clients, {rpc::Role::kClient}));
+  HONE_RETURN_IF_ERROR(AddListeners(options_.listen_workers, {rpc::Role::kWorker}));
+  return AddListeners(options_.listen_admin, {rpc::Role::kAdmin});
+}
+
+std::vector<rpc::Address> Server::addresses() const {
+  std::vector<rpc::Address> addresses;
+  for (const auto& listener : listeners_) addresses.push_back(listener->address());
+  return addresses;
+}
+
+ServerStats Server::Stats() const {
+  ServerStats stats;
+  for (const fleet::WorkerInfo& worker : fleet_.Workers()) {
+    ++stats.workers[worker.connected ? "connected" : "away"];
+    stats.leases["leased"] += worker.leases;
+  }
+  for (const auto& [state, count] : jobs_->States()) {
+    stats.jobs[std::string(task::JobStateName(state))] = count;
+  }
+  const store::StoreHealth health = store_->Health();
+  stats.store_bytes = health.size_bytes;
+  stats.store_queued_writes = health.queued_writes;
+  return stats;
+}
+
 void Server::SetServing(bool serving) {
-  grpc::HealthCheckServiceInterface* health = grpc_->GetHealthCheckService();
-  health->SetServingStatus("hone.v1.TuningService", serving);
-  health->SetServingStatus("hone.v1.WorkerService", serving);
-  health->SetServingStatus("hone.v1.AdminService", serving);
-  health->SetServingStatus("", serving);
+  for (const auto& listener : listeners_) listener->SetServing(serving);
 }
 
 void Server::RunTicks() {
@@ -141,7 +179,7 @@ void Server::CancelAllJobs() {
   for (const std::string& id : jobs_->Unfinished()) {
     if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: could not be cancelled", id);
   }
-  const absl::Time limit = clock_.Now() + kJobsLimit;
+  const absl::Time limit = clock_.Now() + kJobsShare * options_.shutdown_limit;
   while (!jobs_->Unfinished().empty() && clock_.Now() < limit) {
     absl::SleepFor(absl::Milliseconds(1));
   }
@@ -150,7 +188,7 @@ void Server::CancelAllJobs() {
 void Server::Shutdown() {
   if (std::exchange(shut_down_, true)) return;
   readiness_.Set(Readiness::State::kDraining);
-  if (grpc_ != nullptr) SetServing(false);
+  SetServing(false);
   if (ticks_.joinable()) {
     stop_ticks_.Notify();
     ticks_.join();
@@ -160,10 +198,8 @@ void Server::Shutdown() {
   models_->Stop();
   watches_->Drain();
   fleet_.Shutdown();
-  if (grpc_ != nullptr) {
-    grpc_->Shutdown(absl::ToChronoTime(clock_.Now() + kCallsLimit));
-    grpc_->Wait();
-  }
+  const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
+  for (const auto& listener : listeners_) listener->Shutdown(calls_end);
   if (absl::Status flushed = store_->Flush(); !flushed.ok()) {
     spdlog::error("the last writes were lost: {}", flushed.ToString());
   }

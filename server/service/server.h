@@ -14,11 +14,19 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/rpc/address.h"
+#include "common/rpc/authenticator.h"
+#include "common/rpc/rate_limit.h"
+#include "common/rpc/security.h"
+#include "common/rpc/token_table.h"
 #include "grpcpp/server.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
 #include "server/service/admin_service.h"
+#include "server/service/audit_log.h"
+#include "server/service/call_observer.h"
+#include "server/service/listener.h"
 #include "server/service/readiness.h"
+#include "server/service/server_observer.h"
 #include "server/service/tuning_service.h"
 #include "server/service/watch_hub.h"
 #include "server/service/worker_service.h"
@@ -31,8 +39,19 @@
 namespace hone::service {
 
 struct ServerOptions {
-  std::vector<rpc::Address> listen;
-  bool insecure = false;
+  std::vector<rpc::Address> listen;          // serve everybody
+  std::vector<rpc::Address> listen_clients;  // serve clients alone, …
+  std::vector<rpc::Address> listen_workers;
+  std::vector<rpc::Address> listen_admin;
+  rpc::ServerSecurity security;  // of TCP addresses
+  // Whose callers are known; null: none are, and callers need a certificate where `security` asks
+  // for one. Without either, whoever can connect may do everything, and addresses beyond this
+  // machine need security.insecure.
+  std::shared_ptr<const rpc::TokenTable> tokens;
+  double calls_per_second = 0;  // of each caller, twice as many at once; 0: no limit
+  std::string audit_log;        // file; "": none
+  AuditLog::Options audit;
+  ServerObserver* observer = nullptr;  // outlives the server; null: nobody listens
   // Serves the clients of one user alone and ends with them: a job that nobody watches for
   // unwatched_limit is cancelled, and so is what is left at the end.
   bool private_mode = false;
@@ -43,19 +62,23 @@ struct ServerOptions {
   absl::Duration target_wait = absl::Seconds(15);
   absl::Duration unwatched_limit = absl::Seconds(10);
   int threads = 2;  // that evaluate candidates and train
+  // How long Shutdown takes at most.
+  absl::Duration shutdown_limit = absl::Seconds(5);
 };
+
+// Whether the addresses may be served as the options say; Server::Start asks the same.
+// PermissionDenied: one lies beyond this machine, and traffic is not encrypted, or callers are not
+// asked who they are.
+absl::Status CheckListeners(const ServerOptions& options);
 
 // The whole server in one object: store, fleet, jobs, and the gRPC services on its addresses, with
 // health and reflection. Assembled by main, and by integration tests in process.
 class Server {
  public:
-  // How long Shutdown takes at most.
-  static constexpr absl::Duration kShutdownLimit = absl::Seconds(5);
   static constexpr absl::Duration kTick = absl::Milliseconds(100);
 
-  // Takes up unfinished jobs and serves. AlreadyExists: an address is in use; PermissionDenied: it
-  // is not on this machine and `insecure` was not asked for, or the socket's folder cannot be
-  // written; else what the store says.
+  // Takes up unfinished jobs and serves. AlreadyExists: an address is in use; PermissionDenied: see
+  // CheckListeners; else what the audit log and the store say.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       ServerOptions options, std::unique_ptr<store::Store> store,
       std::unique_ptr<task::TaskEnvironment> environment);
@@ -64,7 +87,10 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Where it listens, with the ports that it got.
-  const std::vector<rpc::Address>& addresses() const { return addresses_; }
+  std::vector<rpc::Address> addresses() const;
+
+  // Not once it shuts down.
+  ServerStats Stats() const;
 
   // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits what is queued, and
   // leaves unfinished jobs to the next server. Called by the destructor, too; from one thread.
@@ -74,6 +100,8 @@ class Server {
   Server(ServerOptions options, std::unique_ptr<store::Store> store,
          std::unique_ptr<task::TaskEnvironment> environment);
   absl::Status Listen();
+  absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
+                            std::vector<rpc::Role> roles);
   void SetServing(bool serving);
   void RunTicks();
   void CancelUnwatched();
@@ -82,6 +110,9 @@ class Server {
   // In the order of what needs what: destroyed from below.
   const ServerOptions options_;
   const SystemClock clock_;
+  const rpc::Authenticator authenticator_;
+  rpc::RateLimiter limiter_;
+  std::unique_ptr<AuditLog> audit_;
   Readiness readiness_;
   fleet::ArtifactCache artifacts_;
   fleet::Fleet fleet_;
@@ -94,8 +125,7 @@ class Server {
   std::unique_ptr<TuningService> tuning_service_;
   std::unique_ptr<WorkerService> worker_service_;
   std::unique_ptr<AdminService> admin_service_;
-  std::unique_ptr<grpc::Server> grpc_;
-  std::vector<rpc::Address> addresses_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::map<std::string, absl::Time> unwatched_since_;  // of the tick thread
   absl::Notification stop_ticks_;
   std::thread ticks_;

@@ -87,6 +87,22 @@ grpc::ServerUnaryReactor* TuningService::CancelJob(grpc::CallbackServerContext* 
   return Reply(context, status);
 }
 
+grpc::ServerUnaryReactor* TuningService::ResumeJob(grpc::CallbackServerContext* context,
+                                                   const v1::ResumeJobRequest* request,
+                                                   v1::Job* response) {
+  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (request->max_trials() < 0 || request->max_time_ms() < 0) {
+    return Reply(context, absl::InvalidArgumentError("max_trials, max_time_ms: negative"));
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  rooms_.jobs->Resume(request->id(), request->max_trials(),
+                      absl::Milliseconds(request->max_time_ms()),
+                      [reactor, response](task::SnapshotOr snapshot) {
+                        reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
+                      });
+  return reactor;
+}
+
 absl::Status TuningService::FindJobs(const v1::ListJobsRequest& request,
                                      v1::ListJobsResponse* response) {
   HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/rpc/authenticator.h"
 #include "hone/v1/tuning.grpc.pb.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
@@ -34,7 +35,8 @@ class TuningService final : public v1::TuningService::CallbackService {
     WatchHub* watches = nullptr;
     task::Executor* executor = nullptr;  // for reads that take longer than a handler may
     const Readiness* readiness = nullptr;
-    absl::Duration target_wait;  // see ServerOptions
+    const rpc::Authenticator* authenticator = nullptr;  // who owns a job
+    absl::Duration target_wait;                         // see ServerOptions
   };
   explicit TuningService(const Rooms& rooms) : rooms_(rooms) {}
 
@@ -51,6 +53,9 @@ class TuningService final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
                                      const v1::ListJobsRequest* request,
                                      v1::ListJobsResponse* response) override;
+  grpc::ServerUnaryReactor* ResumeJob(grpc::CallbackServerContext* context,
+                                      const v1::ResumeJobRequest* request,
+                                      v1::Job* response) override;
   grpc::ServerUnaryReactor* LookupBest(grpc::CallbackServerContext* context,
                                        const v1::LookupBestRequest* request,
                                        v1::Best* response) override;

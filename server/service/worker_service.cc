@@ -1,6 +1,8 @@
 #include "server/service/worker_service.h"
 
 #include <atomic>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,16 +20,25 @@ namespace {
 // end of the connection – finishes it; the reactor lives until then.
 class HeldCall final : public grpc::ServerUnaryReactor {
  public:
-  HeldCall(fleet::Fleet* fleet, v1::SynchronizeResponse* response)
-      : fleet_(fleet), shared_(std::make_shared<Shared>()), response_(response) {}
+  HeldCall(fleet::Fleet* fleet, ServerObserver* observer, v1::SynchronizeResponse* response)
+      : fleet_(fleet),
+        observer_(observer),
+        shared_(std::make_shared<Shared>()),
+        response_(response) {}
 
   void Start(fleet::WorkerReport report) {
     const std::shared_ptr<Shared> shared = shared_;
     fleet::Fleet* const fleet = fleet_;
+    if (observer_ != nullptr) {
+      for (const fleet::FinishedLease& finished : report.finished) {
+        outcomes_[finished.lease_id] = finished.result.outcome;
+      }
+    }
     const uint64_t token =
         fleet->Synchronize(std::move(report), [this, shared](fleet::SynchronizeReply reply) {
           if (shared->finished.exchange(true)) return;
           *response_ = ToProto(reply);
+          Observe(reply);
           Finish(grpc::Status::OK);
         });
     // The reactor may be gone from here on.
@@ -50,8 +61,17 @@ class HeldCall final : public grpc::ServerUnaryReactor {
     std::atomic<uint64_t> token{0};
   };
   ~HeldCall() override = default;
+  // A worker restates its results until it is told that they are durable.
+  void Observe(const fleet::SynchronizeReply& reply) {
+    for (const std::string& lease_id : reply.durable) {
+      if (auto it = outcomes_.find(lease_id); it != outcomes_.end())
+        observer_->OnResult(it->second);
+    }
+  }
 
   fleet::Fleet* const fleet_;
+  ServerObserver* const observer_;  // may be null
+  std::map<std::string, record::Outcome> outcomes_;
   const std::shared_ptr<Shared> shared_;
   v1::SynchronizeResponse* const response_;
 };
@@ -119,6 +139,7 @@ absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::strin
 grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
                                                      const v1::SynchronizeRequest* request,
                                                      v1::SynchronizeResponse* response) {
+  const auto begin = std::chrono::steady_clock::now();
   const absl::Status ready = readiness_->Check();
   absl::StatusOr<fleet::WorkerReport> report =
       ready.ok() ? FromProto(*request) : absl::StatusOr<fleet::WorkerReport>(ready);
@@ -127,8 +148,11 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext
     reactor->Finish(rpc::ToGrpc(report.status()));
     return reactor;
   }
-  auto* call = new HeldCall(fleet_, response);
+  auto* call = new HeldCall(fleet_, observer_, response);
   call->Start(*std::move(report));
+  if (observer_ != nullptr) {
+    observer_->OnSynchronize(absl::FromChrono(std::chrono::steady_clock::now() - begin));
+  }
   return call;
 }
 

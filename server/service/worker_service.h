@@ -5,6 +5,7 @@
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
 #include "server/service/readiness.h"
+#include "server/service/server_observer.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -14,9 +15,14 @@ namespace hone::service {
 // digest; NOT_FOUND no such artifact; UNAVAILABLE the server starts or drains.
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
+  // All outlive it; `observer` may be null.
   WorkerService(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, store::Store* store,
-                const Readiness* readiness)
-      : fleet_(fleet), artifacts_(artifacts), store_(store), readiness_(readiness) {}
+                const Readiness* readiness, ServerObserver* observer)
+      : fleet_(fleet),
+        artifacts_(artifacts),
+        store_(store),
+        readiness_(readiness),
+        observer_(observer) {}
 
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
                                         const v1::SynchronizeRequest* request,
@@ -31,6 +37,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   fleet::ArtifactCache* const artifacts_;
   store::Store* const store_;
   const Readiness* const readiness_;
+  ServerObserver* const observer_;
 };
 
 // An artifact from the cache or the store. NotFound: it is in neither.

@@ -181,24 +181,85 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
     }
   }
   if (job == nullptr) return std::move(done)(std::move(known));
-  services_.store->PutJob(
-      row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
-        if (status.ok()) {
-          job->Start();
-          return std::move(done)(job->snapshot());
-        }
-        {
-          absl::MutexLock lock(&mutex_);
-          jobs_.erase(row.id);
-          requests_.erase(row.request_id);
-        }
-        // Another replica was asked the same at the same time.
-        if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
-          absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(row.request_id);
-          if (first.ok()) return std::move(done)(SharedFromRow(*first));
-        }
-        std::move(done)(status);
-      });
+  StoreAndStart(std::move(row), std::move(job), std::move(done));
+}
+
+void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
+                               absl::AnyInvocable<void(SnapshotOr) &&> done) {
+  services_.store->PutJob(row,
+                          [this, row, job, done = std::move(done)](absl::Status status) mutable {
+                            if (status.ok()) {
+                              job->Start();
+                              return std::move(done)(job->snapshot());
+                            }
+                            {
+                              absl::MutexLock lock(&mutex_);
+                              jobs_.erase(row.id);
+                              requests_.erase(row.request_id);
+                            }
+                            std::move(done)(status);
+                          });
+}
+
+void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
+                        absl::AnyInvocable<void(SnapshotOr) &&> done) {
+  if (std::shared_ptr<Job> job = Find(id); job != nullptr && !job->IsOver()) {
+    const std::shared_ptr<const JobSnapshot> now = job->snapshot();
+    if (!HasEnded(now->state)) return std::move(done)(now);
+    return std::move(done)(
+        absl::UnavailableError(absl::StrCat("job ", id, " is just ending; try again in a moment")));
+  }
+  absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
+  if (!row.ok()) return std::move(done)(row.status());
+  absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  if (snapshot->state == JobState::kDone) {
+    return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
+        "job ", id, " is done; a new job of the same workload begins with all that it found")));
+  }
+  JobSpec& spec = snapshot->spec;
+  if ((max_trials != 0 && max_trials < spec.max_trials) ||
+      (max_time != absl::ZeroDuration() && max_time < spec.max_time)) {
+    return std::move(done)(absl::InvalidArgumentError(
+        absl::StrCat("max_trials, max_time_ms: below those of the job (", spec.max_trials,
+                     " trials, ", absl::FormatDuration(spec.max_time), "); they can be raised")));
+  }
+  if (max_trials != 0) spec.max_trials = max_trials;
+  if (max_time != absl::ZeroDuration()) spec.max_time = max_time;
+  snapshot->state = JobState::kPending;
+  snapshot->cancelled = false;
+  snapshot->error.clear();
+  snapshot->note.clear();
+  row->request = EncodeSpec(spec);
+  row->state = std::string(JobStateName(snapshot->state));
+  row->error.clear();
+  row->summary = EncodeSnapshot(*snapshot);
+  row->updated_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  if (services_.store->IsShared()) {
+    // Whichever replica claims it next goes on with it.
+    return services_.store->PutJob(
+        *row, [this, row = *row, done = std::move(done)](absl::Status status) mutable {
+          if (!status.ok()) return std::move(done)(status);
+          services_.store->ReleaseJob(row.id, row.fence, [](const absl::Status&) {});
+          std::move(done)(SharedFromRow(row));
+        });
+  }
+  std::shared_ptr<Job> job;
+  SnapshotOr known = absl::UnavailableError("the server is shutting down");
+  {
+    absl::MutexLock lock(&mutex_);
+    auto other = jobs_.find(id);
+    if (other != jobs_.end() && !other->second->IsOver()) {
+      known = other->second->snapshot();  // another call was faster
+    } else if (!suspended_) {
+      if (!row->request_id.empty()) requests_[row->request_id] = id;
+      job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
+      jobs_[id] = job;
+    }
+  }
+  if (job == nullptr) return std::move(done)(std::move(known));
+  spdlog::info("job {}: resumed", id);
+  StoreAndStart(*std::move(row), std::move(job), std::move(done));
 }
 
 std::shared_ptr<Job> JobManager::Find(const std::string& id) const {
@@ -250,6 +311,13 @@ std::vector<std::string> JobManager::Unfinished() const {
     if (!HasEnded(job->snapshot()->state)) ids.push_back(id);
   }
   return ids;
+}
+
+std::map<JobState, int64_t> JobManager::States() const {
+  absl::MutexLock lock(&mutex_);
+  std::map<JobState, int64_t> states;
+  for (const auto& [id, job] : jobs_) ++states[job->snapshot()->state];
+  return states;
 }
 
 void JobManager::Tick() {

@@ -38,8 +38,17 @@ class JobManager {
   // See Job::Cancel. A job that has ended stays as it is. NotFound: no such job.
   // FailedPrecondition: another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
+  // Starts a cancelled or failed job again where it stopped; `done` runs once that is durable.
+  // Limits that are not zero replace the job's. A job under way is left as it is. NotFound: no such
+  // job. FailedPrecondition: it was done. InvalidArgument: a limit below the job's. Unavailable:
+  // shutting down, or the job is just ending.
+  void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
+              absl::AnyInvocable<void(SnapshotOr) &&> done);
   // The jobs under way.
   std::vector<std::string> Unfinished() const;
+
+  // How many of the jobs in memory are in each state.
+  std::map<JobState, int64_t> States() const;
 
   // Passes the time to the jobs; forgets those that are over. Where server replicas share the
   // store, it renews the claims on the jobs, and takes up those whose server has ended.
@@ -55,6 +64,9 @@ class JobManager {
   void RenewClaims();
   // Lets go of those of `asked` that are not among `held` any more.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
+  // Stores the row of a job that is in jobs_ and starts it.
+  void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
+                     absl::AnyInvocable<void(SnapshotOr) &&> done);
 
   const JobServices services_;
   const JobOptions options_;

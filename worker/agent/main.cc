@@ -1,7 +1,6 @@
 // hone-worker: the agent of one device. See --help.
 #include <fcntl.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -16,9 +15,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/cli_config.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/grpc_log.h"
+#include "common/rpc/security.h"
 #include "common/target/host.h"
 #include "worker/agent/machine.h"
 #include "worker/agent/server_link.h"
@@ -36,7 +40,10 @@ struct Flags {
   int build_slots = 0;
   double compile_limit = 10;
   double run_limit = 10;
-  bool insecure = false;
+  hone::rpc::SecuritySources security;
+  std::string key_file;
+  std::string log_format = "text";
+  std::string log_level = "info";
   bool exit_with_parent = false;
 };
 
@@ -79,12 +86,13 @@ absl::StatusOr<std::string> WorkerId(const Flags& flags) {
 }
 
 absl::Status Work(Flags flags) {
+  HONE_ASSIGN_OR_RETURN(const hone::rpc::ChannelSecurity security,
+                        hone::rpc::LoadSecurity(flags.security, absl::Now()));
   HONE_RETURN_IF_ERROR(hone::MakeDirectories(flags.state_dir));
   HONE_RETURN_IF_ERROR(LockStateDir(flags.state_dir));
   hone::agent::WorkerOptions options;
   HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
-  HONE_ASSIGN_OR_RETURN(const auto link,
-                        hone::agent::ConnectToServer(flags.server, flags.insecure));
+  HONE_ASSIGN_OR_RETURN(const auto link, hone::agent::ConnectToServer(flags.server, security));
   HONE_ASSIGN_OR_RETURN(options.capabilities,
                         hone::agent::DescribeMachine({.program_dir = flags.program_dir,
                                                       .state_dir = flags.state_dir,
@@ -145,11 +153,19 @@ int main(int argc, char** argv) {
       "It runs until it is told to end (SIGTERM, SIGINT); what it measured while the server was "
       "away is sent later.\n\n"
       "Examples:\n"
-      "  hone-worker --server hone.internal:7070 --name pi-07\n"
+      "  hone-worker --config pi-07.conf          # as hone worker-config prints it\n"
+      "  hone-worker --server localhost:7070 --name pi-07\n"
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2");
   Flags flags;
   app.add_option("--server", flags.server, "The server's address: host:port or unix:PATH")
       ->required();
+  app.add_option("--ca", flags.security.ca,
+                 "Authorities of the server's certificate, PEM file, or system: encrypts");
+  app.add_option("--certificate", flags.security.certificate,
+                 "This worker's certificate, PEM file");
+  app.add_option("--token-file", flags.security.token_file, "File of this worker's token");
+  app.add_option("--server-name", flags.security.server_name,
+                 "Name in the server's certificate, when it is dialled by another one");
   app.add_option("--name", flags.name, "The worker's name; default: host name and random digits");
   app.add_option("--build-slots", flags.build_slots, "Builder processes; 0: one per core")
       ->check(CLI::Range(0, 256));
@@ -165,13 +181,28 @@ int main(int argc, char** argv) {
   app.add_option("--run-limit", flags.run_limit, "Seconds of one kernel's check and timing")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
-  app.add_flag("--insecure", flags.insecure, "Allow a server on another machine without TLS");
+  app.add_flag("--insecure", flags.security.insecure,
+               "Allow a server on another machine without TLS");
+  app.add_option("--log-format", flags.log_format, "text or json")->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off")
+      ->capture_default_str();
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
   app.set_version_flag("--version", "hone-worker " HONE_VERSION);
+  // Of a secret no more than the name of its file may stand on a command line.
+  app.add_option("--key", flags.key_file, "Private key of the certificate, PEM file");
+  hone::CliConfig::Add(app, {{"key", &flags.security.key}, {"token", &flags.security.token}},
+                       {"exit-with-parent"});
   CLI11_PARSE(app, argc, argv);
+  if (!flags.key_file.empty()) flags.security.key = flags.key_file;
+  if (!flags.security.token_file.empty()) flags.security.token.clear();
 
   // Logs go to standard error; nothing else does.
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("hone-worker"));
+  if (absl::Status log = hone::SetUpLog("hone-worker", flags.log_format, flags.log_level);
+      !log.ok()) {
+    fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
+    return 1;
+  }
+  hone::rpc::TakeGrpcLog();
   signal(SIGPIPE, SIG_IGN);
   if (flags.exit_with_parent) {
     const pid_t parent = getppid();

@@ -10,11 +10,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
+#include "common/rpc/tls_probe.h"
 #include "hone/v1/worker.grpc.pb.h"
 
 namespace hone::agent {
@@ -22,11 +24,16 @@ namespace {
 
 constexpr absl::Duration kSynchronizeMargin = absl::Seconds(10);  // beyond what the server may hold
 constexpr absl::Duration kTransferLimit = absl::Seconds(60);
+constexpr absl::Duration kProbeInterval = absl::Minutes(1);
+constexpr absl::Duration kProbeLimit = absl::Seconds(3);
 
 class GrpcLink final : public ServerLink {
  public:
-  explicit GrpcLink(std::shared_ptr<grpc::Channel> channel)
-      : stub_(v1::WorkerService::NewStub(channel)) {}
+  GrpcLink(std::shared_ptr<grpc::Channel> channel, std::string address,
+           const rpc::ChannelSecurity& security)
+      : stub_(v1::WorkerService::NewStub(channel)),
+        address_(std::move(address)),
+        security_(security) {}
 
   ~GrpcLink() override {
     Shutdown();
@@ -56,7 +63,7 @@ class GrpcLink final : public ServerLink {
                                   if (status.ok()) {
                                     std::move(call->done)(std::move(call->response));
                                   } else {
-                                    std::move(call->done)(rpc::FromGrpc(status));
+                                    std::move(call->done)(Explain(rpc::FromGrpc(status)));
                                   }
                                   End(call->context);
                                 });
@@ -131,8 +138,25 @@ class GrpcLink final : public ServerLink {
     contexts_.erase(&context);
   }
 
+  // gRPC does not say why an encrypted connection could not be made: a connection by hand does, at
+  // most once a minute.
+  absl::Status Explain(const absl::Status& status) {
+    if (!absl::IsUnavailable(status) || !security_.tls()) return status;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (absl::Now() < next_probe_) return status;
+      next_probe_ = absl::Now() + kProbeInterval;
+    }
+    const absl::Status found = rpc::ProbeTls(address_, security_, kProbeLimit).status();
+    if (!absl::IsFailedPrecondition(found)) return status;
+    return absl::UnavailableError(found.message());
+  }
+
   const std::unique_ptr<v1::WorkerService::Stub> stub_;
+  const std::string address_;
+  const rpc::ChannelSecurity security_;
   absl::Mutex mutex_;
+  absl::Time next_probe_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
 };
@@ -140,10 +164,10 @@ class GrpcLink final : public ServerLink {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ServerLink>> ConnectToServer(const std::string& address,
-                                                            bool insecure) {
+                                                            const rpc::ChannelSecurity& security) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                        rpc::CreateChannel(address, insecure));
-  return std::make_unique<GrpcLink>(std::move(channel));
+                        rpc::CreateChannel(address, security));
+  return std::make_unique<GrpcLink>(std::move(channel), address, security);
 }
 
 }  // namespace hone::agent

@@ -7,6 +7,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/rpc/security.h"
 #include "hone/v1/worker.pb.h"
 
 namespace hone::agent {
@@ -31,7 +32,7 @@ class ServerLink {
 
 // Over gRPC. Errors: the address is malformed or not allowed (see rpc::CreateChannel).
 absl::StatusOr<std::unique_ptr<ServerLink>> ConnectToServer(const std::string& address,
-                                                            bool insecure);
+                                                            const rpc::ChannelSecurity& security);
 
 }  // namespace hone::agent
 

@@ -1,6 +1,8 @@
 // What a person types wrong, and what `hone` answers: message and exit code. No server is started
 // by any of it.
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using integration::Result;
 using integration::TemporaryFolder;
@@ -53,6 +56,10 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"records", "query"},
                                                   {"workers", "list"},
                                                   {"jobs", "list"},
+                                                  {"jobs", "watch"},
+                                                  {"jobs", "cancel"},
+                                                  {"jobs", "resume"},
+                                                  {"worker-config"},
                                                   {"models"},
                                                   {"models", "list"},
                                                   {"models", "train"},
@@ -67,6 +74,26 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
     EXPECT_THAT(result.output,
                 AllOf(HasSubstr("Examples:"), HasSubstr("--json"), HasSubstr("--server")));
   }
+}
+
+TEST_F(CommandLineTest, AConfigurationFileThatIsWrongSaysWhere) {
+  const auto with = [&](const std::string& text) {
+    const std::string path = File("client.conf", text);
+    chmod(path.c_str(), 0600);
+    return Hone({"jobs", "list", "--config", path});
+  };
+  EXPECT_THAT(
+      with("server = \"localhost:1\"\ncolour = 1\n").errors,
+      AllOf(HasSubstr("client.conf: line 2: there is no key 'colour'"), HasSubstr("token-file")));
+  EXPECT_THAT(with("server = localhost:1\n").errors, HasSubstr("client.conf: line 1: the text"));
+  EXPECT_THAT(with("server = \"localhost:1\"\nca = \"/nowhere\"\n").errors,
+              HasSubstr("ca: open /nowhere"));
+  const std::string open = File("open.conf", "server = \"localhost:1\"\ntoken = \"tok3n\"\n");
+  chmod(open.c_str(), 0644);
+  const Result refused = Hone({"jobs", "list", "--config", open});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("chmod 600"));
+  EXPECT_THAT(refused.errors, Not(HasSubstr("tok3n")));
 }
 
 TEST_F(CommandLineTest, UnknownWordsAreAnsweredWithTheNearest) {

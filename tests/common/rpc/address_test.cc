@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/rpc/security.h"
 #include "gtest/gtest.h"
 
 namespace hone::rpc {
@@ -31,14 +32,15 @@ TEST(AddressTest, RefusesWhatIsMalformedAndShowsIt) {
 
 TEST(AddressTest, OnlyLocalAddressesNeedNoInsecure) {
   for (const char* text : {"unix:/a", "localhost:1", "127.0.0.1:1", "127.3.2.1:1", "[::1]:1"}) {
-    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false).ok()) << text;
+    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false, false).ok()) << text;
   }
   for (const char* text : {"0.0.0.0:1", "10.0.0.1:1", "[::]:1", "example.org:1", "128.0.0.1:1",
                            "localhost.evil.org:1", "127.0.0.1.evil.org:1"}) {
-    EXPECT_EQ(CheckAllowed(*Address::Parse(text), false).code(),
+    EXPECT_EQ(CheckAllowed(*Address::Parse(text), false, false).code(),
               absl::StatusCode::kPermissionDenied)
         << text;
-    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), true).ok()) << text;
+    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false, true).ok()) << text;
+    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), true, false).ok()) << text;
   }
 }
 

@@ -100,7 +100,7 @@ TEST_F(ServerTest, ShutdownTellsWatchersAndIsQuick) {
   ASSERT_TRUE(reader->Read(&job));
   const absl::Time begin = absl::Now();
   Stop();
-  EXPECT_LT(absl::Now() - begin, Server::kShutdownLimit);
+  EXPECT_LT(absl::Now() - begin, ServerOptions().shutdown_limit);
   while (reader->Read(&job)) {
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);

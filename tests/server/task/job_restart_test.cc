@@ -37,6 +37,51 @@ TEST_F(JobRestartTest, AJobGoesOnAndEveryTrialIsMeasuredOnce) {
   EXPECT_EQ(Trials(id).size(), 120u);
 }
 
+TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  const int64_t before = Get(id)->trials;
+  ASSERT_GT(before, 0);
+  const auto resume = [&](int64_t trials) {
+    SnapshotOr answer = absl::UnknownError("not called");
+    jobs->Resume(id, trials, absl::ZeroDuration(),
+                 [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
+    executor->RunAll();
+    return answer;
+  };
+  EXPECT_EQ(resume(60).status().code(), absl::StatusCode::kInvalidArgument) << "less than before";
+  ASSERT_TRUE(resume(150).ok());
+  EXPECT_EQ(Get(id)->state, JobState::kRunning);
+  EXPECT_EQ(Get(id)->trials, before) << "what was measured counts";
+  ASSERT_TRUE(resume(0).ok()) << "a job under way is returned as it is";
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 150);
+  EXPECT_EQ(Trials(id).size(), 150u);
+  Step();
+  EXPECT_EQ(resume(0).status().code(), absl::StatusCode::kFailedPrecondition) << "it is done";
+  SnapshotOr unknown = absl::UnknownError("not called");
+  jobs->Resume("4711", 0, absl::ZeroDuration(), [&](SnapshotOr s) { unknown = std::move(s); });
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(JobRestartTest, AResumedJobSurvivesTheServer) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Restart();
+  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+  for (int i = 0; i < 3; ++i) Step(5);
+  Restart();
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Trials(id).size(), 120u);
+}
+
 TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
   const std::string id = Create(Spec(120));
   for (int restarts = 0; restarts < 4; ++restarts) {

@@ -1,0 +1,97 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/cli/health_check.h"
+#include "client/cli/session.h"
+#include "common/rpc/address.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/tls_probe.h"
+
+namespace hone::cli {
+namespace {
+
+using State = HealthCheck::State;
+
+constexpr absl::Duration kProbeLimit = absl::Seconds(5);
+constexpr absl::Duration kSoon = absl::Hours(24 * 30);
+constexpr absl::Duration kLargeSkew = absl::Seconds(5);
+
+void CheckLifetime(const rpc::CertificateFacts& facts, HealthCheck& check) {
+  if (facts.not_after - absl::Now() > kSoon) return;
+  check.state = State::kWarning;
+  check.advice = absl::StrCat("the certificate ends on ", rpc::FormatDay(facts.not_after),
+                              "; have a new one made before");
+}
+
+HealthCheck CheckEncryption(const Globals& globals) {
+  HealthCheck check{"encryption", State::kOk, "none is needed on a Unix socket"};
+  const absl::StatusOr<rpc::Address> address = rpc::Address::Parse(globals.server);
+  if (address.ok() && address->IsUnix()) return check;
+  if (!globals.security.tls()) {
+    check.finding = "none: everything is sent as plain text";
+    if (address.ok() && address->IsLocal()) return check;
+    check.state = State::kWarning;
+    check.advice =
+        "give the server a certificate (hone-server init), and here its authority (--ca)";
+    return check;
+  }
+  const absl::StatusOr<rpc::TlsFinding> found =
+      rpc::ProbeTls(globals.server, globals.security, kProbeLimit);
+  if (!found.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string(found.status().message());
+    check.advice = "until this is mended no call arrives";
+    return check;
+  }
+  check.finding =
+      absl::StrCat(found->protocol, "; the server is ", found->server.subject, ", says ",
+                   found->server.issuer, ", until ", rpc::FormatDay(found->server.not_after));
+  CheckLifetime(found->server, check);
+  return check;
+}
+
+HealthCheck CheckIdentity(const Globals& globals) {
+  HealthCheck check{"identity", State::kOk, "none is given"};
+  const rpc::ChannelSecurity& security = globals.security;
+  if (!security.token.empty()) check.finding = "a token is sent";
+  if (!security.identity.certificate.empty()) {
+    const auto facts = rpc::DescribeCertificate(security.identity.certificate);
+    if (facts.ok()) {
+      check.finding = absl::StrCat(security.token.empty() ? "" : "a token is sent, and ",
+                                   "a certificate is shown: ", facts->uri, ", until ",
+                                   rpc::FormatDay(facts->not_after));
+      CheckLifetime(*facts, check);
+    }
+  }
+  return check;
+}
+
+}  // namespace
+
+std::vector<HealthCheck> CheckSecurity(const Globals& globals) {
+  std::vector<HealthCheck> checks = {CheckEncryption(globals), CheckIdentity(globals)};
+  if (checks[0].state == State::kProblem) return checks;
+  const absl::StatusOr<std::unique_ptr<Session>> session =
+      Session::Open(globals, /*with_worker=*/false);
+  if (!session.ok()) return checks;
+  const absl::StatusOr<absl::Duration> skew = (*session)->connection().ClockSkew();
+  if (absl::IsUnauthenticated(skew.status()) || absl::IsPermissionDenied(skew.status())) {
+    checks[1].state = State::kProblem;
+    checks[1].finding = std::string(skew.status().message());
+    checks[1].advice = "ask the server's administrator for a token or a certificate";
+  }
+  if (!skew.ok()) return checks;
+  HealthCheck clock{
+      "clock", State::kOk,
+      absl::StrFormat("%.1f s %s the server's", absl::ToDoubleSeconds(absl::AbsDuration(*skew)),
+                      *skew < absl::ZeroDuration() ? "ahead of" : "behind")};
+  if (absl::AbsDuration(*skew) > kLargeSkew) {
+    clock.state = State::kWarning;
+    clock.advice =
+        "certificates may seem expired or not valid yet; let both machines keep their time by NTP";
+  }
+  checks.push_back(clock);
+  return checks;
+}
+
+}  // namespace hone::cli

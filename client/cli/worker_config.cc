@@ -1,0 +1,85 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/command.h"
+#include "client/lib/client_config.h"
+#include "common/base/config_file.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/secret.h"
+
+namespace hone::cli {
+namespace {
+
+// A board's clock may be a little behind.
+constexpr absl::Duration kClockSkew = absl::Hours(1);
+
+struct WorkerConfigOptions {
+  std::string name;
+  std::string authority = DefaultServerFolder();
+  int days = 825;
+};
+
+// The server signs nothing: whoever has the authority's key, which the server does not need to run,
+// says which boards there are.
+absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions& options) {
+  rpc::KeyPair authority;
+  HONE_ASSIGN_OR_RETURN(authority.certificate,
+                        ReadFile(absl::StrCat(options.authority, "/ca.pem")));
+  HONE_ASSIGN_OR_RETURN(authority.key,
+                        rpc::ReadSecretFile(absl::StrCat(options.authority, "/ca-key.pem")));
+  std::string server = globals.server;
+  if (server.empty()) {
+    HONE_ASSIGN_OR_RETURN(const client::ClientConfig made, client::LoadClientConfig(absl::StrCat(
+                                                               options.authority, "/worker.conf")));
+    server = made.server;
+  }
+  const absl::Time now = absl::Now();
+  const rpc::Identity identity{.name = options.name, .role = rpc::Role::kWorker};
+  HONE_ASSIGN_OR_RETURN(
+      const rpc::KeyPair pair,
+      rpc::IssueCertificate(authority, {.common_name = options.name,
+                                        .uri = rpc::IdentityUri(identity),
+                                        .not_before = now - kClockSkew,
+                                        .not_after = now + absl::Hours(24) * options.days}));
+  std::printf(
+      "# Of the worker %s, until %s: hone-worker --config FILE. It holds a secret.\n"
+      "server = %s\nname = %s\nca = %s\ncertificate = %s\nkey = %s\n",
+      options.name.c_str(), rpc::FormatDay(now + absl::Hours(24) * options.days).c_str(),
+      QuoteConfigValue(server).c_str(), QuoteConfigValue(options.name).c_str(),
+      QuoteConfigValue(authority.certificate).c_str(), QuoteConfigValue(pair.certificate).c_str(),
+      QuoteConfigValue(pair.key).c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddWorkerConfig(CLI::App& app, Globals& globals, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "worker-config", "Print everything that a worker needs to reach the server, in one file");
+  auto options = std::make_shared<WorkerConfigOptions>();
+  command->add_option("--name", options->name, "The worker's name; no other worker can take it")
+      ->required();
+  command
+      ->add_option("--authority", options->authority,
+                   "Folder that hone-server init made, with the authority's key")
+      ->capture_default_str();
+  command->add_option("--days", options->days, "How long the certificate is valid")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3650));
+  AddGlobals(*command, globals);
+  command->footer(
+      "Examples:\n"
+      "  hone worker-config --name pi-07 > pi-07.conf\n"
+      "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 > "
+      "pi.conf");
+  command->callback([&globals, &action, options] {
+    action = [&globals, options] { return PrintWorkerConfig(globals, *options); };
+  });
+}
+
+}  // namespace hone::cli

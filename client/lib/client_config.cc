@@ -1,0 +1,110 @@
+#include "client/lib/client_config.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/config_file.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+
+namespace hone::client {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool EverybodyReads(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0;
+}
+
+}  // namespace
+
+absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const auto entries = ParseConfig(text);
+  if (!entries.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", entries.status().message()));
+  }
+  ClientConfig config;
+  rpc::SecuritySources& security = config.security;
+  const std::map<std::string, std::string*> keys = {{"server", &config.server},
+                                                    {"ca", &security.ca},
+                                                    {"certificate", &security.certificate},
+                                                    {"key", &security.key},
+                                                    {"token", &security.token},
+                                                    {"token-file", &security.token_file},
+                                                    {"server-name", &security.server_name}};
+  for (const ConfigEntry& entry : *entries) {
+    const std::string where = absl::StrCat(path, ": line ", entry.line, ": ");
+    if (entry.values.size() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(where, entry.key, ": not a list"));
+    }
+    const std::string& value = entry.values[0];
+    if (entry.key == "insecure" && (value == "true" || value == "false")) {
+      security.insecure = value == "true";
+      continue;
+    }
+    const auto known = keys.find(entry.key);
+    if (known == keys.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, "there is no key '", entry.key, "'; there are ",
+          absl::StrJoin(keys, ", ", [](std::string* out, const auto& key) { *out += key.first; }),
+          " and insecure"));
+    }
+    *known->second = value;
+  }
+  const bool secret = !security.token.empty() || absl::StrContains(security.key, "-----BEGIN");
+  if (secret && EverybodyReads(path)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path,
+        " holds a secret, and every user of this machine may read it; as its owner: chmod 600 ",
+        path));
+  }
+  return config;
+}
+
+std::string DefaultClientConfig() {
+  const std::string config = Variable("XDG_CONFIG_HOME");
+  if (absl::StartsWith(config, "/")) return absl::StrCat(config, "/hone/client.conf");
+  const std::string home = Variable("HOME");
+  return absl::StartsWith(home, "/") ? absl::StrCat(home, "/.config/hone/client.conf") : "";
+}
+
+absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path) {
+  rpc::SecuritySources& security = said.security;
+  if (said.server.empty()) said.server = Variable("HONE_SERVER");
+  if (security.ca.empty()) security.ca = Variable("HONE_CA");
+  if (security.token_file.empty()) security.token_file = Variable("HONE_TOKEN_FILE");
+  std::string file = path.empty() ? Variable("HONE_CONFIG") : path;
+  const bool named = !file.empty();
+  if (!named) file = DefaultClientConfig();
+  struct stat info;
+  if (file.empty() || (!named && stat(file.c_str(), &info) != 0)) return said;
+  HONE_ASSIGN_OR_RETURN(ClientConfig config, LoadClientConfig(file));
+  if (!said.server.empty() && said.server != config.server) return said;
+  said.server = config.server;
+  if (security.ca.empty()) security.ca = config.security.ca;
+  if (security.server_name.empty()) security.server_name = config.security.server_name;
+  if (security.token_file.empty()) {
+    security.token = config.security.token;
+    security.token_file = config.security.token_file;
+  }
+  if (security.certificate.empty() && security.key.empty()) {
+    security.certificate = config.security.certificate;
+    security.key = config.security.key;
+  }
+  security.insecure = security.insecure || config.security.insecure;
+  return said;
+}
+
+}  // namespace hone::client

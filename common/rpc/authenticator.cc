@@ -1,0 +1,72 @@
+#include "common/rpc/authenticator.h"
+
+#include <grpc/grpc_security_constants.h>
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/error_details.h"
+
+namespace hone::rpc {
+namespace {
+
+absl::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+absl::Status Refuse(absl::string_view reason, absl::string_view message) {
+  return WithReason(absl::UnauthenticatedError(message), reason);
+}
+
+}  // namespace
+
+absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& context) const {
+  const auto [begin, end] = context.client_metadata().equal_range(kTokenHeader);
+  if (begin != end) {
+    absl::string_view token = View(begin->second);
+    if (std::next(begin) != end || !absl::ConsumePrefix(&token, kTokenPrefix)) {
+      return Refuse("TOKEN_MALFORMED",
+                    "the token is malformed: 'authorization' must be one header "
+                    "that reads 'Bearer TOKEN'");
+    }
+    if (tokens_ != nullptr) {
+      if (std::optional<Identity> identity = tokens_->Find(token)) return *std::move(identity);
+    }
+    return Refuse("TOKEN_UNKNOWN",
+                  "the token is not one of this server's; it may have been withdrawn: ask the "
+                  "server's administrator for another one");
+  }
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (peer != nullptr && peer->IsPeerAuthenticated()) {
+    for (const grpc::string_ref& uri : peer->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+      absl::StatusOr<Identity> identity = IdentityFromUri(View(uri));
+      if (identity.ok()) return identity;
+    }
+    return Refuse("CERTIFICATE_UNNAMED",
+                  "the certificate names no caller (a URI hone://ROLE/NAME among its alternative "
+                  "names), and no token was sent");
+  }
+  return Refuse("TOKEN_MISSING",
+                "this server asks for a token or a certificate, and the call has neither: give "
+                "--token-file, or certificate and key in the configuration");
+}
+
+std::string Authenticator::NameOf(const grpc::ServerContextBase& context) const {
+  const absl::StatusOr<Identity> identity = Identify(context);
+  return identity.ok() ? identity->name : "";
+}
+
+std::string PeerHost(const grpc::ServerContextBase& context) {
+  // "ipv4:10.0.0.7:5000", "ipv6:%5B::1%5D:5000", "unix:"
+  std::string peer = absl::StrReplaceAll(context.peer(), {{"%5B", "["}, {"%5D", "]"}});
+  absl::string_view host = peer;
+  if (absl::StartsWith(host, "unix")) return "unix";
+  if (!absl::ConsumePrefix(&host, "ipv4:")) absl::ConsumePrefix(&host, "ipv6:");
+  host = host.substr(0, host.rfind(':'));
+  absl::ConsumePrefix(&host, "[");
+  absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
+}
+
+}  // namespace hone::rpc

@@ -1,0 +1,40 @@
+#ifndef HONE_COMMON_RPC_AUTHENTICATOR_H_
+#define HONE_COMMON_RPC_AUTHENTICATOR_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/role.h"
+#include "common/rpc/token_table.h"
+#include "grpcpp/server_context.h"
+
+namespace hone::rpc {
+
+// How a token travels: "authorization: Bearer TOKEN".
+inline constexpr char kTokenHeader[] = "authorization";
+inline constexpr char kTokenPrefix[] = "Bearer ";
+
+// Says who calls: by the token of the call, else by the certificate of the connection, whose URI
+// names role and name (IdentityUri). Immutable, so thread-safe.
+class Authenticator {
+ public:
+  // Without tokens every token is unknown.
+  explicit Authenticator(std::shared_ptr<const TokenTable> tokens) : tokens_(std::move(tokens)) {}
+
+  // Unauthenticated, with what to do: neither is there, the token is malformed or unknown, or the
+  // certificate names no caller. The message never has the token.
+  absl::StatusOr<Identity> Identify(const grpc::ServerContextBase& context) const;
+  // The caller's name for the record; "" when it is not known.
+  std::string NameOf(const grpc::ServerContextBase& context) const;
+
+ private:
+  const std::shared_ptr<const TokenTable> tokens_;  // may be null
+};
+
+// The host of a call's peer: "10.0.0.7", "::1", or "unix".
+std::string PeerHost(const grpc::ServerContextBase& context);
+
+}  // namespace hone::rpc
+
+#endif  // HONE_COMMON_RPC_AUTHENTICATOR_H_

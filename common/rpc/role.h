@@ -1,0 +1,53 @@
+#ifndef HONE_COMMON_RPC_ROLE_H_
+#define HONE_COMMON_RPC_ROLE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace hone::rpc {
+
+// What a caller may do: a client tunes and looks up, a worker builds and measures, an administrator
+// does both and administers.
+enum class Role { kClient, kWorker, kAdmin };
+
+inline absl::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kClient:
+      return "client";
+    case Role::kWorker:
+      return "worker";
+    case Role::kAdmin:
+      return "admin";
+  }
+  return "";
+}
+
+// InvalidArgument: no role is called so.
+inline absl::StatusOr<Role> RoleFromName(absl::string_view name) {
+  for (const Role role : {Role::kClient, Role::kWorker, Role::kAdmin}) {
+    if (RoleName(role) == name) return role;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no role is called '", name, "'; there are client, worker and admin"));
+}
+
+// Who calls. A name that ends in '*' stands for every name that begins with what is before it: a
+// token that several workers share.
+struct Identity {
+  std::string name;
+  Role role = Role::kClient;
+
+  bool MayBeCalled(absl::string_view other) const {
+    if (!absl::EndsWith(name, "*")) return name == other;
+    return absl::StartsWith(other, absl::string_view(name).substr(0, name.size() - 1));
+  }
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+}  // namespace hone::rpc
+
+#endif  // HONE_COMMON_RPC_ROLE_H_

@@ -1,0 +1,263 @@
+#include "common/rpc/tls_probe.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/address.h"
+
+namespace hone::rpc {
+namespace {
+
+template <auto Free>
+struct Deleter {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using ContextPtr = std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>>;
+using SslPtr = std::unique_ptr<SSL, Deleter<SSL_free>>;
+using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
+using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
+
+absl::Status Problem(absl::string_view what) { return absl::FailedPreconditionError(what); }
+
+std::string LastError() {
+  const unsigned long code = ERR_peek_last_error();
+  ERR_clear_error();
+  const char* reason = ERR_reason_error_string(code);
+  return reason == nullptr ? "the connection was closed" : reason;
+}
+
+// Waits until the socket can be read or written. False: the time is over.
+bool Wait(int fd, short events, absl::Time deadline) {
+  const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+  pollfd entry{fd, events, 0};
+  return left > 0 && poll(&entry, 1, static_cast<int>(left)) > 0;
+}
+
+absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed =
+      getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
+  if (failed != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("the host ", address.host, " is not known: ", gai_strerror(failed)));
+  }
+  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
+  int error = ETIMEDOUT;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    const int fd = socket(entry->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) continue;
+    int result = connect(fd, entry->ai_addr, entry->ai_addrlen) == 0 ? 0 : errno;
+    if (result == EINPROGRESS) {
+      socklen_t size = sizeof(result);
+      result = ETIMEDOUT;
+      if (Wait(fd, POLLOUT, deadline)) getsockopt(fd, SOL_SOCKET, SO_ERROR, &result, &size);
+    }
+    if (result == 0) return fd;
+    error = result;
+    close(fd);
+  }
+  return absl::UnavailableError(
+      absl::StrCat("nobody answers at ", address.ToText(), ": ", strerror(error)));
+}
+
+absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  const unsigned char http2[] = "\x02h2";
+  SSL_CTX_set_alpn_protos(context, http2, sizeof(http2) - 1);
+  if (security.ca == kSystemAuthorities) {
+    SSL_CTX_set_default_verify_paths(context);
+  } else {
+    const BioPtr bio(BIO_new_mem_buf(security.ca.data(), static_cast<int>(security.ca.size())));
+    while (X509* raw = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+      const CertificatePtr authority(raw);
+      X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get());
+    }
+    ERR_clear_error();
+  }
+  if (security.identity.certificate.empty()) return absl::OkStatus();
+  const KeyPair& own = security.identity;
+  const BioPtr certificate_bio(
+      BIO_new_mem_buf(own.certificate.data(), static_cast<int>(own.certificate.size())));
+  const BioPtr key_bio(BIO_new_mem_buf(own.key.data(), static_cast<int>(own.key.size())));
+  const CertificatePtr certificate(
+      PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));
+  const KeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
+  if (certificate == nullptr || key == nullptr ||
+      SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
+      SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return Problem(absl::StrCat("the own certificate cannot be used: ", LastError()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CertificateFacts> PeerFacts(const SSL* ssl) {
+  const CertificatePtr peer(SSL_get1_peer_certificate(ssl));
+  if (peer == nullptr) return absl::NotFoundError("it showed no certificate");
+  const BioPtr bio(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(bio.get(), peer.get());
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return DescribeCertificate(absl::string_view(data, size));
+}
+
+// What the verification of the server's certificate found wrong.
+absl::Status ExplainVerification(long result, const absl::StatusOr<CertificateFacts>& server,
+                                 const std::string& host) {
+  const std::string subject = server.ok() ? server->subject : "the server";
+  switch (result) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return Problem(
+          absl::StrCat("the server's certificate (", subject, ") has expired",
+                       server.ok() ? absl::StrCat(" on ", FormatDay(server->not_after)) : "",
+                       "; its administrator must make a new one"));
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return Problem(absl::StrCat("the server's certificate (", subject,
+                                  ") is not valid yet; is this machine's clock right?"));
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return Problem(absl::StrCat(
+          "the server's certificate is not for ", host, " but for ",
+          server.ok() ? absl::StrJoin(server->hosts, ", ") : subject,
+          "; dial one of these, or make a certificate with this name (hone-server init --host)"));
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return Problem(
+          absl::StrCat("the server's certificate is of an authority that is not trusted "
+                       "here (",
+                       server.ok() ? server->issuer : subject, "); give the server's own as ca"));
+    default:
+      return Problem(absl::StrCat("the server's certificate is refused: ",
+                                  X509_verify_cert_error_string(result)));
+  }
+}
+
+// What the server's alert, or the lack of an answer, says of our side.
+absl::Status ExplainAlert(int reason, const ChannelSecurity& security) {
+  switch (reason) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return Problem("the server asks for a certificate, and none was given (certificate and key)");
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+      return Problem(security.identity.certificate.empty()
+                         ? "the server refused the handshake; it may ask for a certificate "
+                           "(certificate and key)"
+                         : "the server refused the handshake");
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return Problem("the server says that our certificate has expired");
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+      return Problem(
+          "the server does not take our certificate: it is of an authority that the server does "
+          "not "
+          "know");
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+      return Problem("the server does not speak TLS on this port");
+    default:
+      return absl::OkStatus();
+  }
+}
+
+class Probe {
+ public:
+  Probe(int fd, SSL* ssl, absl::Time deadline) : fd_(fd), ssl_(ssl), deadline_(deadline) {}
+
+  // Repeats a call of OpenSSL until it is done; 1: it succeeded.
+  template <typename Function>
+  int Drive(Function function) {
+    while (true) {
+      ERR_clear_error();
+      errno = 0;
+      const int result = function();
+      const int error = SSL_get_error(ssl_, result);
+      if (error == SSL_ERROR_WANT_READ && Wait(fd_, POLLIN, deadline_)) continue;
+      if (error == SSL_ERROR_WANT_WRITE && Wait(fd_, POLLOUT, deadline_)) continue;
+      timed_out_ = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+      return result;
+    }
+  }
+  bool timed_out() const { return timed_out_; }
+
+ private:
+  const int fd_;
+  SSL* const ssl_;
+  const absl::Time deadline_;
+  bool timed_out_ = false;
+};
+
+absl::Status Explain(const SSL* ssl, const ChannelSecurity& security, const std::string& host,
+                     bool timed_out) {
+  if (timed_out) return Problem("the server does not answer; it may not speak TLS on this port");
+  if (const long result = SSL_get_verify_result(ssl); result != X509_V_OK) {
+    ERR_clear_error();
+    return ExplainVerification(result, PeerFacts(ssl), host);
+  }
+  HONE_RETURN_IF_ERROR(ExplainAlert(ERR_GET_REASON(ERR_peek_last_error()), security));
+  return Problem(absl::StrCat("the TLS handshake failed: ", LastError()));
+}
+
+}  // namespace
+
+absl::StatusOr<TlsFinding> ProbeTls(absl::string_view text, const ChannelSecurity& security,
+                                    absl::Duration limit) {
+  HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));
+  const absl::Time deadline = absl::Now() + limit;
+  const std::string host = security.server_name.empty() ? address.host : security.server_name;
+  const ContextPtr context(SSL_CTX_new(TLS_client_method()));
+  HONE_RETURN_IF_ERROR(LoadContext(context.get(), security));
+  HONE_ASSIGN_OR_RETURN(const int fd, Connect(address, deadline));
+  const absl::Cleanup close_socket = [fd] { close(fd); };
+  const SslPtr ssl(SSL_new(context.get()));
+  SSL_set_fd(ssl.get(), fd);
+  in6_addr ip;
+  if (inet_pton(AF_INET, host.c_str(), &ip) == 1 || inet_pton(AF_INET6, host.c_str(), &ip) == 1) {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str());
+  } else {
+    SSL_set_tlsext_host_name(ssl.get(), host.c_str());
+    SSL_set1_host(ssl.get(), host.c_str());
+  }
+  Probe probe(fd, ssl.get(), deadline);
+  if (probe.Drive([&] { return SSL_connect(ssl.get()); }) != 1) {
+    return Explain(ssl.get(), security, host, probe.timed_out());
+  }
+  // The server of TLS 1.3 judges our certificate after we are done, and an HTTP/2 server speaks
+  // first: what it says now is its first frame or its refusal.
+  char byte = 0;
+  if (probe.Drive([&] { return SSL_peek(ssl.get(), &byte, 1); }) != 1) {
+    return Explain(ssl.get(), security, host, probe.timed_out());
+  }
+  TlsFinding finding{.protocol = SSL_get_version(ssl.get())};
+  HONE_ASSIGN_OR_RETURN(finding.server, PeerFacts(ssl.get()));
+  return finding;
+}
+
+}  // namespace hone::rpc

@@ -1,0 +1,41 @@
+#ifndef HONE_COMMON_RPC_TOKEN_TABLE_H_
+#define HONE_COMMON_RPC_TOKEN_TABLE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/rpc/role.h"
+
+namespace hone::rpc {
+
+// The tokens that a server knows, by their hashes. As text a line each:
+//   ROLE NAME SHA256
+// with # beginning a comment. Immutable after Parse, so thread-safe.
+class TokenTable {
+ public:
+  struct Entry {
+    Identity identity;
+    std::string hash;  // HashToken
+  };
+
+  // InvalidArgument: a line is no entry, or a name or a token appears twice; the message has the
+  // line's number, and no hash.
+  static absl::StatusOr<TokenTable> Parse(absl::string_view text);
+
+  // Whose token it is. Takes the same time for every token: all entries are compared.
+  std::optional<Identity> Find(absl::string_view token) const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+// The line of an entry, with its newline.
+std::string TokenLine(const Identity& identity, absl::string_view token);
+
+}  // namespace hone::rpc
+
+#endif  // HONE_COMMON_RPC_TOKEN_TABLE_H_

@@ -1,0 +1,60 @@
+#ifndef HONE_SERVER_SERVICE_AUDIT_LOG_H_
+#define HONE_SERVER_SERVICE_AUDIT_LOG_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace hone::service {
+
+// Who did what. No field ever holds a token.
+struct AuditEntry {
+  absl::Time time;
+  std::string who;       // the caller's name; "" unknown
+  std::string role;      // "" unknown
+  std::string peer;      // host
+  std::string method;    // "TuningService/CreateJob"
+  std::string resource;  // what it was about, as an id; "" nothing
+  std::string result;    // a code in gRPC's words: "OK", "PERMISSION_DENIED"
+  std::string detail;    // why it was refused
+};
+
+// The entry as one line of JSON, without the newline.
+std::string ToJsonLine(const AuditEntry& entry);
+
+// An append-only file of JSON lines, 0600. At max_bytes it becomes PATH.1, which becomes PATH.2, …;
+// `kept` old ones stay. Thread-safe. An entry that cannot be written goes to the server's log.
+class AuditLog {
+ public:
+  struct Options {
+    int64_t max_bytes = int64_t{64} << 20;
+    int kept = 8;
+  };
+  // PermissionDenied, NotFound: the file cannot be opened for appending.
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, Options options);
+  ~AuditLog();
+
+  void Write(const AuditEntry& entry);
+
+ private:
+  AuditLog(std::string path, Options options) : path_(std::move(path)), options_(options) {}
+  absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  const Options options_;
+  absl::Mutex mutex_;
+  int fd_ ABSL_GUARDED_BY(mutex_) = -1;
+  int64_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_AUDIT_LOG_H_

@@ -1,0 +1,155 @@
+#include "server/service/call_observer.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/rpc/status.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/reflection.h"
+#include "google/protobuf/stubs/logging.h"
+#include "server/service/access.h"
+
+namespace hone::service {
+namespace {
+
+using google::protobuf::Message;
+using grpc::experimental::InterceptionHookPoints;
+
+constexpr absl::string_view kOurs = "/hone.v1.";
+
+// The field whose text was not UTF-8 in the message that this thread has read last.
+thread_local std::string not_utf8;
+
+void KeepComplaint(google::protobuf::LogLevel, const char*, int, const std::string& message) {
+  // String field 'hone.v1.CreateJobRequest.workload' contains invalid UTF-8 data when parsing …
+  const size_t begin = message.find('\'');
+  const size_t end = begin == std::string::npos ? begin : message.find('\'', begin + 1);
+  if (!absl::StrContains(message, "UTF-8") || end == std::string::npos) return;
+  const std::string name = message.substr(begin + 1, end - begin - 1);
+  not_utf8 = name.substr(name.rfind('.') + 1);
+}
+
+absl::string_view CodeName(grpc::StatusCode code) {
+  static constexpr absl::string_view kNames[] = {"OK",
+                                                 "CANCELLED",
+                                                 "UNKNOWN",
+                                                 "INVALID_ARGUMENT",
+                                                 "DEADLINE_EXCEEDED",
+                                                 "NOT_FOUND",
+                                                 "ALREADY_EXISTS",
+                                                 "PERMISSION_DENIED",
+                                                 "RESOURCE_EXHAUSTED",
+                                                 "FAILED_PRECONDITION",
+                                                 "ABORTED",
+                                                 "OUT_OF_RANGE",
+                                                 "UNIMPLEMENTED",
+                                                 "INTERNAL",
+                                                 "UNAVAILABLE",
+                                                 "DATA_LOSS",
+                                                 "UNAUTHENTICATED"};
+  const auto index = static_cast<size_t>(code);
+  return index < std::size(kNames) ? kNames[index] : "UNKNOWN";
+}
+
+std::string TextField(const Message& message, absl::string_view name) {
+  const auto* field = message.GetDescriptor()->FindFieldByName(std::string(name));
+  if (field == nullptr || field->is_repeated() ||
+      field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
+    return "";
+  }
+  return message.GetReflection()->GetString(message, field).substr(0, 256);
+}
+
+bool IsRefusal(grpc::StatusCode code) {
+  return code == grpc::StatusCode::UNAUTHENTICATED || code == grpc::StatusCode::PERMISSION_DENIED ||
+         code == grpc::StatusCode::RESOURCE_EXHAUSTED;
+}
+
+}  // namespace
+
+class CallObserver::Call final : public grpc::experimental::Interceptor {
+ public:
+  Call(const Rooms& rooms, grpc::experimental::ServerRpcInfo* info)
+      : rooms_(rooms),
+        info_(info),
+        access_(FindAccess(info->method())),
+        begin_(rooms.clock->Now()) {
+    not_utf8.clear();
+  }
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
+      Received(static_cast<const Message*>(methods->GetRecvMessage()));
+    }
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace(
+          kTimeHeader, absl::StrCat(absl::ToUnixMillis(rooms_.clock->Now())));
+    }
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+      grpc::Status status = methods->GetSendStatus();
+      if (unreadable_ && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+        status = rpc::ToGrpc(absl::InvalidArgumentError(why_));
+        methods->ModifySendStatus(status);
+      }
+      Ended(status);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  void Received(const Message* message) {
+    if (info_->type() == grpc::experimental::ServerRpcInfo::Type::CLIENT_STREAMING) return;
+    if (message == nullptr) {
+      unreadable_ = true;
+      why_ = not_utf8.empty() ? "the request is not a message of this method, or nested too deep"
+                              : absl::StrCat(not_utf8, ": the text is not UTF-8");
+    } else if (access_ != nullptr && !access_->resource.empty()) {
+      resource_ = TextField(*message, access_->resource);
+    }
+  }
+
+  void Ended(const grpc::Status& status) {
+    if (rooms_.observer != nullptr) {
+      rooms_.observer->OnCall(info_->method(), status.error_code(), rooms_.clock->Now() - begin_);
+    }
+    if (rooms_.audit == nullptr || access_ == nullptr) return;
+    if (!access_->audited && !IsRefusal(status.error_code())) return;
+    const grpc::ServerContextBase& context = *info_->server_context();
+    absl::string_view method = info_->method();
+    absl::ConsumePrefix(&method, kOurs);
+    AuditEntry entry{.time = rooms_.clock->Now(),
+                     .peer = rpc::PeerHost(context),
+                     .method = std::string(method),
+                     .resource = resource_,
+                     .result = std::string(CodeName(status.error_code())),
+                     .detail = status.error_message()};
+    if (const auto caller = rooms_.authenticator->Identify(context); caller.ok()) {
+      entry.who = caller->name;
+      entry.role = std::string(rpc::RoleName(caller->role));
+    }
+    rooms_.audit->Write(entry);
+  }
+
+  const Rooms& rooms_;
+  grpc::experimental::ServerRpcInfo* const info_;
+  const Access* const access_;
+  const absl::Time begin_;
+  std::string resource_;
+  bool unreadable_ = false;
+  std::string why_;
+};
+
+grpc::experimental::Interceptor* CallObserver::CreateServerInterceptor(
+    grpc::experimental::ServerRpcInfo* info) {
+  // Health and reflection are gRPC's own.
+  if (!absl::StartsWith(info->method(), kOurs)) return nullptr;
+  return new Call(rooms_, info);
+}
+
+void TakeProtobufLog() { google::protobuf::SetLogHandler(&KeepComplaint); }
+
+}  // namespace hone::service

@@ -1,0 +1,188 @@
+#include "server/service/init.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/config_file.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/role.h"
+#include "common/rpc/secret.h"
+#include "common/rpc/token_table.h"
+
+namespace hone::service {
+namespace {
+
+using Files = std::map<std::string, std::string>;  // name → content
+
+// A clock that is a little behind another machine's must not find a certificate not valid yet.
+constexpr absl::Duration kClockSkew = absl::Hours(1);
+
+struct Maker {
+  const InitOptions& options;
+  const std::string folder;
+  const absl::Time now;
+  rpc::KeyPair authority;
+  Files files;
+
+  std::string PathOf(const std::string& name) const { return absl::StrCat(folder, "/", name); }
+
+  absl::Status AddAuthority() {
+    HONE_ASSIGN_OR_RETURN(
+        authority, rpc::MakeAuthority(absl::StrCat("Hone of ", options.hosts[0]), now - kClockSkew,
+                                      now + options.authority_lifetime));
+    files["ca.pem"] = authority.certificate;
+    files["ca-key.pem"] = authority.key;
+    return absl::OkStatus();
+  }
+
+  absl::Status AddServer() {
+    HONE_ASSIGN_OR_RETURN(
+        const rpc::KeyPair pair,
+        rpc::IssueCertificate(authority, {.common_name = options.hosts[0],
+                                          .hosts = options.hosts,
+                                          .server = true,
+                                          .not_before = now - kClockSkew,
+                                          .not_after = now + options.certificate_lifetime}));
+    files["server.pem"] = pair.certificate;
+    files["server-key.pem"] = pair.key;
+    return absl::OkStatus();
+  }
+
+  // Certificate, token and configuration of a role.
+  absl::Status AddRole(rpc::Role role, const std::string& caller, const std::string& use) {
+    const std::string name(rpc::RoleName(role));
+    const rpc::Identity identity{.name = caller, .role = role};
+    HONE_ASSIGN_OR_RETURN(
+        const rpc::KeyPair pair,
+        rpc::IssueCertificate(authority, {.common_name = name,
+                                          .uri = rpc::IdentityUri(identity),
+                                          .not_before = now - kClockSkew,
+                                          .not_after = now + options.certificate_lifetime}));
+    HONE_ASSIGN_OR_RETURN(const std::string token, rpc::RandomToken());
+    files[absl::StrCat(name, ".pem")] = pair.certificate;
+    files[absl::StrCat(name, "-key.pem")] = pair.key;
+    files[absl::StrCat(name, ".token")] = token + "\n";
+    absl::StrAppend(&files["tokens"], rpc::TokenLine(identity, token));
+    files[absl::StrCat(name, ".conf")] = absl::StrCat(
+        "# ", use, "\n",
+        "server = ", QuoteConfigValue(absl::StrCat(options.hosts[0], ":", options.port)), "\n",
+        "ca = ", QuoteConfigValue(authority.certificate), "\n",
+        "certificate = ", QuoteConfigValue(pair.certificate), "\n",
+        "key = ", QuoteConfigValue(pair.key), "\n", "token = ", QuoteConfigValue(token), "\n");
+    return absl::OkStatus();
+  }
+
+  void AddConfig() {
+    const auto path = [&](const std::string& name) { return QuoteConfigValue(PathOf(name)); };
+    files["hone.toml"] = absl::StrCat(
+        "# Of hone-server, made by hone-server init. deploy/README.md has every key; options on "
+        "the\n"
+        "# command line win over what stands here. hone-server --check-config looks it through.\n\n"
+        "# Where clients, workers and administrators call.\n"
+        "listen = [\"0.0.0.0:",
+        options.port,
+        "\"]\n"
+        "# Or apart, so that a firewall can tell them apart:\n"
+        "# listen-clients = [\"0.0.0.0:7070\"]\n"
+        "# listen-workers = [\"0.0.0.0:7071\"]\n"
+        "# listen-admin = [\"127.0.0.1:7072\"]\n\n"
+        "store = ",
+        QuoteConfigValue(options.store),
+        "\n\n"
+        "# Who the server is, and by what it knows its callers: a token, or a certificate of this\n"
+        "# authority. \"require\": nobody gets in without a certificate, whatever the token.\n"
+        "certificate = ",
+        path("server.pem"), "\nkey = ", path("server-key.pem"), "\nclient-ca = ", path("ca.pem"),
+        "\nclient-certificates = \"accept\"\ntokens = ", path("tokens"),
+        "\n\n"
+        "# Who asked for what, as JSON lines.\n"
+        "audit-log = ",
+        path("audit.jsonl"),
+        "\n\n"
+        "# log-format = \"json\"\n"
+        "# metrics-listen = \"127.0.0.1:9070\"\n"
+        "# rate-limit = 1000\n");
+  }
+};
+
+// The owner's alone from the first moment on.
+absl::Status WriteNewFile(const std::string& path, absl::string_view content) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
+  const ssize_t written = write(fd, content.data(), content.size());
+  const int error = written < 0                                      ? errno
+                    : written < static_cast<ssize_t>(content.size()) ? ENOSPC
+                                                                     : 0;
+  const int synced = error == 0 ? fsync(fd) : 0;
+  const int sync_error = errno;
+  close(fd);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("write ", path));
+  if (synced != 0) return ErrnoStatus(sync_error, absl::StrCat("write ", path));
+  return absl::OkStatus();
+}
+
+absl::Status CheckAbsent(const Maker& maker) {
+  for (const auto& [name, content] : maker.files) {
+    struct stat info;
+    if (lstat(maker.PathOf(name).c_str(), &info) == 0) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(maker.PathOf(name),
+                       " exists: a server was set up here before, and its keys would be lost; give "
+                       "another folder, or remove it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) {
+  InitOptions options = given;
+  if (options.folder.empty()) options.folder = DefaultServerFolder();
+  std::error_code error;
+  const std::string folder = std::filesystem::absolute(options.folder, error).lexically_normal();
+  for (const char* local : {"localhost", "127.0.0.1", "::1"}) {
+    if (std::find(options.hosts.begin(), options.hosts.end(), local) == options.hosts.end()) {
+      options.hosts.push_back(local);
+    }
+  }
+  if (options.store.empty()) options.store = absl::StrCat(folder, "/hone.db");
+  Maker maker{.options = options, .folder = folder, .now = now};
+  HONE_RETURN_IF_ERROR(maker.AddAuthority());
+  HONE_RETURN_IF_ERROR(maker.AddServer());
+  maker.files["tokens"] =
+      "# Who may call: role, name and SHA-256 of the token. A name that ends in * stands for "
+      "every\n"
+      "# worker whose name begins so. The server reads this when it starts.\n";
+  HONE_RETURN_IF_ERROR(maker.AddRole(rpc::Role::kAdmin, "admin",
+                                     "Of hone, for administrators: hone --config admin.conf …"));
+  HONE_RETURN_IF_ERROR(maker.AddRole(rpc::Role::kClient, "client",
+                                     "Of hone, for its users: copy to ~/.config/hone/client.conf, "
+                                     "or hone --config client.conf …"));
+  HONE_RETURN_IF_ERROR(maker.AddRole(
+      rpc::Role::kWorker, "*",
+      "Of hone-worker, for machines that you trust alike: hone-worker --config worker.conf. For a "
+      "board of its own name: hone worker-config --name NAME"));
+  maker.AddConfig();
+  HONE_RETURN_IF_ERROR(CheckAbsent(maker));
+  HONE_RETURN_IF_ERROR(MakeDirectories(folder));
+  InitReport report{.config = maker.PathOf("hone.toml")};
+  for (const auto& [name, content] : maker.files) {
+    HONE_RETURN_IF_ERROR(WriteNewFile(maker.PathOf(name), content));
+    report.files.push_back(maker.PathOf(name));
+  }
+  return report;
+}
+
+}  // namespace hone::service

@@ -1,0 +1,63 @@
+#ifndef HONE_SERVER_SERVICE_LISTENER_H_
+#define HONE_SERVER_SERVICE_LISTENER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/rpc/address.h"
+#include "common/rpc/authenticator.h"
+#include "common/rpc/rate_limit.h"
+#include "common/rpc/security.h"
+#include "grpcpp/server.h"
+#include "server/service/audit_log.h"
+#include "server/service/call_observer.h"
+#include "server/service/gate.h"
+#include "server/service/guarded_services.h"
+
+namespace hone::service {
+
+// One address with a gRPC server of its own: the services behind their gate, health and reflection.
+class Listener {
+ public:
+  // What a listener works with. All outlive it; audit and observer may be null.
+  struct Rooms {
+    const Clock* clock = nullptr;
+    const rpc::Authenticator* authenticator = nullptr;
+    rpc::RateLimiter* limiter = nullptr;
+    AuditLog* audit = nullptr;
+    ServerObserver* observer = nullptr;
+    v1::TuningService::CallbackService* tuning = nullptr;
+    v1::WorkerService::CallbackService* worker = nullptr;
+    v1::AdminService::CallbackService* admin = nullptr;
+  };
+
+  // Accepts connections, and is not SERVING yet. AlreadyExists: the address is in use, not of this
+  // machine, or its folder cannot be written; PermissionDenied: see rpc::CheckAllowed.
+  static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
+                                                         const rpc::ServerSecurity& security,
+                                                         const Rooms& rooms);
+
+  // With the port that it got.
+  const rpc::Address& address() const { return address_; }
+  // What health says.
+  void SetServing(bool serving);
+  // Takes no more calls; those under way end by `deadline`, or are cancelled then. Returns when
+  // there are none.
+  void Shutdown(absl::Time deadline);
+
+ private:
+  Listener(const GateOptions& options, const Rooms& rooms);
+
+  rpc::Address address_;
+  const Gate gate_;
+  GuardedTuningService tuning_;
+  GuardedWorkerService worker_;
+  GuardedAdminService admin_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_LISTENER_H_

@@ -1,0 +1,183 @@
+#include "server/web/metrics.h"
+
+#include <prometheus/collectable.h>
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/registry.h>
+#include <unistd.h>
+
+#include <exception>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+namespace hone::web {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::Histogram;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+const Histogram::BucketBoundaries& Seconds() {
+  static const auto& bounds = *new Histogram::BucketBoundaries{
+      0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30};
+  return bounds;
+}
+
+// Resident memory of this process.
+double MemoryBytes() {
+  int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+MetricFamily Family(const char* name, const char* help, MetricType type) {
+  return {.name = name, .help = help, .type = type, .metric = {}};
+}
+
+void Add(MetricFamily& family, double value, const std::string& label = "",
+         const std::string& label_value = "") {
+  ClientMetric& metric = family.metric.emplace_back();
+  if (!label.empty()) metric.label.push_back({label, label_value});
+  (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+}
+
+MetricFamily ByLabel(const char* name, const char* help, MetricType type, const char* label,
+                     const std::map<std::string, int64_t>& values) {
+  MetricFamily family = Family(name, help, type);
+  for (const auto& [value, count] : values) {
+    Add(family, static_cast<double>(count), label, value);
+  }
+  return family;
+}
+
+// The numbers that are asked for at a scrape.
+class Gauges final : public prometheus::Collectable {
+ public:
+  std::vector<MetricFamily> Collect() const override {
+    std::vector<MetricFamily> families;
+    MetricFamily memory = Family("process_resident_memory_bytes", "Resident memory of the server.",
+                                 MetricType::Gauge);
+    Add(memory, MemoryBytes());
+    families.push_back(std::move(memory));
+    absl::MutexLock lock(&mutex_);
+    if (stats_ == nullptr) return families;
+    const service::ServerStats stats = stats_();
+    families.push_back(
+        ByLabel("hone_workers", "Registered workers.", MetricType::Gauge, "state", stats.workers));
+    families.push_back(
+        ByLabel("hone_jobs", "Jobs under way.", MetricType::Gauge, "state", stats.jobs));
+    families.push_back(ByLabel("hone_items", "Candidates at the fleet.", MetricType::Gauge, "phase",
+                               stats.leases));
+    families.push_back(ByLabel("hone_fleet_events_total", "What happened to leases.",
+                               MetricType::Counter, "event", stats.fleet));
+    MetricFamily bytes = Family("hone_store_bytes", "Size of the store.", MetricType::Gauge);
+    Add(bytes, static_cast<double>(stats.store_bytes));
+    families.push_back(std::move(bytes));
+    MetricFamily queued =
+        Family("hone_store_queued_writes", "Writes that wait for their commit.", MetricType::Gauge);
+    Add(queued, static_cast<double>(stats.store_queued_writes));
+    families.push_back(std::move(queued));
+    return families;
+  }
+
+  void Watch(std::function<service::ServerStats()> stats) {
+    absl::MutexLock lock(&mutex_);
+    stats_ = std::move(stats);
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::function<service::ServerStats()> stats_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+class Metrics::Parts {
+ public:
+  explicit Parts(const std::string& address)
+      : registry_(std::make_shared<prometheus::Registry>()),
+        gauges_(std::make_shared<Gauges>()),
+        calls_(prometheus::BuildCounter()
+                   .Name("hone_calls_total")
+                   .Help("Calls that have ended, by method and code.")
+                   .Register(*registry_)),
+        call_seconds_(prometheus::BuildHistogram()
+                          .Name("hone_call_seconds")
+                          .Help("From a call's arrival to its status; a long-poll's wait counts.")
+                          .Register(*registry_)),
+        trials_(prometheus::BuildCounter()
+                    .Name("hone_trials_total")
+                    .Help("Results that are durable, by outcome.")
+                    .Register(*registry_)),
+        synchronize_(prometheus::BuildHistogram()
+                         .Name("hone_synchronize_handling_seconds")
+                         .Help("Work on a call of Synchronize, without the time it is held.")
+                         .Register(*registry_)
+                         .Add({}, Seconds())),
+        exposer_(address, /*num_threads=*/1) {
+    exposer_.RegisterCollectable(registry_);
+    exposer_.RegisterCollectable(gauges_);
+  }
+
+  const std::shared_ptr<prometheus::Registry> registry_;
+  const std::shared_ptr<Gauges> gauges_;
+  prometheus::Family<prometheus::Counter>& calls_;
+  prometheus::Family<Histogram>& call_seconds_;
+  prometheus::Family<prometheus::Counter>& trials_;
+  Histogram& synchronize_;
+  prometheus::Exposer exposer_;
+};
+
+absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const rpc::Address& address) {
+  if (address.IsUnix()) {
+    return absl::InvalidArgumentError("metrics-listen: Prometheus asks by TCP: give host:port");
+  }
+  // The library's HTTP server knows no names.
+  const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+  const std::string text = rpc::Address{.host = host, .port = address.port}.ToText();
+  try {
+    return std::unique_ptr<Metrics>(new Metrics(std::make_unique<Parts>(text)));
+  } catch (const std::exception& error) {
+    return absl::AlreadyExistsError(absl::StrCat("metrics-listen: cannot listen on ", text, ": ",
+                                                 error.what(),
+                                                 "; the address is in use or not of this machine"));
+  }
+}
+
+Metrics::Metrics(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Metrics::~Metrics() = default;
+
+int Metrics::port() const {
+  const std::vector<int> ports = parts_->exposer_.GetListeningPorts();
+  return ports.empty() ? 0 : ports[0];
+}
+
+void Metrics::Watch(std::function<service::ServerStats()> stats) {
+  parts_->gauges_->Watch(std::move(stats));
+}
+
+void Metrics::OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) {
+  const std::string name(method.substr(method.rfind('/') + 1));
+  parts_->calls_.Add({{"method", name}, {"code", absl::StrCat(static_cast<int>(code))}})
+      .Increment();
+  parts_->call_seconds_.Add({{"method", name}}, Seconds()).Observe(absl::ToDoubleSeconds(took));
+}
+
+void Metrics::OnSynchronize(absl::Duration handling) {
+  parts_->synchronize_.Observe(absl::ToDoubleSeconds(handling));
+}
+
+void Metrics::OnResult(record::Outcome outcome) {
+  parts_->trials_.Add({{"outcome", std::string(record::OutcomeName(outcome))}}).Increment();
+}
+
+}  // namespace hone::web

@@ -1,0 +1,82 @@
+#include "common/base/config_file.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ConfigFileTest, ReadsEveryForm) {
+  const auto entries = ParseConfig(R"(# a comment
+listen = ["0.0.0.0:7070",  # one
+  'unix:/run/hone.sock',
+]
+store = "/var/lib/hone/a \"b\".db"   # with a # behind
+threads=4
+rate-limit = 2.5
+insecure = true
+literal = 'C:\new # none'
+empty = []
+pem = '''
+-----BEGIN X-----
+# no comment
+'''
+last = "x")");
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  std::vector<std::string> keys;
+  for (const ConfigEntry& entry : *entries) keys.push_back(entry.key);
+  EXPECT_THAT(keys, ElementsAre("listen", "store", "threads", "rate-limit", "insecure", "literal",
+                                "empty", "pem", "last"));
+  EXPECT_THAT((*entries)[0].values, ElementsAre("0.0.0.0:7070", "unix:/run/hone.sock"));
+  EXPECT_THAT((*entries)[1].values, ElementsAre("/var/lib/hone/a \"b\".db"));
+  EXPECT_THAT((*entries)[2].values, ElementsAre("4"));
+  EXPECT_THAT((*entries)[3].values, ElementsAre("2.5"));
+  EXPECT_THAT((*entries)[4].values, ElementsAre("true"));
+  EXPECT_THAT((*entries)[5].values, ElementsAre("C:\\new # none"));
+  EXPECT_THAT((*entries)[6].values, ElementsAre());
+  EXPECT_THAT((*entries)[7].values, ElementsAre("-----BEGIN X-----\n# no comment\n"));
+  EXPECT_EQ((*entries)[7].line, 11);
+  EXPECT_EQ((*entries)[8].line, 15);
+}
+
+TEST(ConfigFileTest, SaysWhichLineIsWrong) {
+  const struct {
+    const char* text;
+    const char* says;
+  } cases[] = {
+      {"a = 1\nb", "line 2: after 'b' there is no '='"},
+      {"a = 1\n[section]\n", "line 2: there are no sections"},
+      {"a = 1\n\na = 2", "line 3: 'a' is set twice"},
+      {"a = text", "line 1: the text text stands in quotes"},
+      {"a = ", "line 1: the value is missing"},
+      {"a = \"x", "line 1: the text does not end"},
+      {"a = 'x\ny'", "line 1: the text does not end"},
+      {"a = '''x\ny", "line 1: the text does not end"},
+      {"a = [\"x\"\nb = 1", "line 2: between the values"},
+      {"a = [\"x\",", "line 1: the list does not end"},
+      {"a = \"x\" y", "line 1: after the value of 'a' there is more"},
+      {"a = \"\\x\"", "line 1: after \\ in a text"},
+      {"= 3", "line 1: a line is 'key = value'"},
+      {"a = 1:2", "line 1: a text stands in quotes"},
+  };
+  for (const auto& test : cases) {
+    const auto entries = ParseConfig(test.text);
+    ASSERT_EQ(entries.status().code(), absl::StatusCode::kInvalidArgument) << test.text;
+    EXPECT_THAT(std::string(entries.status().message()), StartsWith(test.says)) << test.text;
+  }
+}
+
+TEST(ConfigFileTest, QuotedValuesComeBack) {
+  for (const std::string value : {"", "plain", "with \"quotes\" and \\", "two\nlines\n"}) {
+    const auto entries = ParseConfig("key = " + QuoteConfigValue(value));
+    ASSERT_TRUE(entries.ok()) << entries.status();
+    EXPECT_THAT((*entries)[0].values, ElementsAre(value));
+  }
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,98 @@
+#include "common/rpc/secret.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "common/rpc/token_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(SecretTest, TokensHave256BitsAndAreAllDifferent) {
+  std::set<std::string> tokens;
+  for (int i = 0; i < 100; ++i) {
+    const auto token = RandomToken();
+    ASSERT_TRUE(token.ok());
+    EXPECT_EQ(token->size(), 64u);
+    tokens.insert(*token);
+  }
+  EXPECT_EQ(tokens.size(), 100u);
+}
+
+TEST(SecretTest, TheHashIsSha256) {
+  EXPECT_EQ(HashToken("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(SecretTest, EqualSecretsComparesAll) {
+  EXPECT_TRUE(EqualSecrets("abc", "abc"));
+  EXPECT_FALSE(EqualSecrets("abc", "abd"));
+  EXPECT_FALSE(EqualSecrets("abc", "ab"));
+}
+
+TEST(SecretTest, ASecretThatEverybodyReadsIsRefused) {
+  char folder[] = "/tmp/hone_secret_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/token";
+  std::ofstream(path) << "  word\n";
+  chmod(path.c_str(), 0600);
+  EXPECT_EQ(ReadSecretFile(path).value_or(""), "word");
+  chmod(path.c_str(), 0604);
+  const auto refused = ReadSecretFile(path);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("chmod 600"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TokenTableTest, FindsWhoseTokenItIs) {
+  const std::string text = "# who may call\n\n" + TokenLine({"ann", Role::kClient}, "one") + "  " +
+                           TokenLine({"pi-*", Role::kWorker}, "two") +
+                           TokenLine({"root", Role::kAdmin}, "three");
+  const auto table = TokenTable::Parse(text);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->Find("one"), (Identity{"ann", Role::kClient}));
+  EXPECT_EQ(table->Find("two"), (Identity{"pi-*", Role::kWorker}));
+  EXPECT_EQ(table->Find("three"), (Identity{"root", Role::kAdmin}));
+  EXPECT_FALSE(table->Find("four").has_value());
+  EXPECT_FALSE(table->Find("").has_value());
+  EXPECT_THAT(text, Not(HasSubstr("one"))) << "the table has no token";
+}
+
+TEST(TokenTableTest, SaysWhichLineIsWrongAndNeverAHash) {
+  const std::string good = TokenLine({"ann", Role::kClient}, "one");
+  const struct {
+    std::string text, says;
+  } cases[] = {
+      {good + "client bob\n", "line 2: not three words"},
+      {good + "king bob " + HashToken("x") + "\n", "line 2: no role is called 'king'"},
+      {good + "client bob " + HashToken("x").substr(1) + "\n", "line 2: the hash"},
+      {good + good, "line 2: the name was used before"},
+      {good + TokenLine({"bob", Role::kClient}, "one"), "line 2: the token is that of ann"},
+  };
+  for (const auto& test : cases) {
+    const auto table = TokenTable::Parse(test.text);
+    ASSERT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument) << test.text;
+    EXPECT_THAT(std::string(table.status().message()), HasSubstr(test.says));
+    EXPECT_THAT(std::string(table.status().message()), Not(HasSubstr(HashToken("one"))));
+    EXPECT_THAT(std::string(table.status().message()), Not(HasSubstr(HashToken("x").substr(1))));
+  }
+}
+
+TEST(IdentityTest, AStarStandsForManyNames) {
+  EXPECT_TRUE((Identity{"pi-07", Role::kWorker}).MayBeCalled("pi-07"));
+  EXPECT_FALSE((Identity{"pi-07", Role::kWorker}).MayBeCalled("pi-08"));
+  EXPECT_TRUE((Identity{"pi-*", Role::kWorker}).MayBeCalled("pi-08"));
+  EXPECT_FALSE((Identity{"pi-*", Role::kWorker}).MayBeCalled("x-pi-08"));
+  EXPECT_TRUE((Identity{"*", Role::kWorker}).MayBeCalled("anything"));
+}
+
+}  // namespace
+}  // namespace hone::rpc

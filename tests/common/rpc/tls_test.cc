@@ -1,0 +1,343 @@
+// Encrypted connections: who is let in, and what each side is told otherwise.
+
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/authenticator.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/grpc_log.h"
+#include "common/rpc/listener.h"
+#include "common/rpc/status.h"
+#include "common/rpc/tls_probe.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/server.h"
+#include "gtest/gtest.h"
+
+namespace hone::rpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const absl::Duration kYear = absl::Hours(24 * 365);
+
+KeyPair Authority(const std::string& name = "Test") {
+  return *MakeAuthority(name, absl::Now() - kYear, absl::Now() + kYear);
+}
+
+KeyPair ServerPair(const KeyPair& authority,
+                   std::vector<std::string> hosts = {"localhost", "127.0.0.1"},
+                   absl::Duration lifetime = kYear) {
+  return *IssueCertificate(authority, {.common_name = "server.test",
+                                       .hosts = std::move(hosts),
+                                       .server = true,
+                                       .not_before = absl::Now() - kYear,
+                                       .not_after = absl::Now() + lifetime});
+}
+
+KeyPair ClientPair(const KeyPair& authority, const Identity& identity,
+                   absl::Duration lifetime = kYear) {
+  return *IssueCertificate(authority, {.common_name = "pi",
+                                       .uri = IdentityUri(identity),
+                                       .not_before = absl::Now() - kYear,
+                                       .not_after = absl::Now() + lifetime});
+}
+
+// Answers every call with who called, or with why it does not know.
+class WhoService final : public grpc::CallbackGenericService {
+ public:
+  explicit WhoService(std::shared_ptr<const TokenTable> tokens) : authenticator_(tokens) {}
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    class Answer final : public grpc::ServerGenericBidiReactor {
+     public:
+      explicit Answer(const absl::Status& status) { Finish(ToGrpc(status)); }
+      void OnDone() override { delete this; }
+    };
+    const auto caller = authenticator_.Identify(*context);
+    return new Answer(caller.ok() ? absl::NotFoundError(IdentityUri(*caller)) : caller.status());
+  }
+
+ private:
+  const Authenticator authenticator_;
+};
+
+class TlsTest : public ::testing::Test {
+ protected:
+  void Serve(const ServerSecurity& security, std::shared_ptr<const TokenTable> tokens = nullptr) {
+    service_ = std::make_unique<WhoService>(std::move(tokens));
+    grpc::ServerBuilder builder;
+    ConfigureServer(builder);
+    builder.RegisterCallbackGenericService(service_.get());
+    ASSERT_TRUE(AddListener(builder, *Address::Parse("127.0.0.1:0"), security, &port_).ok());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    address_ = absl::StrCat("localhost:", port_);
+  }
+  // What a call comes to: NotFound with the caller's URI when it arrived.
+  absl::Status Call(const ChannelSecurity& security) {
+    auto channel = CreateChannel(address_, security);
+    if (!channel.ok()) return channel.status();
+    grpc::GenericStub stub(*channel);
+    grpc::ClientContext context;
+    SetDeadline(context, absl::Seconds(20));
+    grpc::CompletionQueue queue;
+    grpc::Slice slice("");
+    grpc::ByteBuffer request(&slice, 1), response;
+    auto call = stub.PrepareUnaryCall(&context, "/test/Who", request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, this);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return FromGrpc(status);
+  }
+  absl::Status Probe(const ChannelSecurity& security) {
+    return ProbeTls(address_, security, absl::Seconds(20)).status();
+  }
+  ~TlsTest() override {
+    if (server_ != nullptr) server_->Shutdown();
+  }
+
+  const KeyPair authority_ = Authority();
+  std::unique_ptr<WhoService> service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+  std::string address_;
+};
+
+TEST_F(TlsTest, ATokenSaysWhoCalls) {
+  auto tokens = std::make_shared<const TokenTable>(
+      *TokenTable::Parse(TokenLine({"ann", Role::kClient}, "secret")));
+  Serve({.identity = ServerPair(authority_)}, tokens);
+  const absl::Status known = Call({.ca = authority_.certificate, .token = "secret"});
+  EXPECT_EQ(known, absl::NotFoundError("hone://client/ann"));
+  const absl::Status unknown = Call({.ca = authority_.certificate, .token = "guess"});
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("not one of this server's"));
+  EXPECT_THAT(std::string(unknown.message()), Not(HasSubstr("guess")));
+  const absl::Status none = Call({.ca = authority_.certificate});
+  EXPECT_EQ(none.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(std::string(none.message()), HasSubstr("--token-file"));
+}
+
+TEST_F(TlsTest, ACertificateSaysWhoCalls) {
+  Serve({.identity = ServerPair(authority_),
+         .client_ca = authority_.certificate,
+         .require_certificates = true});
+  EXPECT_EQ(Call({.ca = authority_.certificate,
+                  .identity = ClientPair(authority_, {"pi-07", Role::kWorker})}),
+            absl::NotFoundError("hone://worker/pi-07"));
+}
+
+TEST_F(TlsTest, TheProbeSeesAGoodServer) {
+  Serve({.identity = ServerPair(authority_)});
+  const auto found = ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->server.subject, "server.test");
+  EXPECT_EQ(found->server.issuer, "Test");
+  EXPECT_THAT(found->server.hosts, ElementsAre("localhost", "127.0.0.1"));
+  EXPECT_EQ(found->protocol, "TLSv1.3");
+}
+
+TEST_F(TlsTest, AnExpiredServerIsRefused) {
+  Serve({.identity = ServerPair(authority_, {"localhost"}, -absl::Hours(48))});
+  const ChannelSecurity client{.ca = authority_.certificate};
+  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  const absl::Status why = Probe(client);
+  EXPECT_EQ(why.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(why.message()), HasSubstr("has expired on 2"));
+}
+
+TEST_F(TlsTest, AServerOfAnUnknownAuthorityIsRefused) {
+  Serve({.identity = ServerPair(authority_)});
+  const ChannelSecurity client{.ca = Authority("Other").certificate};
+  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Probe(client).message()),
+              HasSubstr("of an authority that is not trusted here (Test)"));
+}
+
+TEST_F(TlsTest, AServerOfAnotherNameIsRefused) {
+  Serve({.identity = ServerPair(authority_, {"hone.internal"})});
+  const ChannelSecurity client{.ca = authority_.certificate};
+  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not for localhost but for hone.i"));
+  const ChannelSecurity told{.ca = authority_.certificate, .server_name = "hone.internal"};
+  EXPECT_EQ(Call(told).code(), absl::StatusCode::kUnauthenticated) << "it was reached";
+  EXPECT_TRUE(Probe(told).ok());
+}
+
+TEST_F(TlsTest, AMissingCertificateIsAskedFor) {
+  Serve({.identity = ServerPair(authority_),
+         .client_ca = authority_.certificate,
+         .require_certificates = true});
+  const ChannelSecurity client{.ca = authority_.certificate};
+  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Probe(client).message()),
+              HasSubstr("asks for a certificate, and none was given"));
+}
+
+TEST_F(TlsTest, ACallersExpiredOrForeignCertificateIsRefused) {
+  Serve({.identity = ServerPair(authority_),
+         .client_ca = authority_.certificate,
+         .require_certificates = true});
+  const Identity pi{"pi-07", Role::kWorker};
+  const ChannelSecurity expired{.ca = authority_.certificate,
+                                .identity = ClientPair(authority_, pi, -absl::Hours(48))};
+  EXPECT_EQ(Call(expired).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Probe(expired).message()), HasSubstr("our certificate has expired"));
+  const ChannelSecurity foreign{.ca = authority_.certificate,
+                                .identity = ClientPair(Authority("Other"), pi)};
+  EXPECT_EQ(Call(foreign).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not take our certificate"));
+}
+
+TEST_F(TlsTest, ACertificateWithoutANameIsNobodys) {
+  Serve({.identity = ServerPair(authority_), .client_ca = authority_.certificate});
+  const absl::Status unnamed =
+      Call({.ca = authority_.certificate, .identity = ServerPair(authority_)});
+  // Made for servers alone: the handshake already refuses it, or the name is missing.
+  EXPECT_THAT(unnamed.code(),
+              ::testing::AnyOf(absl::StatusCode::kUnavailable, absl::StatusCode::kUnauthenticated));
+}
+
+TEST_F(TlsTest, APlainServerIsNotTakenForAnEncryptedOne) {
+  Serve({});
+  const ChannelSecurity client{.ca = authority_.certificate};
+  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not speak TLS on this port"));
+}
+
+TEST_F(TlsTest, NobodyThereIsUnavailable) {
+  Serve({.identity = ServerPair(authority_)});
+  server_->Shutdown();
+  server_.reset();
+  EXPECT_EQ(Probe({.ca = authority_.certificate}).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TlsTest, OlderThan12IsRefused) {
+  Serve({.identity = ServerPair(authority_)});
+  for (const auto [version, taken] : {std::pair{TLS1_1_VERSION, false}, {TLS1_2_VERSION, true}}) {
+    SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_security_level(context, 0);
+    SSL_CTX_set_min_proto_version(context, version);
+    SSL_CTX_set_max_proto_version(context, version);
+    const unsigned char http2[] = "\x02h2";
+    SSL_CTX_set_alpn_protos(context, http2, 3);
+    BIO* bio = BIO_new_ssl_connect(context);
+    BIO_set_conn_hostname(bio, address_.c_str());
+    EXPECT_EQ(BIO_do_handshake(bio) == 1, taken) << version;
+    BIO_free_all(bio);
+    SSL_CTX_free(context);
+  }
+}
+
+TEST(LoadSecurityTest, SaysWhatIsWrongAndNeverAContent) {
+  char folder[] = "/tmp/hone_tls_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const auto file = [&](const std::string& name, const std::string& content, int mode = 0600) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    std::ofstream(path) << content;
+    chmod(path.c_str(), mode);
+    return path;
+  };
+  const KeyPair authority = Authority();
+  const Identity pi{"pi", Role::kWorker};
+  const KeyPair pair = ClientPair(authority, pi);
+  const KeyPair other = ClientPair(authority, pi);
+  const KeyPair old = ClientPair(authority, pi, -absl::Hours(48));
+  const std::string ca = file("ca", authority.certificate);
+  const std::string certificate = file("cert", pair.certificate);
+  const std::string key = file("key", pair.key);
+  const struct {
+    SecuritySources sources;
+    std::string says;
+  } cases[] = {
+      {{.ca = ca, .certificate = certificate}, "belong together"},
+      {{.certificate = certificate, .key = key}, "a certificate needs TLS"},
+      {{.ca = ca, .certificate = certificate, .key = other.key},
+       "the key is not the certificate's"},
+      {{.ca = ca, .certificate = old.certificate, .key = old.key}, "expired on 2"},
+      {{.ca = ca, .certificate = certificate, .key = file("open", pair.key, 0644)}, "chmod 600"},
+      {{.ca = file("empty", "nothing")}, "has no PEM text"},
+      {{.ca = absl::StrCat(folder, "/absent")}, "/absent"},
+      {{.token_file = file("t", "tok3n", 0644)}, "chmod 600"},
+      {{.token_file = file("none", "\n")}, "is empty"},
+      {{.token_file = file("two", "tok3n tok3n")}, "blanks"},
+      {{.token_file = file("tok", "tok3n"), .token = "tok3n"}, "give one of them"},
+  };
+  for (const auto& test : cases) {
+    const auto loaded = LoadSecurity(test.sources, absl::Now());
+    ASSERT_FALSE(loaded.ok()) << test.says;
+    const std::string message(loaded.status().message());
+    EXPECT_THAT(message, HasSubstr(test.says));
+    EXPECT_THAT(message, Not(HasSubstr("BEGIN")));
+    EXPECT_THAT(message, Not(HasSubstr("tok3n")));
+  }
+  const auto good = LoadSecurity(
+      {.ca = ca, .certificate = certificate, .key = key, .token_file = file("g", "tok3n\n")},
+      absl::Now());
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_EQ(good->token, "tok3n");
+  EXPECT_EQ(good->identity.key, pair.key);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(CertificateTest, SaysWhatItIsFor) {
+  const KeyPair authority = Authority();
+  const auto server =
+      DescribeCertificate(ServerPair(authority, {"a.b", "10.0.0.7", "::1"}).certificate);
+  ASSERT_TRUE(server.ok());
+  EXPECT_THAT(server->hosts, ElementsAre("a.b", "10.0.0.7", "::1"));
+  const auto worker =
+      DescribeCertificate(ClientPair(authority, {"pi-*", Role::kWorker}).certificate);
+  ASSERT_TRUE(worker.ok());
+  EXPECT_EQ(*IdentityFromUri(worker->uri), (Identity{"pi-*", Role::kWorker}));
+  EXPECT_FALSE(DescribeCertificate("no pem").ok());
+}
+
+TEST(CertificateTest, NamesThatWouldAddOthersAreRefused) {
+  const KeyPair authority = Authority();
+  for (const char* host : {"a,DNS:b", "a b", "", "a\nb"}) {
+    EXPECT_EQ(IssueCertificate(authority, {.common_name = "x",
+                                           .hosts = {host},
+                                           .not_before = absl::Now(),
+                                           .not_after = absl::Now() + kYear})
+                  .status()
+                  .code(),
+              absl::StatusCode::kInvalidArgument)
+        << host;
+  }
+}
+
+TEST(CertificateTest, UrisOfOthersNameNobody) {
+  for (const char* uri :
+       {"", "hone://", "hone://worker", "hone://worker/", "hone://king/x", "spiffe://worker/x"}) {
+    EXPECT_FALSE(IdentityFromUri(uri).ok()) << uri;
+  }
+}
+
+TEST(GrpcLogTest, SaysWhatAFailedHandshakeMeans) {
+  EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
+                                 "error:0A000086:SSL routines::certificate verify failed"),
+              HasSubstr("expired, or is not of an authority"));
+  EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
+                                 "error:0A0000C7:SSL routines::peer did not return a certificate"),
+              HasSubstr("showed no certificate"));
+  EXPECT_EQ(ExplainGrpcMessage("something else"), "grpc: something else");
+}
+
+}  // namespace
+}  // namespace hone::rpc

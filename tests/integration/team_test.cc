@@ -1,0 +1,162 @@
+// The README's section "A server for a team", word for word: a server, a machine that compiles and
+// a board that only measures, over TCP with mutual TLS.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/config_file.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+class TeamTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    readme_ = ReadFile("README.md").value_or("");
+    // Nothing of the README but the name and the port is another here.
+    const std::string given = "export HOST=hone.internal PORT=7070";
+    ASSERT_THAT(readme_, HasSubstr(given));
+    readme_ = absl::StrReplaceAll(
+        readme_, {{given, absl::StrCat("export HOST=localhost PORT=", FreePort())}});
+    for (const char* program : {"hone", "hone-server"}) Install("desk", program);
+    for (const char* program : {"hone-worker", "hone-builder"}) Install("builder", program);
+    for (const char* program : {"hone-worker", "hone-runner"}) Install("board", program);
+  }
+  void Install(const std::string& machine, const std::string& program) {
+    const std::string folder = folder_ / machine;
+    ASSERT_TRUE(MakeDirectories(folder).ok());
+    std::filesystem::copy(BinDir() + "/" + program, folder + "/" + program);
+  }
+  // The block of the README that begins with ```NAME.
+  std::string Block(const std::string& name) const {
+    const std::string begin = "```" + name + "\n";
+    const size_t from = readme_.find(begin);
+    EXPECT_NE(from, std::string::npos) << name;
+    if (from == std::string::npos) return "false";
+    return readme_.substr(from + begin.size(),
+                          readme_.find("```", from + begin.size()) - from - begin.size());
+  }
+  // What a person types on a machine that has the programs of that folder alone.
+  std::vector<std::string> Shell(const std::string& machine, const std::string& words,
+                                 const std::string& last = "") const {
+    return {"/bin/bash", "-euc",
+            absl::StrCat("cd ", folder_.path(), "; export HOME=", folder_.path(), " PATH=",
+                         folder_ / machine, ":/usr/bin:/bin; unset XDG_DATA_HOME; ", words, last)};
+  }
+  // The lines before the last one, and the last one, which runs on.
+  static std::string WithExec(const std::string& block) {
+    const size_t last = block.rfind('\n', block.size() - 2);
+    const size_t begin = last == std::string::npos ? 0 : last + 1;
+    return block.substr(0, begin) + "exec " + block.substr(begin);
+  }
+
+  std::string readme_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(TeamTest, TheReadmesCommandsWork) {
+  Process server(Shell("desk", WithExec(Block("server"))));
+  const std::string config = folder_ / "team/hone.toml";
+  ASSERT_TRUE(Eventually([&] { return server.Errors().find("serving on") != std::string::npos; }))
+      << server.Output() << server.Errors();
+  const Result workers = RunProgram(Shell("desk", Block("workers")));
+  ASSERT_EQ(workers.code, 0) << workers.errors;
+  Process builder(Shell("builder", WithExec(Block("builder"))));
+  Process board(Shell("board", WithExec(Block("board"))));
+  for (Process* worker : {&builder, &board}) {
+    ASSERT_TRUE(Eventually([&] {
+      return worker->Errors().find("registered with") != std::string::npos;
+    })) << worker->Errors();
+  }
+  const Result people = RunProgram(Shell("desk", Block("people")), {}, absl::Seconds(300));
+  EXPECT_EQ(people.code, 0) << people.output << people.errors << server.Errors();
+  EXPECT_THAT(people.output, HasSubstr("builder-1"));
+  EXPECT_THAT(people.output, HasSubstr("pi-07"));
+  EXPECT_THAT(people.output, HasSubstr("TLSv1.3"));
+  EXPECT_THAT(people.output, HasSubstr("\"latency_ns\":"));
+
+  // Nothing secret is in a log, in the audit log, or for others to see in a process's arguments.
+  std::vector<std::string> secrets;
+  for (const char* name : {"admin.token", "client.token", "worker.token"}) {
+    const std::string token = *ReadFile(folder_ / absl::StrCat("team/", name));
+    secrets.push_back(token.substr(0, 64));
+  }
+  const std::string seen =
+      absl::StrCat(server.Errors(), server.Output(), builder.Errors(), board.Errors(),
+                   people.output, people.errors, *ReadFile(folder_ / "team/audit.jsonl"),
+                   ReadFile(absl::StrCat("/proc/", server.pid(), "/cmdline")).value_or(""),
+                   ReadFile(absl::StrCat("/proc/", builder.pid(), "/cmdline")).value_or(""),
+                   ReadFile(absl::StrCat("/proc/", board.pid(), "/cmdline")).value_or(""));
+  for (const std::string& secret : secrets) EXPECT_THAT(seen, Not(HasSubstr(secret)));
+  EXPECT_THAT(seen, Not(HasSubstr("PRIVATE KEY")));
+  EXPECT_THAT(*ReadFile(folder_ / "team/audit.jsonl"), HasSubstr("TuningService/CreateJob"));
+
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(absl::Seconds(20)), 0) << "a graceful end";
+}
+
+// Another board cannot take a name that is not its own, and a stranger gets in nowhere.
+TEST_F(TeamTest, WrongConfigurationsSayWhatIsWrong) {
+  Process server(Shell("desk", WithExec(Block("server"))));
+  ASSERT_TRUE(Eventually([&] { return server.Errors().find("serving on") != std::string::npos; }))
+      << server.Errors();
+  ASSERT_EQ(RunProgram(Shell("desk", Block("workers"))).code, 0);
+  const auto hone = [&](const std::string& words) {
+    return RunProgram(Shell("desk", "hone " + words), {}, absl::Seconds(60));
+  };
+  const std::string address = [&] {
+    for (const ConfigEntry& entry : *ParseConfig(*ReadFile(folder_ / "team/client.conf"))) {
+      if (entry.key == "server") return entry.values[0];
+    }
+    return std::string();
+  }();
+  const Result nobody = hone("--server " + address + " --ca team/ca.pem jobs list");
+  EXPECT_NE(nobody.code, 0);
+  EXPECT_THAT(nobody.errors, HasSubstr("asks for a token or a certificate"));
+  const Result plain = hone("--server " + address + " jobs list");
+  EXPECT_NE(plain.code, 0);
+  const Result role = hone("--config team/worker.conf jobs list");
+  EXPECT_NE(role.code, 0);
+  EXPECT_THAT(role.errors, HasSubstr("needs the role client"));
+  const Result stranger = RunProgram(Shell("desk",
+                                           "hone-server init other --host localhost >/dev/null; "
+                                           "hone --server " +
+                                               address + " --ca other/ca.pem jobs list"));
+  EXPECT_NE(stranger.code, 0);
+  EXPECT_THAT(stranger.errors, HasSubstr("an authority that is not trusted here"));
+  const Result unknown = RunProgram(
+      Shell("desk",
+            "echo 'colour = \"red\"' >> team/hone.toml; hone-server --config team/hone.toml "
+            "--check-config"));
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("there is no key 'colour'"));
+  EXPECT_THAT(unknown.errors, HasSubstr("hone.toml: line "));
+}
+
+}  // namespace
+}  // namespace hone::integration

@@ -1,0 +1,352 @@
+// Who may call what, over real sockets.
+
+#include <google/protobuf/descriptor.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/config_file.h"
+#include "common/base/file.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/error_details.h"
+#include "common/rpc/status.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+#include "hone/v1/admin.grpc.pb.h"
+#include "nlohmann/json.hpp"
+#include "server/service/access.h"
+#include "server/service/init.h"
+#include "server/service/message_limits.h"
+#include "tests/server/service/service_harness.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Tuning = v1::TuningService::Stub;
+using Working = v1::WorkerService::Stub;
+
+constexpr char kAnn[] = "token-of-ann";
+constexpr char kPi[] = "token-of-pi-07";
+constexpr char kRoot[] = "token-of-root";
+
+std::shared_ptr<const rpc::TokenTable> Tokens() {
+  return std::make_shared<const rpc::TokenTable>(
+      *rpc::TokenTable::Parse(rpc::TokenLine({"ann", rpc::Role::kClient}, kAnn) +
+                              rpc::TokenLine({"pi-07", rpc::Role::kWorker}, kPi) +
+                              rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot)));
+}
+
+class SecurityTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  // A server that asks for tokens on a loopback port, too.
+  void Serve(ServerOptions options = {}) {
+    options.listen_clients.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+    options.listen_workers.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+    options.listen_admin.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+    options.tokens = Tokens();
+    options.audit_log = folder + "/audit.jsonl";
+    const absl::Status started = Start(std::move(options));
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  std::shared_ptr<grpc::Channel> Dial(int listener, const std::string& token) {
+    return *rpc::CreateChannel(server->addresses()[listener].ToText(),
+                               rpc::ChannelSecurity{.token = token});
+  }
+  static absl::Status List(const std::shared_ptr<grpc::Channel>& channel) {
+    v1::ListJobsResponse response;
+    return rpc::FromGrpc(Call(*v1::TuningService::NewStub(channel), &Tuning::ListJobs,
+                              v1::ListJobsRequest(), &response));
+  }
+  static absl::Status Synchronize(const std::shared_ptr<grpc::Channel>& channel,
+                                  const std::string& id) {
+    v1::SynchronizeRequest request = RemoteWorker::Hello(id);
+    request.set_max_wait_ms(0);
+    v1::SynchronizeResponse response;
+    return rpc::FromGrpc(
+        Call(*v1::WorkerService::NewStub(channel), &Working::Synchronize, request, &response));
+  }
+  std::string Audit() { return ReadFile(folder + "/audit.jsonl").value_or(""); }
+
+  static constexpr int kUnix = 0;
+  static constexpr int kClients = 1;
+  static constexpr int kWorkers = 2;
+  static constexpr int kAdmin = 3;
+};
+
+TEST(AccessTest, EveryMethodHasARow) {
+  std::set<std::string> methods;
+  for (const auto* file :
+       {v1::CreateJobRequest::descriptor()->file(), v1::SynchronizeRequest::descriptor()->file(),
+        v1::DrainWorkerRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->service_count(); ++i) {
+      for (int j = 0; j < file->service(i)->method_count(); ++j) {
+        const auto* method = file->service(i)->method(j);
+        const std::string path =
+            absl::StrCat("/", file->service(i)->full_name(), "/", method->name());
+        const Access* access = FindAccess(path);
+        ASSERT_NE(access, nullptr) << path;
+        methods.insert(path);
+        if (!access->resource.empty()) {
+          EXPECT_NE(method->input_type()->FindFieldByName(std::string(access->resource)), nullptr)
+              << path;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(methods.size(), 23u);
+  EXPECT_EQ(FindAccess("/hone.v1.AdminService/DrainWorker")->role, rpc::Role::kAdmin);
+  EXPECT_EQ(FindAccess("/hone.v1.Other/Call"), nullptr);
+}
+
+TEST_F(SecurityTest, EachRoleHasItsMethods) {
+  Serve();
+  EXPECT_TRUE(List(Dial(kClients, kAnn)).ok());
+  EXPECT_TRUE(List(Dial(kClients, kRoot)).ok());
+  const absl::Status wrong = List(Dial(kClients, kPi));
+  EXPECT_EQ(wrong.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(wrong.message()),
+              HasSubstr("ListJobs: pi-07 has the role worker, and this needs the role client"));
+  EXPECT_EQ(rpc::ReasonOf(wrong), "ROLE");
+  EXPECT_TRUE(Synchronize(Dial(kWorkers, kPi), "pi-07").ok());
+  EXPECT_EQ(Synchronize(Dial(kWorkers, kAnn), "pi-07").code(), absl::StatusCode::kPermissionDenied);
+  v1::RemoveWorkerResponse response;
+  v1::RemoveWorkerRequest request;
+  request.set_id("pi-07");
+  for (const char* token : {kAnn, kPi}) {
+    EXPECT_EQ(Call(*v1::AdminService::NewStub(Dial(kAdmin, token)),
+                   &v1::AdminService::Stub::RemoveWorker, request, &response)
+                  .error_code(),
+              grpc::StatusCode::PERMISSION_DENIED);
+  }
+}
+
+TEST_F(SecurityTest, NobodyAndAStrangerAreTurnedAway) {
+  Serve();
+  const absl::Status nobody = List(Dial(kClients, ""));
+  EXPECT_EQ(nobody.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(rpc::ReasonOf(nobody), "TOKEN_MISSING");
+  const absl::Status stranger = List(Dial(kClients, "token-of-mallory"));
+  EXPECT_EQ(stranger.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(rpc::ReasonOf(stranger), "TOKEN_UNKNOWN");
+  EXPECT_THAT(std::string(stranger.message()), Not(HasSubstr("mallory")));
+}
+
+TEST_F(SecurityTest, AUnixSocketIsItsFoldersBusiness) {
+  Serve();
+  EXPECT_TRUE(List(Dial(kUnix, "")).ok());
+  EXPECT_TRUE(Synchronize(Dial(kUnix, ""), "anybody").ok());
+  struct stat info;
+  ASSERT_EQ(stat(address.path.c_str(), &info), 0);
+}
+
+TEST_F(SecurityTest, EachListenerServesItsOwn) {
+  Serve();
+  const absl::Status elsewhere = List(Dial(kWorkers, kAnn));
+  EXPECT_EQ(elsewhere.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(elsewhere.message()), HasSubstr("serves workers alone"));
+  EXPECT_EQ(Synchronize(Dial(kClients, kPi), "pi-07").code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(SecurityTest, AWorkerCannotCallItselfAnother) {
+  Serve();
+  const absl::Status forged = Synchronize(Dial(kWorkers, kPi), "pi-08");
+  EXPECT_EQ(forged.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(forged.message()),
+              HasSubstr("worker_id: 'pi-08' is not the caller's, which is pi-07"));
+}
+
+TEST_F(SecurityTest, ACallerThatAsksTooOftenIsToldWhenToComeBack) {
+  Serve({.calls_per_second = 5});
+  const auto ann = Dial(kClients, kAnn);
+  absl::Status status;
+  for (int i = 0; i < 100 && status.ok(); ++i) status = List(ann);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(rpc::RetryAfter(status).has_value());
+  EXPECT_LE(*rpc::RetryAfter(status), absl::Milliseconds(200));
+  EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "others have their own share";
+}
+
+TEST_F(SecurityTest, TheAuditLogSaysWhoDidWhatAndHasNoSecret) {
+  Serve();
+  RemoteWorker worker(channel, "w");
+  v1::Job job;
+  const auto stub = v1::TuningService::NewStub(Dial(kClients, kAnn));
+  ASSERT_TRUE(Call(*stub, &Tuning::CreateJob, Request(1, "my-request"), &job).ok());
+  EXPECT_FALSE(List(Dial(kClients, "token-of-mallory")).ok());
+  EXPECT_FALSE(List(Dial(kClients, kPi)).ok());
+  Stop();
+  std::vector<nlohmann::json> lines;
+  for (absl::string_view line : absl::StrSplit(Audit(), '\n', absl::SkipEmpty())) {
+    lines.push_back(nlohmann::json::parse(line.begin(), line.end(), nullptr, false));
+    ASSERT_TRUE(lines.back().is_object()) << line;
+  }
+  ASSERT_EQ(lines.size(), 3u) << Audit();
+  EXPECT_EQ(lines[0]["who"], "ann");
+  EXPECT_EQ(lines[0]["role"], "client");
+  EXPECT_EQ(lines[0]["peer"], "127.0.0.1");
+  EXPECT_EQ(lines[0]["method"], "TuningService/CreateJob");
+  EXPECT_EQ(lines[0]["resource"], "my-request");
+  EXPECT_EQ(lines[0]["result"], "OK");
+  EXPECT_EQ(lines[1]["result"], "UNAUTHENTICATED");
+  EXPECT_EQ(lines[1]["who"], "");
+  EXPECT_EQ(lines[2]["result"], "PERMISSION_DENIED");
+  EXPECT_EQ(lines[2]["who"], "pi-07");
+  for (const char* secret : {kAnn, kPi, kRoot, "mallory"}) {
+    EXPECT_THAT(Audit(), Not(HasSubstr(secret)));
+    EXPECT_THAT(Audit(), Not(HasSubstr(rpc::HashToken(secret))));
+  }
+  struct stat info;
+  ASSERT_EQ(stat((folder + "/audit.jsonl").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(SecurityTest, TheAuditLogIsCutIntoFiles) {
+  auto log = AuditLog::Open(folder + "/a", {.max_bytes = 400, .kept = 2});
+  ASSERT_TRUE(log.ok());
+  for (int i = 0; i < 20; ++i) {
+    (*log)->Write({.time = absl::UnixEpoch(), .who = "ann\n", .resource = absl::StrCat(i)});
+  }
+  std::string all;
+  for (const char* name : {"/a.2", "/a.1", "/a"}) {
+    const std::string part = ReadFile(folder + name).value_or("");
+    EXPECT_LE(part.size(), 400u) << name;
+    EXPECT_FALSE(part.empty()) << name;
+    all += part;
+  }
+  EXPECT_NE(access((folder + "/a.3").c_str(), F_OK), 0);
+  EXPECT_THAT(all, HasSubstr("\"resource\":\"19\""));
+  EXPECT_THAT(all, HasSubstr("ann\\n"));
+}
+
+TEST_F(SecurityTest, AddressesBeyondThisMachineNeedBoth) {
+  ServerOptions options;
+  options.listen = {*rpc::Address::Parse("0.0.0.0:0")};
+  EXPECT_THAT(std::string(CheckListeners(options).message()), HasSubstr("not encrypted"));
+  const rpc::KeyPair authority =
+      *rpc::MakeAuthority("Test", absl::UnixEpoch(), absl::Now() + absl::Hours(1));
+  options.security.identity =
+      *rpc::IssueCertificate(authority, {.common_name = "s",
+                                         .hosts = {"localhost"},
+                                         .server = true,
+                                         .not_before = absl::Now() - absl::Hours(1),
+                                         .not_after = absl::Now() + absl::Hours(1)});
+  EXPECT_THAT(std::string(CheckListeners(options).message()), HasSubstr("not asked who they are"));
+  options.tokens = Tokens();
+  EXPECT_TRUE(CheckListeners(options).ok());
+  options.tokens = nullptr;
+  options.security.client_ca = authority.certificate;
+  EXPECT_TRUE(CheckListeners(options).ok());
+  options = {.listen = options.listen, .security = {.insecure = true}};
+  EXPECT_TRUE(CheckListeners(options).ok());
+}
+
+TEST_F(SecurityTest, WhatCannotBeReadIsInvalidAndNamed) {
+  Serve();
+  const auto raw = [&](const std::string& method, const std::string& bytes) {
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, absl::Minutes(1));
+    grpc::CompletionQueue queue;
+    grpc::Slice slice(bytes);
+    grpc::ByteBuffer request(&slice, 1), response;
+    auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, this);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return rpc::FromGrpc(status);
+  };
+  const std::string create = "/hone.v1.TuningService/CreateJob";
+  const absl::Status utf8 = raw(create, "\x12\x02\xc3\x28");  // field 2: workload
+  EXPECT_EQ(utf8.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(utf8.message(), "workload: the text is not UTF-8");
+  EXPECT_EQ(raw(create, "\x12\x7f").code(), absl::StatusCode::kInvalidArgument);
+  std::string nested;  // groups of an unknown field, 200 deep
+  for (int i = 0; i < 200; ++i) nested += "\x9b\x06";
+  for (int i = 0; i < 200; ++i) nested += "\x9c\x06";
+  EXPECT_EQ(raw(create, nested).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(raw("/hone.v1.TuningService/Nothing", "").code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(raw(create, std::string(rpc::kMaxMessageBytes + 1, 'x')).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(MessageLimitsTest, NamesTheField) {
+  v1::SynchronizeRequest request;
+  EXPECT_TRUE(CheckMessage(request).ok());
+  request.set_worker_id(std::string(kMaxNameBytes + 1, 'x'));
+  EXPECT_EQ(CheckMessage(request).message(), "worker_id: 4097 bytes; at most 4096 are allowed");
+  request.set_worker_id("a\x1b[31m");
+  EXPECT_EQ(CheckMessage(request).message(), "worker_id: it has a control character");
+  request.set_worker_id("w");
+  request.add_finished();
+  request.add_finished()->mutable_result()->set_detail(std::string((256 << 10) + 1, 'x'));
+  EXPECT_THAT(std::string(CheckMessage(request).message()),
+              HasSubstr("finished[1].result.detail: 262145 bytes"));
+  request.clear_finished();
+  for (int i = 0; i <= kMaxListEntries; ++i) request.add_held();
+  EXPECT_THAT(std::string(CheckMessage(request).message()), HasSubstr("held: 65537 entries"));
+}
+
+class InitTest : public SecurityTest {
+ protected:
+  // A key of a file that init made.
+  std::string Value(const std::string& file, const std::string& key) {
+    for (const ConfigEntry& entry : *ParseConfig(*ReadFile(folder + "/etc/" + file))) {
+      if (entry.key == key) return entry.values[0];
+    }
+    return "";
+  }
+};
+
+TEST_F(InitTest, WhatItMakesLetsEachRoleIn) {
+  const auto report = Initialize({.folder = folder + "/etc", .hosts = {"hone.test"}}, absl::Now());
+  ASSERT_TRUE(report.ok()) << report.status();
+  for (const std::string& file : report->files) {
+    struct stat info;
+    ASSERT_EQ(stat(file.c_str(), &info), 0) << file;
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << file;
+  }
+  ServerOptions options;
+  options.security = *rpc::LoadServerSecurity({.certificate = Value("hone.toml", "certificate"),
+                                               .key = Value("hone.toml", "key"),
+                                               .client_ca = Value("hone.toml", "client-ca"),
+                                               .client_certificates = "require"},
+                                              absl::Now());
+  options.tokens = std::make_shared<const rpc::TokenTable>(
+      *rpc::TokenTable::Parse(*ReadFile(Value("hone.toml", "tokens"))));
+  options.listen_clients = {*rpc::Address::Parse("127.0.0.1:0")};
+  ASSERT_TRUE(Start(options).ok());
+  const auto dial = [&](const std::string& file, bool token) {
+    return *rpc::CreateChannel(server->addresses()[1].ToText(),
+                               *rpc::LoadSecurity({.ca = Value(file, "ca"),
+                                                   .certificate = Value(file, "certificate"),
+                                                   .key = Value(file, "key"),
+                                                   .token = token ? Value(file, "token") : ""},
+                                                  absl::Now()));
+  };
+  for (const bool token : {false, true}) {
+    EXPECT_TRUE(List(dial("client.conf", token)).ok());
+    EXPECT_TRUE(List(dial("admin.conf", token)).ok());
+    EXPECT_EQ(List(dial("worker.conf", token)).code(), absl::StatusCode::kPermissionDenied);
+  }
+}
+
+TEST_F(InitTest, ItOverwritesNothing) {
+  ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()).ok());
+  const std::string before = *ReadFile(folder + "/etc/ca-key.pem");
+  const auto again = Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now());
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(*ReadFile(folder + "/etc/ca-key.pem"), before);
+}
+
+}  // namespace
+}  // namespace hone::service

@@ -1,0 +1,83 @@
+#include "server/web/metrics.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::web {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What GET /metrics answers.
+std::string Scrape(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t size; (size = read(fd, buffer, sizeof(buffer))) > 0;) answer.append(buffer, size);
+  close(fd);
+  return answer;
+}
+
+TEST(MetricsTest, SaysWhatHappenedAndHowTheServerStands) {
+  auto metrics = Metrics::Start(*rpc::Address::Parse("localhost:0"));
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  (*metrics)->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::OK, absl::Milliseconds(3));
+  (*metrics)->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::NOT_FOUND,
+                     absl::Milliseconds(1));
+  (*metrics)->OnSynchronize(absl::Microseconds(300));
+  (*metrics)->OnResult(record::Outcome::kOk);
+  (*metrics)->Watch([] {
+    return service::ServerStats{.workers = {{"connected", 3}},
+                                .jobs = {{"running", 2}},
+                                .leases = {{"waiting", 40}},
+                                .fleet = {{"granted", 100}},
+                                .store_bytes = 4096,
+                                .store_queued_writes = 5};
+  });
+  const std::string text = Scrape((*metrics)->port());
+  for (const char* line : {
+           "hone_calls_total{code=\"0\",method=\"GetJob\"} 1",
+           "hone_calls_total{code=\"5\",method=\"GetJob\"} 1",
+           "hone_call_seconds_count{method=\"GetJob\"} 2",
+           "hone_synchronize_handling_seconds_count 1",
+           "hone_synchronize_handling_seconds_bucket{le=\"0.0005\"} 1",
+           "hone_trials_total{outcome=\"ok\"} 1",
+           "hone_workers{state=\"connected\"} 3",
+           "hone_jobs{state=\"running\"} 2",
+           "hone_items{phase=\"waiting\"} 40",
+           "hone_fleet_events_total{event=\"granted\"} 100",
+           "hone_store_bytes 4096",
+           "hone_store_queued_writes 5",
+           "process_resident_memory_bytes ",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  (*metrics)->Watch(nullptr);
+  EXPECT_THAT(Scrape((*metrics)->port()), Not(HasSubstr("hone_workers")));
+}
+
+TEST(MetricsTest, AnAddressInUseIsRefused) {
+  auto first = Metrics::Start(*rpc::Address::Parse("127.0.0.1:0"));
+  ASSERT_TRUE(first.ok());
+  const auto second = Metrics::Start({.host = "127.0.0.1", .port = (*first)->port()});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Metrics::Start({.path = "/tmp/x"}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hone::web
