@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/schedule/snapshot.h"
 
 namespace hone::schedule {
 namespace {
@@ -187,21 +188,30 @@ absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops)
 }
 
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload, const Trace& trace, Decider& decider) {
-  Replayed replayed{.program = ir::Program::FromWorkload(std::move(workload))};
+  const absl::Span<const Instruction> start = SharedStart(trace);
+  const Snapshot* snapshot = start.empty() ? nullptr : FindSnapshot(workload.get(), start);
+  Replayed replayed{.program = snapshot != nullptr ? snapshot->program : ir::Program::FromWorkload(workload)};
   replayed.decisions.resize(trace.decisions, 0);
   replayed.sites.reserve(trace.decisions);
   Call call;
   call.program_ = &replayed.program;
   call.decider_ = &decider;
   call.replayed_ = &replayed;
-  call.blocks_.assign(trace.blocks, ir::kNoNode);
-  call.loops_.assign(trace.loops, ir::kNoNode);
   call.ints_.assign(trace.ints, ir::Extent{});
-  for (size_t i = 0; i < trace.instructions.size(); ++i) {
+  if (snapshot != nullptr) {
+    call.blocks_ = snapshot->blocks;
+    call.loops_ = snapshot->loops;
+  }
+  call.blocks_.resize(trace.blocks, ir::kNoNode);
+  call.loops_.resize(trace.loops, ir::kNoNode);
+  for (size_t i = snapshot != nullptr ? start.size() : 0; i < trace.instructions.size(); ++i) {
     call.instruction_ = &trace.instructions[i];
     const absl::Status status = call.instruction_->primitive->apply(call);
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("instruction ", i + 1, " (", call.instruction_->primitive->name, "): ", status.message()));
+    }
+    if (i + 1 == start.size()) {
+      KeepSnapshot({workload, {start.begin(), start.end()}, replayed.program, call.blocks_, call.loops_});
     }
   }
   return replayed;

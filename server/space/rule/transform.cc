@@ -106,11 +106,14 @@ class Transformer {
   Sketch AtRows(const Transform& outputs, const Products& products) {
     const TransformSchedule last = Place(outputs, 0);
     const Operand row = Fused({last.tiles().begin(), last.tiles().end() - 1});
-    Multiply(products, row);
+    Add("compute_at", {NestOf(products.block).block, row});
     Add("compute_at", {NestOf(products.inputs.last).block, row});
     const TransformSchedule inputs = Place(products.inputs, 1);
     inputs.SetKinds(sketch_.trace);
     last.SetKinds(sketch_.trace);
+    // Decisions come last, so that what is before them is replayed once
+    // (common/schedule/snapshot.h).
+    Multiply(products, row);
     sketch_.name.push_back("rows");
     return std::move(sketch_);
   }
@@ -153,7 +156,6 @@ class Transformer {
                   .lanes = std::min(limits_.lanes, block.iters[c.vector].extent),
                   .outer = row};
     constexpr int kAbove = 1;  // row
-    Add("compute_at", {nest.block, row});
     const std::vector<Operand> loops =
         Add("loops", {nest.block}, {}, kAbove + static_cast<int>(block.iters.size()));
     const std::vector<Operand> tile = Add(

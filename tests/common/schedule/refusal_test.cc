@@ -277,6 +277,9 @@ TEST(RefusalTest, MalformedArguments) {
   const std::pair<const char*, const char*> kCases[] = {
       {"b9 = block(\"Z\")", "no block is called 'Z' in\ninput A"},
       {"l9 = loops(b0)", "gives 3 results here, but 1 are named"},
+      {"l9 = loops(b0, 2)", "gives 2 results here, but 1 are named"},
+      {"l9 = loops(b0, 4)", "loops takes one number from 1 to the 3 loops around the block"},
+      {"l9 = loops(b0, 0)", "loops takes one number from 1 to the 3 loops around the block"},
       {"b9 = cache_write(b0, \"stack\")", "unknown scope 'stack'; known: global, shared, local, fragment"},
       {"transform_layout(b0, \"i, j\")", "layout map \"i, j\": expected \"variables -> dimensions\""},
       {"transform_layout(b0, \"i -> i\")", "names 1 variables for a buffer of rank 2"},

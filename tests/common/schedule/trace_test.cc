@@ -102,6 +102,8 @@ TEST(TraceTextTest, ErrorsSayWhere) {
       {"x0, x1 = sample_register_tile(candidates=[1, 2, 3])", "1:52: candidates must be a list of rows of 2"},
       {"x0 = sample_categorical(candidates=[1, 2], max_inner=3)", "1:56: sample_categorical has no attribute 'max_inner'"},
       {"x0 = sample_categorical(candidates=[1, 2], candidates=3)", "1:44: attribute candidates is given twice"},
+      {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, outermost=0)", "2:46: outermost must be one number from 1 to 64"},
+      {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, parts=2)", "2:42: sample_compute_location has no attribute 'parts'"},
       {"b0 = block(\"C\", parts=2)", "1:25: block has no attribute 'parts'"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0)", "3:21: sample_tile needs parts="},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0, parts=17)", "3:31: parts must be one number from 1 to 16"},

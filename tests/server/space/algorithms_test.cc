@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "common/ir/interpreter.h"
@@ -117,6 +118,20 @@ TEST(Algorithms, TransformsAreUnrolledVectorizedAndParallel) {
     (together ? rows : alone) = true;
   }
   EXPECT_TRUE(rows && alone);
+}
+
+// What comes before the decisions is replayed once in each thread, and kept.
+TEST(Algorithms, ReplayingAgainGivesTheSameProgram) {
+  const auto spaces = Rewritten(Generate(kConv, kRelaxed));
+  for (uint64_t i = 0; i < 3; ++i) {
+    for (const auto& space : spaces) {
+      Rng rng(5, i);
+      const std::vector<int64_t> decisions = space->Sample(rng).value();
+      Digest fresh;
+      std::thread([&] { fresh = space->Replay(decisions).value().StructuralDigest(); }).join();
+      EXPECT_EQ(space->Replay(decisions).value().StructuralDigest(), fresh) << space->name();
+    }
+  }
 }
 
 TEST(Algorithms, TheOperatorWithTheSameStagesHasTheSameTransforms) {
