@@ -214,14 +214,27 @@ class Probe {
   bool timed_out_ = false;
 };
 
+// Some servers close the connection without an alert when they do not take a certificate.
+absl::Status ExplainOwn(const ChannelSecurity& security) {
+  if (security.identity.certificate.empty()) {
+    return Problem("the server asks for a certificate, and none was given (certificate and key)");
+  }
+  const absl::Status usable = CheckKeyPair(security.identity, absl::Now());
+  return Problem(absl::StrCat(
+      "the server does not take our certificate: ",
+      usable.ok() ? "it is of an authority that the server does not know" : usable.message()));
+}
+
+// `asked`: the server wants to see a certificate.
 absl::Status Explain(const SSL* ssl, const ChannelSecurity& security, const std::string& host,
-                     bool timed_out) {
+                     bool asked, bool timed_out) {
   if (timed_out) return Problem("the server does not answer; it may not speak TLS on this port");
   if (const long result = SSL_get_verify_result(ssl); result != X509_V_OK) {
     ERR_clear_error();
     return ExplainVerification(result, PeerFacts(ssl), host);
   }
   HONE_RETURN_IF_ERROR(ExplainAlert(ERR_GET_REASON(ERR_peek_last_error()), security));
+  if (asked) return ExplainOwn(security);
   return Problem(absl::StrCat("the TLS handshake failed: ", LastError()));
 }
 
@@ -234,6 +247,14 @@ absl::StatusOr<TlsFinding> ProbeTls(absl::string_view text, const ChannelSecurit
   const std::string host = security.server_name.empty() ? address.host : security.server_name;
   const ContextPtr context(SSL_CTX_new(TLS_client_method()));
   HONE_RETURN_IF_ERROR(LoadContext(context.get(), security));
+  bool asked = false;
+  SSL_CTX_set_cert_cb(
+      context.get(),
+      [](SSL*, void* flag) {
+        *static_cast<bool*>(flag) = true;
+        return 1;
+      },
+      &asked);
   HONE_ASSIGN_OR_RETURN(const int fd, Connect(address, deadline));
   const absl::Cleanup close_socket = [fd] { close(fd); };
   const SslPtr ssl(SSL_new(context.get()));
@@ -247,13 +268,13 @@ absl::StatusOr<TlsFinding> ProbeTls(absl::string_view text, const ChannelSecurit
   }
   Probe probe(fd, ssl.get(), deadline);
   if (probe.Drive([&] { return SSL_connect(ssl.get()); }) != 1) {
-    return Explain(ssl.get(), security, host, probe.timed_out());
+    return Explain(ssl.get(), security, host, asked, probe.timed_out());
   }
   // The server of TLS 1.3 judges our certificate after we are done, and an HTTP/2 server speaks
   // first: what it says now is its first frame or its refusal.
   char byte = 0;
   if (probe.Drive([&] { return SSL_peek(ssl.get(), &byte, 1); }) != 1) {
-    return Explain(ssl.get(), security, host, probe.timed_out());
+    return Explain(ssl.get(), security, host, asked, probe.timed_out());
   }
   TlsFinding finding{.protocol = SSL_get_version(ssl.get())};
   HONE_ASSIGN_OR_RETURN(finding.server, PeerFacts(ssl.get()));

@@ -37,6 +37,12 @@ struct Maker {
 
   std::string PathOf(const std::string& name) const { return absl::StrCat(folder, "/", name); }
 
+  // What the server writes lies together.
+  std::string StoreFolder() const {
+    const std::string& store = options.store;
+    return store.substr(0, store.rfind('/'));
+  }
+
   absl::Status AddAuthority() {
     HONE_ASSIGN_OR_RETURN(
         authority, rpc::MakeAuthority(absl::StrCat("Hone of ", options.hosts[0]), now - kClockSkew,
@@ -108,7 +114,7 @@ struct Maker {
         "\n\n"
         "# Who asked for what, as JSON lines.\n"
         "audit-log = ",
-        path("audit.jsonl"),
+        QuoteConfigValue(absl::StrCat(StoreFolder(), "/audit.jsonl")),
         "\n\n"
         "# log-format = \"json\"\n"
         "# metrics-listen = \"127.0.0.1:9070\"\n"
@@ -158,6 +164,7 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
     }
   }
   if (options.store.empty()) options.store = absl::StrCat(folder, "/hone.db");
+  options.store = std::filesystem::absolute(options.store, error).lexically_normal();
   Maker maker{.options = options, .folder = folder, .now = now};
   HONE_RETURN_IF_ERROR(maker.AddAuthority());
   HONE_RETURN_IF_ERROR(maker.AddServer());
