@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/health_check.h"
 #include "client/cli/json_output.h"
+#include "client/cli/quiet_check.h"
 #include "client/cli/table.h"
 #include "client/lib/private_server.h"
 
@@ -22,6 +23,7 @@ absl::Status Doctor(const Globals& globals) {
   };
   // Programs are started before the server's connection brings threads.
   add(CheckMachine());
+  add(CheckQuiet());
   if (globals.server.empty()) add(CheckPrograms(client::ProgramDir()));
   if (globals.server.empty()) add(CheckDataFolder());
   add(CheckServer(globals));

@@ -12,12 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
 #include "client/lib/private_paths.h"
@@ -32,7 +30,6 @@ using State = HealthCheck::State;
 
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 constexpr int kRowsRead = 1000;
-constexpr double kBusyLoad = 0.5;  // runnable processes in the last minute
 
 // Runs a program without a shell and gives what it prints; its first line is enough here.
 absl::StatusOr<std::string> OutputOf(const std::string& program, const std::string& argument) {
@@ -92,25 +89,7 @@ std::vector<HealthCheck> CheckMachine() {
   checks.push_back(isa);
   checks.push_back({"target", State::kOk, target.Key()});
 
-  double load = 0;
-  std::ifstream("/proc/loadavg") >> load;
-  HealthCheck cores{"cores", State::kOk, absl::StrFormat("%d usable, load %.2f", host.cores, load)};
-  if (load > kBusyLoad) {
-    cores.state = State::kWarning;
-    cores.advice =
-        "something else keeps this machine busy, which disturbs measurements; stop it while tuning";
-  }
-  checks.push_back(cores);
-
-  HealthCheck governor{"governor", State::kOk, host.governor};
-  if (host.governor == "unknown" || host.governor.empty()) {
-    governor.finding = "hidden by the (virtual) machine";
-  } else if (host.governor != "performance") {
-    governor.state = State::kWarning;
-    governor.advice =
-        "clocks change under measurement; as root: cpupower frequency-set -g performance";
-  }
-  checks.push_back(governor);
+  checks.push_back({"cores", State::kOk, absl::StrCat(host.cores, " usable")});
   return checks;
 }
 

@@ -20,7 +20,7 @@ struct HealthCheck {
 // "ok", "warning", "problem".
 const char* HealthStateName(HealthCheck::State state);
 
-// The instruction set, the cores and what else keeps them busy, the frequency governor.
+// The instruction set, the target and the cores. What disturbs measuring: quiet_check.h.
 std::vector<HealthCheck> CheckMachine();
 // Hone's programs beside this one, and whether the builder finds its LLVM. `program_dir`: their
 // folder.

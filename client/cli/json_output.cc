@@ -62,6 +62,10 @@ Json ToJson(const client::Worker& worker) {
       {"read_gbps", worker.read_gbps},
       {"last_seen_unix_ms", worker.last_seen_unix_ms},
       {"last_error", worker.last_error},
+      {"draining", worker.draining},
+      {"flagged", worker.flagged},
+      {"memory_bytes", worker.memory_bytes},
+      {"accelerator", worker.accelerator},
       {"environment", worker.environment},
   };
 }

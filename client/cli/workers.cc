@@ -14,6 +14,12 @@
 namespace hone::cli {
 namespace {
 
+std::string StateOf(const client::Worker& worker) {
+  if (!worker.flagged.empty()) return "refused";
+  if (worker.draining) return worker.connected ? "draining" : "drained, away";
+  return worker.connected ? "connected" : "away";
+}
+
 absl::Status ListWorkers(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::Open(globals, /*with_worker=*/false));
@@ -35,13 +41,14 @@ absl::Status ListWorkers(const Globals& globals) {
                {"last seen", Table::Align::kLeft},
                {"last error", Table::Align::kLeft}});
   for (const client::Worker& worker : workers) {
-    table.AddRow({worker.id, worker.host, worker.connected ? "connected" : "away",
+    table.AddRow({worker.id, worker.host, StateOf(worker),
                   worker.can_build && worker.can_run ? "build, run"
                   : worker.can_build                 ? "build"
                   : worker.can_run                   ? "run"
                                                      : "-",
                   absl::StrCat(worker.leases), FormatGflops(worker.peak_gflops), worker.target,
-                  FormatTime(worker.last_seen_unix_ms), worker.last_error});
+                  FormatTime(worker.last_seen_unix_ms),
+                  worker.flagged.empty() ? worker.last_error : worker.flagged});
   }
   if (!table.empty()) {
     std::fputs(table.ToText().c_str(), stdout);
@@ -51,6 +58,49 @@ absl::Status ListWorkers(const Globals& globals) {
     std::printf("no workers; start one with: hone-worker --server %s\n", globals.server.c_str());
   }
   return absl::OkStatus();
+}
+
+absl::Status DrainWorker(const Globals& globals, const std::string& name, bool resume) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const client::Worker worker,
+                        session->connection().DrainWorker(name, resume));
+  if (globals.json) {
+    PrintJson(ToJson(worker));
+  } else if (resume) {
+    std::printf("%s gets work again\n", name.c_str());
+  } else {
+    std::printf("%s finishes what it has begun (%d leases) and gets no more\n", name.c_str(),
+                worker.leases);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RemoveWorker(const Globals& globals, const std::string& name) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const int requeued, session->connection().RemoveWorker(name));
+  if (globals.json) {
+    PrintJson({{"id", name}, {"requeued", requeued}});
+  } else {
+    std::printf("%s is forgotten; %d of its leases went back to the queue\n", name.c_str(),
+                requeued);
+  }
+  return absl::OkStatus();
+}
+
+// A command on one worker.
+void AddOnWorker(CLI::App& workers, Globals& globals, Action& action, const char* name,
+                 const char* what, const char* example,
+                 absl::Status (*run)(const Globals& globals, const std::string& worker)) {
+  CLI::App* command = workers.add_subcommand(name, what);
+  auto worker = std::make_shared<std::string>();
+  command->add_option("worker", *worker, "Its name, as in hone workers list")->required();
+  AddGlobals(*command, globals);
+  command->footer(example);
+  command->callback([&globals, &action, worker, run] {
+    action = [&globals, worker, run] { return run(globals, *worker); };
+  });
 }
 
 }  // namespace
@@ -65,6 +115,21 @@ void AddWorkers(CLI::App& app, Globals& globals, Action& action) {
       "  hone workers list --server localhost:7070\n"
       "  hone workers list --server localhost:7070 --json | jq '.workers[].target'");
   command->callback([&globals, &action] { action = [&globals] { return ListWorkers(globals); }; });
+  AddOnWorker(*workers, globals, action, "drain",
+              "Let a worker finish what it has begun and give it no more",
+              "Examples:\n  hone workers drain pi-07 --server hone.internal:7070",
+              [](const Globals& with, const std::string& worker) {
+                return DrainWorker(with, worker, /*resume=*/false);
+              });
+  AddOnWorker(*workers, globals, action, "resume",
+              "Give a worker work again that was drained, removed or refused",
+              "Examples:\n  hone workers resume pi-07 --server hone.internal:7070",
+              [](const Globals& with, const std::string& worker) {
+                return DrainWorker(with, worker, /*resume=*/true);
+              });
+  AddOnWorker(*workers, globals, action, "remove",
+              "Forget a worker and let it in no more until it is resumed",
+              "Examples:\n  hone workers remove pi-07 --server hone.internal:7070", RemoveWorker);
 }
 
 }  // namespace hone::cli

@@ -149,6 +149,10 @@ struct Worker {
   std::string environment;    // for a person
   record::Environment facts;  // as its records carry it
   double read_gbps = 0;
+  bool draining = false;
+  std::string flagged;  // why it gets no leases; "" it does
+  int64_t memory_bytes = 0;
+  std::string accelerator;
 };
 
 // A registered kind of cost model.

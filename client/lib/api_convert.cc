@@ -163,6 +163,10 @@ absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
   worker.environment = message.environment();
   HONE_ASSIGN_OR_RETURN(worker.facts, record::FromProto(message.facts()));
   worker.read_gbps = message.read_gbps();
+  worker.draining = message.draining();
+  worker.flagged = message.flagged();
+  worker.memory_bytes = message.memory_bytes();
+  worker.accelerator = message.accelerator();
   return worker;
 }
 

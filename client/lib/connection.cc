@@ -315,6 +315,25 @@ class GrpcConnection final : public Connection {
     return FromProto(evaluation);
   }
 
+  absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) override {
+    v1::DrainWorkerRequest request;
+    request.set_id(id);
+    request.set_resume(resume);
+    HONE_ASSIGN_OR_RETURN(
+        v1::WorkerInfo worker,
+        (AdminCall<v1::WorkerInfo>(&AdminStub::DrainWorker, request, options_.call_timeout)));
+    return FromProto(worker);
+  }
+
+  absl::StatusOr<int> RemoveWorker(const std::string& id) override {
+    v1::RemoveWorkerRequest request;
+    request.set_id(id);
+    HONE_ASSIGN_OR_RETURN(const v1::RemoveWorkerResponse response,
+                          (AdminCall<v1::RemoveWorkerResponse>(&AdminStub::RemoveWorker, request,
+                                                               options_.call_timeout)));
+    return response.requeued();
+  }
+
  private:
   using Stub = v1::TuningService::Stub;
   using AdminStub = v1::AdminService::Stub;

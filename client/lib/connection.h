@@ -104,6 +104,13 @@ class Connection {
   virtual absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
                                                          absl::Duration limit) = 0;
 
+  // Administrators only. The worker finishes what it has begun and gets no more; with `resume` it
+  // gets work again, also one that was flagged or removed. NotFound.
+  virtual absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) = 0;
+  // Forgets a worker and lets it in no more until it is resumed; how many leases went back.
+  // NotFound.
+  virtual absl::StatusOr<int> RemoveWorker(const std::string& id) = 0;
+
   // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither.
   // PermissionDenied: see rpc::CheckAllowed.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,

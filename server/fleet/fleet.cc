@@ -1,3 +1,5 @@
+// Calls of workers, what they report, and what they are answered.
+
 #include "server/fleet/fleet.h"
 
 #include <algorithm>
@@ -7,11 +9,15 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/base/rng.h"
+#include "server/fleet/result_check.h"
 
 namespace hone::fleet {
 namespace {
+
+// A worker that gets no answer but a refusal need not ask often.
+constexpr absl::Duration kTurnedAwayWait = absl::Seconds(30);
+constexpr size_t kPastEpochs = 16;
 
 std::string RandomInstance() {
   std::random_device device;
@@ -28,14 +34,28 @@ Fleet::Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options)
 
 void Fleet::Submit(WorkItem work, WorkDone done) {
   After after;
+  absl::Status full;
   {
     absl::MutexLock lock(&mutex_);
     if (shut_down_) return;
-    const std::string holder = work.worker_id;
-    TrackedItem* item = queue_.Find(queue_.Add(std::move(work), std::move(done)));
-    if (!item->artifact_digest.empty()) item->builder_id = holder;
-    Pump(after);
+    const int64_t mine = queue_.items(work.owner);
+    if (mine >= options_.max_items_per_owner) {
+      full = absl::ResourceExhaustedError(
+          absl::StrCat(mine, " candidates of ",
+                       work.owner.empty() ? "this user" : absl::StrCat("'", work.owner, "'"),
+                       " wait or are measured, the most that one user may have"));
+    } else if (queue_.items() >= options_.max_items) {
+      full = absl::ResourceExhaustedError(absl::StrCat(
+          queue_.items(), " candidates wait or are measured, the most that this server keeps"));
+    } else {
+      const std::string holder = work.worker_id;
+      TrackedItem* item = queue_.Find(queue_.Add(std::move(work), std::move(done), clock_->Now()));
+      if (!item->artifact_digest.empty()) item->builder_id = holder;
+      fresh_.insert(item->lane());
+      Offer(after);
+    }
   }
+  if (!full.ok()) return std::move(done)(full, [] {});
   for (auto& call : after) std::move(call)();
 }
 
@@ -51,16 +71,41 @@ void Fleet::CancelItems(const std::string& job_id, bool started_too) {
       if (!lease_id.empty()) {
         const LeaseState& lease = leases_.at(lease_id);
         if (!started_too && lease.phase != LeasePhase::kQueued) continue;
-        Worker& worker = workers_.at(lease.worker_id);
+        const std::string worker_id = lease.worker_id;
+        Worker& worker = workers_.at(worker_id);
         worker.leases.erase(lease_id);
         worker.cancel.push_back(lease_id);
         leases_.erase(lease_id);
+        Wake(worker_id, worker, after);
       }
       Deliver(queue_.Remove(id), absl::CancelledError("the job was cancelled"), "", after);
     }
-    Pump(after);
   }
   for (auto& call : after) std::move(call)();
+}
+
+std::string Fleet::WhyTurnedAway(const WorkerReport& report) const {
+  auto refused = refused_.find(report.worker_id);
+  if (refused != refused_.end() && refused->second.removed) return refused->second.why;
+  auto found = workers_.find(report.worker_id);
+  if (found == workers_.end()) {
+    if (static_cast<int64_t>(workers_.size()) < options_.max_workers) return "";
+    return absl::StrCat(workers_.size(),
+                        " workers are registered, the most that this server keeps");
+  }
+  const Worker& worker = found->second;
+  if (!worker.epoch.empty() && worker.identity != report.identity) {
+    return absl::StrCat("the name ", report.worker_id, " belongs to ",
+                        worker.identity.empty() ? "a worker without credentials"
+                                                : absl::StrCat("'", worker.identity, "'"),
+                        "; give this worker a name of its own");
+  }
+  const auto& past = worker.past_epochs;
+  if (std::find(past.begin(), past.end(), report.epoch) != past.end()) {
+    return absl::StrCat("another process has registered as ", report.worker_id,
+                        " since; give each worker a name of its own");
+  }
+  return "";
 }
 
 uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
@@ -70,18 +115,37 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
     absl::MutexLock lock(&mutex_);
     token = next_token_++;
     const std::string id = report.worker_id;
-    Worker& worker = workers_[id];
-    const absl::Duration max_wait = std::min(report.max_wait, options_.max_wait);
-    Answer(worker, SynchronizeReply(), after);  // an earlier call that is still held
-    ReadReport(id, worker, report, after);
-    // Between three quarters and all of the wait, so that the calls of many workers spread.
-    worker.call = {token, clock_->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform()),
-                   std::move(done)};
-    Pump(after);
-    if (worker.call.token == token && (shut_down_ || max_wait <= absl::ZeroDuration())) {
+    if (std::string why = WhyTurnedAway(report); !why.empty()) {
+      // Nothing that it says changes anything; it is told to let go of everything.
       SynchronizeReply reply;
-      if (shut_down_) reply.next_call = absl::Seconds(1);
-      Answer(worker, std::move(reply), after);
+      for (const HeldLease& held : report.held) reply.cancel.push_back(held.lease_id);
+      for (const FinishedLease& finished : report.finished) {
+        reply.durable.push_back(finished.lease_id);
+      }
+      counts_.refused_results += static_cast<int64_t>(report.finished.size());
+      reply.refused = std::move(why);
+      reply.next_call = kTurnedAwayWait;
+      reply.heartbeat = options_.heartbeat;
+      after.push_back([done = std::move(done), reply = std::move(reply)]() mutable {
+        std::move(done)(std::move(reply));
+      });
+    } else {
+      Worker& worker = workers_[id];
+      const absl::Duration max_wait = std::min(report.max_wait, options_.max_wait());
+      Answer(id, worker, SynchronizeReply(), after);  // an earlier call that is still held
+      ReadReport(id, worker, report, after);
+      // Between three quarters and all of the wait, so that the calls of many workers spread.
+      worker.call = {token, clock_->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform()),
+                     std::move(done)};
+      held_calls_[token] = id;
+      if (worker.WantsWork() && !refused_.contains(id)) hungry_.insert(id);
+      Wake(id, worker, after);
+      Offer(after);
+      if (worker.call.token == token && (shut_down_ || max_wait <= absl::ZeroDuration())) {
+        SynchronizeReply reply;
+        if (shut_down_) reply.next_call = absl::Seconds(1);
+        Answer(id, worker, std::move(reply), after);
+      }
     }
   }
   for (auto& call : after) std::move(call)();
@@ -91,12 +155,14 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
 void Fleet::Abandon(uint64_t token) {
   SynchronizeDone dropped;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
-  for (auto& [id, worker] : workers_) {
-    if (worker.call.token != token) continue;
-    dropped = std::move(worker.call.done);
-    worker.call = HeldCall();
-    worker.last_seen = clock_->Now();
-  }
+  auto held = held_calls_.find(token);
+  if (held == held_calls_.end()) return;
+  Worker& worker = workers_.at(held->second);
+  dropped = std::move(worker.call.done);
+  worker.call = HeldCall();
+  worker.last_seen = clock_->Now();
+  hungry_.erase(held->second);
+  held_calls_.erase(held);
 }
 
 void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& report, After& after) {
@@ -106,15 +172,33 @@ void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& repo
     if (stated.insert(finished.lease_id).second) Finish(id, worker, finished, after);
   }
   if (worker.epoch != report.epoch) {
-    if (!worker.epoch.empty()) LoseWorker(worker, "its process was started again", after);
+    if (!worker.epoch.empty()) {
+      LoseWorker(worker, "its process was started again", after);
+      worker.past_epochs.push_back(worker.epoch);
+      if (worker.past_epochs.size() > kPastEpochs) worker.past_epochs.pop_front();
+    }
     worker.epoch = report.epoch;
+    worker.identity = report.identity;
+    worker.standing_told = !worker.drained && !refused_.contains(id);
   }
+  const bool new_here = !worker.connected ||
+                        worker.capabilities.can_run != report.capabilities.can_run ||
+                        worker.capabilities.target_key != report.capabilities.target_key;
+  report.capabilities.most_gflops = report.capabilities.target == worker.capabilities.target
+                                        ? worker.capabilities.most_gflops
+                                        : MostGflops(report.capabilities.target);
   worker.capabilities = std::move(report.capabilities);
   worker.connected = true;
-  worker.draining = report.draining;
+  worker.leaving = report.draining;
   worker.last_seen = clock_->Now();
+  if (new_here) {
+    CountRunners();
+    OfferEverything();
+    AnswerTargetWaits(after);
+  }
 
   const std::map<std::string, absl::Time> strange = std::exchange(worker.strange, {});
+  const bool stops = worker.leaving || worker.drained;
   for (const HeldLease& held : report.held) {
     if (!stated.insert(held.lease_id).second) continue;
     if (!worker.leases.contains(held.lease_id)) {
@@ -128,10 +212,7 @@ void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& repo
       continue;
     }
     leases_.at(held.lease_id).phase = held.phase;
-    if (worker.draining && held.phase == LeasePhase::kQueued) {
-      worker.cancel.push_back(held.lease_id);
-      EndLease(held.lease_id, false, false, after);
-    }
+    if (stops && held.phase == LeasePhase::kQueued) TakeBack(held.lease_id, after);
   }
   // What was granted and is not restated was lost with a reply: it is said again. The worker knows
   // a lease by its id.
@@ -152,29 +233,55 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
     auto committing = committing_.find(finished.lease_id);
     if (committing != committing_.end() && committing->second == id) return;
     worker.durable.push_back(finished.lease_id);  // committed long ago, or refused for good
+    ++counts_.refused_results;
     return;
   }
   const LeaseState lease = found->second;
-  worker.leases.erase(finished.lease_id);
-  leases_.erase(found);
   TrackedItem* item = queue_.Find(lease.item);
   record::MeasureResult& result = finished.result;
   const bool built = lease.build && !lease.run && result.outcome == record::Outcome::kOk;
+  std::string wrong = finished.malformed;
+  if (wrong.empty() && lease.run) wrong = WhyImpossible(item->work, result, worker.capabilities);
+  if (!wrong.empty()) {
+    worker.durable.push_back(finished.lease_id);
+    ++counts_.refused_results;
+    EndLease(finished.lease_id, {.why = absl::StrCat(id, " reported what cannot be: ", wrong)},
+             after);
+    Ban(id, worker, absl::StrCat("it reported what cannot be: ", wrong), after);
+    return;
+  }
+  if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {
+    worker.last_error =
+        absl::StrCat(absl::string_view(record::OutcomeName(result.outcome)), ": ", result.detail);
+  }
+  if (result.outcome == record::Outcome::kDeviceLost &&
+      ++item->device_errors < options_.max_device_errors) {
+    // The worker's failure, not the candidate's.
+    worker.durable.push_back(finished.lease_id);
+    EndLease(finished.lease_id, {.why = absl::StrCat(id, ": ", result.detail)}, after);
+    return;
+  }
+  if (built && !artifacts_->Has(result.artifact_digest)) {
+    worker.durable.push_back(finished.lease_id);
+    EndLease(
+        finished.lease_id,
+        {.why = absl::StrCat("artifact ", result.artifact_digest, " of ", id, " did not arrive")},
+        after);
+    return;
+  }
+  worker.leases.erase(finished.lease_id);
+  leases_.erase(found);
   if (built) {
     item->artifact_digest = result.artifact_digest;
     item->facts = result.facts;
     item->builder_id = id;
-    queue_.Requeue(*item);
     worker.durable.push_back(finished.lease_id);
+    Requeue(*item);
     return;
   }
   if (!lease.build) {
     result.artifact_digest = item->artifact_digest;
     if (result.facts.program_digest.empty()) result.facts = item->facts;
-  }
-  if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {
-    worker.last_error =
-        absl::StrCat(absl::string_view(record::OutcomeName(result.outcome)), ": ", result.detail);
   }
   WorkResult answer{.result = std::move(result),
                     .worker_id = id,
@@ -182,6 +289,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
                     .peak_gflops = worker.capabilities.peak_gflops,
                     .read_gbps = worker.capabilities.read_gbps};
   committing_[finished.lease_id] = id;
+  ++counts_.results;
   Deliver(queue_.Remove(lease.item), std::move(answer), finished.lease_id, after);
 }
 
@@ -221,113 +329,13 @@ void Fleet::Committed(const std::string& lease_id) {
     auto found = committing_.find(lease_id);
     if (found == committing_.end()) return;
     auto worker = workers_.find(found->second);
-    if (worker != workers_.end()) worker->second.durable.push_back(lease_id);
+    if (worker != workers_.end()) {
+      worker->second.durable.push_back(lease_id);
+      Wake(worker->first, worker->second, after);
+    }
     committing_.erase(found);
-    Pump(after);
   }
   for (auto& call : after) std::move(call)();
-}
-
-void Fleet::EndLease(const std::string& lease_id, bool counts, bool killed, After& after) {
-  const LeaseState lease = leases_.at(lease_id);
-  leases_.erase(lease_id);
-  workers_.at(lease.worker_id).leases.erase(lease_id);
-  TrackedItem& item = *queue_.Find(lease.item);
-  if (counts) ++item.attempts;
-  if (killed) item.killed.push_back(lease.worker_id);
-  std::string why;
-  if (static_cast<int>(item.killed.size()) >= options_.max_killed_workers) {
-    why = absl::StrCat("these workers were lost while running it: ",
-                       absl::StrJoin(item.killed, ", "));
-  } else if (item.attempts >= options_.max_attempts) {
-    why = absl::StrCat("no answer from ", item.attempts, " leases");
-  } else {
-    queue_.Requeue(item);
-    return;
-  }
-  WorkResult poisoned{.worker_id = lease.worker_id,
-                      .environment = workers_.at(lease.worker_id).capabilities.environment};
-  poisoned.result.outcome = record::Outcome::kDeviceLost;
-  poisoned.result.detail = std::move(why);
-  poisoned.result.facts = item.facts;
-  Deliver(queue_.Remove(lease.item), std::move(poisoned), "", after);
-}
-
-void Fleet::LoseWorker(Worker& worker, absl::string_view why, After& after) {
-  const std::set<std::string> leases = worker.leases;
-  for (const std::string& lease_id : leases) {
-    EndLease(lease_id, true, leases_.at(lease_id).phase == LeasePhase::kRunning, after);
-  }
-  worker.last_error = absl::StrCat("lost: ", why);
-  worker.connected = false;
-  worker.free_build_slots = worker.free_run_slots = 0;
-  worker.resend.clear();
-  worker.cancel.clear();
-  worker.durable.clear();
-  worker.keep.clear();
-}
-
-bool Fleet::Fits(const TrackedItem& item, const std::string& id, const Worker& worker) const {
-  const bool runs =
-      worker.capabilities.can_run && worker.capabilities.target_key == item.work.target_key;
-  if (!item.work.worker_id.empty() && item.work.worker_id != id) {
-    auto wanted = workers_.find(item.work.worker_id);
-    if (wanted != workers_.end() && wanted->second.connected) return false;
-  }
-  if (item.artifact_digest.empty()) {
-    // A build alone is of use only when somebody can run it.
-    return worker.capabilities.can_build && worker.free_build_slots > 0 &&
-           (runs || HasRunner(item.work.target_key));
-  }
-  return runs && worker.free_run_slots > 0 &&
-         (item.builder_id == id || artifacts_->Has(item.artifact_digest));
-}
-
-bool Fleet::HasRunner(const std::string& target_key) const {
-  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    const Capabilities& can = entry.second.capabilities;
-    return can.can_run && can.target_key == target_key;
-  });
-}
-
-void Fleet::Grant(const std::string& id, Worker& worker, SynchronizeReply& reply) {
-  while (worker.free_build_slots > 0 || worker.free_run_slots > 0) {
-    TrackedItem* item =
-        queue_.Take([&](const TrackedItem& candidate) { return Fits(candidate, id, worker); });
-    if (item == nullptr) return;
-    LeaseState lease{.item = item->id, .worker_id = id};
-    lease.build = item->artifact_digest.empty();
-    lease.run = !lease.build || (worker.capabilities.can_run &&
-                                 worker.capabilities.target_key == item->work.target_key);
-    lease.deadline = clock_->Now() + options_.lease_limit;
-    --(lease.build ? worker.free_build_slots : worker.free_run_slots);
-    item->lease_id = absl::StrCat(instance_, "-", next_lease_++);
-    item->unsatisfied_since = absl::InfiniteFuture();
-    reply.start.push_back(Describe(item->lease_id, lease));
-    worker.leases.insert(item->lease_id);
-    leases_[item->lease_id] = std::move(lease);
-  }
-}
-
-LeaseGrant Fleet::Describe(const std::string& lease_id, const LeaseState& lease) {
-  const TrackedItem& item = *queue_.Find(lease.item);
-  const WorkItem& work = item.work;
-  return {.lease_id = lease_id,
-          .build = lease.build,
-          .run = lease.run,
-          .limit = lease.deadline - clock_->Now(),
-          .workload = work.workload,
-          .workload_digest = work.workload_digest,
-          .space_digest = work.space_digest,
-          .space = work.space,
-          .decisions = work.decisions,
-          .target = work.target,
-          .artifact_digest = item.artifact_digest,
-          .policy = work.policy,
-          .tolerance = work.tolerance,
-          .best_latency_ns = work.best_latency_ns == nullptr ? 0 : work.best_latency_ns->load(),
-          .job_id = work.job_id,
-          .priority = work.priority};
 }
 
 SynchronizeReply Fleet::Compose(const std::string& id, Worker& worker) {
@@ -349,36 +357,31 @@ SynchronizeReply Fleet::Compose(const std::string& id, Worker& worker) {
     reply.keep_artifacts.push_back(digest);
     when = now + options_.keep_retry;
   }
-  if (!worker.draining) Grant(id, worker, reply);
+  reply.standing_new = !std::exchange(worker.standing_told, true);
+  if (!worker.leaving && !worker.drained && !refused_.contains(id)) Grant(id, worker, reply);
   return reply;
 }
 
-void Fleet::Answer(Worker& worker, SynchronizeReply reply, After& after) {
+void Fleet::Answer(const std::string& id, Worker& worker, SynchronizeReply reply, After& after) {
   if (worker.call.token == 0) return;
   worker.last_seen = clock_->Now();
+  reply.drain = worker.drained;
+  if (auto refused = refused_.find(id); refused != refused_.end()) {
+    reply.refused = refused->second.why;
+  }
+  reply.heartbeat = options_.heartbeat;
   after.push_back([done = std::move(worker.call.done), reply = std::move(reply)]() mutable {
     std::move(done)(std::move(reply));
   });
+  held_calls_.erase(worker.call.token);
+  hungry_.erase(id);
   worker.call = HeldCall();
 }
 
-void Fleet::Pump(After& after) {
-  for (auto& [id, worker] : workers_) {
-    if (worker.call.token == 0 || shut_down_) continue;
-    SynchronizeReply reply = Compose(id, worker);
-    if (!reply.IsEmpty()) Answer(worker, std::move(reply), after);
-  }
-  for (auto it = target_waits_.begin(); it != target_waits_.end();) {
-    absl::StatusOr<TargetChoice> choice = ChooseTarget(it->key);
-    if (absl::IsUnavailable(choice.status())) {
-      ++it;
-      continue;
-    }
-    after.push_back([done = std::move(it->done), choice = std::move(choice)]() mutable {
-      std::move(done)(std::move(choice));
-    });
-    it = target_waits_.erase(it);
-  }
+void Fleet::Wake(const std::string& id, Worker& worker, After& after) {
+  if (worker.call.token == 0 || shut_down_) return;
+  SynchronizeReply reply = Compose(id, worker);
+  if (!reply.IsEmpty()) Answer(id, worker, std::move(reply), after);
 }
 
 void Fleet::KeepArtifact(const std::string& digest, const std::string& worker_id) {
@@ -388,7 +391,7 @@ void Fleet::KeepArtifact(const std::string& digest, const std::string& worker_id
     auto found = workers_.find(worker_id);
     if (found == workers_.end() || artifacts_->Has(digest)) return;
     found->second.keep.emplace(digest, clock_->Now());
-    Pump(after);
+    Wake(worker_id, found->second, after);
   }
   for (auto& call : after) std::move(call)();
 }
@@ -397,8 +400,11 @@ void Fleet::ArtifactArrived(const std::string& digest) {
   After after;
   {
     absl::MutexLock lock(&mutex_);
-    for (auto& [id, worker] : workers_) worker.keep.erase(digest);
-    Pump(after);
+    for (auto& [id, worker] : workers_) {
+      if (!worker.keep.empty()) worker.keep.erase(digest);
+    }
+    OfferEverything();
+    Offer(after);
   }
   for (auto& call : after) std::move(call)();
 }
@@ -413,10 +419,11 @@ void Fleet::Shutdown() {
       SynchronizeReply reply;
       reply.durable = std::exchange(worker.durable, {});
       reply.next_call = absl::Seconds(1);
-      Answer(worker, std::move(reply), after);
+      Answer(id, worker, std::move(reply), after);
       worker.leases.clear();
     }
     leases_.clear();
+    lease_deadlines_.clear();
     std::swap(dropped, queue_);
     for (TargetWait& wait : target_waits_) {
       after.push_back([done = std::move(wait.done)]() mutable {

@@ -2,11 +2,13 @@
 #define HONE_SERVER_FLEET_FLEET_H_
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -24,15 +26,16 @@
 
 namespace hone::fleet {
 
-// Every state has a deadline; these are all of them.
+// Every state has a deadline; these are all of them, with the bounds of every queue.
 struct FleetOptions {
+  // The one value that calls and eviction derive from: a worker calls at least this often, calls
+  // are held for at most so long, and a worker that was silent for twice this is lost.
+  absl::Duration heartbeat = absl::Seconds(10);
+  absl::Duration max_wait() const { return heartbeat; }
+  absl::Duration silence_limit() const { return 2 * heartbeat; }
   // A lease ends this long after it was granted, whatever the worker says: its compile and run
   // limits are far shorter.
   absl::Duration lease_limit = absl::Minutes(5);
-  // How long a call of Synchronize is held at most; a random part of it, so that calls spread.
-  absl::Duration max_wait = absl::Seconds(40);
-  // A worker that has no call here is lost after this long.
-  absl::Duration silence_limit = absl::Seconds(20);
   // How long an item waits for a first worker that can do it (a server that has just started has
   // none yet) …
   absl::Duration unsatisfied_limit = absl::Seconds(60);
@@ -42,27 +45,32 @@ struct FleetOptions {
   absl::Duration cancel_retry = absl::Seconds(2);
   // A worker is asked again for an artifact that it has not sent for so long.
   absl::Duration keep_retry = absl::Seconds(10);
+  // A lease that has waited at its worker for so long is given to one that is idle.
+  absl::Duration steal_after = absl::Seconds(2);
   // An item whose leases ended this often without an answer comes back as device_lost.
   int max_attempts = 5;
+  // So does one that workers answered so often with device_lost themselves.
+  int max_device_errors = 3;
   // So does one that this many workers were lost while running it.
   int max_killed_workers = 2;
+  // Items that wait or are leased: of one owner, and of all.
+  int64_t max_items_per_owner = 4096;
+  int64_t max_items = 65536;
+  int64_t max_workers = 10000;
   // Makes lease ids unique across restarts of the server; "" for a random one.
   std::string instance;
 };
 
 // The workers and what they do: registry, queue and leases, the server's side of the worker
-// protocol (architecture.md).
+// protocol (architecture.md). README.md here explains states, attempts and fairness.
 //
 // A candidate is one lease with build and run set when the worker can do both; else a build lease,
 // whose artifact the worker uploads before it reports, and then a run lease. Every lease id is a
 // fence: a result under an id that is not current is dropped, and the worker is told to forget it.
 //
-// Attempts: a lost worker and an overrun lease count; a server restart, a cancelled or draining
-// worker's waiting leases and a reply lost on the way do not. Only leases in phase running count as
-// killed.
-//
 // Owned by the server, thread-safe. Callbacks run on the caller's thread, after the lock is
-// released, and may call the fleet. Time comes from the clock and passes only in Tick.
+// released, and may call the fleet. Time comes from the clock, which should be one that nobody
+// sets, and passes only in Tick.
 class Fleet {
  public:
   Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options = {});
@@ -89,16 +97,32 @@ class Fleet {
 
   // Every registered worker, by id.
   std::vector<WorkerInfo> Workers() const;
+  FleetCounts Counts() const;
+
+  // The worker finishes what it has started and gets no more; what waits at it goes back. With
+  // `resume` the other way round, also for one that was flagged or removed. Neither outlives the
+  // server. NotFound: no worker has that id.
+  absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
+  // Forgets a worker and refuses it from now on, until it is resumed; its leases go back without an
+  // attempt. Returns how many. NotFound: no worker has that id.
+  absl::StatusOr<int> Remove(const std::string& id);
+  // The worker is not to be believed: it gets no leases until it is resumed, and what it holds goes
+  // back. Nothing when there is no such worker.
+  void Flag(const std::string& id, const std::string& why);
+
+  // A connected worker of the target beside these; "" when there is none.
+  std::string AnotherRunner(const std::string& target_key,
+                            const std::vector<std::string>& besides) const;
 
   // A target that some registered worker can run: the one with this key, or with "" the only one
-  // there is. Waits for a worker until `deadline`. FailedPrecondition: none came, or "" and there
+  // there is. Waits for a worker at most so long. FailedPrecondition: none came, or "" and there
   // are several; the message says what to do.
   struct TargetChoice {
     std::string key;
     std::string text;
   };
   using TargetDone = absl::AnyInvocable<void(absl::StatusOr<TargetChoice>) &&>;
-  void FindTarget(const std::string& key, absl::Time deadline, TargetDone done);
+  void FindTarget(const std::string& key, absl::Duration patience, TargetDone done);
 
   // Lets time pass: expires calls, workers, leases and items. Called a few times a second.
   void Tick();
@@ -114,9 +138,15 @@ class Fleet {
   };
   struct Worker {
     std::string epoch;
+    std::string identity;                 // bound to the id by its first call
+    std::deque<std::string> past_epochs;  // of processes that were replaced
     Capabilities capabilities;
     bool connected = false;
-    bool draining = false;
+    bool leaving = false;  // its own wish: it ends
+    bool drained = false;  // an administrator's
+    // A suspect item is to be retried by it, alone: it gets nothing else until that is done.
+    bool solo = false;
+    bool standing_told = false;
     absl::Time last_seen;
     std::string last_error;
     int free_build_slots = 0;
@@ -129,12 +159,18 @@ class Fleet {
     std::map<std::string, absl::Time> strange;
     std::vector<std::string> durable;
     std::map<std::string, absl::Time> keep;  // digest → when to ask (again)
+    bool WantsWork() const {
+      return call.token != 0 && !leaving && !drained &&
+             (free_build_slots > 0 || free_run_slots > 0);
+    }
   };
   struct LeaseState {
     int64_t item = 0;
     std::string worker_id;
     bool build = false;
     bool run = false;
+    bool alone = false;
+    absl::Time granted;
     absl::Time deadline;
     LeasePhase phase = LeasePhase::kQueued;
   };
@@ -143,10 +179,18 @@ class Fleet {
     absl::Time deadline;
     TargetDone done;
   };
+  // How a lease ended that brought no answer.
+  struct LeaseEnd {
+    bool counts = true;   // as an attempt
+    bool killed = false;  // the worker died of it
+    bool suspect = false;
+    std::string why;
+  };
   // What to call once the lock is released.
   using After = std::vector<absl::AnyInvocable<void() &&>>;
   class Commit;
 
+  // fleet.cc: calls and results.
   void ReadReport(const std::string& id, Worker& worker, WorkerReport& report, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(const std::string& id, Worker& worker, FinishedLease& finished, After& after)
@@ -154,29 +198,64 @@ class Fleet {
   void Deliver(TrackedItem item, absl::StatusOr<WorkResult> result, const std::string& lease_id,
                After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Committed(const std::string& lease_id);
-  // Ends a lease without an answer; its item is queued again or given up.
-  void EndLease(const std::string& lease_id, bool counts, bool killed, After& after)
+  void CancelItems(const std::string& job_id, bool started_too);
+  // Why the call is not taken in at all, such as of a worker that it is not; "" it is.
+  std::string WhyTurnedAway(const WorkerReport& report) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SynchronizeReply Compose(const std::string& id, Worker& worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Answer(const std::string& id, Worker& worker, SynchronizeReply reply, After& after)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Answers the worker's held call if there is news for it.
+  void Wake(const std::string& id, Worker& worker, After& after)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // fleet_lease.cc: who gets what.
+  // Ends a lease without an answer; its item is queued again or given up.
+  void EndLease(const std::string& lease_id, LeaseEnd end, After& after)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes a lease from a worker, which is told to stop it; not an attempt.
+  void TakeBack(const std::string& lease_id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, absl::string_view why, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CancelItems(const std::string& job_id, bool started_too);
-  bool Fits(const TrackedItem& item, const std::string& id, const Worker& worker) const
+  // Whether the worker could ever take items of the lane, …
+  bool Serves(const Lane& lane, const std::string& id, const Worker& worker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether a registered worker, here or lost a short time ago, runs this target.
-  bool HasRunner(const std::string& target_key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string WhyUnsatisfied(const TrackedItem& item) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // … and whether it may take one now.
+  bool IsOpen(const Lane& lane, const std::string& id, const Worker& worker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Fits(const TrackedItem& item, const std::string& id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the worker is to take nothing but suspects now.
+  bool GoesSolo(const std::string& id, Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Grant(const std::string& id, Worker& worker, SynchronizeReply& reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   LeaseGrant Describe(const std::string& lease_id, const LeaseState& lease)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  SynchronizeReply Compose(const std::string& id, Worker& worker)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Answer(Worker& worker, SynchronizeReply reply, After& after)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Answers every held call that there is news for, and every target wait that can be.
-  void Pump(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Requeue(TrackedItem& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Items that waited for something may be taken by others now.
+  void OfferEverything() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives what has come to wait since the last call to workers whose calls are held.
+  void Offer(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Idle workers get what has waited at busy ones.
+  void Steal(absl::Time now, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // fleet_time.cc: deadlines.
+  void AnswerCalls(absl::Time now, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireItems(absl::Time now, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExpireTargetWaits(absl::Time now, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // fleet_registry.cc: which devices there are.
+  // Registered workers, here or lost a short time ago, that may run each target.
+  void CountRunners() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRunner(const std::string& target_key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string WhyUnsatisfied(const Lane& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<TargetChoice> ChooseTarget(const std::string& key) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerTargetWaits(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  WorkerInfo Describe(const std::string& id, const Worker& worker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Refuses the worker from now on, and takes back what it holds.
+  int Ban(const std::string& id, Worker& worker, const std::string& why, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
@@ -186,12 +265,28 @@ class Fleet {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Worker> workers_ ABSL_GUARDED_BY(mutex_);
+  // Workers that get no leases; also while they are away.
+  struct Refusal {
+    std::string why;
+    bool removed = false;  // else flagged
+  };
+  std::map<std::string, Refusal> refused_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> runners_ ABSL_GUARDED_BY(mutex_);          // by target key
+  std::map<uint64_t, std::string> held_calls_ ABSL_GUARDED_BY(mutex_);  // worker by token
+  std::set<std::string> hungry_ ABSL_GUARDED_BY(mutex_);  // workers that hold a call for work
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
+  std::set<Lane> fresh_ ABSL_GUARDED_BY(mutex_);  // lanes to be offered
   absl::flat_hash_map<std::string, LeaseState> leases_ ABSL_GUARDED_BY(mutex_);
+  // Leases in the order of their deadlines, also some that have ended.
+  std::deque<std::pair<absl::Time, std::string>> lease_deadlines_ ABSL_GUARDED_BY(mutex_);
+  // Lanes that no registered worker serves, since when.
+  std::map<Lane, absl::Time> unsatisfied_ ABSL_GUARDED_BY(mutex_);
   // Results that their owner has, by lease, with the worker that is to be told once they are
   // committed.
   absl::flat_hash_map<std::string, std::string> committing_ ABSL_GUARDED_BY(mutex_);
   std::list<TargetWait> target_waits_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  FleetCounts counts_ ABSL_GUARDED_BY(mutex_);
   int64_t next_lease_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_token_ ABSL_GUARDED_BY(mutex_) = 1;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,11 +1,10 @@
-// What the fleet does when time passes, and which devices it knows.
+// What the fleet does when time passes.
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/fleet/fleet.h"
 
 namespace hone::fleet {
@@ -15,156 +14,103 @@ void Fleet::Tick() {
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = clock_->Now();
-    for (auto& [id, worker] : workers_) {
-      if (worker.call.token != 0) {
-        if (worker.call.deadline <= now) Answer(worker, SynchronizeReply(), after);
-      } else if (worker.connected && worker.last_seen + options_.silence_limit <= now) {
-        LoseWorker(worker,
-                   absl::StrCat("not heard of for ", absl::FormatDuration(options_.silence_limit)),
-                   after);
-      }
-    }
+    bool forgotten = false;
     for (auto it = workers_.begin(); it != workers_.end();) {
-      const bool forget =
-          !it->second.connected && it->second.last_seen + options_.forget_after <= now;
+      Worker& worker = it->second;
+      const bool silent =
+          worker.call.token == 0 && worker.last_seen + options_.silence_limit() <= now;
+      if (silent && worker.connected) {
+        LoseWorker(
+            worker,
+            absl::StrCat("not heard of for ", absl::FormatDuration(options_.silence_limit())),
+            after);
+      }
+      const bool forget = !worker.connected && worker.last_seen + options_.forget_after <= now;
+      forgotten = forgotten || forget;
       it = forget ? workers_.erase(it) : std::next(it);
     }
-    std::vector<std::string> overrun;
-    for (const auto& [lease_id, lease] : leases_) {
-      if (lease.deadline <= now) overrun.push_back(lease_id);
-    }
-    for (const std::string& lease_id : overrun) {
-      workers_.at(leases_.at(lease_id).worker_id).cancel.push_back(lease_id);
-      EndLease(lease_id, true, false, after);
+    if (forgotten) CountRunners();
+    while (!lease_deadlines_.empty() && lease_deadlines_.front().first <= now) {
+      const std::string lease_id = std::move(lease_deadlines_.front().second);
+      lease_deadlines_.pop_front();
+      auto lease = leases_.find(lease_id);
+      if (lease == leases_.end()) continue;
+      const std::string worker_id = lease->second.worker_id;
+      Worker& worker = workers_.at(worker_id);
+      worker.cancel.push_back(lease_id);
+      EndLease(lease_id,
+               {.why = absl::StrCat(worker_id, " did not end it within ",
+                                    absl::FormatDuration(options_.lease_limit))},
+               after);
+      Wake(worker_id, worker, after);
     }
     ExpireItems(now, after);
-    for (auto it = target_waits_.begin(); it != target_waits_.end();) {
-      if (it->deadline > now) {
-        ++it;
-        continue;
-      }
-      const absl::Status why =
-          absl::FailedPreconditionError(ChooseTarget(it->key).status().message());
-      after.push_back([done = std::move(it->done), why]() mutable { std::move(done)(why); });
-      it = target_waits_.erase(it);
-    }
-    Pump(after);
+    ExpireTargetWaits(now, after);
+    Offer(after);
+    Steal(now, after);
+    AnswerCalls(now, after);
   }
   for (auto& call : after) std::move(call)();
+}
+
+void Fleet::AnswerCalls(absl::Time now, After& after) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.call.token == 0) continue;
+    const bool keep_due = std::any_of(worker.keep.begin(), worker.keep.end(),
+                                      [now](const auto& entry) { return entry.second <= now; });
+    if (keep_due) Wake(id, worker, after);
+    if (worker.call.deadline <= now) Answer(id, worker, SynchronizeReply(), after);
+  }
 }
 
 void Fleet::ExpireItems(absl::Time now, After& after) {
-  for (int64_t id : queue_.WaitingItems()) {
-    TrackedItem& item = *queue_.Find(id);
-    if (!item.artifact_digest.empty() && !artifacts_->Has(item.artifact_digest)) {
+  for (const Lane& lane : queue_.Lanes()) {
+    if (lane.build) continue;
+    for (int64_t id : queue_.WaitingIn(lane)) {
+      TrackedItem& item = *queue_.Find(id);
+      if (artifacts_->Has(item.artifact_digest)) continue;
       auto builder = workers_.find(item.builder_id);
       const bool there = builder != workers_.end() && builder->second.connected &&
                          builder->second.capabilities.can_run &&
-                         builder->second.capabilities.target_key == item.work.target_key;
-      if (!there && !item.work.artifact_digest.empty()) {
-        const absl::Status gone = absl::NotFoundError(
-            absl::StrCat("artifact ", item.artifact_digest, " is neither here nor at a worker"));
-        Deliver(queue_.Remove(id), gone, "", after);
+                         builder->second.capabilities.target_key == lane.target_key;
+      if (there) continue;
+      if (item.work.artifact_digest.empty()) {
+        queue_.Rebuild(item);
+        fresh_.insert(item.lane());
         continue;
       }
-      if (!there) item.artifact_digest.clear();  // it is built again
+      const absl::Status gone = absl::NotFoundError(
+          absl::StrCat("artifact ", item.artifact_digest, " is neither here nor at a worker"));
+      Deliver(queue_.Remove(id), gone, "", after);
     }
-    const std::string why = WhyUnsatisfied(item);
-    if (why.empty()) {
-      item.unsatisfied_since = absl::InfiniteFuture();
-    } else if (item.unsatisfied_since == absl::InfiniteFuture()) {
-      item.unsatisfied_since = now;
-    } else if (item.unsatisfied_since + options_.unsatisfied_limit <= now) {
+  }
+  std::map<Lane, absl::Time> unsatisfied;
+  for (const Lane& lane : queue_.Lanes()) {
+    const std::string why = WhyUnsatisfied(lane);
+    if (why.empty()) continue;
+    auto known = unsatisfied_.find(lane);
+    const absl::Time since = known == unsatisfied_.end() ? now : known->second;
+    unsatisfied[lane] = since;
+    if (since + options_.unsatisfied_limit > now) continue;
+    for (int64_t id : queue_.WaitingIn(lane)) {
+      if (queue_.Find(id)->submitted + options_.unsatisfied_limit > now) continue;
       Deliver(queue_.Remove(id), absl::FailedPreconditionError(why), "", after);
     }
   }
+  unsatisfied_ = std::move(unsatisfied);
 }
 
-std::string Fleet::WhyUnsatisfied(const TrackedItem& item) const {
-  bool builds = !item.artifact_digest.empty();
-  const bool runs = HasRunner(item.work.target_key);
-  std::set<std::string> targets;
-  for (const auto& [id, worker] : workers_) {
-    const Capabilities& can = worker.capabilities;
-    builds = builds || can.can_build;
-    if (can.can_run) targets.insert(can.target_key);
-  }
-  if (!runs) {
-    return absl::StrCat("no registered worker runs target ", item.work.target_key, "; ",
-                        targets.empty()
-                            ? std::string("none is registered")
-                            : absl::StrCat("registered: ", absl::StrJoin(targets, ", ")),
-                        "; start hone-worker --server ADDRESS on such a machine");
-  }
-  if (!builds) {
-    return absl::StrCat("no registered worker can build for target ", item.work.target_key,
-                        "; start hone-worker on a machine with hone-builder");
-  }
-  return "";
-}
-
-std::vector<WorkerInfo> Fleet::Workers() const {
-  absl::MutexLock lock(&mutex_);
-  std::vector<WorkerInfo> list;
-  for (const auto& [id, worker] : workers_) {
-    list.push_back({.id = id,
-                    .capabilities = worker.capabilities,
-                    .connected = worker.connected,
-                    .draining = worker.draining,
-                    .last_seen = worker.call.token != 0 ? clock_->Now() : worker.last_seen,
-                    .leases = static_cast<int>(worker.leases.size()),
-                    .last_error = worker.last_error});
-  }
-  return list;
-}
-
-// Unavailable: not yet.
-absl::StatusOr<Fleet::TargetChoice> Fleet::ChooseTarget(const std::string& key) const {
-  std::map<std::string, std::string> targets;
-  for (const auto& [id, worker] : workers_) {
-    // A named target may be one that comes back; "the only one" is one that is there.
-    if (!worker.capabilities.can_run || (key.empty() && !worker.connected)) continue;
-    targets[worker.capabilities.target_key] = worker.capabilities.target;
-  }
-  if (!key.empty()) {
-    if (auto found = targets.find(key); found != targets.end()) {
-      return TargetChoice{found->first, found->second};
+void Fleet::ExpireTargetWaits(absl::Time now, After& after) {
+  for (auto it = target_waits_.begin(); it != target_waits_.end();) {
+    if (it->deadline > now) {
+      ++it;
+      continue;
     }
-    std::vector<std::string> keys;
-    for (const auto& [name, text] : targets) keys.push_back(name);
-    return absl::UnavailableError(
-        absl::StrCat("no registered worker runs target ", key, "; ",
-                     keys.empty() ? std::string("none is registered")
-                                  : absl::StrCat("registered: ", absl::StrJoin(keys, ", ")),
-                     "; start hone-worker --server ADDRESS on such a machine"));
+    const absl::Status why =
+        absl::FailedPreconditionError(ChooseTarget(it->key).status().message());
+    after.push_back([done = std::move(it->done), why]() mutable { std::move(done)(why); });
+    it = target_waits_.erase(it);
   }
-  if (targets.size() == 1) return TargetChoice{targets.begin()->first, targets.begin()->second};
-  if (targets.empty()) {
-    return absl::UnavailableError(
-        "target native: no worker is registered; start hone-worker --server ADDRESS on the machine "
-        "to tune for");
-  }
-  std::vector<std::string> keys;
-  for (const auto& [name, text] : targets) keys.push_back(name);
-  return absl::FailedPreconditionError(
-      absl::StrCat("target native: the registered workers have several targets; name one of ",
-                   absl::StrJoin(keys, ", ")));
-}
-
-void Fleet::FindTarget(const std::string& key, absl::Time deadline, TargetDone done) {
-  After after;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (shut_down_) {
-      after.push_back([done = std::move(done)]() mutable {
-        std::move(done)(absl::UnavailableError("the server is shutting down"));
-      });
-    } else {
-      target_waits_.push_back({key, deadline, std::move(done)});
-      Pump(after);
-    }
-  }
-  for (auto& call : after) std::move(call)();
 }
 
 }  // namespace hone::fleet

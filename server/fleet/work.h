@@ -16,7 +16,8 @@ namespace hone::fleet {
 // One candidate that a job wants built and measured.
 struct WorkItem {
   std::string job_id;
-  int priority = 0;  // larger first; jobs of equal priority share the workers evenly
+  std::string owner;  // of the job; owners share the workers evenly
+  int priority = 0;   // kLowPriority, kNormalPriority or kHighPriority: see fair_share.h
 
   std::string workload;  // text form
   std::string workload_digest;
@@ -29,12 +30,17 @@ struct WorkItem {
   double tolerance = 0;
   // The best latency of the task, read when a lease is granted; null or 0: none yet.
   std::shared_ptr<const std::atomic<double>> best_latency_ns;
+  // The least operations, in multiply-adds of f32 counted as two, that any algorithm needs for the
+  // workload at this tolerance: what no kernel can beat. 0: unknown.
+  double least_operations = 0;
 
   // When set, the candidate is not built again: these very bytes are run.
   std::string artifact_digest;
   // When set, this worker alone runs it while it is connected, so that times can be compared
   // pairwise.
   std::string worker_id;
+  // Workers that must not have it: another one's opinion is wanted.
+  std::vector<std::string> avoid;
 };
 
 // What came back.
@@ -53,8 +59,9 @@ using Acknowledge = absl::AnyInvocable<void() &&>;
 
 // Called once per item, without a lock held, from whichever thread brought the news; must not
 // block. Errors are the system's: FailedPrecondition no registered worker can do it, NotFound the
-// artifact named in the item is gone, Cancelled the job was cancelled. Not called for items that
-// are left when the fleet shuts down.
+// artifact named in the item is gone, Cancelled the job was cancelled, ResourceExhausted the queue
+// or its owner's part of it is full (submit it again later). Not called for items that are left
+// when the fleet shuts down.
 using WorkDone = absl::AnyInvocable<void(absl::StatusOr<WorkResult>, Acknowledge) &&>;
 
 }  // namespace hone::fleet

@@ -1,87 +1,127 @@
 #include "server/fleet/work_queue.h"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 #include <utility>
 
 namespace hone::fleet {
 
-int64_t WorkQueue::Add(WorkItem work, WorkDone done) {
+int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
   const int64_t id = next_id_++;
-  JobQueue& job = jobs_[work.job_id];
+  JobItems& job = jobs_[work.job_id];
   if (job.order == 0) job.order = id;
-  job.priority = work.priority;
-  job.waiting.push_back(id);
-  TrackedItem& item = items_[id];
-  item.id = id;
-  item.artifact_digest = work.artifact_digest;
-  item.work = std::move(work);
-  item.done = std::move(done);
+  job.owner = work.owner;
+  job.items.insert(id);
+  ++owners_[work.owner];
+  auto item = std::make_unique<TrackedItem>();
+  item->id = id;
+  item->submitted = now;
+  item->artifact_digest = work.artifact_digest;
+  item->work = std::move(work);
+  item->done = std::move(done);
+  Wait(*item, /*first=*/false);
+  items_[id] = std::move(item);
   return id;
 }
 
-TrackedItem* WorkQueue::Take(const std::function<bool(const TrackedItem&)>& fits) {
-  std::vector<JobQueue*> order;
-  for (auto& [id, job] : jobs_) {
-    if (!job.waiting.empty()) order.push_back(&job);
-  }
-  std::sort(order.begin(), order.end(), [](const JobQueue* a, const JobQueue* b) {
-    return std::tuple(-a->priority, a->leased, a->order) <
-           std::tuple(-b->priority, b->leased, b->order);
-  });
-  for (JobQueue* job : order) {
-    for (auto it = job->waiting.begin(); it != job->waiting.end(); ++it) {
-      TrackedItem& item = items_.at(*it);
-      if (!fits(item)) continue;
-      job->waiting.erase(it);
-      ++job->leased;
-      return &item;
+void WorkQueue::Wait(const TrackedItem& item, bool first) {
+  std::deque<int64_t>& queue = waiting_[item.lane()][item.work.job_id];
+  first ? queue.push_front(item.id) : queue.push_back(item.id);
+  ++waiting_count_;
+}
+
+void WorkQueue::Unwait(const TrackedItem& item) {
+  auto lane = waiting_.find(item.lane());
+  auto job = lane->second.find(item.work.job_id);
+  job->second.erase(std::find(job->second.begin(), job->second.end(), item.id));
+  --waiting_count_;
+  if (!job->second.empty()) return;
+  lane->second.erase(job);
+  if (lane->second.empty()) waiting_.erase(lane);
+}
+
+TrackedItem* WorkQueue::Take(absl::FunctionRef<bool(const Lane&)> open,
+                             absl::FunctionRef<bool(const TrackedItem&)> fits) {
+  using Order = std::tuple<FairShare::Turn, int, int64_t>;
+  TrackedItem* taken = nullptr;
+  Order best;
+  for (const auto& [lane, jobs] : waiting_) {
+    if (!open(lane)) continue;
+    for (const auto& [job_id, queue] : jobs) {
+      const JobItems& job = jobs_.at(job_id);
+      const FairShare::Turn turn = shares_.TurnOf(job.owner, job_id);
+      if (taken != nullptr && turn > std::get<0>(best)) continue;
+      for (const int64_t id : queue) {
+        TrackedItem& item = *items_.at(id);
+        if (!fits(item)) continue;
+        const Order order(turn, -item.work.priority, job.order);
+        if (taken == nullptr || order < best) {
+          taken = &item;
+          best = order;
+        }
+        break;
+      }
     }
   }
-  return nullptr;
+  if (taken == nullptr) return nullptr;
+  Unwait(*taken);
+  shares_.Charge(taken->work.owner, taken->work.job_id, taken->work.priority);
+  return taken;
 }
 
 void WorkQueue::Requeue(TrackedItem& item) {
-  JobQueue& job = jobs_.at(item.work.job_id);
-  --job.leased;
   item.lease_id.clear();
-  job.waiting.push_front(item.id);
+  Wait(item, /*first=*/true);
+}
+
+void WorkQueue::Rebuild(TrackedItem& item) {
+  Unwait(item);
+  item.artifact_digest.clear();
+  Wait(item, /*first=*/true);
 }
 
 TrackedItem* WorkQueue::Find(int64_t id) {
   auto found = items_.find(id);
-  return found == items_.end() ? nullptr : &found->second;
+  return found == items_.end() ? nullptr : found->second.get();
 }
 
 TrackedItem WorkQueue::Remove(int64_t id) {
   auto found = items_.find(id);
-  auto job = jobs_.find(found->second.work.job_id);
-  auto& waiting = job->second.waiting;
-  if (auto it = std::find(waiting.begin(), waiting.end(), id); it != waiting.end()) {
-    waiting.erase(it);
-  } else {
-    --job->second.leased;
-  }
-  TrackedItem item = std::move(found->second);
+  TrackedItem item = std::move(*found->second);
   items_.erase(found);
-  if (waiting.empty() && job->second.leased == 0) jobs_.erase(job);
+  if (item.lease_id.empty()) Unwait(item);
+  auto job = jobs_.find(item.work.job_id);
+  job->second.items.erase(id);
+  if (job->second.items.empty()) jobs_.erase(job);
+  auto owner = owners_.find(item.work.owner);
+  if (--owner->second == 0) owners_.erase(owner);
   return item;
 }
 
 std::vector<int64_t> WorkQueue::ItemsOf(const std::string& job_id) const {
+  auto job = jobs_.find(job_id);
+  if (job == jobs_.end()) return {};
+  return {job->second.items.begin(), job->second.items.end()};
+}
+
+std::vector<Lane> WorkQueue::Lanes() const {
+  std::vector<Lane> lanes;
+  for (const auto& [lane, jobs] : waiting_) lanes.push_back(lane);
+  return lanes;
+}
+
+std::vector<int64_t> WorkQueue::WaitingIn(const Lane& lane) const {
   std::vector<int64_t> ids;
-  for (const auto& [id, item] : items_) {
-    if (item.work.job_id == job_id) ids.push_back(id);
-  }
+  auto found = waiting_.find(lane);
+  if (found == waiting_.end()) return ids;
+  for (const auto& [job, queue] : found->second) ids.insert(ids.end(), queue.begin(), queue.end());
   return ids;
 }
 
-std::vector<int64_t> WorkQueue::WaitingItems() const {
-  std::vector<int64_t> ids;
-  for (const auto& [name, job] : jobs_) {
-    ids.insert(ids.end(), job.waiting.begin(), job.waiting.end());
-  }
-  return ids;
+int64_t WorkQueue::items(const std::string& owner) const {
+  auto found = owners_.find(owner);
+  return found == owners_.end() ? 0 : found->second;
 }
 
 }  // namespace hone::fleet

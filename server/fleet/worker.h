@@ -2,6 +2,7 @@
 #define HONE_SERVER_FLEET_WORKER_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct Capabilities {
   double peak_gflops = 0;
   double peak_gflops_one_core = 0;
   double read_gbps = 0;  // of memory, all cores
+  // What no device of the target can exceed (MostGflops); the fleet fills it in.
+  double most_gflops = std::numeric_limits<double>::infinity();
+  int64_t memory_bytes = 0;
+  std::string accelerator;  // "" none
+  // Instruction sets that its builder generates code for, as target keys begin with them; empty:
+  // that of its own target.
+  std::vector<std::string> build_isas;
   record::Environment environment;
 };
 
@@ -35,12 +43,14 @@ struct HeldLease {
 struct FinishedLease {
   std::string lease_id;
   record::MeasureResult result;
+  std::string malformed;  // why its result cannot be read; "" it can
 };
 
 // What a worker says is.
 struct WorkerReport {
   std::string worker_id;
   std::string epoch;
+  std::string identity;  // who its certificate or token says it is; "" nobody asked
   Capabilities capabilities;
   std::vector<HeldLease> held;
   std::vector<FinishedLease> finished;
@@ -77,9 +87,14 @@ struct SynchronizeReply {
   std::vector<std::string> durable;
   absl::Duration next_call = absl::ZeroDuration();
   std::vector<std::string> keep_artifacts;
+  bool drain = false;         // finish what is held and take no more
+  std::string refused;        // why it gets no leases; "" it does
+  bool standing_new = false;  // the two above have changed since the worker was last told
+  absl::Duration heartbeat = absl::ZeroDuration();
 
   bool IsEmpty() const {
-    return start.empty() && cancel.empty() && durable.empty() && keep_artifacts.empty();
+    return start.empty() && cancel.empty() && durable.empty() && keep_artifacts.empty() &&
+           !standing_new;
   }
 };
 using SynchronizeDone = absl::AnyInvocable<void(SynchronizeReply) &&>;
@@ -90,9 +105,26 @@ struct WorkerInfo {
   Capabilities capabilities;
   bool connected = false;
   bool draining = false;
-  absl::Time last_seen;
+  std::string flagged;    // why it gets no leases; "" it does
+  absl::Duration silent;  // since it was last heard of
   int leases = 0;
   std::string last_error;
+};
+
+// What the fleet does, in numbers, for metrics and for tests.
+struct FleetCounts {
+  int64_t workers_connected = 0;
+  int64_t workers_away = 0;
+  int64_t workers_refused = 0;  // flagged
+  int64_t items_waiting = 0;
+  int64_t items_leased = 0;
+  // Since the start.
+  int64_t granted = 0;
+  int64_t results = 0;          // delivered to their jobs
+  int64_t refused_results = 0;  // stale leases, and what cannot be true
+  int64_t requeued = 0;         // leases that ended without an answer
+  int64_t stolen = 0;           // leases queued at one worker and given to another
+  int64_t poisoned = 0;
 };
 
 }  // namespace hone::fleet

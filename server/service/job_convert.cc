@@ -83,6 +83,8 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                      .feature_set = request.feature_set(),
                      .transfer = !request.no_transfer(),
                      .revalidate = request.revalidate()};
+  HONE_ASSIGN_OR_RETURN(
+      spec.priority, Choose("priority", request.priority(), "normal", {"low", "normal", "high"}));
   HONE_ASSIGN_OR_RETURN(spec.strategy,
                         Choose("strategy", request.strategy(), environment.default_strategy(),
                                environment.StrategyNames()));
@@ -162,6 +164,8 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_feature_set(snapshot.spec.feature_set);
   request.set_no_transfer(!snapshot.spec.transfer);
   request.set_revalidate(snapshot.spec.revalidate);
+  request.set_priority(snapshot.spec.priority);
+  message.set_owner(snapshot.spec.owner);
   message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {
     (*message.mutable_outcomes())[std::string(record::OutcomeName(outcome))] = count;
@@ -181,7 +185,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   return message;
 }
 
-v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker) {
+v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   v1::WorkerInfo message;
   message.set_id(worker.id);
   message.set_host(worker.capabilities.host);
@@ -189,7 +193,7 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker) {
   message.set_peak_gflops(worker.capabilities.peak_gflops);
   message.set_peak_gflops_one_core(worker.capabilities.peak_gflops_one_core);
   message.set_connected(worker.connected);
-  message.set_last_seen_unix_ms(absl::ToUnixMillis(worker.last_seen));
+  message.set_last_seen_unix_ms(absl::ToUnixMillis(now - worker.silent));
   message.set_leases(worker.leases);
   message.set_last_error(worker.last_error);
   message.set_can_build(worker.capabilities.can_build);
@@ -197,6 +201,10 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker) {
   message.set_environment(Describe(worker.capabilities.environment));
   *message.mutable_facts() = record::ToProto(worker.capabilities.environment);
   message.set_read_gbps(worker.capabilities.read_gbps);
+  message.set_draining(worker.draining);
+  message.set_flagged(worker.flagged);
+  message.set_memory_bytes(worker.capabilities.memory_bytes);
+  message.set_accelerator(worker.capabilities.accelerator);
   return message;
 }
 

@@ -2,6 +2,7 @@
 #define HONE_SERVER_SERVICE_JOB_CONVERT_H_
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "hone/v1/tuning.pb.h"
 #include "server/fleet/worker.h"
 #include "server/task/job_types.h"
@@ -26,7 +27,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot);
 v1::Best ToProto(const task::Best& best);
 // Without the trace.
 v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload);
-v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker);
+v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now);
 v1::FeatureTable ToProto(const task::FeatureTable& table);
 
 // The page size to use for the one asked for; 0 is the default. InvalidArgument: negative.

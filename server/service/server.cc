@@ -43,7 +43,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
     : options_(std::move(options)),
       authenticator_(options_.tokens),
       limiter_(&clock_, options_.calls_per_second, 2 * options_.calls_per_second),
-      fleet_(&clock_, &artifacts_, options_.fleet),
+      fleet_(&steady_clock_, &artifacts_, options_.fleet),
       environment_(std::move(environment)),
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
       store_(std::move(store)) {

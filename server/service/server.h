@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/steady_clock.h"
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"
@@ -113,6 +114,7 @@ class Server {
   const rpc::Authenticator authenticator_;
   rpc::RateLimiter limiter_;
   std::unique_ptr<AuditLog> audit_;
+  const SteadyClock steady_clock_;  // of the fleet's deadlines
   Readiness readiness_;
   fleet::ArtifactCache artifacts_;
   fleet::Fleet fleet_;

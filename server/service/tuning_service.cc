@@ -48,7 +48,7 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
   rooms_.fleet->FindTarget(
-      key, rooms_.clock->Now() + rooms_.target_wait,
+      key, rooms_.target_wait,
       [this, reactor, response,
        spec = *std::move(spec)](absl::StatusOr<fleet::Fleet::TargetChoice> target) mutable {
         if (!target.ok()) {
@@ -239,7 +239,7 @@ absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
       response->set_next_page_token(response->workers(page_size - 1).id());
       break;
     }
-    *response->add_workers() = ToProto(worker);
+    *response->add_workers() = ToProto(worker, rooms_.clock->Now());
   }
   return absl::OkStatus();
 }

@@ -6,10 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
+#include "common/target/target.h"
 #include "server/service/job_convert.h"
 
 namespace hone::service {
 namespace {
+
+constexpr size_t kMaxIsas = 32;
 
 absl::Status Bad(absl::string_view field, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
@@ -30,18 +33,36 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
                           .build_slots = message.build_slots(),
                           .peak_gflops = message.peak_gflops(),
                           .peak_gflops_one_core = message.peak_gflops_one_core(),
-                          .read_gbps = message.read_gbps()};
+                          .read_gbps = message.read_gbps(),
+                          .memory_bytes = message.memory_bytes(),
+                          .accelerator = message.accelerator(),
+                          .build_isas = {message.build_isas().begin(), message.build_isas().end()}};
   if (can.can_run) {
     HONE_RETURN_IF_ERROR(CheckId("capabilities.target_key", can.target_key));
     if (can.target.empty()) return Bad("capabilities.target", "missing");
   }
+  if (can.host.size() > kMaxIdBytes) return Bad("capabilities.host", "too long");
+  if (can.target.size() > kMaxTargetBytes) return Bad("capabilities.target", "too long");
+  if (can.target_key.size() > kMaxIdBytes) return Bad("capabilities.target_key", "too long");
+  const absl::StatusOr<target::Target> target = target::Target::FromText(can.target);
+  if (target.ok() && target->Key() != can.target_key) {
+    return Bad("capabilities.target_key",
+               absl::StrCat("not the key of its target, which is ", target->Key()));
+  }
   if (can.build_slots < 0 || can.build_slots > kMaxSlots) {
     return Bad("capabilities.build_slots", "out of range");
   }
-  if (!std::isfinite(can.peak_gflops) || !std::isfinite(can.peak_gflops_one_core)) {
-    return Bad("capabilities.peak_gflops", "not a number");
+  for (const double rate : {can.peak_gflops, can.peak_gflops_one_core, can.read_gbps}) {
+    if (!std::isfinite(rate) || rate < 0) {
+      return Bad("capabilities.peak_gflops and read_gbps", "not numbers ≥ 0");
+    }
   }
-  if (!std::isfinite(can.read_gbps)) return Bad("capabilities.read_gbps", "not a number");
+  if (can.memory_bytes < 0) return Bad("capabilities.memory_bytes", "negative");
+  if (can.accelerator.size() > kMaxIdBytes) return Bad("capabilities.accelerator", "too long");
+  if (can.build_isas.size() > kMaxIsas) return Bad("capabilities.build_isas", "too many");
+  for (const std::string& isa : can.build_isas) {
+    HONE_RETURN_IF_ERROR(CheckId("capabilities.build_isas", isa));
+  }
   HONE_ASSIGN_OR_RETURN(can.environment, record::FromProto(message.environment()));
   return can;
 }
@@ -78,7 +99,13 @@ absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& requ
     HONE_RETURN_IF_ERROR(CheckId("finished.lease_id", finished.lease_id()));
     fleet::FinishedLease& lease = report.finished.emplace_back();
     lease.lease_id = finished.lease_id();
-    HONE_ASSIGN_OR_RETURN(lease.result, record::FromProto(finished.result()));
+    // One bad result does not keep the others out: the fleet refuses it and flags the worker.
+    absl::StatusOr<record::MeasureResult> result = record::FromProto(finished.result());
+    if (result.ok()) {
+      lease.result = *std::move(result);
+    } else {
+      lease.malformed = std::string(result.status().message());
+    }
   }
   return report;
 }
@@ -108,6 +135,9 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
   for (const std::string& id : reply.durable) response.add_durable(id);
   response.set_next_call_ms(absl::ToInt64Milliseconds(reply.next_call));
   for (const std::string& digest : reply.keep_artifacts) response.add_keep_artifacts(digest);
+  response.set_drain(reply.drain);
+  response.set_refused(reply.refused);
+  response.set_heartbeat_ms(absl::ToInt64Milliseconds(reply.heartbeat));
   return response;
 }
 

@@ -12,7 +12,8 @@ inline constexpr int kMaxLeasesPerWorker = 4096;
 inline constexpr int kMaxSlots = 1024;
 
 // InvalidArgument, naming the field: a missing id, epoch or target, a number out of range, a list
-// over its limit, or a result that record::FromProto refuses.
+// over its limit, a key that is not that of its target. A result that record::FromProto refuses
+// becomes FinishedLease::malformed.
 absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& request);
 v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply);
 

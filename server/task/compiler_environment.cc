@@ -19,6 +19,7 @@
 #include "server/space/maker.h"
 #include "server/space/trace_structure.h"
 #include "server/space/workload_distance.h"
+#include "server/task/least_operations.h"
 
 namespace hone::task {
 namespace {
@@ -223,8 +224,12 @@ class CompilerEnvironment final : public TaskEnvironment {
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& text) const override {
     HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
-    return WorkloadInfo{workload.ToText(), workload.StructuralDigest().ToHex(), workload.name,
-                        workload.FlopCount()};
+    return WorkloadInfo{.text = workload.ToText(),
+                        .digest = workload.StructuralDigest().ToHex(),
+                        .op = workload.name,
+                        .flops = workload.FlopCount(),
+                        .least_operations = LeastOperations(workload, 0),
+                        .least_operations_tolerant = LeastOperations(workload, 1)};
   }
   absl::Status CheckSpace(const std::string& workload_text,
                           const std::string& space) const override {

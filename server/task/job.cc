@@ -285,6 +285,8 @@ Best Job::MakeBest(const record::Record& record) const {
 
 fleet::WorkItem Job::MakeItem(const record::Candidate& candidate, const std::string& space) const {
   return {.job_id = id_,
+          .owner = spec_.owner,
+          .priority = PriorityOf(spec_.priority),
           .workload = workload_.text,
           .workload_digest = workload_.digest,
           .space = space,
@@ -293,7 +295,9 @@ fleet::WorkItem Job::MakeItem(const record::Candidate& candidate, const std::str
           .target = spec_.target,
           .target_key = spec_.target_key,
           .tolerance = spec_.tolerance,
-          .best_latency_ns = best_latency_};
+          .best_latency_ns = best_latency_,
+          .least_operations = spec_.tolerance > 0 ? workload_.least_operations_tolerant
+                                                  : workload_.least_operations};
 }
 
 record::Record Job::MakeRecord(const record::Candidate& candidate, int64_t trial) const {
@@ -337,6 +341,7 @@ void Job::OnTick() {
     drain_deadline_ = absl::InfiniteFuture();
     services_.fleet->CancelJob(id_);
   }
+  Resubmit();
   if (state_.state == JobState::kConfirming) {
     if (!ranking_.empty()) Publish();
   } else {
@@ -355,8 +360,8 @@ void Job::End(JobState state, absl::Status why) {
   if (state == JobState::kFailed) {
     state_.error = std::string(why.message());
     spdlog::warn("job {}: failed: {}", id_, why.ToString());
-    services_.fleet->CancelJob(id_);
   }
+  services_.fleet->CancelJob(id_);  // what is left: nobody waits for it
   spdlog::info("job {}: {} after {} trials", id_, std::string(JobStateName(state)), state_.trials);
   Save();
   ShowState();

@@ -42,6 +42,9 @@ struct JobOptions {
   // More are proposed when fewer than this many times the batch are out, so that builders and the
   // runner never wait.
   double low_water = 1.0;
+  // Jobs under way of one owner, and of all.
+  int max_jobs_per_owner = 256;
+  int max_jobs = 4096;
   ConfirmationOptions confirmation;
   // After the time limit or a cancel, what is being built or run may finish for so long.
   absl::Duration drain_limit = absl::Seconds(30);
@@ -50,6 +53,8 @@ struct JobOptions {
   // Where server replicas share a store: how long a job of one that has died waits for another.
   // Claims are renewed several times as often. Clocks may differ by less than it.
   absl::Duration claim_lease = absl::Seconds(30);
+  // How long another worker may take to check a new best.
+  absl::Duration spot_check_limit = absl::Minutes(2);
   // How often a running job's summary is stored.
   absl::Duration save_interval = absl::Seconds(2);
   // Proposing and training hold the host's timing lock shared (common/base/host_lock.h), so that
@@ -96,6 +101,14 @@ class Job : public std::enable_shared_from_this<Job> {
     record::Record record;
     std::string worker_id;  // that has the artifact; "" unknown
   };
+  // What other workers say of a finalist before it is published.
+  struct SpotCheck {
+    bool over = false;                           // it may be published
+    absl::Time deadline = absl::InfinitePast();  // of the opinion that is waited for
+    std::vector<std::string> asked;              // workers
+    std::string against;                         // the worker that disagreed, and …
+    std::string why;                             // … how
+  };
   struct Finalist {
     record::Candidate candidate;
     std::string space;
@@ -105,7 +118,8 @@ class Job : public std::enable_shared_from_this<Job> {
     std::string worker_id;
     bool rebuilt = false;
     std::string stored_program;  // of a revalidation: digest of the program that was measured
-    record::Record last;         // of the last round
+    SpotCheck check;
+    record::Record last;  // of the last round
   };
 
   void Post(void (Job::*method)());
@@ -126,6 +140,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void OnTrialRecord(const record::Record& record, const std::string& worker_id);
   void TellRecord(const record::Record& record, const std::string& worker_id);
   void OnTrialError(int64_t trial, const absl::Status& status);
+  // What the fleet had no room for is submitted again.
+  void Resubmit();
   void CountRecord(const record::Record& record, const std::string& worker_id);
   void OnTick();
   void OnCancel(bool confirm);
@@ -143,6 +159,12 @@ class Job : public std::enable_shared_from_this<Job> {
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnRoundError(int index, const absl::Status& status);
   void Publish();
+  // Whether the finalist may be published: another worker of the target, when there is one, has run
+  // the same bytes and found the same. Asks it first.
+  bool IsSpotChecked(int index);
+  void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
+  // Nobody is left to ask, and the finalist was found wrong.
+  void Discard(int index, const std::string& liar, const std::string& why);
   void PublishFinalist(int index);
   void OnPublished(const absl::StatusOr<record::Record>& record);
   void End(JobState state, absl::Status why = absl::OkStatus());
@@ -193,8 +215,10 @@ class Job : public std::enable_shared_from_this<Job> {
   std::map<std::string, std::string> space_texts_;
   std::optional<record::Candidate> only_;  // of a decided space
   std::unique_ptr<TaskSearch> search_;
-  std::map<int64_t, Trial> trials_;   // 0 is the default schedule
-  int outstanding_ = 0;               // trials at the fleet
+  std::map<int64_t, Trial> trials_;       // 0 is the default schedule
+  int outstanding_ = 0;                   // trials at the fleet
+  std::vector<int64_t> deferred_trials_;  // outstanding, and the fleet had no room for them
+  std::vector<int> deferred_finalists_;
   int fruitless_ = 0;                 // proposals in a row that were all dropped
   bool first_model_pending_ = false;  // earlier records are being learnt
   bool exhausted_ = false;

@@ -175,7 +175,9 @@ std::string EncodeSpec(const JobSpec& spec) {
                  {"feature_set", spec.feature_set},
                  {"transfer", spec.transfer},
                  {"space", spec.space},
-                 {"revalidate", spec.revalidate}});
+                 {"revalidate", spec.revalidate},
+                 {"owner", spec.owner},
+                 {"priority", spec.priority}});
 }
 
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
@@ -198,6 +200,8 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
   Read(json, "transfer", &spec.transfer);
   Read(json, "space", &spec.space);
   Read(json, "revalidate", &spec.revalidate);
+  Read(json, "owner", &spec.owner);
+  Read(json, "priority", &spec.priority);
   spec.max_time = absl::Milliseconds(max_time_ms);
   return spec;
 }

@@ -200,6 +200,7 @@ void Job::OnRound(int index, const record::Record& record, const std::string& wo
 
 void Job::OnRoundError(int index, const absl::Status& status) {
   if (state_.state != JobState::kConfirming) return;
+  if (absl::IsResourceExhausted(status)) return deferred_finalists_.push_back(index);
   if (absl::IsNotFound(status) && !finalists_[index].rebuilt) {
     finalists_[index].artifact_digest.clear();
     finalists_[index].rebuilt = true;
@@ -218,7 +219,10 @@ void Job::Publish() {
       return End(cancelled_ ? JobState::kCancelled : JobState::kDone);
     }
     const Finalist& finalist = finalists_[index];
-    if (services_.artifacts->Has(finalist.artifact_digest)) return PublishFinalist(index);
+    if (services_.artifacts->Has(finalist.artifact_digest)) {
+      if (IsSpotChecked(index)) PublishFinalist(index);
+      return;
+    }
     // Asked again: the worker may have been started anew since.
     services_.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
     if (Now() < artifact_deadline_) {

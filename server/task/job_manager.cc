@@ -160,6 +160,8 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
     auto request = requests_.find(spec.request_id);
     if (!spec.request_id.empty() && request != requests_.end()) {
       known = jobs_.at(request->second)->snapshot();  // being created by another call
+    } else if (absl::Status room = CheckQuota(spec.owner); !suspended_ && !room.ok()) {
+      known = room;
     } else if (!suspended_) {
       JobSnapshot snapshot;
       snapshot.id = absl::StrCat(*number);
@@ -260,6 +262,25 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (job == nullptr) return std::move(done)(std::move(known));
   spdlog::info("job {}: resumed", id);
   StoreAndStart(*std::move(row), std::move(job), std::move(done));
+}
+
+absl::Status JobManager::CheckQuota(const std::string& owner) const {
+  int all = 0;
+  int own = 0;
+  for (const auto& [id, job] : jobs_) {
+    const std::shared_ptr<const JobSnapshot> shown = job->snapshot();
+    if (HasEnded(shown->state)) continue;
+    ++all;
+    own += shown->spec.owner == owner ? 1 : 0;
+  }
+  if (own >= options_.max_jobs_per_owner) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        owner.empty() ? "this user" : absl::StrCat("'", owner, "'"), " has ", own,
+        " jobs under way, the most that one user may have; wait for one to end, or cancel one"));
+  }
+  if (all < options_.max_jobs) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(all, " jobs are under way, the most that this server takes; try again later"));
 }
 
 std::shared_ptr<Job> JobManager::Find(const std::string& id) const {

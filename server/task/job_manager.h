@@ -28,7 +28,8 @@ class JobManager {
   absl::Status Restore();
 
   // Stores a job and starts it; `done` runs once it is durable. A request_id that was used before
-  // answers the first job, whatever the rest says. Unavailable: shutting down.
+  // answers the first job, whatever the rest says. Unavailable: shutting down. ResourceExhausted:
+  // its owner has as many jobs under way as one may have, or the server has; says how many.
   void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
@@ -67,6 +68,7 @@ class JobManager {
   // Stores the row of a job that is in jobs_ and starts it.
   void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
+  absl::Status CheckQuota(const std::string& owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const JobServices services_;
   const JobOptions options_;

@@ -105,12 +105,31 @@ void Job::TellRecord(const record::Record& record, const std::string& worker_id)
 
 void Job::OnTrialError(int64_t trial, const absl::Status& status) {
   if (HasEnded(state_.state)) return;
+  if (absl::IsResourceExhausted(status) && !stopping_) {
+    deferred_trials_.push_back(trial);
+    SetPhase(absl::StrCat("waiting for room: ", status.message()));
+    return ShowState();
+  }
   --outstanding_;
-  if (!absl::IsCancelled(status)) return End(JobState::kFailed, status);
+  if (!absl::IsCancelled(status) && !absl::IsResourceExhausted(status))
+    return End(JobState::kFailed, status);
   // It was stopped before it was measured: as if it had not been proposed.
   ++state_.dropped;
   trials_.at(trial).told = true;
   Pump();
+}
+
+void Job::Resubmit() {
+  for (const int64_t trial : std::exchange(deferred_trials_, {})) {
+    --outstanding_;
+    if (stopping_) {
+      ++state_.dropped;
+      trials_.at(trial).told = true;
+    } else {
+      SubmitTrial(trial);
+    }
+  }
+  for (const int index : std::exchange(deferred_finalists_, {})) SubmitFinalist(index);
 }
 
 void Job::CountRecord(const record::Record& record, const std::string& worker_id) {

@@ -16,6 +16,8 @@ constexpr std::pair<JobState, const char*> kNames[] = {
 
 }  // namespace
 
+int PriorityOf(absl::string_view name) { return name == "high" ? 1 : name == "low" ? -1 : 0; }
+
 absl::string_view JobStateName(JobState state) {
   for (const auto& [value, name] : kNames) {
     if (value == state) return name;

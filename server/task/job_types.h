@@ -31,9 +31,14 @@ struct JobSpec {
   // Text of a trace file that is the design space, or the name of what makes it; "": the rules.
   std::string space;
   int revalidate = 0;  // not 0: so many stored candidates are confirmed again, and nothing searched
+  std::string owner;   // the caller's name; "" nobody was asked
+  std::string priority = "normal";  // "low", "normal" or "high"
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
+
+// Of the work items of a job: -1 for low, 0 for normal, 1 for high.
+int PriorityOf(absl::string_view name);
 
 enum class JobState { kPending, kRunning, kConfirming, kDone, kCancelled, kFailed };
 

@@ -22,6 +22,9 @@ struct WorkloadInfo {
   std::string digest;  // structural
   std::string op;      // the workload's name
   double flops = 0;    // by formula, padded taps not counted
+  // What no algorithm can do without (least_operations.h), at tolerance 0 and above.
+  double least_operations = 0;
+  double least_operations_tolerant = 0;
 };
 
 // Rows of a feature set with the names of their columns.

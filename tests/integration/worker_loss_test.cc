@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,9 +35,20 @@ class WorkerLossTest : public ::testing::Test {
   bool ReadyExists() const {
     return RunProgram({"/usr/bin/test", "-e", folder_ / "ready"}).code == 0;
   }
-  std::unique_ptr<Process> StartWorker(const std::string& name) {
-    return std::make_unique<Process>(std::vector<std::string>{"hone-worker", "--server", address_,
-                                                              "--state-dir", folder_ / name});
+  std::unique_ptr<Process> StartWorker(const std::string& name,
+                                       std::vector<std::string> more = {}) {
+    std::vector<std::string> argv = {"hone-worker", "--server", address_, "--state-dir",
+                                     folder_ / name};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return std::make_unique<Process>(std::move(argv));
+  }
+  // A machine that has the agent and this program alone.
+  std::unique_ptr<Process> StartWorkerWith(const std::string& program, const std::string& flag) {
+    const std::string programs = folder_ / ("bin-" + program);
+    std::filesystem::create_directories(programs);
+    std::error_code there;
+    std::filesystem::create_symlink(BinDir() + "/" + program, programs + "/" + program, there);
+    return StartWorker(program, {"--name", "with-" + program, "--program-dir", programs, flag});
   }
   Result Hone(std::vector<std::string> words) {
     words.insert(words.begin(), {"hone", "--server", address_});
@@ -89,6 +101,28 @@ TEST_F(WorkerLossTest, AKilledWorkerIsReplacedAndTheRunFinishes) {
   ExpectFinished(*tune);
   std::set<std::string> after = Records();
   EXPECT_THAT(after, IsSupersetOf(before));
+}
+
+TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
+  const auto server = StartServer();
+  auto builder = StartWorkerWith("hone-builder", "--build-only");
+  auto board = StartWorkerWith("hone-runner", "--run-only");
+  const auto tune = StartTuning();
+  ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(120)))
+      << tune->Errors() << builder->Errors() << board->Errors();
+  const nlohmann::json list = OneLineOfJson(Hone({"workers", "list", "--json"}).output);
+  ASSERT_EQ(list["workers"].size(), 2u);
+  EXPECT_EQ(list["workers"][0]["can_run"], false) << list;
+  EXPECT_EQ(list["workers"][1]["can_build"], false) << list;
+  // Either may be killed at any moment.
+  builder->Signal(SIGKILL);
+  builder->Wait();
+  builder = StartWorkerWith("hone-builder", "--build-only");
+  ASSERT_TRUE(Eventually([&] { return Trials() >= 16; }, absl::Seconds(120))) << tune->Errors();
+  board->Signal(SIGKILL);
+  board->Wait();
+  board = StartWorkerWith("hone-runner", "--run-only");
+  ExpectFinished(*tune);
 }
 
 TEST_F(WorkerLossTest, AKilledServerIsReplacedAndTheRunFinishes) {

@@ -79,12 +79,15 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
   capabilities.set_host(host.name);
   capabilities.set_target(target.ToText());
   capabilities.set_target_key(target.Key());
-  capabilities.set_can_build(IsProgram(builder));
-  capabilities.set_can_run(IsProgram(runner));
+  capabilities.set_can_build(options.build && IsProgram(builder));
+  capabilities.set_can_run(options.run && IsProgram(runner));
+  capabilities.set_memory_bytes(host.memory_bytes);
   if (!capabilities.can_build() && !capabilities.can_run()) {
-    return absl::FailedPreconditionError(absl::StrCat("neither hone-builder nor hone-runner is in ",
-                                                      options.program_dir,
-                                                      "; name their folder with --program-dir"));
+    const char* wanted = !options.run     ? "hone-builder is not"
+                         : !options.build ? "hone-runner is not"
+                                          : "neither hone-builder nor hone-runner is";
+    return absl::FailedPreconditionError(absl::StrCat(
+        wanted, " in ", options.program_dir, "; name the programs' folder with --program-dir"));
   }
   v1::Environment& environment = *capabilities.mutable_environment();
   environment.set_cpu(host.cpu);
@@ -98,6 +101,9 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
     HONE_ASSIGN_OR_RETURN(const nlohmann::json about, JsonOf(builder, "--describe"));
     environment.set_compiler(about.value("compiler", ""));
     environment.set_codegen_version(about.value("codegen_version", 0));
+    for (const auto& isa : about.value("isas", nlohmann::json::array())) {
+      if (isa.is_string()) capabilities.add_build_isas(isa.get<std::string>());
+    }
   }
   if (capabilities.can_run()) {
     HONE_ASSIGN_OR_RETURN(

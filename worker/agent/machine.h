@@ -13,6 +13,8 @@ struct MachineOptions {
       program_dir;        // holds hone-builder and hone-runner; one that is missing is not offered
   std::string state_dir;  // keeps the measured peaks for a day
   int build_slots = 0;    // 0: one per core
+  bool build = true;      // offer building, when hone-builder is there
+  bool run = true;        // offer running, when hone-runner is there
 };
 
 // What this machine offers: its target, what it can do, its measured peaks and its environment.

@@ -38,6 +38,8 @@ struct Flags {
   std::string ready_file;
   std::string lock = hone::HostLock::DefaultPath();
   int build_slots = 0;
+  bool build_only = false;
+  bool run_only = false;
   double compile_limit = 10;
   double run_limit = 10;
   hone::rpc::SecuritySources security;
@@ -96,7 +98,9 @@ absl::Status Work(Flags flags) {
   HONE_ASSIGN_OR_RETURN(options.capabilities,
                         hone::agent::DescribeMachine({.program_dir = flags.program_dir,
                                                       .state_dir = flags.state_dir,
-                                                      .build_slots = flags.build_slots}));
+                                                      .build_slots = flags.build_slots,
+                                                      .build = !flags.run_only,
+                                                      .run = !flags.build_only}));
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
@@ -155,7 +159,8 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  hone-worker --config pi-07.conf          # as hone worker-config prints it\n"
       "  hone-worker --server localhost:7070 --name pi-07\n"
-      "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2");
+      "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2\n"
+      "  hone-worker --config board-3.conf --run-only");
   Flags flags;
   app.add_option("--server", flags.server, "The server's address: host:port or unix:PATH")
       ->required();
@@ -169,6 +174,11 @@ int main(int argc, char** argv) {
   app.add_option("--name", flags.name, "The worker's name; default: host name and random digits");
   app.add_option("--build-slots", flags.build_slots, "Builder processes; 0: one per core")
       ->check(CLI::Range(0, 256));
+  CLI::Option* build_only =
+      app.add_flag("--build-only", flags.build_only, "Build for other workers and measure nothing");
+  app.add_flag("--run-only", flags.run_only,
+               "Measure what others build; hone-builder is not needed here")
+      ->excludes(build_only);
   app.add_option("--state-dir", flags.state_dir, "Artifacts, references and unsent results")
       ->default_str(DefaultStateDir());
   app.add_option("--program-dir", flags.program_dir,

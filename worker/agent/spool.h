@@ -12,7 +12,8 @@ namespace hone::agent {
 
 // Finished results on disk until the server has them, a file each, so that those of a killed worker
 // are handed in by the next one. A crash of the machine may lose the last ones: the server then has
-// their candidates measured again. Thread-compatible.
+// their candidates measured again. Thread-safe: it
+// has no state but its folder.
 class Spool {
  public:
   // Errors: the folder cannot be made.

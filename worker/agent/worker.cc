@@ -19,7 +19,6 @@ namespace {
 using record::MeasureResult;
 using record::Outcome;
 
-constexpr absl::Duration kMaxWait = absl::Seconds(30);  // asked of the server
 constexpr absl::Duration kNewsInterval =
     absl::Milliseconds(5);  // results that come together travel together
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
@@ -97,7 +96,7 @@ void Worker::StartCall() {
   request.set_epoch(epoch_);
   *request.mutable_capabilities() = options_.capabilities;
   leases_.Describe(stopping_, request);
-  request.set_max_wait_ms(stopping_ ? 0 : absl::ToInt64Milliseconds(kMaxWait));
+  request.set_max_wait_ms(stopping_ ? 0 : absl::ToInt64Milliseconds(heartbeat_));
   news_ = false;
   last_call_time_ = absl::Now();
   next_call_ = last_call_time_ + kNewsInterval;
@@ -112,6 +111,10 @@ void Worker::StartCall() {
 }
 
 void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> response) {
+  if (response.ok()) {
+    // The server has them: the disk may forget them, before a call that says so could be answered.
+    for (const std::string& lease_id : response->durable()) spool_->Remove(lease_id);
+  }
   absl::MutexLock lock(&mutex_);
   calls_.erase(number);
   const absl::Time now = absl::Now();
@@ -131,8 +134,9 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   }
   if (failures_ > 0) spdlog::info("the server answers again");
   failures_ = 0;
+  if (response->heartbeat_ms() > 0) heartbeat_ = absl::Milliseconds(response->heartbeat_ms());
+  Heed(*response);
   const LeaseTable::News news = leases_.Apply(*response, now);
-  for (const std::string& lease_id : news.durable) spool_->Remove(lease_id);
   for (const std::string& digest : news.released) artifacts_->Unpin(digest);
   for (const std::string& digest : response->keep_artifacts()) {
     if (std::find(uploads_.begin(), uploads_.end(), digest) == uploads_.end()) {
@@ -145,6 +149,22 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
     if (news_) next_call_ = std::min(next_call_, now + kNewsInterval);
   }
   if (connected_) std::move(std::exchange(connected_, nullptr))();
+}
+
+void Worker::Heed(const v1::SynchronizeResponse& response) {
+  if (response.refused() != refused_) {
+    refused_ = response.refused();
+    if (refused_.empty()) {
+      spdlog::info("the server gives work again");
+    } else {
+      spdlog::error("the server gives this worker no work: {}", refused_);
+    }
+  }
+  if (response.drain() != drained_) {
+    drained_ = response.drain();
+    spdlog::info(drained_ ? "drained: what is begun is finished, and no more is taken"
+                          : "resumed: work is taken again");
+  }
 }
 
 void Worker::Run(absl::AnyInvocable<void() &&> connected) {
@@ -197,14 +217,24 @@ void Worker::Finish(const std::shared_ptr<HeldWork>& work, MeasureResult result)
   v1::FinishedLease finished;
   finished.set_lease_id(work->lease.lease_id());
   *finished.mutable_result() = record::ToProto(result);
-  absl::MutexLock lock(&mutex_);
-  if (stopping_) return;  // its process may have been killed for that; the server grants it again
-  if (leases_.Finish(work, finished)) {
-    if (absl::Status kept = spool_->Put(finished); !kept.ok()) {
-      spdlog::warn("a result is kept in memory only: {}", kept.ToString());
-    }
+  // While the agent ends, its process may have been killed for that: the server grants it again.
+  if (IsStopping()) return;
+  // On disk before anybody hears of it, and without the lock: calls do not wait for the disk.
+  if (absl::Status kept = spool_->Put(finished); !kept.ok()) {
+    spdlog::warn("a result is kept in memory only: {}", kept.ToString());
   }
-  news_ = true;
+  bool wanted = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!stopping_) wanted = leases_.Finish(work, std::move(finished));
+    news_ = true;
+  }
+  if (!wanted) spool_->Remove(work->lease.lease_id());
+}
+
+bool Worker::IsStopping() {
+  absl::MutexLock lock(&mutex_);
+  return stopping_;
 }
 
 // --- Building and fetching ---

@@ -79,13 +79,16 @@ class Worker {
   absl::Status MakeReference(const std::string& digest, const std::string& text,
                              RunnerClient& runner);
   void Finish(const std::shared_ptr<HeldWork>& work, record::MeasureResult result);
+  bool IsStopping();
+  // Logs what the server says of this worker's standing when it changes.
+  void Heed(const v1::SynchronizeResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const WorkerOptions options_;
   const std::string epoch_;
   ServerLink* const link_;
   const std::unique_ptr<BoundedDir> artifacts_;
   const std::unique_ptr<BoundedDir> references_;
-  const std::unique_ptr<Spool> spool_ ABSL_PT_GUARDED_BY(mutex_);
+  const std::unique_ptr<Spool> spool_;
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
@@ -96,6 +99,10 @@ class Worker {
   absl::Time next_call_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_call_time_ ABSL_GUARDED_BY(mutex_);
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // consecutive
+  // How long the server may hold a call: what it last said, so that it never takes us for lost.
+  absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);
+  std::string refused_ ABSL_GUARDED_BY(mutex_);
+  bool drained_ ABSL_GUARDED_BY(mutex_) = false;
   absl::AnyInvocable<void() &&> connected_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::string> uploads_ ABSL_GUARDED_BY(mutex_);
   // Errors of references that could not be made, by workload digest: said to each candidate, tried

@@ -82,9 +82,10 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (describe) {
-    std::printf(R"({"compiler": "llvm %s", "codegen_version": %d, "hone_version": "%s"})"
-                "\n",
-                LLVM_VERSION_STRING, hone::codegen::kCodegenVersion, HONE_VERSION);
+    std::printf(
+        R"({"compiler": "llvm %s", "codegen_version": %d, "hone_version": "%s", "isas": ["x86_64"]})"
+        "\n",
+        LLVM_VERSION_STRING, hone::codegen::kCodegenVersion, HONE_VERSION);
     return 0;
   }
   signal(SIGPIPE, SIG_IGN);

@@ -55,6 +55,8 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"show"},
                                                   {"records", "query"},
                                                   {"workers", "list"},
+                                                  {"workers", "drain"},
+                                                  {"workers", "remove"},
                                                   {"jobs", "list"},
                                                   {"jobs", "watch"},
                                                   {"jobs", "cancel"},

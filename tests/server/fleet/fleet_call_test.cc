@@ -27,9 +27,9 @@ TEST_F(CallTest, AnIdleCallIsHeldUntilWorkArrives) {
 TEST_F(CallTest, AnIdleCallIsAnsweredWhenItsTimeIsUp) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Hours(1));
-  Pass(FleetOptions().max_wait * 0.7);
+  Pass(FleetOptions().max_wait() * 0.7);
   EXPECT_FALSE(worker.reply.has_value());
-  Pass(FleetOptions().max_wait * 0.3);
+  Pass(FleetOptions().max_wait() * 0.3);
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_TRUE(worker.reply->IsEmpty());
 }
@@ -99,7 +99,7 @@ TEST_F(CallTest, JobsShareTheWorkersAndPriorityGoesFirst) {
   for (int i = 0; i < 3; ++i) Submit(Item("a", i));
   for (int i = 0; i < 3; ++i) Submit(Item("b", i));
   WorkItem urgent = Item("urgent", 0);
-  urgent.priority = 1;
+  urgent.priority = kHighPriority;
   Submit(urgent);
   FakeWorker worker = FakeWorker::Both("w", 5);
   worker.Call(fleet);
@@ -156,7 +156,7 @@ TEST_F(CallTest, WorkWaitsForALostWorkerToComeBackButNotForEver) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   auto answer = Submit(Item("job", 1));
-  Pass(FleetOptions().unsatisfied_limit + FleetOptions().silence_limit);
+  Pass(FleetOptions().unsatisfied_limit + FleetOptions().silence_limit());
   Pass(FleetOptions().unsatisfied_limit);
   EXPECT_FALSE(answer->called);
   EXPECT_FALSE(fleet.Workers().at(0).connected);
@@ -172,7 +172,7 @@ TEST_F(CallTest, WorkersAreListedWithWhatWentWrong) {
   worker.Call(fleet);
   EXPECT_EQ(fleet.Workers().at(0).leases, 1);
   EXPECT_TRUE(fleet.Workers().at(0).connected);
-  Pass(FleetOptions().silence_limit);
+  Pass(FleetOptions().silence_limit());
   EXPECT_FALSE(fleet.Workers().at(0).connected);
   EXPECT_THAT(fleet.Workers().at(0).last_error, HasSubstr("lost"));
   EXPECT_EQ(fleet.Workers().at(0).leases, 0);
@@ -200,7 +200,7 @@ TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
 TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
   absl::StatusOr<Fleet::TargetChoice> choice = absl::UnknownError("");
   auto keep = [&](absl::StatusOr<Fleet::TargetChoice> c) { choice = std::move(c); };
-  fleet.FindTarget("", clock.Now() + absl::Seconds(10), keep);
+  fleet.FindTarget("", absl::Seconds(10), keep);
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown) << "waits";
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Hours(1));
@@ -211,16 +211,16 @@ TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
   FakeWorker other = FakeWorker::Both("other", 1);
   other.report.capabilities.target_key = "u";
   other.Call(fleet, absl::Hours(1));
-  fleet.FindTarget("", clock.Now() + absl::Seconds(10), keep);
+  fleet.FindTarget("", absl::Seconds(10), keep);
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(choice.status().message()), HasSubstr("t, u"));
-  fleet.FindTarget("u", clock.Now(), keep);
+  fleet.FindTarget("u", absl::ZeroDuration(), keep);
   EXPECT_EQ(choice->key, "u");
 }
 
 TEST_F(CallTest, ATargetThatDoesNotComeIsRefusedWithWhatToDo) {
   absl::StatusOr<Fleet::TargetChoice> choice = absl::UnknownError("");
-  fleet.FindTarget("v", clock.Now() + absl::Seconds(10),
+  fleet.FindTarget("v", absl::Seconds(10),
                    [&](absl::StatusOr<Fleet::TargetChoice> c) { choice = std::move(c); });
   Pass(absl::Seconds(9));
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown);

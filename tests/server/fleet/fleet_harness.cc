@@ -30,6 +30,7 @@ uint64_t FakeWorker::Call(Fleet& fleet, absl::Duration max_wait) {
     for (const std::string& id : answer.cancel) {
       cancelled.push_back(id);
       std::erase_if(report.held, [&](const HeldLease& held) { return held.lease_id == id; });
+      GiveSlotBack(id);
     }
     for (const std::string& id : answer.durable) {
       durable.push_back(id);
@@ -45,13 +46,17 @@ void FakeWorker::SetPhase(const std::string& lease_id, LeasePhase phase) {
   }
 }
 
-void FakeWorker::Finish(const std::string& lease_id, record::MeasureResult result) {
+void FakeWorker::Finish(std::string lease_id, record::MeasureResult result) {
   std::erase_if(report.held, [&](const HeldLease& held) { return held.lease_id == lease_id; });
   report.finished.push_back({lease_id, std::move(result)});
+  GiveSlotBack(lease_id);
+}
+
+void FakeWorker::GiveSlotBack(const std::string& lease_id) {
   for (const LeaseGrant& lease : started) {
-    if (lease.lease_id == lease_id) {
-      ++(lease.build ? report.free_build_slots : report.free_run_slots);
-    }
+    if (lease.lease_id != lease_id) continue;
+    ++(lease.build ? report.free_build_slots : report.free_run_slots);
+    return;
   }
 }
 

@@ -27,7 +27,8 @@ struct FakeWorker {
   uint64_t Call(Fleet& fleet, absl::Duration max_wait = absl::ZeroDuration());
   void SetPhase(const std::string& lease_id, LeasePhase phase);
   // The lease is finished with this result in the next call.
-  void Finish(const std::string& lease_id, record::MeasureResult result);
+  void Finish(std::string lease_id, record::MeasureResult result);
+  void GiveSlotBack(const std::string& lease_id);
   // The process is started again: it holds nothing.
   void Restart(const std::string& epoch);
 };

@@ -64,7 +64,7 @@ TEST_F(LeaseTest, ALateResultUnderAnExpiredLeaseIsRefusedAndForgotten) {
   FakeWorker slow = FakeWorker::Both("slow", 1);
   slow.Call(fleet);
   const std::string old = slow.started.at(0).lease_id;
-  Pass(FleetOptions().silence_limit);  // lost: the lease goes back
+  Pass(FleetOptions().silence_limit());  // lost: the lease goes back
 
   FakeWorker quick = FakeWorker::Both("quick", 1);
   quick.Call(fleet);
@@ -192,6 +192,7 @@ TEST_F(LeaseTest, AStrongMachineBuildsForAWeakBoard) {
   auto answer = Submit(Item("job", 1));
   FakeWorker strong = FakeWorker::Both("strong", 2);
   strong.report.capabilities.target_key = "another";
+  strong.report.capabilities.build_isas = {"t"};
   FakeWorker board = FakeWorker::Both("board", 2);
   board.report.capabilities.can_build = false;
   board.report.free_build_slots = 0;
@@ -268,7 +269,7 @@ TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileThatIsConnected) {
   Submit(item);
   second.Call(fleet, absl::Seconds(30));
   EXPECT_THAT(second.started, IsEmpty());
-  Pass(FleetOptions().silence_limit);
+  Pass(FleetOptions().silence_limit());
   EXPECT_THAT(second.started, SizeIs(1));
 }
 

@@ -1,5 +1,7 @@
 // What a worker sees, over a Unix socket.
 
+#include <limits>
+
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -122,6 +124,33 @@ TEST_F(WorkerServiceTest, ArtifactsTravelInChunksAndAreVerified) {
   EXPECT_EQ(Upload("", 0, {}).error_code(), refused);
 }
 
+TEST_F(WorkerServiceTest, AResultThatIsNoNumberIsRefusedAloneAndItsWorkerFlagged) {
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  v1::SynchronizeResponse response;
+  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
+  request.set_max_wait_ms(30000);
+  request.set_free_build_slots(1);
+  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_EQ(response.start_size(), 1);
+  EXPECT_GT(response.heartbeat_ms(), 0);
+  v1::FinishedLease& finished = *request.add_finished();
+  finished.set_lease_id(response.start(0).lease_id());
+  finished.mutable_result()->set_outcome(v1::OUTCOME_OK);
+  finished.mutable_result()->set_latency_ns(std::numeric_limits<double>::quiet_NaN());
+  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_EQ(response.durable_size(), 1) << "it may forget it";
+  EXPECT_EQ(response.durable(0), finished.lease_id());
+  EXPECT_THAT(response.refused(), HasSubstr("latency_ns"));
+  EXPECT_EQ(response.start_size(), 0);
+  v1::ListWorkersResponse workers;
+  ASSERT_TRUE(
+      Call(*tuning, &v1::TuningService::Stub::ListWorkers, v1::ListWorkersRequest(), &workers)
+          .ok());
+  EXPECT_THAT(workers.workers(0).flagged(), HasSubstr("latency_ns"));
+}
+
 TEST_F(WorkerServiceTest, BadReportsAreRefusedWithTheField) {
   struct Case {
     const char* field;
@@ -135,7 +164,9 @@ TEST_F(WorkerServiceTest, BadReportsAreRefusedWithTheField) {
       {"free_run_slots", [](auto& r) { r.set_free_run_slots(1 << 30); }},
       {"max_wait_ms", [](auto& r) { r.set_max_wait_ms(-1); }},
       {"held.phase", [](auto& r) { r.add_held()->set_lease_id("x"); }},
-      {"outcome", [](auto& r) { r.add_finished()->set_lease_id("x"); }},
+      {"peak_gflops", [](auto& r) { r.mutable_capabilities()->set_peak_gflops(-1); }},
+      {"memory_bytes", [](auto& r) { r.mutable_capabilities()->set_memory_bytes(-1); }},
+      {"build_isas", [](auto& r) { r.mutable_capabilities()->add_build_isas(""); }},
   };
   for (const Case& c : cases) {
     v1::SynchronizeRequest request = RemoteWorker::Hello("w");

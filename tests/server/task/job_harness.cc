@@ -32,7 +32,7 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
     finished_[lease.lease_id] = std::move(result);
     it = held.erase(it);
   }
-  fleet::WorkerReport report{.worker_id = "device", .epoch = epoch_};
+  fleet::WorkerReport report{.worker_id = id_, .epoch = epoch_};
   report.capabilities = {.host = "host",
                          .target = "target text",
                          .target_key = "t",
@@ -62,12 +62,15 @@ JobOptions JobHarness::DefaultOptions() {
   return options;
 }
 
-JobHarness::JobHarness(JobOptions given) : options(std::move(given)) { Build(); }
+JobHarness::JobHarness(JobOptions given, fleet::FleetOptions of_fleet)
+    : options(std::move(given)), fleet_options(std::move(of_fleet)) {
+  Build();
+}
 
 void JobHarness::Build() {
   executor = std::make_unique<ManualExecutor>();
   artifacts = std::make_unique<fleet::ArtifactCache>();
-  fleet = std::make_unique<fleet::Fleet>(&clock, artifacts.get());
+  fleet = std::make_unique<fleet::Fleet>(&clock, artifacts.get(), fleet_options);
   jobs = std::make_unique<JobManager>(JobServices{.clock = &clock,
                                                   .store = &store,
                                                   .fleet = fleet.get(),
@@ -101,6 +104,7 @@ std::string JobHarness::Create(JobSpec spec) {
 void JobHarness::Step(int finish) {
   executor->RunAll();
   device.Step(*fleet, *artifacts, finish);
+  for (FakeDevice* other : others) other->Step(*fleet, *artifacts, finish);
   executor->RunAll();
   clock.Advance(absl::Milliseconds(100));
   fleet->Tick();

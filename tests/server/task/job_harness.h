@@ -21,7 +21,8 @@ namespace hone::task {
 // A worker that measures with FakeLatency. Its artifacts are the decisions in words.
 class FakeDevice {
  public:
-  explicit FakeDevice(std::string epoch = "1") : epoch_(std::move(epoch)) {}
+  explicit FakeDevice(std::string epoch = "1", std::string id = "device")
+      : epoch_(std::move(epoch)), id_(std::move(id)) {}
 
   // Calls once; finishes up to `finish` of the leases that it holds.
   void Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int finish = 1000);
@@ -34,6 +35,7 @@ class FakeDevice {
 
  private:
   std::string epoch_;
+  std::string id_;
   std::map<std::string, std::string> artifacts_;
   std::map<std::string, record::MeasureResult> finished_;
   std::vector<std::string> keep_;
@@ -42,7 +44,8 @@ class FakeDevice {
 // A server's rooms around a store that outlives them: Restart is a new server on the same store.
 class JobHarness {
  public:
-  explicit JobHarness(JobOptions options = DefaultOptions());
+  explicit JobHarness(JobOptions options = DefaultOptions(),
+                      fleet::FleetOptions fleet_options = {});
   static JobOptions DefaultOptions();
 
   static JobSpec Spec(int64_t trials, const std::string& request = "r");
@@ -59,11 +62,13 @@ class JobHarness {
   store::MemoryStore store;
   FakeTaskEnvironment environment;
   JobOptions options;
+  fleet::FleetOptions fleet_options;
   std::unique_ptr<ManualExecutor> executor;
   std::unique_ptr<fleet::ArtifactCache> artifacts;
   std::unique_ptr<fleet::Fleet> fleet;
   std::unique_ptr<JobManager> jobs;
   FakeDevice device;
+  std::vector<FakeDevice*> others;  // devices of the same target, stepped after it
 
  private:
   void Build();

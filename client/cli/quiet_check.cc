@@ -1,0 +1,136 @@
+#include "client/cli/quiet_check.h"
+
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+
+namespace hone::cli {
+namespace {
+
+using State = HealthCheck::State;
+
+constexpr double kBusyLoad = 0.5;    // runnable processes in the last minute
+constexpr double kMuchSteal = 0.01;  // of the time
+constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
+
+// "" when the machine hides it.
+std::string Setting(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+}
+
+HealthCheck Governor(const std::string& root) {
+  const std::string governor =
+      Setting(absl::StrCat(root, kCpuFolder, "/cpu0/cpufreq/scaling_governor"));
+  HealthCheck check{"governor", State::kOk, governor};
+  if (governor.empty()) {
+    check.finding = "hidden by the (virtual) machine";
+  } else if (governor != "performance") {
+    check.state = State::kWarning;
+    check.advice =
+        "clocks change under measurement; as root: cpupower frequency-set -g performance";
+  }
+  return check;
+}
+
+void AddTurbo(const std::string& root, std::vector<HealthCheck>& checks) {
+  const std::string no_turbo = Setting(absl::StrCat(root, kCpuFolder, "/intel_pstate/no_turbo"));
+  const std::string boost = Setting(absl::StrCat(root, kCpuFolder, "/cpufreq/boost"));
+  if (no_turbo.empty() && boost.empty()) return;
+  HealthCheck check{"turbo", State::kOk, "off"};
+  if (no_turbo == "0" || boost == "1") {
+    check.state = State::kWarning;
+    check.finding = "on: clocks depend on the temperature and on what other cores do";
+    check.advice = no_turbo.empty()
+                       ? "as root: echo 0 > /sys/devices/system/cpu/cpufreq/boost"
+                       : "as root: echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo";
+  }
+  checks.push_back(std::move(check));
+}
+
+void AddIsolation(const std::string& root, std::vector<HealthCheck>& checks) {
+  const std::string path = absl::StrCat(root, kCpuFolder, "/isolated");
+  if (!ReadFile(path).ok()) return;
+  const std::string cores = Setting(path);
+  HealthCheck check{"isolated cores", State::kOk, cores.empty() ? "none" : cores};
+  if (cores.empty()) {
+    check.advice =
+        "for the last percent, boot with isolcpus=CORES nohz_full=CORES and start the worker there "
+        "(taskset)";
+  }
+  checks.push_back(std::move(check));
+}
+
+// Since the start of the machine.
+void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
+  const std::string text = Setting(root + "/proc/stat");
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(text.substr(0, text.find('\n')), ' ', absl::SkipEmpty());
+  std::array<double, 8> ticks = {};
+  if (words.size() <= ticks.size()) return;
+  double used = 0;
+  for (size_t i = 0; i < ticks.size(); ++i) {
+    if (!absl::SimpleAtod(words[i + 1], &ticks[i])) return;
+    const bool idle = i == 3 || i == 4;
+    used += idle ? 0 : ticks[i];
+  }
+  const double share = used > 0 ? ticks[7] / used : 0;
+  HealthCheck check{
+      "steal", State::kOk,
+      absl::StrFormat("the host took away %.1f %% of the time that was wanted since the "
+                      "start of this machine",
+                      100 * share)};
+  if (share > kMuchSteal) {
+    check.state = State::kWarning;
+    check.advice =
+        "measure on a machine, or on cores, of its own; disturbed blocks are measured again, and "
+        "records with much steal are quarantined";
+  }
+  checks.push_back(std::move(check));
+}
+
+void AddLoad(const std::string& root, std::vector<HealthCheck>& checks) {
+  double load = 0;
+  const std::string text = Setting(root + "/proc/loadavg");
+  if (!absl::SimpleAtod(text.substr(0, text.find(' ')), &load)) return;
+  HealthCheck check{"load", State::kOk, absl::StrFormat("%.2f", load)};
+  if (load > kBusyLoad) {
+    check.state = State::kWarning;
+    check.advice =
+        "something else keeps this machine busy, which disturbs measurements; stop it while tuning";
+  }
+  checks.push_back(std::move(check));
+}
+
+void AddHugePages(const std::string& root, std::vector<HealthCheck>& checks) {
+  const std::string enabled = Setting(root + "/sys/kernel/mm/transparent_hugepage/enabled");
+  if (enabled.empty()) return;
+  HealthCheck check{"huge pages", State::kOk, enabled};
+  if (absl::StrContains(enabled, "[never]")) {
+    check.state = State::kWarning;
+    check.advice =
+        "buffers lie on small pages, whose misses add noise; as root: echo madvise > "
+        "/sys/kernel/mm/transparent_hugepage/enabled";
+  }
+  checks.push_back(std::move(check));
+}
+
+}  // namespace
+
+std::vector<HealthCheck> CheckQuiet(const std::string& root) {
+  std::vector<HealthCheck> checks = {Governor(root)};
+  AddTurbo(root, checks);
+  AddIsolation(root, checks);
+  AddSteal(root, checks);
+  AddLoad(root, checks);
+  AddHugePages(root, checks);
+  return checks;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,43 @@
+#ifndef HONE_SERVER_FLEET_FAIR_SHARE_H_
+#define HONE_SERVER_FLEET_FAIR_SHARE_H_
+
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace hone::fleet {
+
+// Priorities of jobs.
+inline constexpr int kLowPriority = -1;
+inline constexpr int kNormalPriority = 0;
+inline constexpr int kHighPriority = 1;
+
+// Whose turn it is: stride scheduling (Waldspurger, Weihl 1995) on two levels, owners and their
+// jobs. A grant moves its owner, and its job among the owner's, back by the inverse of the
+// priority's weight: 16 for high, 4 for normal, 1 for low. Whoever is furthest in front goes next.
+// So owners get equal shares however many jobs they have, a high job gets four times what a normal
+// one gets, and nobody starves. Who has been away comes back with the others: nothing is saved up,
+// and a debt is not forgiven by going away. Not thread-safe.
+class FairShare {
+ public:
+  // Smaller goes first.
+  using Turn = std::tuple<double, double>;
+  Turn TurnOf(const std::string& owner, const std::string& job) const;
+  // A lease of the job was granted.
+  void Charge(const std::string& owner, const std::string& job, int priority);
+
+ private:
+  // Who stands where in one line. A name that is not in it stands where the line is now.
+  struct Line {
+    double now = 0;  // where the last one that was granted stood
+    std::map<std::string, double> behind;
+    double Of(const std::string& name) const;
+    void Move(const std::string& name, double by);
+  };
+  Line owners_;
+  std::map<std::string, Line> jobs_;  // by owner
+};
+
+}  // namespace hone::fleet
+
+#endif  // HONE_SERVER_FLEET_FAIR_SHARE_H_

@@ -1,0 +1,48 @@
+#include "server/task/record_policy.h"
+
+#include "absl/strings/str_format.h"
+
+namespace hone::task {
+namespace {
+
+struct Limits {
+  double drift;
+  double steal;
+  double dispersion;
+};
+constexpr Limits kScreen = {.drift = 3, .steal = 0.3, .dispersion = 0.5};
+constexpr Limits kConfirm = {.drift = 2, .steal = 0.1, .dispersion = 0.2};
+constexpr double kHottestC = 98;  // processors throttle at 95 to 105
+
+}  // namespace
+
+std::string WhyOutOfPolicy(const record::Record& record) {
+  const record::MeasureResult& result = record.result;
+  if (result.outcome != record::Outcome::kOk) return "";
+  const Limits& limits = record.policy.name == "confirm" ? kConfirm : kScreen;
+  const auto samples = static_cast<int>(result.samples_ns.size());
+  if (result.reference_drift > limits.drift) {
+    return absl::StrFormat(
+        "the machine was %.1f times as slow as when its worker registered (%.1f)",
+        result.reference_drift, limits.drift);
+  }
+  if (result.machine.steal > limits.steal) {
+    return absl::StrFormat("the host took away %.0f %% of the time (%.0f %%)",
+                           100 * result.machine.steal, 100 * limits.steal);
+  }
+  if (!result.stopped_early && result.dispersion > limits.dispersion) {
+    return absl::StrFormat("the samples are spread over %.0f %% of their median (%.0f %%)",
+                           100 * result.dispersion, 100 * limits.dispersion);
+  }
+  if (samples > 0 && result.machine.remeasured > samples) {
+    return absl::StrFormat("%d of %d blocks were disturbed", result.machine.remeasured,
+                           result.machine.remeasured + samples);
+  }
+  if (result.machine.temperature_c > kHottestC) {
+    return absl::StrFormat("the processor had %.0f °C (%.0f)", result.machine.temperature_c,
+                           kHottestC);
+  }
+  return "";
+}
+
+}  // namespace hone::task

@@ -1,0 +1,76 @@
+#include "client/cli/quiet_check.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class QuietCheckTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/hone_quiet_XXXXXX";
+    root_ = mkdtemp(name);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  // The check of that name; one named "missing" when there is none.
+  HealthCheck Find(const std::string& name) const {
+    for (const HealthCheck& check : CheckQuiet(root_)) {
+      if (check.name == name) return check;
+    }
+    return {.name = "missing"};
+  }
+  std::string root_;
+};
+
+TEST_F(QuietCheckTest, AMachineThatHidesEverythingIsNotBlamed) {
+  const std::vector<HealthCheck> checks = CheckQuiet(root_);
+  ASSERT_EQ(checks.size(), 1u);
+  EXPECT_EQ(checks[0].state, HealthCheck::State::kOk);
+  EXPECT_THAT(checks[0].finding, HasSubstr("hidden"));
+}
+
+TEST_F(QuietCheckTest, EachDisturbanceIsNamedWithWhatToDo) {
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "schedutil\n");
+  Write("/sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+  Write("/sys/devices/system/cpu/isolated", "\n");
+  Write("/proc/stat", "cpu  700 0 200 1000 0 0 0 100 0 0\ncpu0 1\n");
+  Write("/proc/loadavg", "1.75 1.0 1.0 2/300 12\n");
+  Write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+  EXPECT_THAT(Find("governor").advice, HasSubstr("cpupower"));
+  EXPECT_THAT(Find("turbo").advice, HasSubstr("no_turbo"));
+  EXPECT_THAT(Find("isolated cores").advice, HasSubstr("isolcpus"));
+  EXPECT_THAT(Find("steal").finding, HasSubstr("10.0 %"));
+  EXPECT_THAT(Find("steal").advice, HasSubstr("quarantined"));
+  EXPECT_THAT(Find("load").advice, HasSubstr("stop it"));
+  EXPECT_THAT(Find("huge pages").advice, HasSubstr("madvise"));
+}
+
+TEST_F(QuietCheckTest, AQuietMachineIsPraised) {
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+  Write("/sys/devices/system/cpu/cpufreq/boost", "0\n");
+  Write("/sys/devices/system/cpu/isolated", "2-3\n");
+  Write("/proc/stat", "cpu  700 0 200 1000 0 0 0 1 0 0\n");
+  Write("/proc/loadavg", "0.02 1.0 1.0 2/300 12\n");
+  Write("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  for (const HealthCheck& check : CheckQuiet(root_)) {
+    EXPECT_EQ(check.state, HealthCheck::State::kOk) << check.name;
+    EXPECT_EQ(check.advice, "") << check.name;
+  }
+  Write("/sys/devices/system/cpu/cpufreq/boost", "1\n");
+  EXPECT_THAT(Find("turbo").advice, HasSubstr("boost"));
+}
+
+}  // namespace
+}  // namespace hone::cli

@@ -1,0 +1,192 @@
+// What a worker says is not taken on trust.
+
+#include <cmath>
+
+#include "common/base/digest.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/fleet/fleet_harness.h"
+
+namespace hone::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class DistrustTest : public ::testing::Test, protected Harness {
+ protected:
+  // The worker takes the one item that there is and answers it.
+  FakeWorker AnsweredBy(const std::string& id, record::MeasureResult result,
+                        double peak_gflops = 100) {
+    FakeWorker worker = FakeWorker::Both(id, 1);
+    worker.report.capabilities.peak_gflops = peak_gflops;
+    worker.Call(fleet);
+    EXPECT_THAT(worker.started, SizeIs(1)) << id;
+    worker.Finish(worker.started.at(0).lease_id, std::move(result));
+    worker.Call(fleet);
+    return worker;
+  }
+};
+
+TEST_F(DistrustTest, WhatCannotBeIsRefusedTheWorkerFlaggedAndTheCandidateTriedElsewhere) {
+  WorkItem item = Item("job", 1);
+  item.least_operations = 1e6;  // 10,000 ns at 100 GFLOP/s
+  auto answer = Submit(std::move(item));
+  FakeWorker liar = AnsweredBy("liar", Measured(5000));
+  EXPECT_FALSE(answer->called);
+  EXPECT_THAT(liar.durable, SizeIs(1)) << "refused for good";
+  EXPECT_THAT(liar.reply->refused, HasSubstr("5000 ns"));
+  EXPECT_THAT(fleet.Workers().at(0).flagged, HasSubstr("5000 ns"));
+  EXPECT_EQ(fleet.Counts().refused_results, 1);
+  liar.Call(fleet);
+  EXPECT_THAT(liar.started, SizeIs(1)) << "it gets nothing more";
+
+  AnsweredBy("honest", Measured(12000));
+  ASSERT_TRUE(answer->called);
+  EXPECT_EQ(answer->result->worker_id, "honest");
+  EXPECT_TRUE(fleet.Workers().at(0).flagged.empty());
+
+  ASSERT_TRUE(fleet.Drain("liar", true).ok());
+  Submit(Item("job", 2));
+  liar.Call(fleet);
+  EXPECT_THAT(liar.started, SizeIs(2)) << "an administrator lets it in again";
+}
+
+TEST_F(DistrustTest, NoNumberZeroNegativeAndUnreadableResultsAreRefused) {
+  const double bad[] = {0, -1, NAN, INFINITY, 1e15};
+  int number = 0;
+  for (const double latency : bad) {
+    auto answer = Submit(Item("job", 1));
+    const std::string id = "w" + std::to_string(++number);
+    AnsweredBy(id, Measured(latency));
+    EXPECT_FALSE(answer->called) << latency;
+    EXPECT_FALSE(fleet.Workers().back().flagged.empty()) << latency;
+    fleet.CancelJob("job");
+  }
+  auto answer = Submit(Item("job", 1));
+  FakeWorker garbled = FakeWorker::Both("x", 1);
+  garbled.Call(fleet);
+  garbled.Finish(garbled.started.at(0).lease_id, Measured(1));
+  garbled.report.finished[0].malformed = "result.samples_ns: nan is not a finite number";
+  garbled.Call(fleet);
+  EXPECT_FALSE(answer->called);
+  EXPECT_THAT(fleet.Workers().back().flagged, HasSubstr("samples_ns"));
+}
+
+TEST_F(DistrustTest, AFailureNeedsNoLatency) {
+  auto answer = Submit(Item("job", 1));
+  record::MeasureResult crash;
+  crash.outcome = record::Outcome::kCrash;
+  AnsweredBy("w", crash);
+  EXPECT_TRUE(answer->called);
+}
+
+TEST_F(DistrustTest, TheLastWorkerBeingFlaggedFailsTheWorkWithTheReason) {
+  WorkItem item = Item("job", 1);
+  item.least_operations = 1e6;
+  auto answer = Submit(std::move(item));
+  FakeWorker liar = AnsweredBy("liar", Measured(1));
+  fleet.Tick();
+  for (absl::Duration t; t < FleetOptions().unsatisfied_limit; t += absl::Seconds(5)) {
+    liar.Call(fleet);
+    Pass(absl::Seconds(5));
+  }
+  ASSERT_TRUE(answer->called);
+  EXPECT_THAT(std::string(answer->result.status().message()),
+              ::testing::AllOf(HasSubstr("liar (it reported what cannot be"), HasSubstr("resume")));
+}
+
+TEST_F(DistrustTest, AFlaggedWorkersOtherLeasesGoBack) {
+  auto first = Submit(Item("job", 1));
+  auto second = Submit(Item("job", 2));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet, absl::Seconds(5));
+  worker.Call(fleet, absl::Seconds(5));
+  fleet.Flag("w", "it lies");
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_EQ(worker.reply->refused, "it lies");
+  EXPECT_THAT(worker.cancelled, SizeIs(2));
+  FakeWorker other = FakeWorker::Both("other", 2);
+  other.Call(fleet);
+  EXPECT_THAT(other.started, SizeIs(2));
+}
+
+TEST_F(DistrustTest, AReplayedResultChangesNothing) {
+  auto answer = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  const std::string lease = worker.started.at(0).lease_id;
+  worker.Finish(lease, Measured(5));
+  const WorkerReport recorded = worker.report;
+  worker.Call(fleet);
+  ASSERT_TRUE(answer->called);
+  std::move(answer->acknowledge)();
+  answer->called = false;
+  for (int i = 0; i < 3; ++i) {
+    fleet.Synchronize(
+        recorded, [&](SynchronizeReply reply) { EXPECT_THAT(reply.durable, ElementsAre(lease)); });
+  }
+  EXPECT_FALSE(answer->called);
+  EXPECT_GE(fleet.Counts().refused_results, 2);
+}
+
+TEST_F(DistrustTest, ANameBelongsToWhoRegisteredIt) {
+  Submit(Item("job", 1));
+  FakeWorker owner = FakeWorker::Both("w", 1);
+  owner.report.identity = "certificate of w";
+  owner.Call(fleet);
+  ASSERT_THAT(owner.started, SizeIs(1));
+  FakeWorker forger = FakeWorker::Both("w", 1);
+  forger.report.identity = "certificate of another";
+  forger.report.epoch = "forged";
+  forger.report.finished.push_back({owner.started[0].lease_id, Measured(1)});
+  forger.Call(fleet, absl::Seconds(5));
+  ASSERT_TRUE(forger.reply.has_value()) << "turned away at once";
+  EXPECT_THAT(forger.reply->refused, HasSubstr("'certificate of w'"));
+  EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "nothing of the owner's changed";
+  owner.Restart("second");
+  owner.Call(fleet);
+  EXPECT_TRUE(owner.reply->refused.empty());
+}
+
+TEST_F(DistrustTest, AnEpochThatWasReplacedIsNotHeardAgain) {
+  Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  const WorkerReport delayed = worker.report;
+  worker.Call(fleet);
+  worker.Restart("second");
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(1));
+  bool answered = false;
+  fleet.Synchronize(delayed, [&](SynchronizeReply reply) {
+    answered = true;
+    EXPECT_THAT(reply.refused, HasSubstr("another process"));
+    EXPECT_THAT(reply.start, IsEmpty());
+  });
+  EXPECT_TRUE(answered);
+  EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "the new process keeps its lease";
+}
+
+TEST_F(DistrustTest, AnOpinionIsAskedOfAnotherWorkerAlone) {
+  FakeWorker claimant = FakeWorker::Both("claimant", 1);
+  claimant.Call(fleet);
+  EXPECT_EQ(fleet.AnotherRunner("t", {"claimant"}), "");
+  FakeWorker other = FakeWorker::Both("other", 1);
+  other.Call(fleet);
+  EXPECT_EQ(fleet.AnotherRunner("t", {"claimant"}), "other");
+  EXPECT_EQ(fleet.AnotherRunner("u", {}), "");
+  WorkItem item = Item("job", 1);
+  item.avoid = {"claimant"};
+  Submit(std::move(item));
+  claimant.Call(fleet);
+  EXPECT_THAT(claimant.started, IsEmpty());
+  other.Call(fleet);
+  EXPECT_THAT(other.started, SizeIs(1));
+  fleet.Flag("other", "it lies");
+  EXPECT_EQ(fleet.AnotherRunner("t", {"claimant"}), "");
+}
+
+}  // namespace
+}  // namespace hone::fleet

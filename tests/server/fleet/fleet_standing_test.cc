@@ -1,0 +1,144 @@
+// Draining, removing, resuming; stealing from slow workers.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/fleet/fleet_harness.h"
+
+namespace hone::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class StandingTest : public ::testing::Test, protected Harness {};
+
+TEST_F(StandingTest, ADrainedWorkerEndsWhatItHasBegunAndGetsNoMoreUntilItIsResumed) {
+  auto begun = Submit(Item("job", 1));
+  auto queued = Submit(Item("job", 2));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet);
+  worker.SetPhase(worker.started.at(0).lease_id, LeasePhase::kRunning);
+  worker.Call(fleet, absl::Seconds(5));
+  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  ASSERT_TRUE(worker.reply.has_value()) << "it hears of it at once";
+  EXPECT_TRUE(worker.reply->drain);
+  EXPECT_THAT(worker.cancelled, ElementsAre(worker.started[1].lease_id));
+  EXPECT_TRUE(fleet.Workers().at(0).draining);
+
+  worker.Finish(worker.started[0].lease_id, Measured(1));
+  worker.Call(fleet);
+  EXPECT_TRUE(begun->called);
+  EXPECT_THAT(worker.started, SizeIs(2));
+  worker.Call(fleet, absl::Seconds(5));
+  EXPECT_FALSE(worker.reply.has_value()) << "nothing new: the call is held";
+
+  ASSERT_TRUE(fleet.Drain("w", true).ok());
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_FALSE(worker.reply->drain);
+  EXPECT_THAT(worker.started, SizeIs(3));
+  EXPECT_FALSE(queued->called);
+  EXPECT_EQ(fleet.Drain("nobody", false).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StandingTest, DrainingIsNoAttempt) {
+  auto answer = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  for (int i = 0; i < 2 * FleetOptions().max_attempts; ++i) {
+    worker.Call(fleet);
+    ASSERT_TRUE(fleet.Drain("w", false).ok());
+    ASSERT_TRUE(fleet.Drain("w", true).ok());
+    worker.Call(fleet);
+  }
+  EXPECT_FALSE(answer->called);
+}
+
+TEST_F(StandingTest, ARemovedWorkerIsGoneAndMayNotComeBackUntilItIsResumed) {
+  auto answer = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  worker.SetPhase(worker.started.at(0).lease_id, LeasePhase::kRunning);
+  worker.Call(fleet);
+  EXPECT_EQ(*fleet.Remove("w"), 1);
+  EXPECT_THAT(fleet.Workers(), IsEmpty());
+  EXPECT_EQ(fleet.Counts().items_waiting, 1) << "its lease went back";
+
+  const std::string lease = worker.started[0].lease_id;
+  worker.Finish(lease, Measured(1));
+  worker.Call(fleet, absl::Seconds(5));
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_THAT(worker.reply->refused, HasSubstr("administrator"));
+  EXPECT_THAT(worker.durable, ElementsAre(lease)) << "refused for good";
+  EXPECT_FALSE(answer->called);
+  EXPECT_THAT(fleet.Workers(), IsEmpty());
+
+  worker.Restart("second");
+  worker.Call(fleet);
+  EXPECT_THAT(worker.started, IsEmpty()) << "a new process changes nothing";
+  ASSERT_TRUE(fleet.Drain("w", true).ok());
+  worker.Call(fleet);
+  EXPECT_THAT(worker.started, SizeIs(1));
+  EXPECT_EQ(fleet.Remove("nobody").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StandingTest, WorkOfADrainedTargetFailsWithTheReason) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  auto answer = Submit(Item("job", 1));
+  fleet.Tick();
+  Pass(FleetOptions().unsatisfied_limit);
+  ASSERT_TRUE(answer->called);
+  EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(answer->result.status().message()), HasSubstr("w (drained)"));
+}
+
+TEST_F(StandingTest, AnIdleWorkerTakesWhatWaitsAtASlowOne) {
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (int i = 0; i < 8; ++i) answers.push_back(Submit(Item("job", i)));
+  FakeWorker slow = FakeWorker::Both("slow", 8);
+  slow.Call(fleet);
+  ASSERT_THAT(slow.started, SizeIs(8));
+  slow.SetPhase(slow.started[0].lease_id, LeasePhase::kBuilding);
+  slow.Call(fleet, absl::Seconds(8));
+  FakeWorker quick = FakeWorker::Both("quick", 8);
+  quick.Call(fleet, absl::Seconds(8));
+  Pass(FleetOptions().steal_after / 2);
+  EXPECT_THAT(quick.started, IsEmpty()) << "perhaps it is not slow";
+  Pass(FleetOptions().steal_after / 2);
+  EXPECT_THAT(quick.started, SizeIs(4)) << "half of the seven that wait";
+  EXPECT_THAT(slow.cancelled, SizeIs(4)) << "it is told at once";
+  EXPECT_EQ(fleet.Counts().stolen, 4);
+  // The slow one had already finished one of them: the new owner's answer counts, once.
+  const std::string stolen = slow.cancelled[0];
+  slow.report.finished.push_back({stolen, Measured(99)});
+  slow.Call(fleet);
+  EXPECT_THAT(slow.durable, ElementsAre(stolen));
+  const std::vector<LeaseGrant> granted = quick.started;
+  for (const LeaseGrant& lease : granted) quick.Finish(lease.lease_id, Measured(7));
+  quick.Call(fleet);
+  int answered = 0;
+  for (const auto& answer : answers) {
+    if (!answer->called) continue;
+    ++answered;
+    EXPECT_EQ(answer->result->result.latency_ns, 7);
+  }
+  EXPECT_EQ(answered, 4);
+}
+
+TEST_F(StandingTest, OneSlowWorkerAloneIsNotRobbed) {
+  for (int i = 0; i < 4; ++i) Submit(Item("job", i));
+  FakeWorker slow = FakeWorker::Both("slow", 4);
+  slow.Call(fleet);
+  FakeWorker other = FakeWorker::Both("other", 4);
+  other.report.capabilities.target_key = "another";
+  other.Call(fleet, absl::Seconds(8));
+  Pass(FleetOptions().steal_after);
+  Pass(FleetOptions().steal_after);
+  EXPECT_THAT(other.started, IsEmpty());
+  EXPECT_EQ(fleet.Counts().stolen, 0);
+}
+
+}  // namespace
+}  // namespace hone::fleet

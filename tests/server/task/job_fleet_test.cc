@@ -1,0 +1,141 @@
+// Jobs and the fleet's bounds: room, quotas, priorities, and workers that are not to be believed.
+
+#include <algorithm>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+record::MeasureResult Took(double latency_ns) {
+  record::MeasureResult result;
+  result.latency_ns = latency_ns;
+  result.samples_ns = {latency_ns};
+  return result;
+}
+
+TEST(JobRoomTest, AJobWaitsForRoomInTheQueueAndEndsAllTheSame) {
+  JobHarness harness(JobHarness::DefaultOptions(), {.max_items_per_owner = 3});
+  const std::string id = harness.Create(JobHarness::Spec(40));
+  bool waited = false;
+  for (int i = 0; i < 1000 && !HasEnded(harness.Get(id)->state); ++i) {
+    harness.Step();
+    waited = waited || harness.Get(id)->phase.find("waiting for room") != std::string::npos;
+  }
+  EXPECT_EQ(harness.Get(id)->state, JobState::kDone) << harness.Get(id)->error;
+  EXPECT_EQ(harness.Get(id)->trials, 40);
+  EXPECT_TRUE(waited);
+}
+
+TEST(JobQuotaTest, OneOwnerMayHaveSoManyJobsAndIsToldTheNumber) {
+  JobOptions options = JobHarness::DefaultOptions();
+  options.max_jobs_per_owner = 2;
+  options.max_jobs = 3;
+  JobHarness harness(options);
+  const auto create = [&](const std::string& owner, const std::string& request) {
+    JobSpec spec = JobHarness::Spec(20, request);
+    spec.owner = owner;
+    absl::Status status;
+    harness.jobs->Create(std::move(spec), [&](SnapshotOr snapshot) { status = snapshot.status(); });
+    return status;
+  };
+  EXPECT_TRUE(create("ann", "1").ok());
+  EXPECT_TRUE(create("ann", "2").ok());
+  const absl::Status over = create("ann", "3");
+  EXPECT_EQ(over.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(over.message()), HasSubstr("'ann' has 2 jobs"));
+  EXPECT_TRUE(create("ann", "2").ok()) << "a known request is answered";
+  EXPECT_TRUE(create("bob", "4").ok());
+  EXPECT_THAT(std::string(create("eve", "5").message()), HasSubstr("3 jobs are under way"));
+  for (int i = 0; i < 500 && !harness.jobs->Unfinished().empty(); ++i) harness.Step();
+  EXPECT_TRUE(create("ann", "6").ok()) << "when they have ended there is room again";
+}
+
+class SpotCheckTest : public ::testing::Test, protected JobHarness {
+ protected:
+  // Runs a job whose finalists `device` confirms; the checkers come once the confirmation begins.
+  std::shared_ptr<const JobSnapshot> RunWith(std::vector<FakeDevice*> checkers) {
+    const std::string id = Create(Spec(30));
+    for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    others = std::move(checkers);
+    return RunToEnd(id, 3000);
+  }
+  std::string FlagOf(const std::string& id) const {
+    for (const fleet::WorkerInfo& worker : fleet->Workers()) {
+      if (worker.id == id) return worker.flagged;
+    }
+    return "no such worker";
+  }
+};
+
+TEST_F(SpotCheckTest, ANewBestIsRunOnASecondWorkerBeforeItIsPublished) {
+  FakeDevice second("1", "second");
+  auto job = RunWith({&second});
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  const auto ran = std::count_if(second.seen.begin(), second.seen.end(), [&](const auto& lease) {
+    return lease.artifact_digest == job->best->record.result.artifact_digest && !lease.build;
+  });
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(FlagOf("device"), "");
+  EXPECT_EQ(FlagOf("second"), "");
+}
+
+TEST_F(SpotCheckTest, WhatASecondWorkerFindsWrongIsNotPublishedAndItsClaimantFlagged) {
+  FakeDevice second("1", "second");
+  second.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult wrong;
+    wrong.outcome = record::Outcome::kWrongOutput;
+    wrong.detail = "element 7";
+    return wrong;
+  };
+  auto job = RunWith({&second});
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("element 7"));
+  EXPECT_GE(job->quarantined, 1);
+  EXPECT_THAT(FlagOf("device"), HasSubstr("wrong_output"));
+  EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+}
+
+TEST_F(SpotCheckTest, ATimeThatNobodyElseMeasuresIsNotPublished) {
+  FakeDevice second("1", "second");
+  second.measure = [](const fleet::LeaseGrant& lease) {
+    return Took(10 * FakeLatency(lease.decisions));
+  };
+  auto job = RunWith({&second});
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(FlagOf("device"), HasSubstr("measures"));
+}
+
+TEST_F(SpotCheckTest, AThirdWorkerDecidesBetweenTwo) {
+  FakeDevice liar("1", "liar");
+  liar.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult wrong;
+    wrong.outcome = record::Outcome::kWrongOutput;
+    return wrong;
+  };
+  FakeDevice third("1", "third");
+  auto job = RunWith({&liar, &third});
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(FlagOf("device"), "");
+  EXPECT_THAT(FlagOf("liar"), HasSubstr("wrong_output"));
+}
+
+TEST_F(SpotCheckTest, ASecondWorkerThatIsSilentDoesNotHoldThePublicationForEver) {
+  FakeDevice second("1", "second");
+  const std::string id = Create(Spec(30));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  second.Step(*fleet, *artifacts, 0);
+  for (int i = 0; i < 3000 && !HasEnded(Get(id)->state); ++i) {
+    Step();
+    second.Step(*fleet, *artifacts, 0);  // it calls, and never finishes
+  }
+  EXPECT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
+}
+
+}  // namespace
+}  // namespace hone::task

@@ -1,0 +1,74 @@
+#include "server/task/record_policy.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+record::Record Quiet(const std::string& policy) {
+  record::Record record;
+  record.policy.name = policy;
+  record.result.latency_ns = 100;
+  record.result.samples_ns = {99, 100, 101, 100};
+  record.result.dispersion = 0.01;
+  record.result.reference_drift = 1.1;
+  record.result.machine = {.frequency_mhz = 2500, .temperature_c = 60, .load = 3, .steal = 0.01};
+  return record;
+}
+
+TEST(RecordPolicyTest, AQuietMeasurementIsWithin) {
+  EXPECT_THAT(WhyOutOfPolicy(Quiet("screen")), IsEmpty());
+  EXPECT_THAT(WhyOutOfPolicy(Quiet("confirm")), IsEmpty());
+}
+
+TEST(RecordPolicyTest, AMachineThatSaysNothingIsNotBlamed) {
+  record::Record record = Quiet("confirm");
+  record.result.machine = {};
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
+}
+
+TEST(RecordPolicyTest, EachDisturbanceHasItsReasonAndFinalistsAreJudgedStrictly) {
+  record::Record record = Quiet("confirm");
+  record.result.reference_drift = 2.5;
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("2.5 times as slow"));
+  record.policy.name = "screen";
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
+
+  record = Quiet("confirm");
+  record.result.machine.steal = 0.2;
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("took away 20 %"));
+  record.policy.name = "screen";
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
+
+  record = Quiet("confirm");
+  record.result.dispersion = 0.3;
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("30 %"));
+  record.policy.name = "screen";
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
+  record.result.dispersion = 0.6;
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("60 %"));
+  record.result.stopped_early = true;
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty()) << "one or two samples are no spread";
+
+  record = Quiet("screen");
+  record.result.machine.remeasured = 5;
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("5 of 9 blocks"));
+
+  record = Quiet("screen");
+  record.result.machine.temperature_c = 101;
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("101 °C"));
+}
+
+TEST(RecordPolicyTest, FailuresAreWhatTheyAre) {
+  record::Record record = Quiet("confirm");
+  record.result.outcome = record::Outcome::kCrash;
+  record.result.dispersion = 9;
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone::task

@@ -1,0 +1,94 @@
+#include "worker/runner/machine_monitor.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::runner {
+namespace {
+
+class MachineMonitorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/hone_machine_XXXXXX";
+    root_ = mkdtemp(name);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  // Ticks of two CPUs together.
+  void WriteStat(int user, int idle, int steal) {
+    Write("/proc/stat",
+          absl::StrCat("cpu  ", user, " 0 0 ", idle, " 0 0 0 ", steal, " 0 0\n",
+                       "cpu0 1 1 1 1 1 1 1 1 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\nintr 5\n"));
+  }
+  std::string root_;
+};
+
+TEST_F(MachineMonitorTest, ReadsWhatThereIs) {
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2400000\n");
+  Write("/sys/class/hwmon/hwmon0/name", "nvme\n");
+  Write("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
+  Write("/sys/class/hwmon/hwmon1/name", "coretemp\n");
+  Write("/sys/class/hwmon/hwmon1/temp1_input", "51000\n");
+  Write("/sys/class/hwmon/hwmon1/temp2_input", "63500\n");
+  MachineMonitor monitor(root_);
+  const MachineMonitor::State state = monitor.Look();
+  EXPECT_EQ(state.frequency_mhz, 2400);
+  EXPECT_EQ(state.temperature_c, 63.5) << "the processor's, not the disk's";
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "800000\n");
+  EXPECT_EQ(monitor.Look().frequency_mhz, 800) << "throttled since";
+}
+
+TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
+  Write("/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2200.123\nprocessor: 1\ncpu MHz : 2900.5\n");
+  Write("/sys/class/thermal/thermal_zone0/type", "acpitz\n");
+  Write("/sys/class/thermal/thermal_zone0/temp", "20000\n");
+  Write("/sys/class/thermal/thermal_zone1/type", "cpu-thermal\n");
+  Write("/sys/class/thermal/thermal_zone1/temp", "47000\n");
+  MachineMonitor monitor(root_);
+  EXPECT_EQ(monitor.Look().frequency_mhz, 2900.5);
+  EXPECT_EQ(monitor.Look().temperature_c, 47);
+}
+
+TEST_F(MachineMonitorTest, AMachineThatSaysNothingGivesZeros) {
+  MachineMonitor monitor(root_);
+  const MachineMonitor::State state = monitor.Look();
+  EXPECT_EQ(state.frequency_mhz, 0);
+  EXPECT_EQ(state.temperature_c, 0);
+  EXPECT_EQ(state.load, 0);
+  EXPECT_EQ(state.steal, 0);
+}
+
+TEST_F(MachineMonitorTest, StealAndTheLoadOfOthersAreOfTheTimeBetween) {
+  WriteStat(0, 0, 0);
+  MachineMonitor monitor(root_);
+  EXPECT_EQ(monitor.Look(100, 10).steal, 0) << "nothing to compare with yet";
+  // Two seconds on two CPUs: 400 ticks, of which the host took 40; 300 were used, 200 of them here.
+  WriteStat(300, 60, 40);
+  const MachineMonitor::State state = monitor.Look(102, 12);
+  EXPECT_NEAR(state.steal, 0.1, 1e-9);
+  EXPECT_NEAR(state.load, 0.5, 1e-9);
+  // A quiet second later the steal is over, and the load of others is a mean over the minute.
+  WriteStat(400, 160, 40);
+  const MachineMonitor::State later = monitor.Look(103, 13);
+  EXPECT_EQ(later.steal, 0);
+  EXPECT_NEAR(later.load, 1.0 / 3, 1e-9);
+}
+
+TEST(ParseTest, NonsenseGivesZeros) {
+  EXPECT_EQ(ParseCpuTimes("").total, 0);
+  EXPECT_EQ(ParseCpuTimes("cpu x y z").total, 0);
+  EXPECT_EQ(ParseCpuTimes("cpu").total, 0);
+  EXPECT_EQ(ParseMegahertz("cpu MHz"), 0);
+  EXPECT_EQ(ParseMegahertz("cpu MHz : fast"), 0);
+}
+
+}  // namespace
+}  // namespace hone::runner
