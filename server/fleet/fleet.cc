@@ -283,6 +283,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
     result.artifact_digest = item->artifact_digest;
     if (result.facts.program_digest.empty()) result.facts = item->facts;
   }
+  if (lease.run) worker.machine = result.machine;
   WorkResult answer{.result = std::move(result),
                     .worker_id = id,
                     .environment = worker.capabilities.environment,

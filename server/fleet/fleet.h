@@ -149,6 +149,7 @@ class Fleet {
     bool standing_told = false;
     absl::Time last_seen;
     std::string last_error;
+    record::MachineState machine;
     int free_build_slots = 0;
     int free_run_slots = 0;
     HeldCall call;

@@ -129,6 +129,7 @@ bool Fleet::Fits(const TrackedItem& item, const std::string& id) const {
 }
 
 bool Fleet::GoesSolo(const std::string& id, Worker& worker) {
+  if (!worker.solo && !queue_.HasSuspects()) return false;
   for (const std::string& lease_id : worker.leases) {
     const LeaseState& lease = leases_.at(lease_id);
     if (lease.alone && lease.run) return true;

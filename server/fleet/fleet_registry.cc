@@ -69,7 +69,8 @@ WorkerInfo Fleet::Describe(const std::string& id, const Worker& worker) const {
       .flagged = refused == refused_.end() ? "" : refused->second.why,
       .silent = worker.call.token != 0 ? absl::ZeroDuration() : clock_->Now() - worker.last_seen,
       .leases = static_cast<int>(worker.leases.size()),
-      .last_error = worker.last_error};
+      .last_error = worker.last_error,
+      .machine = worker.machine};
 }
 
 std::vector<WorkerInfo> Fleet::Workers() const {

@@ -29,6 +29,7 @@ void WorkQueue::Wait(const TrackedItem& item, bool first) {
   std::deque<int64_t>& queue = waiting_[item.lane()][item.work.job_id];
   first ? queue.push_front(item.id) : queue.push_back(item.id);
   ++waiting_count_;
+  suspects_ += item.suspect ? 1 : 0;
 }
 
 void WorkQueue::Unwait(const TrackedItem& item) {
@@ -36,6 +37,7 @@ void WorkQueue::Unwait(const TrackedItem& item) {
   auto job = lane->second.find(item.work.job_id);
   job->second.erase(std::find(job->second.begin(), job->second.end(), item.id));
   --waiting_count_;
+  suspects_ -= item.suspect ? 1 : 0;
   if (!job->second.empty()) return;
   lane->second.erase(job);
   if (lane->second.empty()) waiting_.erase(lane);

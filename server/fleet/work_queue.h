@@ -73,6 +73,7 @@ class WorkQueue {
   std::vector<Lane> Lanes() const;
   std::vector<int64_t> WaitingIn(const Lane& lane) const;
   bool HasWaiting() const { return !waiting_.empty(); }
+  bool HasSuspects() const { return suspects_ > 0; }  // that wait
   bool HasWaiting(const Lane& lane) const { return waiting_.contains(lane); }
   int64_t waiting() const { return waiting_count_; }
   int64_t items() const { return static_cast<int64_t>(items_.size()); }
@@ -93,6 +94,7 @@ class WorkQueue {
   std::map<std::string, int64_t> owners_;  // items of each
   std::map<Lane, Jobs> waiting_;           // without empty entries
   int64_t waiting_count_ = 0;
+  int64_t suspects_ = 0;  // of those
   FairShare shares_;
   int64_t next_id_ = 1;
 };

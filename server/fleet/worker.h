@@ -109,6 +109,7 @@ struct WorkerInfo {
   absl::Duration silent;  // since it was last heard of
   int leases = 0;
   std::string last_error;
+  record::MachineState machine;  // as its last result told
 };
 
 // What the fleet does, in numbers, for metrics and for tests.

@@ -205,6 +205,9 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   message.set_flagged(worker.flagged);
   message.set_memory_bytes(worker.capabilities.memory_bytes);
   message.set_accelerator(worker.capabilities.accelerator);
+  if (worker.machine != record::MachineState()) {
+    *message.mutable_machine() = record::ToProto(worker.machine);
+  }
   return message;
 }
 

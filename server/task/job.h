@@ -119,7 +119,8 @@ class Job : public std::enable_shared_from_this<Job> {
     bool rebuilt = false;
     std::string stored_program;  // of a revalidation: digest of the program that was measured
     SpotCheck check;
-    record::Record last;  // of the last round
+    int noisy_rounds = 0;  // that were measured again
+    record::Record last;   // of the last round
   };
 
   void Post(void (Job::*method)());

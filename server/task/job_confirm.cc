@@ -14,6 +14,11 @@ namespace hone::task {
 namespace {
 
 constexpr char kConfirmPolicy[] = "confirm";
+constexpr int kConfirmRepeats = 5;           // blocks of each process
+constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
+// Rounds of a finalist that are measured again because the machine was disturbed; then the median
+// over the rounds has to do.
+constexpr int kNoisyRounds = 2;
 
 // Why nothing can be confirmed, from what happened instead.
 absl::Status NothingRan(const JobSnapshot& state) {
@@ -149,6 +154,8 @@ void Job::SubmitFinalist(int index) {
   const Finalist& finalist = finalists_[index];
   fleet::WorkItem item = MakeItem(finalist.candidate, finalist.space);
   item.policy.name = kConfirmPolicy;
+  item.policy.repeats = kConfirmRepeats;
+  item.policy.confidence = kConfirmConfidence;
   item.best_latency_ns = nullptr;  // nothing stops early
   item.artifact_digest = finalist.artifact_digest;
   // All on one device, or the rounds would compare devices; the one that has most of the artifacts.
@@ -175,6 +182,10 @@ void Job::OnRound(int index, const record::Record& record, const std::string& wo
   if (state_.state != JobState::kConfirming) return;
   Finalist& finalist = finalists_[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
+  if (record.quarantined && finalist.noisy_rounds < kNoisyRounds) {
+    ++finalist.noisy_rounds;
+    return SubmitFinalist(index);
+  }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {
     // Perhaps the bytes did not reach the device: one more try from the trace.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/task/job.h"
+#include "server/task/record_policy.h"
 
 namespace hone::task {
 
@@ -26,6 +27,8 @@ void Job::Commit(record::Record record, fleet::WorkResult result, fleet::Acknowl
     record.result.outcome = record::Outcome::kCrash;
     record.result.detail = "the worker reported no latency";
   }
+  record.quarantine_reason = WhyOutOfPolicy(record);
+  record.quarantined = !record.quarantine_reason.empty();
   services_.store->Append(
       std::move(record),
       [self = shared_from_this(), acknowledge = std::move(acknowledge), then = std::move(then),

@@ -34,9 +34,9 @@ std::string WhyOutOfPolicy(const record::Record& record) {
     return absl::StrFormat("the samples are spread over %.0f %% of their median (%.0f %%)",
                            100 * result.dispersion, 100 * limits.dispersion);
   }
-  if (samples > 0 && result.machine.remeasured > samples) {
-    return absl::StrFormat("%d of %d blocks were disturbed", result.machine.remeasured,
-                           result.machine.remeasured + samples);
+  if (samples > 0 && 3 * result.machine.remeasured > 2 * samples) {
+    return absl::StrFormat("most blocks were disturbed: %d, with %d samples",
+                           result.machine.remeasured, samples);
   }
   if (result.machine.temperature_c > kHottestC) {
     return absl::StrFormat("the processor had %.0f °C (%.0f)", result.machine.temperature_c,

@@ -14,6 +14,7 @@
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
 #include "worker/runner/limits.h"
+#include "worker/runner/machine_monitor.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/runner.h"
 #include "worker/runner/sandbox.h"
@@ -93,6 +94,8 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
       !lock.ok() && !absl::IsDeadlineExceeded(lock.status())) {
     return Fail(lock.status());
   }
+  hone::runner::MachineMonitor monitor;
+  monitor.Look();
   sandbox.readable.insert(sandbox.readable.end(), {lock_path, lock_path + ".gate"});
   hone::target::DetectHost();
   hone::target::DescribeHost();
@@ -103,6 +106,7 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
 #endif
   hone::runner::RunnerOptions options;
   options.lock_path = lock_path;
+  options.monitor = &monitor;
   options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
     return std::make_shared<hone::runner::Deadline>(limit, out, TimeoutFrame(limit));
   };

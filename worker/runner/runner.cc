@@ -298,12 +298,22 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     }
     return flushed ? total : NowNs() - block_begin;
   };
+  if (options_.monitor != nullptr) options_.monitor->Look();
   const Timing timing =
       TimeKernel(first_ns, timed, *probe_,
                  {.confirm = confirm,
                   .best_latency_ns = request.best_latency_ns,
+                  .min_blocks = request.policy.repeats,
                   .max_count = flushed ? kFlushedCount : std::numeric_limits<int64_t>::max()});
   HONE_RETURN_IF_ERROR(KernelError(code));
+  if (options_.monitor != nullptr) {
+    const MachineMonitor::State machine = options_.monitor->Look();
+    result.machine = {.frequency_mhz = machine.frequency_mhz,
+                      .temperature_c = machine.temperature_c,
+                      .load = machine.load,
+                      .steal = machine.steal};
+  }
+  result.machine.remeasured = timing.remeasured;
   // What may become the best is checked again: a kernel could work in its first run only.
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {
     HONE_ASSIGN_OR_RETURN(const double again_ns, poisoned_run(Filling::kReal));

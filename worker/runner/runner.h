@@ -13,6 +13,7 @@
 #include "common/record/record.h"
 #include "worker/runner/elements.h"
 #include "worker/runner/kernel.h"
+#include "worker/runner/machine_monitor.h"
 #include "worker/runner/probe.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"
@@ -24,6 +25,8 @@ struct RunnerOptions {
   std::string lock_path = HostLock::DefaultPath();
   // How long another timer may hold the lock before the device counts as lost.
   absl::Duration lock_patience = absl::Seconds(30);
+  // Looks at the machine while candidates are timed; null: nobody does. Outlives the runner.
+  MachineMonitor* monitor = nullptr;
   // Makes what ends the process when a kernel exceeds `limit`; the returned object calls that off.
   // Tests give one that does nothing.
   absl::AnyInvocable<std::shared_ptr<void>(absl::Duration limit)> deadline;

@@ -22,8 +22,8 @@ constexpr double kExtraBlocks =
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
     const double block_ns = std::max(options.block_ns, run_ns);
-    return std::max(run_ns >= kFirstCounts ? kConfirmLongBlocks : kConfirmBlocks,
-                    static_cast<int>(std::ceil(kConfirmNs / block_ns)));
+    return std::max({run_ns >= kFirstCounts ? kConfirmLongBlocks : kConfirmBlocks,
+                     options.min_blocks, static_cast<int>(std::ceil(kConfirmNs / block_ns))});
   }
   if (run_ns >= kFirstCounts) return 2;
   return run_ns >= options.block_ns ? 3 : 4;

@@ -13,6 +13,7 @@ struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening
   // Screening stops at twice this, drift of the machine reckoned in; 0: none yet.
   double best_latency_ns = 0;
+  int min_blocks = 0;             // of a confirmation, at least: what its policy asks for
   double block_ns = 1e6;          // a block of runs takes at least this long
   int64_t max_count = INT64_MAX;  // runs in a block
 };
@@ -22,6 +23,7 @@ struct Timing {
   double latency_ns = 0;           // their median
   double dispersion = 0;           // interquartile range over the median
   double drift = 1;                // median of the probe's drift beside the accepted blocks
+  int remeasured = 0;              // blocks that were disturbed, and measured again
   bool stopped_early = false;
 };
 

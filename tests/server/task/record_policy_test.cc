@@ -56,7 +56,7 @@ TEST(RecordPolicyTest, EachDisturbanceHasItsReasonAndFinalistsAreJudgedStrictly)
 
   record = Quiet("screen");
   record.result.machine.remeasured = 5;
-  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("5 of 9 blocks"));
+  EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("disturbed: 5"));
 
   record = Quiet("screen");
   record.result.machine.temperature_c = 101;

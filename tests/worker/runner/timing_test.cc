@@ -137,6 +137,21 @@ TEST(TimingTest, BlocksCanBeLimited) {
   for (const int64_t count : machine.calls) EXPECT_LE(count, 4);
 }
 
+TEST(TimingTest, DisturbedBlocksAreCounted) {
+  FakeMachine machine;
+  EXPECT_EQ(machine.Time(1e6, {.confirm = true}).remeasured, 0);
+  FakeMachine disturbed;
+  disturbed.drifts = {1, 1, 3, 1, 1};  // beside two of the blocks
+  EXPECT_EQ(disturbed.Time(1e6, {.confirm = true}).remeasured, 2);
+}
+
+TEST(TimingTest, APolicyMayAskForMoreBlocks) {
+  FakeMachine machine;
+  machine.run_ns = 20e6;
+  EXPECT_EQ(machine.Time(20e6, {.confirm = true, .min_blocks = 25}).samples_ns.size(), 26u)
+      << "and the first run";
+}
+
 TEST(QuantileTest, Interpolates) {
   EXPECT_DOUBLE_EQ(Quantile({3, 1, 2}, 0.5), 2);
   EXPECT_DOUBLE_EQ(Quantile({1, 2}, 0.5), 1.5);
