@@ -2,6 +2,7 @@
 #define HONE_SERVER_SERVICE_ADMIN_SERVICE_H_
 
 #include "hone/v1/admin.grpc.pb.h"
+#include "server/fleet/fleet.h"
 #include "server/service/readiness.h"
 #include "server/store/store.h"
 #include "server/task/executor.h"
@@ -13,12 +14,21 @@ namespace hone::service {
 class AdminService final : public v1::AdminService::CallbackService {
  public:
   struct Rooms {
+    fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
     const task::TaskEnvironment* environment = nullptr;
     task::Executor* executor = nullptr;  // for what takes longer than a handler may
     const Readiness* readiness = nullptr;
   };
   explicit AdminService(const Rooms& rooms) : rooms_(rooms) {}
+
+  // admin_workers.cc
+  grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
+                                        const v1::DrainWorkerRequest* request,
+                                        v1::WorkerInfo* response) override;
+  grpc::ServerUnaryReactor* RemoveWorker(grpc::CallbackServerContext* context,
+                                         const v1::RemoveWorkerRequest* request,
+                                         v1::RemoveWorkerResponse* response) override;
 
   grpc::ServerUnaryReactor* BackupStore(grpc::CallbackServerContext* context,
                                         const v1::BackupStoreRequest* request,

@@ -72,7 +72,8 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
   worker_service_ = std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_,
                                                     options_.observer);
   admin_service_ =
-      std::make_unique<AdminService>(AdminService::Rooms{.store = store_.get(),
+      std::make_unique<AdminService>(AdminService::Rooms{.fleet = &fleet_,
+                                                         .store = store_.get(),
                                                          .environment = environment_.get(),
                                                          .executor = pool_.get(),
                                                          .readiness = &readiness_});

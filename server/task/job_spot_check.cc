@@ -103,6 +103,7 @@ void Job::Discard(int index, const std::string& liar, const std::string& why) {
   services_.fleet->Flag(liar, absl::StrCat("another worker found its result wrong: ", why));
   services_.store->Quarantine(
       workload_.digest, spec_.target_key, finalist.candidate, finalist.last.id,
+      absl::StrCat("another worker disagrees: ", why),
       [self = shared_from_this()](absl::Status status) {
         if (status.ok()) return;
         self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
