@@ -66,6 +66,8 @@ void Job::Save() {
                     .summary = EncodeSnapshot(state_),
                     .created_unix_ms = state_.created_unix_ms,
                     .updated_unix_ms = absl::ToUnixMillis(Now()),
+                    .owner = spec_.owner,
+                    .priority = spec_.priority,
                     .fence = state_.fence};
   const bool last = HasEnded(state_.state);
   services_.store->PutJob(std::move(row), [self = shared_from_this(), last](absl::Status status) {

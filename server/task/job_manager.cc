@@ -174,6 +174,8 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
              .state = std::string(JobStateName(snapshot.state)),
              .created_unix_ms = snapshot.created_unix_ms,
              .updated_unix_ms = snapshot.created_unix_ms,
+             .owner = snapshot.spec.owner,
+             .priority = snapshot.spec.priority,
              .replica = claim.replica,
              .lease_until_unix_ms = claim.until_unix_ms,
              .fence = snapshot.fence};
@@ -188,19 +190,24 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
 
 void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
                                absl::AnyInvocable<void(SnapshotOr) &&> done) {
-  services_.store->PutJob(row,
-                          [this, row, job, done = std::move(done)](absl::Status status) mutable {
-                            if (status.ok()) {
-                              job->Start();
-                              return std::move(done)(job->snapshot());
-                            }
-                            {
-                              absl::MutexLock lock(&mutex_);
-                              jobs_.erase(row.id);
-                              requests_.erase(row.request_id);
-                            }
-                            std::move(done)(status);
-                          });
+  services_.store->PutJob(
+      row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
+        if (status.ok()) {
+          job->Start();
+          return std::move(done)(job->snapshot());
+        }
+        {
+          absl::MutexLock lock(&mutex_);
+          jobs_.erase(row.id);
+          requests_.erase(row.request_id);
+        }
+        // Another replica was asked the same at the same time.
+        if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
+          absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(row.request_id);
+          if (first.ok()) return std::move(done)(SharedFromRow(*first));
+        }
+        std::move(done)(status);
+      });
 }
 
 void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
@@ -215,6 +222,8 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (!row.ok()) return std::move(done)(row.status());
   absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
   if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  // Another replica works on it.
+  if (!HasEnded(snapshot->state)) return std::move(done)(SharedFromRow(*row));
   if (snapshot->state == JobState::kDone) {
     return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
         "job ", id, " is done; a new job of the same workload begins with all that it found")));

@@ -175,9 +175,8 @@ class CompactionConformanceTest : public StoreConformanceTest {
   }
   std::set<int64_t> Ids() {
     std::set<int64_t> ids;
-    for (const record::Record& record : store_->Query({.page_size = 1000}).value()) {
-      ids.insert(record.id);
-    }
+    const auto records = store_->Query({.page_size = 1000}).value();
+    for (const record::Record& record : records) ids.insert(record.id);
     return ids;
   }
 };

@@ -86,8 +86,8 @@ TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
   std::set<int64_t> seen;
   std::thread reader([&] {
     while (!stop) {
-      for (const record::Record& record :
-           one->Query({.page_size = 1000, .after_id = last_seen}).value()) {
+      const auto page = one->Query({.page_size = 1000, .after_id = last_seen}).value();
+      for (const record::Record& record : page) {
         seen.insert(record.id);
         last_seen = record.id;
       }
@@ -102,8 +102,8 @@ TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
   writer.join();
   stop = true;
   reader.join();
-  for (const record::Record& record :
-       two->Query({.page_size = 1000, .after_id = last_seen}).value()) {
+  const auto rest = two->Query({.page_size = 1000, .after_id = last_seen}).value();
+  for (const record::Record& record : rest) {
     seen.insert(record.id);
   }
   EXPECT_EQ(seen.size(), 600u);
