@@ -96,6 +96,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     timing.samples_ns.insert(timing.samples_ns.end(), disturbed.begin(), disturbed.end());
     drifts.push_back(probe.Drift());
   }
+  timing.remeasured = static_cast<int>(disturbed.size());
   timing.drift = Quantile(drifts, 0.5);
   return Summarize(std::move(timing));
 }
