@@ -70,7 +70,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                            .authenticator = &authenticator_,
                                                            .target_wait = options_.target_wait});
   worker_service_ = std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_,
-                                                    options_.observer);
+                                                    &authenticator_, options_.observer);
   admin_service_ =
       std::make_unique<AdminService>(AdminService::Rooms{.fleet = &fleet_,
                                                          .store = store_.get(),
@@ -133,11 +133,17 @@ std::vector<rpc::Address> Server::addresses() const {
 }
 
 ServerStats Server::Stats() const {
-  ServerStats stats;
-  for (const fleet::WorkerInfo& worker : fleet_.Workers()) {
-    ++stats.workers[worker.connected ? "connected" : "away"];
-    stats.leases["leased"] += worker.leases;
-  }
+  const fleet::FleetCounts counts = fleet_.Counts();
+  ServerStats stats{.workers = {{"connected", counts.workers_connected},
+                                {"away", counts.workers_away},
+                                {"refused", counts.workers_refused}},
+                    .leases = {{"waiting", counts.items_waiting}, {"leased", counts.items_leased}},
+                    .fleet = {{"granted", counts.granted},
+                              {"results", counts.results},
+                              {"refused_results", counts.refused_results},
+                              {"requeued", counts.requeued},
+                              {"stolen", counts.stolen},
+                              {"poisoned", counts.poisoned}}};
   for (const auto& [state, count] : jobs_->States()) {
     stats.jobs[std::string(task::JobStateName(state))] = count;
   }

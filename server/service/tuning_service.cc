@@ -44,6 +44,7 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
   if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *rooms_.environment);
   if (!spec.ok()) return Reply(context, spec.status());
+  spec->owner = rooms_.authenticator->NameOf(*context);
   if (request->validate_only()) return Reply(context, absl::OkStatus());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;

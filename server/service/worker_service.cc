@@ -148,6 +148,7 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext
     reactor->Finish(rpc::ToGrpc(report.status()));
     return reactor;
   }
+  report->identity = authenticator_->NameOf(*context);
   auto* call = new HeldCall(fleet_, observer_, response);
   call->Start(*std::move(report));
   if (observer_ != nullptr) {

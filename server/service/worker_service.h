@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_SERVICE_WORKER_SERVICE_H_
 #define HONE_SERVER_SERVICE_WORKER_SERVICE_H_
 
+#include "common/rpc/authenticator.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
@@ -17,11 +18,13 @@ class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   // All outlive it; `observer` may be null.
   WorkerService(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, store::Store* store,
-                const Readiness* readiness, ServerObserver* observer)
+                const Readiness* readiness, const rpc::Authenticator* authenticator,
+                ServerObserver* observer)
       : fleet_(fleet),
         artifacts_(artifacts),
         store_(store),
         readiness_(readiness),
+        authenticator_(authenticator),
         observer_(observer) {}
 
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
@@ -37,6 +40,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   fleet::ArtifactCache* const artifacts_;
   store::Store* const store_;
   const Readiness* const readiness_;
+  const rpc::Authenticator* const authenticator_;
   ServerObserver* const observer_;
 };
 

@@ -173,6 +173,16 @@ TEST_F(SecurityTest, ACallerThatAsksTooOftenIsToldWhenToComeBack) {
   EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "others have their own share";
 }
 
+TEST_F(SecurityTest, TheJobKnowsItsOwner) {
+  Serve();
+  RemoteWorker worker(channel, "w");
+  v1::Job job;
+  const auto stub = v1::TuningService::NewStub(Dial(kClients, kAnn));
+  ASSERT_TRUE(Call(*stub, &Tuning::CreateJob, Request(1), &job).ok());
+  EXPECT_EQ(job.owner(), "ann");
+  EXPECT_EQ(WaitForEnd(job.id()).owner(), "ann");
+}
+
 TEST_F(SecurityTest, TheAuditLogSaysWhoDidWhatAndHasNoSecret) {
   Serve();
   RemoteWorker worker(channel, "w");
