@@ -94,7 +94,7 @@ std::string Fleet::WhyTurnedAway(const WorkerReport& report) const {
                         " workers are registered, the most that this server keeps");
   }
   const Worker& worker = found->second;
-  if (!worker.epoch.empty() && worker.identity != report.identity) {
+  if (worker.connected && worker.identity != report.identity) {
     return absl::StrCat("the name ", report.worker_id, " belongs to ",
                         worker.identity.empty() ? "a worker without credentials"
                                                 : absl::StrCat("'", worker.identity, "'"),
