@@ -229,7 +229,7 @@ TEST_F(TlsTest, NobodyThereIsUnavailable) {
 
 TEST_F(TlsTest, OlderThan12IsRefused) {
   Serve({.identity = ServerPair(authority_)});
-  for (const auto [version, taken] :
+  for (const auto& [version, taken] :
        {std::pair{TLS1_1_VERSION, false}, std::pair{TLS1_2_VERSION, true}}) {
     SSL_CTX* context = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_security_level(context, 0);

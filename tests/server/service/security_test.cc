@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/config_file.h"
 #include "common/base/file.h"
+#include "common/rpc/secret.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/error_details.h"
 #include "common/rpc/status.h"

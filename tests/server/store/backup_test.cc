@@ -62,7 +62,9 @@ TEST_F(BackupTest, ACopyIsWholeWhileWritersGoOn) {
   std::thread writer([&] {
     for (int i = 0; !stop; ++i) {
       store->Append(ScreenedRecord(1e6 + i), [&](auto) { ++written; });
-      if (i % 64 == 0) ASSERT_TRUE(store->Flush().ok());
+      if (i % 64 == 0) {
+        ASSERT_TRUE(store->Flush().ok());
+      }
     }
   });
   const int before = written;
