@@ -70,8 +70,8 @@ void AddIsolation(const std::string& root, std::vector<HealthCheck>& checks) {
 // Since the start of the machine.
 void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   const std::string text = Setting(root + "/proc/stat");
-  const std::vector<absl::string_view> words =
-      absl::StrSplit(text.substr(0, text.find('\n')), ' ', absl::SkipEmpty());
+  const absl::string_view line = absl::string_view(text).substr(0, text.find('\n'));
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
   std::array<double, 8> ticks = {};
   if (words.size() <= ticks.size()) return;
   double used = 0;

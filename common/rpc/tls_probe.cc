@@ -85,9 +85,21 @@ absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
       absl::StrCat("nobody answers at ", address.ToText(), ": ", strerror(error)));
 }
 
+// The server's certificate of this thread's handshake, when it was refused: OpenSSL forgets it with the handshake.
+thread_local CertificatePtr refused_certificate;
+
+int KeepRefused(int accepted, X509_STORE_CTX* verification) {
+  X509* const certificate = X509_STORE_CTX_get0_cert(verification);
+  if (accepted == 0 && certificate != nullptr) {
+    X509_up_ref(certificate);
+    refused_certificate.reset(certificate);
+  }
+  return accepted;
+}
+
 absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, KeepRefused);
   const unsigned char http2[] = "\x02h2";
   SSL_CTX_set_alpn_protos(context, http2, sizeof(http2) - 1);
   if (security.ca == kSystemAuthorities) {
@@ -117,7 +129,8 @@ absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
 }
 
 absl::StatusOr<CertificateFacts> PeerFacts(const SSL* ssl) {
-  const CertificatePtr peer(SSL_get1_peer_certificate(ssl));
+  CertificatePtr peer(SSL_get1_peer_certificate(ssl));
+  if (peer == nullptr) peer = std::move(refused_certificate);
   if (peer == nullptr) return absl::NotFoundError("it showed no certificate");
   const BioPtr bio(BIO_new(BIO_s_mem()));
   PEM_write_bio_X509(bio.get(), peer.get());

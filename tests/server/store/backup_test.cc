@@ -191,7 +191,7 @@ TEST_F(BackupTest, AnOlderSchemaIsRestoredAndMigratedLater) {
   ASSERT_TRUE(SqliteConnection::OpenForWriting(backup_).value()->Execute(sql).ok());
   const absl::Status restored = Restore(backup_);
   ASSERT_TRUE(restored.ok()) << restored;
-  EXPECT_EQ(Count(*Open(path_)), 1u);
+  EXPECT_EQ(Count(*Open(path_)), 2u);
 }
 
 TEST_F(BackupTest, AStoreInUseIsNotReplaced) {

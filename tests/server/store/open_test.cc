@@ -100,7 +100,7 @@ TEST_F(OpenTest, AMissingTableIsDataLoss) {
 TEST_F(OpenTest, DamageInTheMiddleIsFoundInTheBackground) {
   Fill();
   std::string bytes = ReadFile(path_).value();
-  for (size_t page = 30; page < 60; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
+  for (size_t page = 80; page < 110; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
   WriteBytes(bytes);
   absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
   ASSERT_TRUE(store.ok()) << store.status();
@@ -114,7 +114,7 @@ TEST_F(OpenTest, DamageInTheMiddleIsFoundInTheBackground) {
 TEST_F(OpenTest, ReadingADamagedPageIsDataLoss) {
   Fill();
   std::string bytes = ReadFile(path_).value();
-  for (size_t page = 30; page * 4096 < bytes.size(); ++page) {
+  for (size_t page = 80; page * 4096 < bytes.size(); ++page) {
     bytes.replace(page * 4096, 2000, 2000, '\x55');
   }
   WriteBytes(bytes);
