@@ -157,7 +157,10 @@ void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
               static_cast<long long>(evaluation.candidates),
               static_cast<long long>(evaluation.workloads), evaluation.target.c_str());
   if (evaluation.left_out > 0) {
-    std::printf(" (%lld measurements left out)", static_cast<long long>(evaluation.left_out));
+    std::printf("; %lld measurements left out:", static_cast<long long>(evaluation.left_out));
+    for (const auto& [reason, count] : evaluation.left_out_because) {
+      std::printf("\n  %lld %s", static_cast<long long>(count), reason.c_str());
+    }
   }
   std::printf("\n\n");
   Table table({{"model", Table::Align::kLeft},
@@ -235,10 +238,15 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
                       {"predict_us", Number(score.predict_us)},
                       {"train_ms", Number(score.train_ms)}});
   }
+  Json left_out = Json::array();
+  for (const auto& [reason, count] : evaluation.left_out_because) {
+    left_out.push_back({{"reason", reason}, {"count", count}});
+  }
   PrintJson({{"target", evaluation.target},
              {"workloads", evaluation.workloads},
              {"candidates", evaluation.candidates},
              {"left_out", evaluation.left_out},
+             {"left_out_because", std::move(left_out)},
              {"k", options.k},
              {"scores", std::move(scores)}});
   return absl::OkStatus();

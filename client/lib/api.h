@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -233,6 +234,7 @@ struct ModelEvaluation {
   int64_t workloads = 0;
   int64_t candidates = 0;
   int64_t left_out = 0;
+  std::vector<std::pair<std::string, int64_t>> left_out_because;  // reasons with their counts
   std::vector<ModelScore> scores;
 };
 

@@ -67,6 +67,9 @@ ModelEvaluation FromProto(const v1::EvaluateModelsResponse& message) {
                              .workloads = message.workloads(),
                              .candidates = message.candidates(),
                              .left_out = message.left_out()};
+  for (const v1::LeftOut& row : message.left_out_because()) {
+    evaluation.left_out_because.emplace_back(row.reason(), row.count());
+  }
   for (const v1::ModelScore& score : message.scores()) {
     evaluation.scores.push_back({.model = score.model(),
                                  .feature_set = score.feature_set(),

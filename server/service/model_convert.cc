@@ -109,6 +109,11 @@ v1::EvaluateModelsResponse ToProto(const task::ModelEvaluation& evaluation) {
   message.set_workloads(evaluation.tasks);
   message.set_candidates(evaluation.candidates);
   message.set_left_out(evaluation.left_out.Total());
+  for (const auto& [reason, count] : evaluation.left_out.Reasons()) {
+    v1::LeftOut& row = *message.add_left_out_because();
+    row.set_reason(reason);
+    row.set_count(count);
+  }
   for (const task::ModelScore& score : evaluation.scores) {
     v1::ModelScore& row = *message.add_scores();
     row.set_model(score.model);

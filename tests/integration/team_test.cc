@@ -130,7 +130,8 @@ TEST_F(TeamTest, WrongConfigurationsSayWhatIsWrong) {
     return RunProgram(Shell("desk", "hone " + words), {}, absl::Seconds(60));
   };
   const std::string address = [&] {
-    for (const ConfigEntry& entry : *ParseConfig(*ReadFile(folder_ / "team/client.conf"))) {
+    const auto entries = *ParseConfig(*ReadFile(folder_ / "team/client.conf"));
+    for (const ConfigEntry& entry : entries) {
       if (entry.key == "server") return entry.values[0];
     }
     return std::string();

@@ -311,7 +311,8 @@ class InitTest : public SecurityTest {
  protected:
   // A key of a file that init made.
   std::string Value(const std::string& file, const std::string& key) {
-    for (const ConfigEntry& entry : *ParseConfig(*ReadFile(folder + "/etc/" + file))) {
+    const auto entries = *ParseConfig(*ReadFile(folder + "/etc/" + file));
+    for (const ConfigEntry& entry : entries) {
       if (entry.key == key) return entry.values[0];
     }
     return "";
