@@ -10,13 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
+#include "server/service/field_error.h"
 
 namespace hone::service {
 namespace {
-
-absl::Status Bad(absl::string_view field, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
-}
 
 // The name, or the default for "".
 absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
@@ -24,8 +21,8 @@ absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& a
                                    const std::vector<std::string>& names) {
   if (asked.empty()) return standard;
   if (std::find(names.begin(), names.end(), asked) != names.end()) return asked;
-  return Bad(field, absl::StrCat("there is no '", asked.substr(0, kMaxIdBytes),
-                                 "'; there are: ", absl::StrJoin(names, ", ")));
+  return FieldError(field, absl::StrCat("there is no '", asked.substr(0, kMaxIdBytes),
+                                        "'; there are: ", absl::StrJoin(names, ", ")));
 }
 
 v1::JobState ToProto(task::JobState state) {
@@ -55,24 +52,25 @@ std::string Describe(const record::Environment& e) {
 
 absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment) {
-  if (request.request_id().size() > kMaxIdBytes) return Bad("request_id", "too long");
-  if (request.target().size() > kMaxIdBytes) return Bad("target", "too long");
-  if (request.target().empty()) return Bad("target", "missing; \"native\" or the key of a target");
-  if (request.workload().empty()) return Bad("workload", "missing");
-  if (request.max_trials() < 0) return Bad("max_trials", "negative");
-  if (request.max_time_ms() < 0) return Bad("max_time_ms", "negative");
+  if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
+  if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
+  if (request.target().empty())
+    return FieldError("target", "missing; \"native\" or the key of a target");
+  if (request.workload().empty()) return FieldError("workload", "missing");
+  if (request.max_trials() < 0) return FieldError("max_trials", "negative");
+  if (request.max_time_ms() < 0) return FieldError("max_time_ms", "negative");
   if (request.max_trials() == 0 && request.max_time_ms() == 0) {
-    return Bad("max_trials", "a limit is missing: set max_trials or max_time_ms");
+    return FieldError("max_trials", "a limit is missing: set max_trials or max_time_ms");
   }
   if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
-    return Bad("tolerance", "not a number from 0 to 1");
+    return FieldError("tolerance", "not a number from 0 to 1");
   }
   if (request.revalidate() < 0 || request.revalidate() > kMaxRevalidated) {
-    return Bad("revalidate",
-               absl::StrCat("not a number of candidates from 0 to ", kMaxRevalidated));
+    return FieldError("revalidate",
+                      absl::StrCat("not a number of candidates from 0 to ", kMaxRevalidated));
   }
   if (request.revalidate() > 0 && !request.space().empty()) {
-    return Bad("space", "a revalidation takes the stored candidates of every space");
+    return FieldError("space", "a revalidation takes the stored candidates of every space");
   }
   task::JobSpec spec{.request_id = request.request_id(),
                      .requested_target = request.target(),
@@ -101,13 +99,13 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   const absl::Status fits =
       environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
   // The one error that is not about the feature set: this build does not have the model.
-  if (absl::IsFailedPrecondition(fits)) return Bad("cost_model", fits.message());
-  if (!fits.ok()) return Bad("feature_set", fits.message());
+  if (absl::IsFailedPrecondition(fits)) return FieldError("cost_model", fits.message());
+  if (!fits.ok()) return FieldError("feature_set", fits.message());
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
     const absl::Status fits = environment.CheckSpace(spec.workload, request.space());
-    if (!fits.ok()) return Bad("space", fits.message());
+    if (!fits.ok()) return FieldError("space", fits.message());
     spec.space = request.space();
   }
   return spec;
@@ -226,7 +224,7 @@ v1::FeatureTable ToProto(const task::FeatureTable& table) {
 }
 
 absl::StatusOr<int> PageSize(int asked) {
-  if (asked < 0) return Bad("page_size", "negative");
+  if (asked < 0) return FieldError("page_size", "negative");
   return asked == 0 ? kDefaultPage : std::min(asked, kMaxPage);
 }
 

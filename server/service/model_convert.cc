@@ -5,18 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
 
 namespace hone::service {
 namespace {
 
-absl::Status Bad(absl::string_view field, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
-}
-
 absl::Status CheckText(absl::string_view field, const std::string& text) {
   if (text.size() <= kMaxIdBytes) return absl::OkStatus();
-  return Bad(field, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
+  return FieldError(field, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
 }
 
 absl::StatusOr<task::ModelChoice> ToChoice(const v1::ModelChoice& choice) {
@@ -30,7 +27,7 @@ absl::StatusOr<task::RecordedTaskQuery> ToRecordQuery(const Request& request) {
   HONE_RETURN_IF_ERROR(CheckText("target", request.target()));
   HONE_RETURN_IF_ERROR(CheckText("operator", request.operator_()));
   if (request.max_records() < 0 || request.max_records() > kMaxModelRecords) {
-    return Bad("max_records", absl::StrCat("not from 0 to ", kMaxModelRecords));
+    return FieldError("max_records", absl::StrCat("not from 0 to ", kMaxModelRecords));
   }
   task::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
   if (request.max_records() > 0) query.max_records = request.max_records();
@@ -53,7 +50,7 @@ absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& r
   task::EvaluationQuery query{.held_out_trials = request.held_out_trials(), .seed = request.seed()};
   HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
   if (request.models_size() > kMaxModels) {
-    return Bad("models", absl::StrCat("more than ", kMaxModels));
+    return FieldError("models", absl::StrCat("more than ", kMaxModels));
   }
   for (const v1::ModelChoice& choice : request.models()) {
     HONE_ASSIGN_OR_RETURN(task::ModelChoice model, ToChoice(choice));
@@ -63,16 +60,16 @@ absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& r
     for (const std::string& name : environment.CostModelNames()) query.models.push_back({name, ""});
   }
   if (request.held_out_size() > kMaxHeldOut) {
-    return Bad("held_out", absl::StrCat("more than ", kMaxHeldOut));
+    return FieldError("held_out", absl::StrCat("more than ", kMaxHeldOut));
   }
   for (const std::string& word : request.held_out()) {
     HONE_RETURN_IF_ERROR(CheckText("held_out", word));
     query.held_out.push_back(word);
   }
   if (!(query.held_out_trials >= 0 && query.held_out_trials < 1)) {
-    return Bad("held_out_trials", "not a share from 0 to below 1");
+    return FieldError("held_out_trials", "not a share from 0 to below 1");
   }
-  if (request.k() < 0) return Bad("k", "negative");
+  if (request.k() < 0) return FieldError("k", "negative");
   if (request.k() > 0) query.k = request.k();
   return query;
 }

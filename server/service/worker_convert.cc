@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "common/target/target.h"
+#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
 
 namespace hone::service {
@@ -14,13 +15,9 @@ namespace {
 
 constexpr size_t kMaxIsas = 32;
 
-absl::Status Bad(absl::string_view field, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
-}
-
 absl::Status CheckId(absl::string_view field, const std::string& id) {
-  if (id.empty()) return Bad(field, "missing");
-  if (id.size() > kMaxIdBytes) return Bad(field, "too long");
+  if (id.empty()) return FieldError(field, "missing");
+  if (id.size() > kMaxIdBytes) return FieldError(field, "too long");
   return absl::OkStatus();
 }
 
@@ -39,27 +36,28 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
                           .build_isas = {message.build_isas().begin(), message.build_isas().end()}};
   if (can.can_run) {
     HONE_RETURN_IF_ERROR(CheckId("capabilities.target_key", can.target_key));
-    if (can.target.empty()) return Bad("capabilities.target", "missing");
+    if (can.target.empty()) return FieldError("capabilities.target", "missing");
   }
-  if (can.host.size() > kMaxIdBytes) return Bad("capabilities.host", "too long");
-  if (can.target.size() > kMaxTargetBytes) return Bad("capabilities.target", "too long");
-  if (can.target_key.size() > kMaxIdBytes) return Bad("capabilities.target_key", "too long");
+  if (can.host.size() > kMaxIdBytes) return FieldError("capabilities.host", "too long");
+  if (can.target.size() > kMaxTargetBytes) return FieldError("capabilities.target", "too long");
+  if (can.target_key.size() > kMaxIdBytes) return FieldError("capabilities.target_key", "too long");
   const absl::StatusOr<target::Target> target = target::Target::FromText(can.target);
   if (target.ok() && target->Key() != can.target_key) {
-    return Bad("capabilities.target_key",
-               absl::StrCat("not the key of its target, which is ", target->Key()));
+    return FieldError("capabilities.target_key",
+                      absl::StrCat("not the key of its target, which is ", target->Key()));
   }
   if (can.build_slots < 0 || can.build_slots > kMaxSlots) {
-    return Bad("capabilities.build_slots", "out of range");
+    return FieldError("capabilities.build_slots", "out of range");
   }
   for (const double rate : {can.peak_gflops, can.peak_gflops_one_core, can.read_gbps}) {
     if (!std::isfinite(rate) || rate < 0) {
-      return Bad("capabilities.peak_gflops and read_gbps", "not numbers ≥ 0");
+      return FieldError("capabilities.peak_gflops and read_gbps", "not numbers ≥ 0");
     }
   }
-  if (can.memory_bytes < 0) return Bad("capabilities.memory_bytes", "negative");
-  if (can.accelerator.size() > kMaxIdBytes) return Bad("capabilities.accelerator", "too long");
-  if (can.build_isas.size() > kMaxIsas) return Bad("capabilities.build_isas", "too many");
+  if (can.memory_bytes < 0) return FieldError("capabilities.memory_bytes", "negative");
+  if (can.accelerator.size() > kMaxIdBytes)
+    return FieldError("capabilities.accelerator", "too long");
+  if (can.build_isas.size() > kMaxIsas) return FieldError("capabilities.build_isas", "too many");
   for (const std::string& isa : can.build_isas) {
     HONE_RETURN_IF_ERROR(CheckId("capabilities.build_isas", isa));
   }
@@ -72,15 +70,15 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
 absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& request) {
   HONE_RETURN_IF_ERROR(CheckId("worker_id", request.worker_id()));
   HONE_RETURN_IF_ERROR(CheckId("epoch", request.epoch()));
-  if (request.held_size() > kMaxLeasesPerWorker) return Bad("held", "too many");
-  if (request.finished_size() > kMaxLeasesPerWorker) return Bad("finished", "too many");
+  if (request.held_size() > kMaxLeasesPerWorker) return FieldError("held", "too many");
+  if (request.finished_size() > kMaxLeasesPerWorker) return FieldError("finished", "too many");
   if (request.free_build_slots() < 0 || request.free_build_slots() > kMaxSlots) {
-    return Bad("free_build_slots", "out of range");
+    return FieldError("free_build_slots", "out of range");
   }
   if (request.free_run_slots() < 0 || request.free_run_slots() > kMaxSlots) {
-    return Bad("free_run_slots", "out of range");
+    return FieldError("free_run_slots", "out of range");
   }
-  if (request.max_wait_ms() < 0) return Bad("max_wait_ms", "negative");
+  if (request.max_wait_ms() < 0) return FieldError("max_wait_ms", "negative");
   fleet::WorkerReport report{.worker_id = request.worker_id(),
                              .epoch = request.epoch(),
                              .free_build_slots = request.free_build_slots(),
@@ -91,7 +89,7 @@ absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& requ
   for (const v1::HeldLease& held : request.held()) {
     HONE_RETURN_IF_ERROR(CheckId("held.lease_id", held.lease_id()));
     if (held.phase() < v1::LEASE_PHASE_QUEUED || held.phase() > v1::LEASE_PHASE_RUNNING) {
-      return Bad("held.phase", "unknown");
+      return FieldError("held.phase", "unknown");
     }
     report.held.push_back({held.lease_id(), static_cast<fleet::LeasePhase>(held.phase())});
   }

@@ -14,7 +14,7 @@
 namespace hone::store {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int64_t kLargest = int64_t{1} << 53;  // that every reader of JSON keeps exactly
 constexpr size_t kMaxNameBytes = 256;
@@ -22,14 +22,14 @@ constexpr size_t kMaxTextBytes = 64 << 10;
 constexpr size_t kMaxListLength = 1 << 16;
 
 // JSON has no number for these.
-Json Number(double value) {
+OrderedJson Number(double value) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return value;
 }
 
-std::string Dump(const Json& json) {
-  return absl::StrCat(json.dump(-1, ' ', false, Json::error_handler_t::replace), "\n");
+std::string Dump(const OrderedJson& json) {
+  return absl::StrCat(json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace), "\n");
 }
 
 // Takes the fields of an object one by one; what is left at the end is unknown. Keeps the first
@@ -220,7 +220,7 @@ std::string RecordLine(const record::Record& record) {
   const record::BuildFacts& facts = result.facts;
   const record::MachineState& machine = result.machine;
   const record::Environment& environment = record.environment;
-  Json samples = Json::array();
+  OrderedJson samples = OrderedJson::array();
   for (const double sample : result.samples_ns) samples.push_back(Number(sample));
   return Dump({{"record",
                 {{"workload", record.workload_digest},

@@ -1,5 +1,7 @@
 #include "server/task/record_policy.h"
 
+#include <limits>
+
 #include "absl/strings/str_format.h"
 
 namespace hone::task {
@@ -10,7 +12,9 @@ struct Limits {
   double steal;
   double dispersion;
 };
-constexpr Limits kScreen = {.drift = 4, .steal = 0.5, .dispersion = 1.0};
+// Screening is cheap: few samples, and what is picked by them is measured again.
+constexpr Limits kScreen = {
+    .drift = 4, .steal = 0.5, .dispersion = std::numeric_limits<double>::infinity()};
 constexpr Limits kConfirm = {.drift = 3, .steal = 0.3, .dispersion = 0.5};
 constexpr double kHottestC = 98;  // processors throttle at 95 to 105
 

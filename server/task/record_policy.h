@@ -12,9 +12,9 @@ namespace hone::task {
 // nothing else is learnt from them or published of them. "" when it is as it should be.
 //
 // The limits, wide for screening, which only sorts, and strict for confirmations: drift of the
-// machine against its registration, time that the host took away, dispersion of the samples, more
-// blocks disturbed than not, a processor at its thermal limit. The load of others alone is no
-// reason: what they disturb shows in the others.
+// machine against its registration, time that the host took away, a processor at its thermal limit,
+// and for confirmations the dispersion of the samples. The load of others alone is no reason: what
+// they disturb shows in these.
 std::string WhyOutOfPolicy(const record::Record& record);
 
 }  // namespace hone::task

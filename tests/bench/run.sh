@@ -2,7 +2,7 @@
 # Regenerates the table of benchmark results: every trace of tests/bench/traces against the libraries, on one core and on
 # all, and what candidates cost before they are timed. Takes about two minutes per ten traces; the machine should be quiet.
 #   tests/bench/run.sh [-o FOLDER] [TRACE…]      tests/bench/results/x86_core.{md,jsonl}
-#   tests/bench/run.sh --smoke                   a few rounds, on all cores, into the build folder; fails when a trace does (a ctest)
+#   tests/bench/run.sh --smoke                   some of them, a few rounds, on all cores, into the build folder; fails when a trace does (a ctest)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${HONE_BUILD_DIR:-build/release}
@@ -25,6 +25,11 @@ if [ -n "$smoke" ] && ! grep -qw avx512_vnni /proc/cpuinfo; then
 fi
 traces=("$@")
 [ ${#traces[@]} -gt 0 ] || traces=(tests/bench/traces/*.trace)
+if [ -n "$smoke" ]; then  # that each trace builds and is right is a test of its own
+  some=()
+  for ((i = 0; i < ${#traces[@]}; i += 6)); do some+=("${traces[i]}"); done
+  traces=("${some[@]}")
+fi
 
 mkdir -p "$out"
 lines=$(mktemp)

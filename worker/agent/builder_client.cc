@@ -18,7 +18,7 @@ using record::Outcome;
 constexpr int kPollMs = 20;
 constexpr absl::Duration kPipeLimit = absl::Seconds(10);  // for a message that has begun
 
-BuildResponse Failure(Outcome outcome, std::string detail) {
+BuildResponse BuildFailure(Outcome outcome, std::string detail) {
   return {.outcome = outcome, .detail = std::move(detail)};
 }
 
@@ -30,14 +30,15 @@ BuildResponse BuilderClient::Died() {
   child_.reset();
   const std::string detail =
       absl::StrCat("the builder died: ", end.ToString(), words.empty() ? "" : "\n", words);
-  return Failure(end.signal == SIGKILL ? Outcome::kOutOfMemory : Outcome::kCompileError, detail);
+  return BuildFailure(end.signal == SIGKILL ? Outcome::kOutOfMemory : Outcome::kCompileError,
+                      detail);
 }
 
 BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
   if (child_ == nullptr) {
     auto started = ChildProcess::Start(options_.command);
     if (!started.ok()) {
-      return Failure(Outcome::kDeviceLost, std::string(started.status().message()));
+      return BuildFailure(Outcome::kDeviceLost, std::string(started.status().message()));
     }
     child_ = *std::move(started);
   }
@@ -55,7 +56,7 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
     const bool cpu_used_up = child_->CpuTime() - cpu_before > options_.cpu_limit;
     if (!cpu_used_up && absl::Now() < wall_deadline) continue;
     child_.reset();  // killed
-    return Failure(
+    return BuildFailure(
         Outcome::kCompileTimeout,
         cpu_used_up ? absl::StrCat("the build did not end within ",
                                    absl::FormatDuration(options_.cpu_limit), " of processor time")
@@ -69,8 +70,8 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
   if (proto.ParseFromString(*message)) response = record::FromProto(proto);
   if (response.ok()) return *std::move(response);
   child_.reset();
-  return Failure(Outcome::kDeviceLost,
-                 absl::StrCat("the builder answers nonsense: ", response.status().message()));
+  return BuildFailure(Outcome::kDeviceLost,
+                      absl::StrCat("the builder answers nonsense: ", response.status().message()));
 }
 
 }  // namespace hone::agent

@@ -35,7 +35,8 @@ constexpr double kHopelessNs = 50e6;
 // A run on poisoned outputs that takes this much longer than the timed ones did work that those
 // left out. Cold caches and a lost time slice are less.
 constexpr double kFakeFactor = 20;
-constexpr double kFakeNs = 20e6;
+constexpr double kFakeNs = 5e6;
+constexpr int kFakeRuns = 12;
 constexpr int64_t kFlushedCount = 4;  // runs in a block when the caches are emptied before each
 
 double NowNs() {
@@ -316,9 +317,16 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   result.machine.remeasured = timing.remeasured;
   // What may become the best is checked again: a kernel could work in its first run only.
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {
-    HONE_ASSIGN_OR_RETURN(const double again_ns, poisoned_run(Filling::kReal));
-    if (!CheckOutputs(Filling::kReal, request.tolerance, result)) return result;
-    if (!flushed && again_ns > kFakeFactor * timing.latency_ns + kFakeNs) {
+    const double most_ns = kFakeFactor * timing.latency_ns + kFakeNs;
+    double again_ns = INFINITY;
+    // Once is proof that it can; a busy machine slows many.
+    for (int run = 0; run < kFakeRuns && again_ns > most_ns; ++run) {
+      HONE_ASSIGN_OR_RETURN(const double run_ns, poisoned_run(Filling::kReal));
+      if (!CheckOutputs(Filling::kReal, request.tolerance, result)) return result;
+      again_ns = std::min(again_ns, run_ns);
+      if (flushed) break;
+    }
+    if (!flushed && again_ns > most_ns) {
       result.outcome = Outcome::kWrongOutput;
       result.detail = absl::StrFormat(
           "the kernel takes %.0f ns where its outputs are not there yet, and %.0f ns where they "

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/operator/operator.h"
 #include "common/record/artifact.h"
 #include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/trace.h"
@@ -59,7 +60,10 @@ absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
       schedule::ToleranceNeeded(file->workload, file->parsed.trace, file->parsed.decisions));
   // The first line may be a comment that names the operator: "# conv2d n=1 h=56 …".
   absl::string_view first = absl::string_view(text).substr(0, text.find('\n'));
-  if (!absl::ConsumePrefix(&first, "# ")) first = {};
+  if (!absl::ConsumePrefix(&first, "# ") ||
+      op::FindOperator(first.substr(0, first.find(' '))) == nullptr) {
+    first = {};
+  }
   return HoneSource{.name = absl::StrCat("Hone ", std::filesystem::path(path).stem().string()),
                     .op = std::string(first),
                     .algorithm = AlgorithmOf(file->parsed.trace),
