@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 
 namespace hone {
 namespace {
@@ -47,7 +48,7 @@ absl::Status Lock(int fd, int operation, absl::Time deadline, const std::string&
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return ErrnoStatus(errno, absl::StrCat("lock ", path));
     }
-    if (absl::Now() >= deadline) {
+    if (SteadyNow() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat("the timing lock ", path, " is not free"));
     }
     absl::SleepFor(pause);

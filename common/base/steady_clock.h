@@ -17,6 +17,13 @@ class SteadyClock final : public Clock {
   }
 };
 
+// For deadlines within one process: the wall clock's time at the first call, and what has passed
+// since. Setting the wall clock later does not move it; while nobody does, it is absl::Now().
+inline absl::Time SteadyNow() {
+  static const absl::Duration at_first = absl::Now() - SteadyClock().Now();
+  return SteadyClock().Now() + at_first;
+}
+
 }  // namespace hone
 
 #endif  // HONE_COMMON_BASE_STEADY_CLOCK_H_

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 
 namespace hone::record {
 namespace {
@@ -21,7 +21,7 @@ absl::Status WaitUntilReady(int fd, short events, absl::Time deadline) {
   for (;;) {
     int timeout_ms = -1;
     if (deadline != absl::InfiniteFuture()) {
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = deadline - SteadyNow();
       timeout_ms = static_cast<int>(std::clamp<int64_t>(
           absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))), 0, INT_MAX));
     }
@@ -29,7 +29,7 @@ absl::Status WaitUntilReady(int fd, short events, absl::Time deadline) {
     const int ready = poll(&descriptor, 1, timeout_ms);
     if (ready > 0) return absl::OkStatus();
     if (ready == 0) {
-      if (absl::Now() >= deadline) return absl::DeadlineExceededError("no message in time");
+      if (SteadyNow() >= deadline) return absl::DeadlineExceededError("no message in time");
     } else if (errno != EINTR) {
       return ErrnoStatus(errno, "poll");
     }

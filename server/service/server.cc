@@ -42,12 +42,13 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                std::unique_ptr<task::TaskEnvironment> environment)
     : options_(std::move(options)),
       authenticator_(options_.tokens),
-      limiter_(&clock_, options_.calls_per_second, 2 * options_.calls_per_second),
+      limiter_(&steady_clock_, options_.calls_per_second, 2 * options_.calls_per_second),
       fleet_(&steady_clock_, &artifacts_, options_.fleet),
       environment_(std::move(environment)),
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
       store_(std::move(store)) {
   const task::JobServices services{.clock = &clock_,
+                                   .steady_clock = &steady_clock_,
                                    .store = store_.get(),
                                    .fleet = &fleet_,
                                    .artifacts = &artifacts_,
@@ -55,7 +56,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                    .executor = pool_.get()};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
   models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
-  watches_ = std::make_unique<WatchHub>(&clock_, jobs_.get());
+  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
   tuning_service_ =
       std::make_unique<TuningService>(TuningService::Rooms{.clock = &clock_,
                                                            .jobs = jobs_.get(),
@@ -158,7 +159,10 @@ void Server::SetServing(bool serving) {
 }
 
 void Server::RunTicks() {
-  while (!stop_ticks_.WaitForNotificationWithTimeout(kTick)) {
+  // A timed wait would end by the wall clock: no tick for an hour when that is set back by one.
+  for (;;) {
+    absl::SleepFor(kTick);
+    if (stop_ticks_.HasBeenNotified()) return;
     fleet_.Tick();
     jobs_->Tick();
     watches_->Tick();
@@ -168,7 +172,7 @@ void Server::RunTicks() {
 
 void Server::CancelUnwatched() {
   const std::set<std::string> watched = watches_->Watched();
-  const absl::Time now = clock_.Now();
+  const absl::Time now = steady_clock_.Now();
   std::map<std::string, absl::Time> unwatched;
   for (const std::string& id : jobs_->Unfinished()) {
     if (watched.contains(id)) continue;
@@ -186,8 +190,8 @@ void Server::CancelAllJobs() {
   for (const std::string& id : jobs_->Unfinished()) {
     if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: could not be cancelled", id);
   }
-  const absl::Time limit = clock_.Now() + kJobsShare * options_.shutdown_limit;
-  while (!jobs_->Unfinished().empty() && clock_.Now() < limit) {
+  const absl::Time limit = steady_clock_.Now() + kJobsShare * options_.shutdown_limit;
+  while (!jobs_->Unfinished().empty() && steady_clock_.Now() < limit) {
     absl::SleepFor(absl::Milliseconds(1));
   }
 }

@@ -110,11 +110,11 @@ class Server {
 
   // In the order of what needs what: destroyed from below.
   const ServerOptions options_;
-  const SystemClock clock_;
+  const SystemClock clock_;         // of what is written down
+  const SteadyClock steady_clock_;  // of deadlines
   const rpc::Authenticator authenticator_;
   rpc::RateLimiter limiter_;
   std::unique_ptr<AuditLog> audit_;
-  const SteadyClock steady_clock_;  // of the fleet's deadlines
   Readiness readiness_;
   fleet::ArtifactCache artifacts_;
   fleet::Fleet fleet_;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_clock.h"
 
 namespace hone::task {
 namespace {
@@ -15,7 +15,7 @@ constexpr absl::Duration kPatience = absl::Seconds(5);
 HostLock ShareHost(bool respect) {
   if (!respect) return HostLock();
   absl::StatusOr<HostLock> lock =
-      HostLock::Acquire(HostLock::Mode::kShared, absl::Now() + kPatience);
+      HostLock::Acquire(HostLock::Mode::kShared, SteadyNow() + kPatience);
   return lock.ok() ? *std::move(lock) : HostLock();
 }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_clock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 
@@ -25,7 +25,7 @@ BuildResponse BuildFailure(Outcome outcome, std::string detail) {
 }  // namespace
 
 BuildResponse BuilderClient::Died() {
-  const ChildEnd end = child_->Wait(absl::Now() + absl::Seconds(1));
+  const ChildEnd end = child_->Wait(SteadyNow() + absl::Seconds(1));
   const std::string words(absl::StripAsciiWhitespace(child_->TakeErrorOutput()));
   child_.reset();
   const std::string detail =
@@ -44,9 +44,9 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
   }
   child_->TakeErrorOutput();
   const absl::Duration cpu_before = child_->CpuTime();
-  const absl::Time wall_deadline = absl::Now() + options_.wall_limit;
+  const absl::Time wall_deadline = SteadyNow() + options_.wall_limit;
   if (!record::WriteFrame(child_->input(), record::ToProto(request).SerializeAsString(),
-                          absl::Now() + kPipeLimit)
+                          SteadyNow() + kPipeLimit)
            .ok()) {
     return Died();
   }
@@ -54,7 +54,7 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
     pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};
     if (poll(&answer, 1, kPollMs) > 0) break;
     const bool cpu_used_up = child_->CpuTime() - cpu_before > options_.cpu_limit;
-    if (!cpu_used_up && absl::Now() < wall_deadline) continue;
+    if (!cpu_used_up && SteadyNow() < wall_deadline) continue;
     child_.reset();  // killed
     return BuildFailure(
         Outcome::kCompileTimeout,
@@ -63,7 +63,7 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
                     : absl::StrCat("the build did not end within ",
                                    absl::FormatDuration(options_.wall_limit)));
   }
-  const auto message = record::ReadFrame(child_->output(), absl::Now() + kPipeLimit);
+  const auto message = record::ReadFrame(child_->output(), SteadyNow() + kPipeLimit);
   if (!message.ok()) return Died();
   v1::BuildResponse proto;
   absl::StatusOr<BuildResponse> response = absl::DataLossError("a garbled message");

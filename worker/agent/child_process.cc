@@ -20,8 +20,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "common/base/file.h"
+#include "common/base/steady_clock.h"
 
 extern char** environ;
 
@@ -132,7 +132,7 @@ ChildEnd ChildProcess::Wait(absl::Time deadline) {
   if (reaped_) return end_;
   if (deadline != absl::InfiniteFuture()) {
     int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - SteadyNow(), absl::ZeroDuration());
     pollfd ended = {.fd = pidfd, .events = POLLIN, .revents = 0};
     if (pidfd < 0 || poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) <= 0) {
       Kill();

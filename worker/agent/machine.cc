@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "worker/agent/child_process.h"
@@ -28,13 +29,13 @@ constexpr absl::Duration kPeakLifetime = absl::Hours(24);
 absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::string& flag) {
   HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start({program, flag}));
   child->CloseInput();
-  const absl::Time deadline = absl::Now() + kProgramLimit;
+  const absl::Time deadline = SteadyNow() + kProgramLimit;
   std::string text;
   char buffer[4096];
   // Ends with the program, or when its time is over: then Wait kills it.
   for (;;) {
     pollfd ready{.fd = child->output(), .events = POLLIN};
-    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - SteadyNow());
     if (left_ms <= 0 || poll(&ready, 1, static_cast<int>(left_ms)) == 0) break;
     const ssize_t n = read(child->output(), buffer, sizeof buffer);
     if (n <= 0) break;

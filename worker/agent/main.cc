@@ -214,6 +214,7 @@ int main(int argc, char** argv) {
   }
   hone::rpc::TakeGrpcLog();
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file size limit is a full disk
   if (flags.exit_with_parent) {
     const pid_t parent = getppid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);

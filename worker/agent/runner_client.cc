@@ -6,8 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 
@@ -37,11 +37,11 @@ absl::Status RunnerClient::EnsureStarted(const std::vector<std::string>& command
 
 absl::Status RunnerClient::Send(const RunRequest& request) {
   return record::WriteFrame(child_->input(), record::ToProto(request).SerializeAsString(),
-                            absl::Now() + options_.patience);
+                            SteadyNow() + options_.patience);
 }
 
 MeasureResult RunnerClient::Died() {
-  const ChildEnd end = child_->Wait(absl::Now() + absl::Seconds(1));
+  const ChildEnd end = child_->Wait(SteadyNow() + absl::Seconds(1));
   const std::string words(absl::StripAsciiWhitespace(child_->TakeErrorOutput()));
   child_.reset();
   return Failure(
@@ -51,7 +51,7 @@ MeasureResult RunnerClient::Died() {
 
 MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration patience) {
   const absl::Duration limit = absl::Milliseconds(request.time_limit_ms) + patience;
-  const auto message = record::ReadFrame(child_->output(), absl::Now() + limit);
+  const auto message = record::ReadFrame(child_->output(), SteadyNow() + limit);
   if (absl::IsDeadlineExceeded(message.status())) {
     child_.reset();  // killed
     return Failure(Outcome::kRunTimeout,

@@ -10,9 +10,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/record/artifact.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
@@ -144,8 +144,8 @@ class GrpcLink final : public ServerLink {
     if (!absl::IsUnavailable(status) || !security_.tls()) return status;
     {
       absl::MutexLock lock(&mutex_);
-      if (absl::Now() < next_probe_) return status;
-      next_probe_ = absl::Now() + kProbeInterval;
+      if (SteadyNow() < next_probe_) return status;
+      next_probe_ = SteadyNow() + kProbeInterval;
     }
     const absl::Status found = rpc::ProbeTls(address_, security_, kProbeLimit).status();
     if (!absl::IsFailedPrecondition(found)) return status;

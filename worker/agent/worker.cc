@@ -11,6 +11,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/record/proto_convert.h"
 
 namespace hone::agent {
@@ -25,6 +26,7 @@ constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLastBackoff = absl::Seconds(5);
 constexpr absl::Duration kReferenceRetry = absl::Seconds(30);
 constexpr absl::Duration kFarewell = absl::Seconds(1);
+constexpr absl::Duration kPulse = absl::Milliseconds(100);
 constexpr size_t kPinnedReferences = 16;
 constexpr size_t kMaxCalls = 2;  // one that the server holds, and one with news
 
@@ -81,7 +83,7 @@ void Worker::Stop() {
 // --- Synchronize ---
 
 bool Worker::CallIsDue() const {
-  if (calls_.size() >= kMaxCalls || absl::Now() < next_call_) return false;
+  if (calls_.size() >= kMaxCalls || SteadyNow() < next_call_) return false;
   return calls_.empty() || news_;
 }
 
@@ -98,7 +100,7 @@ void Worker::StartCall() {
   leases_.Describe(stopping_, request);
   request.set_max_wait_ms(stopping_ ? 0 : absl::ToInt64Milliseconds(heartbeat_));
   news_ = false;
-  last_call_time_ = absl::Now();
+  last_call_time_ = SteadyNow();
   next_call_ = last_call_time_ + kNewsInterval;
   const int64_t number = ++last_call_;
   calls_.insert(number);
@@ -117,7 +119,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   }
   absl::MutexLock lock(&mutex_);
   calls_.erase(number);
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (!response.ok()) {
     if (stopping_) return;
     // What the call told may be lost: it is said again.
@@ -176,6 +178,7 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   for (int i = 0; i < preparers; ++i) threads_.emplace_back([this] { PrepareLoop(); });
   if (options_.capabilities.can_run()) threads_.emplace_back([this] { RunLoop(); });
   threads_.emplace_back([this] { UploadLoop(); });
+  threads_.emplace_back([this] { PulseLoop(); });
 
   mutex_.Lock();
   while (!stopping_) {
@@ -188,7 +191,7 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
     const auto wake = [this, until]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || CallIsDue() || NextWake() != until;
     };
-    mutex_.AwaitWithDeadline(absl::Condition(&wake), until);
+    mutex_.AwaitWithTimeout(absl::Condition(&wake), until - SteadyNow());
   }
   mutex_.Unlock();
   ChildProcess::KillAll();
@@ -230,6 +233,10 @@ void Worker::Finish(const std::shared_ptr<HeldWork>& work, MeasureResult result)
     news_ = true;
   }
   if (!wanted) spool_->Remove(work->lease.lease_id());
+}
+
+void Worker::PulseLoop() {
+  while (!IsStopping()) absl::SleepFor(kPulse);
 }
 
 bool Worker::IsStopping() {
@@ -301,7 +308,7 @@ void Worker::Prepare(const std::shared_ptr<HeldWork>& work, BuilderClient& build
     }
   }
   absl::MutexLock lock(&mutex_);
-  leases_.Prepared(work, absl::Now());
+  leases_.Prepared(work, SteadyNow());
   if (work->cancelled) artifacts_->Unpin(work->artifact_digest);
 }
 
@@ -311,7 +318,7 @@ bool Worker::BatchIsReady() const {
   const int waiting = leases_.waiting_to_run();
   if (waiting == 0) return false;
   return waiting >= options_.batch || leases_.preparing() == 0 ||
-         absl::Now() >= leases_.oldest_ready() + options_.batch_wait;
+         SteadyNow() >= leases_.oldest_ready() + options_.batch_wait;
 }
 
 bool Worker::NextReference(std::string& digest, std::string& text) {
@@ -320,7 +327,7 @@ bool Worker::NextReference(std::string& digest, std::string& text) {
       continue;
     }
     const auto error = reference_errors_.find(known_digest);
-    if (error != reference_errors_.end() && absl::Now() < error->second.retry) continue;
+    if (error != reference_errors_.end() && SteadyNow() < error->second.retry) continue;
     digest = known_digest;
     text = use.text;
     return true;
@@ -372,7 +379,7 @@ void Worker::RunLoop() {
           return stopping_ || NextReference(unused_digest, unused_text) || BatchIsReady() ||
                  leases_.oldest_ready() + options_.batch_wait != due;
         };
-        mutex_.AwaitWithDeadline(absl::Condition(&news), due);
+        mutex_.AwaitWithTimeout(absl::Condition(&news), due - SteadyNow());
       }
       if (stopping_) return;
       if (digest.empty()) batch = leases_.NextToRun(2 * options_.batch);
@@ -393,7 +400,7 @@ void Worker::RunLoop() {
     } else {
       spdlog::error("the reference of workload {} cannot be made: {}", digest,
                     std::string(made.message()));
-      reference_errors_[digest] = {made, absl::Now() + kReferenceRetry};
+      reference_errors_[digest] = {made, SteadyNow() + kReferenceRetry};
     }
   }
 }
@@ -416,7 +423,7 @@ void Worker::RunBatch(const std::vector<std::shared_ptr<HeldWork>>& batch, Runne
             absl::StrCat("its reference cannot be made: ", error->second.status.message()));
       }
     }
-    if (refused.ok() && absl::Now() > work->deadline) {
+    if (refused.ok() && SteadyNow() > work->deadline) {
       refused = absl::DeadlineExceededError("its lease ended before its turn came");
     }
     if (!refused.ok()) {

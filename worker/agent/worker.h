@@ -69,6 +69,10 @@ class Worker {
   void PrepareLoop();
   void RunLoop();
   void UploadLoop();
+  // Takes the mutex ten times a second. A timed wait for a condition ends by the wall clock, and
+  // would last an hour longer when that is set back by one; but the condition is also looked at
+  // whenever somebody lets the mutex go.
+  void PulseLoop();
 
   void Prepare(const std::shared_ptr<HeldWork>& work, BuilderClient& builder);
   void RunBatch(const std::vector<std::shared_ptr<HeldWork>>& batch, RunnerClient& runner);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/host_lock.h"
+#include "common/base/steady_clock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
@@ -76,7 +77,7 @@ int Fail(const absl::Status& status) {
 
 int MeasurePeak() {
   const absl::StatusOr<HostLock> lock =
-      HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + absl::Seconds(60));
+      HostLock::Acquire(HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(60));
   if (!lock.ok()) return Fail(lock.status());
   std::puts(hone::runner::MeasurePeak(hone::target::UsableCores()).ToJson().c_str());
   return 0;
@@ -90,7 +91,7 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
   PrepareForbidden(out);
   sandbox.forbidden = OnForbidden;
   // Makes the lock's file, and finds out what the target is while /proc and /sys can be read.
-  if (const auto lock = HostLock::Acquire(HostLock::Mode::kShared, absl::Now(), lock_path);
+  if (const auto lock = HostLock::Acquire(HostLock::Mode::kShared, hone::SteadyNow(), lock_path);
       !lock.ok() && !absl::IsDeadlineExceeded(lock.status())) {
     return Fail(lock.status());
   }

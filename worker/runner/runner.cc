@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
@@ -109,7 +109,7 @@ absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRe
   ReleaseLock();
   HONE_ASSIGN_OR_RETURN(
       const HostLock shared,
-      HostLock::Acquire(HostLock::Mode::kShared, absl::Now() + options_.lock_patience,
+      HostLock::Acquire(HostLock::Mode::kShared, SteadyNow() + options_.lock_patience,
                         options_.lock_path));
   const auto deadline = options_.deadline(kReferenceLimit);
   std::unique_ptr<Kernel> kernel;
@@ -162,7 +162,7 @@ absl::Status Runner::PrepareBench(const RunRequest& request) {
 absl::Status Runner::TakeLock(double peak_gflops) {
   if (lock_.held()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(
-      lock_, HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + options_.lock_patience,
+      lock_, HostLock::Acquire(HostLock::Mode::kExclusive, SteadyNow() + options_.lock_patience,
                                options_.lock_path));
   if (probe_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(probe_, CreateProbe(peak_gflops));

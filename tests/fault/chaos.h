@@ -1,0 +1,115 @@
+#ifndef HONE_TESTS_FAULT_CHAOS_H_
+#define HONE_TESTS_FAULT_CHAOS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tests/fault/cluster.h"
+#include "tests/fault/customer.h"
+#include "tests/fault/fault_schedule.h"
+#include "tests/fault/invariants.h"
+#include "tests/fault/ledger.h"
+#include "tests/fault/observer.h"
+
+namespace hone::fault {
+
+struct ChaosOptions {
+  ScheduleOptions schedule;
+  absl::Duration last_wish;                   // customers begin nothing new after this
+  absl::Duration settle = absl::Seconds(45);  // for everything to end once nothing goes wrong
+  int trials = 12;                            // of each job
+  bool talk = false;                          // says on standard error what it does
+};
+
+struct ChaosReport {
+  ChaosOptions options;
+  // How many faults of a kind struck, and how many found nothing to strike.
+  struct Count {
+    int struck = 0;
+    int missed = 0;
+  };
+  std::map<FaultKind, Count> faults;
+  std::vector<Verdict> verdicts;
+  absl::Duration took;
+  absl::Duration settled;  // from the last fault to the end of the last job
+  int64_t troubled_calls = 0;
+  int64_t lost_to_restores = 0;  // promises made after the backup that was put back
+  int starts = 0;                // of programs, all told
+  int jobs_done = 0;
+  int commands_interrupted = 0;
+  int struck() const;
+  bool holds() const;  // every verdict
+};
+
+// Runs a fleet below `folder`, lets go wrong what the schedule says, and looks whether everything
+// holds that must. Errors: it could not even be begun.
+absl::StatusOr<ChaosReport> RunChaos(const ChaosOptions& options, const std::string& folder);
+
+// Strikes a fleet. Used by one thread.
+class Chaos {
+ public:
+  static absl::StatusOr<std::unique_ptr<Chaos>> Start(const ChaosOptions& options,
+                                                      const std::string& folder);
+  // Plays the schedule, waits for the end of all jobs, ends the programs and judges.
+  ChaosReport Run();
+
+ private:
+  struct Backup {
+    std::string path;
+    Ledger::Promises promises;
+  };
+  explicit Chaos(const ChaosOptions& options) : options_(options) {}
+
+  // What always goes on: programs are started again, customers look after their jobs, troubles end,
+  // backups are made.
+  void Step();
+  void Sleep(absl::Duration duration);
+  void Settle();
+  void Judge();
+  void EndLater(absl::Duration after, std::function<void()> end);
+  void MakeBackup();
+  // What failed on a full disk is resumed, and a worker that is flagged because it was struck while
+  // it checked another one's result gets work again: what an administrator would do.
+  void Administrate();
+  bool AllJobsEnded();
+
+  // The faults, in fault_actions.cc. Each returns whether there was something to strike.
+  bool Strike(const Fault& fault);
+  bool KillServer(const Fault& fault);
+  bool StopServer(const Fault& fault);
+  bool KillWorker(const Fault& fault);
+  bool StopWorker(const Fault& fault);
+  bool KillClient(const Fault& fault);
+  bool SignalChild(const Fault& fault);  // builders and runners, killed or stopped
+  bool SpoilNetwork(const Fault& fault);
+  bool SpoilMessages(const Fault& fault);
+  bool FillDisk(const Fault& fault);
+  bool JumpClock(const Fault& fault);
+  bool RestoreBackup(const Fault& fault);
+  void Stop(Member& member, absl::Duration lasts);
+
+  const ChaosOptions options_;
+  ChaosReport report_;
+  Ledger ledger_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<client::Connection> direct_;
+  std::unique_ptr<Observer> observer_;
+  std::vector<std::unique_ptr<Customer>> customers_;
+  std::vector<Backup> backups_;
+  std::vector<std::string> broken_backups_;
+  absl::Time began_;
+  absl::Time next_backup_;
+  absl::Time next_administration_;
+  bool settling_ = false;
+  std::multimap<absl::Time, std::function<void()>> ends_;
+};
+
+}  // namespace hone::fault
+
+#endif  // HONE_TESTS_FAULT_CHAOS_H_

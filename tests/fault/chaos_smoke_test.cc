@@ -1,0 +1,28 @@
+// Two minutes of chaos at most, with a fixed seed: each kind of fault strikes once, and afterwards
+// everything holds that must. tests/fault/run.sh --long is the long form.
+
+#include "gtest/gtest.h"
+#include "tests/fault/chaos.h"
+#include "tests/fault/report.h"
+#include "tests/integration/process.h"
+
+namespace hone::fault {
+namespace {
+
+TEST(ChaosSmokeTest, NothingAcknowledgedIsLostAndEveryJobEnds) {
+  const integration::TemporaryFolder folder;
+  const ChaosOptions options{.schedule = {.seed = 1,
+                                          .faults = static_cast<int>(AllFaults().size()),
+                                          .length = absl::Seconds(45)},
+                             .last_wish = absl::Seconds(20),
+                             .settle = absl::Seconds(45),
+                             .trials = 12};
+  const auto report = RunChaos(options, folder.path());
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->holds()) << ToMarkdown(*report);
+  EXPECT_GE(report->struck(), 15) << ToMarkdown(*report);
+  EXPECT_GE(report->jobs_done, 2);
+}
+
+}  // namespace
+}  // namespace hone::fault

@@ -1,0 +1,107 @@
+// What judges must be able to say no.
+
+#include "tests/fault/invariants.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::fault {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+record::Record Screened(int64_t id, int64_t trial, std::vector<double> samples) {
+  record::Record record{.id = id, .workload_digest = "w", .target = "t", .job_id = "7"};
+  record.trial = trial;
+  record.candidate = {.space_digest = "s", .decisions = {trial}};
+  record.result.latency_ns = samples[0];
+  record.result.samples_ns = std::move(samples);
+  return record;
+}
+
+v1::SynchronizeResponse Grant(const std::string& lease, int64_t trial) {
+  v1::SynchronizeResponse response;
+  v1::Lease& granted = *response.add_start();
+  granted.set_lease_id(lease);
+  granted.set_run(true);
+  granted.set_job_id("7");
+  granted.set_space_digest("s");
+  granted.add_decisions(trial);
+  granted.mutable_policy()->set_name("screen");
+  return response;
+}
+
+v1::SynchronizeRequest Finish(const std::string& lease, const std::vector<double>& samples) {
+  v1::SynchronizeRequest request;
+  v1::FinishedLease& finished = *request.add_finished();
+  finished.set_lease_id(lease);
+  finished.mutable_result()->set_outcome(v1::OUTCOME_OK);
+  finished.mutable_result()->set_latency_ns(samples[0]);
+  for (const double sample : samples) finished.mutable_result()->add_samples_ns(sample);
+  return request;
+}
+
+v1::SynchronizeResponse Durable(const std::string& lease) {
+  v1::SynchronizeResponse response;
+  response.add_durable(lease);
+  return response;
+}
+
+TEST(InvariantsTest, AnAcknowledgedMeasurementMustBeThereOnce) {
+  Ledger ledger;
+  ledger.Answered(Grant("a-1", 1));
+  ledger.Told(Finish("a-1", {1.5, 2.5}));
+  EXPECT_THAT(ledger.acknowledged(), IsEmpty()) << "handed in is not acknowledged";
+  ledger.Answered(Durable("a-1"));
+  ASSERT_THAT(ledger.acknowledged(), SizeIs(1));
+  const auto there = Screened(1, 1, {1.5, 2.5});
+  EXPECT_THAT(CheckAcknowledged({there}, ledger.acknowledged()).violations, IsEmpty());
+  EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
+  auto again = there;
+  again.id = 2;
+  EXPECT_THAT(CheckAcknowledged({there, again}, ledger.acknowledged()).violations, SizeIs(1));
+  EXPECT_THAT(CheckOnce({there, again}).violations, SizeIs(2)) << "the samples and the trial";
+}
+
+TEST(InvariantsTest, WhatCameTooLateIsMeasuredAgain) {
+  Ledger ledger;
+  ledger.Answered(Grant("a-1", 1));
+  ledger.Answered(Grant("b-1", 1));
+  ledger.Told(Finish("a-1", {1.5, 2.5}));
+  ledger.Answered(Durable("a-1"));
+  EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, ledger.acknowledged()).violations,
+              IsEmpty());
+  EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
+}
+
+TEST(InvariantsTest, WhatAClientWasShownMustStay) {
+  Ledger ledger;
+  const auto record = Screened(1, 1, {1.5, 2.5});
+  ledger.Saw({record});
+  EXPECT_THAT(CheckShown({record}, ledger.shown()).violations, IsEmpty());
+  EXPECT_THAT(CheckShown({}, ledger.shown()).violations, SizeIs(1));
+  EXPECT_THAT(CheckShown({Screened(1, 1, {1.5, 9})}, ledger.shown()).violations, SizeIs(1));
+}
+
+TEST(InvariantsTest, ARestoredBackupMustHoldWhatWasPromisedBeforeIt) {
+  Ledger ledger;
+  ledger.Answered(Grant("a-1", 1));
+  ledger.Told(Finish("a-1", {1.5, 2.5}));
+  ledger.Answered(Durable("a-1"));
+  const auto first = Screened(1, 1, {1.5, 2.5});
+  ledger.Saw({first});
+  const Ledger::Promises at_backup = ledger.Copy();
+  ledger.Answered(Grant("a-2", 2));
+  ledger.Told(Finish("a-2", {3.5, 4.5}));
+  ledger.Answered(Durable("a-2"));
+  const Ledger::Restoration kept = ledger.Restored(at_backup, {first});
+  EXPECT_EQ(kept.gone, 1);
+  EXPECT_THAT(kept.broken, IsEmpty());
+  EXPECT_THAT(ledger.acknowledged(), SizeIs(1));
+  const Ledger::Restoration lost = ledger.Restored(at_backup, {});
+  EXPECT_THAT(lost.broken, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace hone::fault

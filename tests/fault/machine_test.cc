@@ -1,0 +1,81 @@
+// What the machine does to a fleet, one thing at a time: its clock is set, its disk is full.
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/fault/cluster.h"
+#include "tests/fault/observer.h"
+
+namespace hone::fault {
+namespace {
+
+class MachineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto cluster = Cluster::Start(folder_.path(), &ledger_);
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = *std::move(cluster);
+    direct_ = OpenDirect(cluster_->server_address()).value();
+  }
+  std::unique_ptr<integration::Process> Tune(int trials) {
+    return std::make_unique<integration::Process>(std::vector<std::string>{
+        "hone", "--server", cluster_->client_address(), "tune", "matmul", "m=32", "n=32", "k=32",
+        "--trials", absl::StrCat(trials), "--json"});
+  }
+  bool HasTrials(int64_t trials) {
+    return integration::Eventually([&] {
+      const auto jobs = direct_->ListJobs(1);
+      return jobs.ok() && !jobs->empty() && jobs->front().trials >= trials;
+    });
+  }
+
+  integration::TemporaryFolder folder_;
+  Ledger ledger_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<client::Connection> direct_;
+};
+
+TEST_F(MachineTest, AJobGoesOnWhenTheClocksAreSetBackAndForth) {
+  const auto tune = Tune(40);
+  ASSERT_TRUE(HasTrials(4)) << tune->Errors();
+  int64_t trials = 8;
+  for (const absl::Duration shift : {-absl::Hours(1), absl::Hours(24), -absl::Hours(24)}) {
+    Cluster::ShiftClock(cluster_->server(), shift);
+    for (size_t i = 0; i < cluster_->workers(); ++i) {
+      Cluster::ShiftClock(cluster_->worker(i), shift);
+    }
+    EXPECT_TRUE(HasTrials(trials)) << "nothing more is measured after the clock moved by " << shift;
+    trials += 8;
+  }
+  EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
+  const auto workers = direct_->ListWorkers();
+  ASSERT_TRUE(workers.ok());
+  for (const client::Worker& worker : *workers) {
+    EXPECT_TRUE(worker.connected) << worker.id << ": " << worker.last_error;
+  }
+}
+
+TEST_F(MachineTest, AFileSizeLimitIsAFullDiskThatTheServerSurvives) {
+  ASSERT_TRUE(integration::Eventually([&] { return direct_->ListWorkers().ok(); }));
+  const auto limit = [&](rlim_t bytes) {
+    rlimit now;
+    prlimit(cluster_->server().process->pid(), RLIMIT_FSIZE, nullptr, &now);
+    now.rlim_cur = bytes;
+    prlimit(cluster_->server().process->pid(), RLIMIT_FSIZE, &now, nullptr);
+  };
+  limit(4096);
+  const auto refused = Tune(8);
+  EXPECT_NE(refused->Wait(), 0);
+  EXPECT_NE(refused->Errors().find("free space"), std::string::npos) << refused->Errors();
+  EXPECT_TRUE(cluster_->server().process->Running()) << cluster_->server().process->Errors();
+  limit(RLIM_INFINITY);
+  const auto tune = Tune(8);
+  EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
+}
+
+}  // namespace
+}  // namespace hone::fault

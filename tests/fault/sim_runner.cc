@@ -1,0 +1,114 @@
+// Stands in for hone-runner: starts the real one, passes every request on, and puts a simulated
+// latency into the answer – a function of the artifact alone, so that every worker measures the
+// same and the best of a workload is known. Loading, checking, sandbox and limits are the real
+// one's. The samples differ from run to run, which makes each measurement known by them.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/base/digest.h"
+#include "common/record/framing.h"
+#include "hone/v1/process.pb.h"
+
+namespace {
+
+constexpr double kFastestNs = 1e6;
+constexpr double kStep = 1.05;  // between two latencies; far more than the samples differ
+constexpr uint64_t kSteps = 48;
+constexpr double kSpread = 1e-3;
+constexpr int kSamples = 5;
+
+double LatencyOf(const std::string& artifact_path) {
+  const std::string name = std::filesystem::path(artifact_path).filename();
+  return kFastestNs * std::pow(kStep, static_cast<double>(hone::DigestOf(name).low % kSteps));
+}
+
+void Simulate(const std::string& artifact_path, hone::v1::MeasureResult& result) {
+  static std::random_device device;
+  static std::mt19937_64 random((static_cast<uint64_t>(device()) << 32) | device());
+  std::uniform_real_distribution<double> apart(1 - kSpread, 1 + kSpread);
+  const double latency = LatencyOf(artifact_path);
+  result.set_latency_ns(latency);
+  result.clear_samples_ns();
+  for (int i = 0; i < kSamples; ++i) result.add_samples_ns(latency * apart(random));
+  result.set_dispersion(kSpread);
+  result.set_reference_drift(1);
+  result.clear_stopped_early();
+  result.clear_machine();
+}
+
+struct Child {
+  pid_t pid = -1;
+  int input = -1;
+  int output = -1;
+};
+
+Child StartReal(char** argv) {
+  int to[2], from[2];
+  if (pipe(to) != 0 || pipe(from) != 0) _exit(1);
+  Child child{.pid = fork(), .input = to[1], .output = from[0]};
+  if (child.pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL);
+    dup2(to[0], STDIN_FILENO);
+    dup2(from[1], STDOUT_FILENO);
+    for (const int fd : {to[0], to[1], from[0], from[1]}) close(fd);
+    execv(REAL_RUNNER, argv);
+    _exit(127);
+  }
+  close(to[0]);
+  close(from[1]);
+  return child;
+}
+
+// Ends as the real one did.
+[[noreturn]] void EndAs(const Child& child) {
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  if (WIFSIGNALED(status)) {
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+  }
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--measure-peak") == 0) {
+    std::puts(R"({"gflops_all_cores": 100, "gflops_one_core": 50, "read_gbps_all_cores": 10,)"
+              R"( "steady": true})");
+    return 0;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGPIPE, SIG_IGN);
+  const Child child = StartReal(argv);
+  for (;;) {
+    const auto message = hone::record::ReadFrame(STDIN_FILENO);
+    if (!message.ok()) {
+      close(child.input);
+      EndAs(child);
+    }
+    hone::v1::RunRequest request;
+    if (!request.ParseFromString(*message)) return 1;
+    request.clear_best_latency_ns();  // a simulated one: the real runner cannot compare with it
+    if (!hone::record::WriteFrame(child.input, request.SerializeAsString()).ok()) EndAs(child);
+    const auto answer = hone::record::ReadFrame(child.output);
+    if (!answer.ok()) EndAs(child);
+    hone::v1::RunResponse response;
+    if (!response.ParseFromString(*answer)) return 1;
+    if (response.result().outcome() == hone::v1::OUTCOME_OK && !request.artifact_path().empty()) {
+      Simulate(request.artifact_path(), *response.mutable_result());
+    }
+    if (!hone::record::WriteFrame(STDOUT_FILENO, response.SerializeAsString()).ok()) return 1;
+  }
+}
