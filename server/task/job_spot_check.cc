@@ -74,7 +74,11 @@ void Job::OnSpotCheck(int index, const record::Record& record, const std::string
   if (check.over || Steady() >= check.deadline) return;
   check.deadline = absl::InfinitePast();
   const record::MeasureResult& result = record.result;
-  if (result.outcome == record::Outcome::kDeviceLost) return;  // no opinion: others are asked
+  // No opinion: others are asked. A runner that was killed says nothing about the candidate.
+  if (result.outcome == record::Outcome::kDeviceLost ||
+      result.outcome == record::Outcome::kOutOfMemory) {
+    return;
+  }
   const double claimed = record::SteadyLatencyNs(confirmation_->Combined(index));
   const double seen = record::SteadyLatencyNs(result);
   std::string why;

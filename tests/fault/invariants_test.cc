@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "hone/v1/worker.pb.h"
 
 namespace hone::fault {
 namespace {

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/record/proto_convert.h"
+#include "hone/v1/worker.pb.h"
 
 namespace hone::fault {
 

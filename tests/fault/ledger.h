@@ -11,7 +11,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "common/record/record.h"
-#include "hone/v1/worker.pb.h"
+
+namespace hone::v1 {
+class SynchronizeRequest;
+class SynchronizeResponse;
+}  // namespace hone::v1
 
 namespace hone::fault {
 

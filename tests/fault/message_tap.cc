@@ -1,12 +1,17 @@
 #include "tests/fault/message_tap.h"
 
+#include <map>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/listener.h"
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/worker.grpc.pb.h"
 
 namespace hone::fault {
 namespace {
@@ -17,42 +22,74 @@ const grpc::Status& Lost() {
   return *lost;
 }
 
-}  // namespace
+class GrpcTap final : public MessageTap, public v1::WorkerService::Service {
+ public:
+  explicit GrpcTap(Ledger* ledger) : ledger_(ledger) {}
+  ~GrpcTap() override;
+  absl::Status Listen(const std::string& listen, const std::string& server);
 
-absl::StatusOr<std::unique_ptr<MessageTap>> MessageTap::Start(const std::string& listen,
-                                                              const std::string& server,
-                                                              Ledger* ledger) {
-  auto tap = std::unique_ptr<MessageTap>(new MessageTap(ledger));
+  void Trouble(FaultKind kind, int calls, absl::Duration delay) override;
+  int64_t troubled() const override;
+
+ private:
+  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
+                           v1::SynchronizeResponse* response) override;
+  grpc::Status UploadArtifact(grpc::ServerContext* context,
+                              grpc::ServerReader<v1::WorkerArtifactChunk>* reader,
+                              v1::UploadArtifactResponse* response) override;
+  grpc::Status DownloadArtifact(grpc::ServerContext* context,
+                                const v1::DownloadArtifactRequest* request,
+                                grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) override;
+
+  // Passes one call on and notes it.
+  grpc::Status Pass(grpc::ServerContext* context, const v1::SynchronizeRequest& request,
+                    v1::SynchronizeResponse* response);
+  // Whether this call meets that trouble, which is then used up.
+  bool Meets(FaultKind kind);
+  // The call before with which this worker handed in results.
+  v1::SynchronizeRequest Earlier(const v1::SynchronizeRequest& request);
+
+  Ledger* const ledger_;
+  std::unique_ptr<v1::WorkerService::Stub> stub_;
+  std::unique_ptr<grpc::Server> server_;
+  mutable absl::Mutex mutex_;
+  std::map<FaultKind, int> calls_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration delay_ ABSL_GUARDED_BY(mutex_);
+  int64_t troubled_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, v1::SynchronizeRequest> last_ ABSL_GUARDED_BY(mutex_);  // by worker
+};
+
+absl::Status GrpcTap::Listen(const std::string& listen, const std::string& server) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
                         rpc::CreateChannel(server, /*insecure=*/false));
-  tap->stub_ = v1::WorkerService::NewStub(channel);
+  stub_ = v1::WorkerService::NewStub(channel);
   HONE_ASSIGN_OR_RETURN(const rpc::Address address, rpc::Address::Parse(listen));
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
   HONE_RETURN_IF_ERROR(rpc::AddListener(builder, address, /*insecure=*/false, &port));
-  builder.RegisterService(tap.get());
-  tap->server_ = builder.BuildAndStart();
-  if (tap->server_ == nullptr) return absl::UnavailableError("the tap cannot listen");
-  return tap;
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return absl::UnavailableError("the tap cannot listen");
+  return absl::OkStatus();
 }
 
-MessageTap::~MessageTap() {
+GrpcTap::~GrpcTap() {
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
 }
 
-void MessageTap::Trouble(FaultKind kind, int calls, absl::Duration delay) {
+void GrpcTap::Trouble(FaultKind kind, int calls, absl::Duration delay) {
   absl::MutexLock lock(&mutex_);
   calls_[kind] = calls;
   if (delay > absl::ZeroDuration()) delay_ = delay;
 }
 
-int64_t MessageTap::troubled() const {
+int64_t GrpcTap::troubled() const {
   absl::MutexLock lock(&mutex_);
   return troubled_;
 }
 
-bool MessageTap::Meets(FaultKind kind) {
+bool GrpcTap::Meets(FaultKind kind) {
   absl::MutexLock lock(&mutex_);
   auto calls = calls_.find(kind);
   if (calls == calls_.end() || calls->second == 0) return false;
@@ -61,8 +98,8 @@ bool MessageTap::Meets(FaultKind kind) {
   return true;
 }
 
-grpc::Status MessageTap::Pass(grpc::ServerContext* context, const v1::SynchronizeRequest& request,
-                              v1::SynchronizeResponse* response) {
+grpc::Status GrpcTap::Pass(grpc::ServerContext* context, const v1::SynchronizeRequest& request,
+                           v1::SynchronizeResponse* response) {
   const auto onward = grpc::ClientContext::FromServerContext(*context);
   ledger_->Told(request);
   const grpc::Status status = stub_->Synchronize(onward.get(), request, response);
@@ -70,7 +107,7 @@ grpc::Status MessageTap::Pass(grpc::ServerContext* context, const v1::Synchroniz
   return status;
 }
 
-v1::SynchronizeRequest MessageTap::Earlier(const v1::SynchronizeRequest& request) {
+v1::SynchronizeRequest GrpcTap::Earlier(const v1::SynchronizeRequest& request) {
   absl::MutexLock lock(&mutex_);
   v1::SynchronizeRequest& last = last_[request.worker_id()];
   v1::SynchronizeRequest earlier = last;
@@ -78,9 +115,9 @@ v1::SynchronizeRequest MessageTap::Earlier(const v1::SynchronizeRequest& request
   return earlier;
 }
 
-grpc::Status MessageTap::Synchronize(grpc::ServerContext* context,
-                                     const v1::SynchronizeRequest* request,
-                                     v1::SynchronizeResponse* response) {
+grpc::Status GrpcTap::Synchronize(grpc::ServerContext* context,
+                                  const v1::SynchronizeRequest* request,
+                                  v1::SynchronizeResponse* response) {
   v1::SynchronizeRequest earlier = Earlier(*request);
   if (Meets(FaultKind::kDropRequest)) return Lost();
   if (Meets(FaultKind::kDelayRequest)) {
@@ -105,9 +142,9 @@ grpc::Status MessageTap::Synchronize(grpc::ServerContext* context,
   return Meets(FaultKind::kDropReply) ? Lost() : status;
 }
 
-grpc::Status MessageTap::UploadArtifact(grpc::ServerContext* context,
-                                        grpc::ServerReader<v1::WorkerArtifactChunk>* reader,
-                                        v1::UploadArtifactResponse* response) {
+grpc::Status GrpcTap::UploadArtifact(grpc::ServerContext* context,
+                                     grpc::ServerReader<v1::WorkerArtifactChunk>* reader,
+                                     v1::UploadArtifactResponse* response) {
   const bool breaks = Meets(FaultKind::kBreakTransfer);
   const auto onward = grpc::ClientContext::FromServerContext(*context);
   const auto writer = stub_->UploadArtifact(onward.get(), response);
@@ -123,9 +160,9 @@ grpc::Status MessageTap::UploadArtifact(grpc::ServerContext* context,
   return breaks ? Lost() : status;
 }
 
-grpc::Status MessageTap::DownloadArtifact(grpc::ServerContext* context,
-                                          const v1::DownloadArtifactRequest* request,
-                                          grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) {
+grpc::Status GrpcTap::DownloadArtifact(grpc::ServerContext* context,
+                                       const v1::DownloadArtifactRequest* request,
+                                       grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) {
   const bool breaks = Meets(FaultKind::kBreakTransfer);
   const auto onward = grpc::ClientContext::FromServerContext(*context);
   const auto reader = stub_->DownloadArtifact(onward.get(), *request);
@@ -139,6 +176,16 @@ grpc::Status MessageTap::DownloadArtifact(grpc::ServerContext* context,
   }
   const grpc::Status status = reader->Finish();
   return breaks ? Lost() : status;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MessageTap>> MessageTap::Start(const std::string& listen,
+                                                              const std::string& server,
+                                                              Ledger* ledger) {
+  auto tap = std::make_unique<GrpcTap>(ledger);
+  HONE_RETURN_IF_ERROR(tap->Listen(listen, server));
+  return tap;
 }
 
 }  // namespace hone::fault

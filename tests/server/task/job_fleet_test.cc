@@ -101,6 +101,20 @@ TEST_F(SpotCheckTest, WhatASecondWorkerFindsWrongIsNotPublishedAndItsClaimantFla
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
+TEST_F(SpotCheckTest, ARunnerThatIsKilledWhileItChecksAccusesNobody) {
+  FakeDevice second("1", "second");
+  second.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult killed;
+    killed.outcome = record::Outcome::kOutOfMemory;
+    return killed;
+  };
+  auto job = RunWith({&second});
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(FlagOf("device"), "");
+  EXPECT_EQ(FlagOf("second"), "");
+  EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+}
+
 TEST_F(SpotCheckTest, ATimeThatNobodyElseMeasuresIsNotPublished) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant& lease) {
