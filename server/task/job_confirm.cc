@@ -130,7 +130,7 @@ void Job::NextRound() {
                  absl::FailedPreconditionError(
                      "no finalist could be confirmed: each failed when it was measured again"));
     }
-    artifact_deadline_ = Steady() + options_.artifact_limit;
+    artifact_deadline_ = Now() + options_.artifact_limit;
     return Publish();
   }
   SetPhase(
@@ -236,7 +236,7 @@ void Job::Publish() {
     }
     // Asked again: the worker may have been started anew since.
     services_.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
-    if (Steady() < artifact_deadline_) {
+    if (Now() < artifact_deadline_) {
       SetPhase("waiting for the winner's artifact");
       return;
     }

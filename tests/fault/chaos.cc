@@ -205,7 +205,7 @@ void Chaos::Judge() {
     orphans.violations.push_back(
         absl::StrCat("processes ", absl::StrJoin(Descendants(getpid()), ", ")));
   }
-  Verdict backups{.what = "a backup holds what was promised before it",
+  Verdict backups{.what = "a backup holds every record that was shown before it",
                   .looked_at = report_.faults[FaultKind::kRestoreBackup].struck,
                   .violations = broken_backups_,
                   .note = absl::StrCat(report_.lost_to_restores,

@@ -76,7 +76,7 @@ class Ledger {
   // count.
   struct Restoration {
     int64_t gone = 0;                 // promises made since the backup
-    std::vector<std::string> broken;  // promises made before it that it does not keep
+    std::vector<std::string> broken;  // records shown before it that it does not hold
   };
   Restoration Restored(const Promises& at_backup, const std::vector<record::Record>& records)
       ABSL_LOCKS_EXCLUDED(mutex_);

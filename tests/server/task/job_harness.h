@@ -58,8 +58,7 @@ class JobHarness {
   std::shared_ptr<const JobSnapshot> Get(const std::string& id) { return *jobs->Get(id); }
   void Restart();
 
-  FakeClock clock;  // of deadlines
-  FakeClock wall;   // the time of day
+  FakeClock clock;
   store::MemoryStore store;
   FakeTaskEnvironment environment;
   JobOptions options;
