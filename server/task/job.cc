@@ -331,7 +331,12 @@ void Job::OnCancel(bool confirm) {
 
 void Job::OnTick() {
   tick_posted_ = false;
-  if (HasEnded(state_.state)) return;
+  if (HasEnded(state_.state)) {
+    // An end that could not be stored – the disk was full – is stored when that has passed: only
+    // then can the job be resumed.
+    if (!over_ && Now() >= saved_ + options_.save_interval) Save();
+    return;
+  }
   state_.wall = Wall();
   if (state_.state == JobState::kRunning && !stopping_ && spec_.max_time > absl::ZeroDuration() &&
       state_.wall >= spec_.max_time) {

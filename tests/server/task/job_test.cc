@@ -163,6 +163,22 @@ TEST_F(JobTest, TheTimeLimitStopsProposingAndConfirms) {
   EXPECT_LT(job->wall, absl::Seconds(20));
 }
 
+TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 3; ++i) Step(2);
+  store.FailWrites(absl::ResourceExhaustedError("the disk is full"));
+  RunToEnd(id);
+  ASSERT_EQ(Get(id)->state, JobState::kFailed);
+  for (int i = 0; i < 50; ++i) Step();
+  store.FailWrites(absl::OkStatus());
+  for (int i = 0; i < 50; ++i) Step();
+  absl::Status resumed;
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [&](SnapshotOr snapshot) { resumed = snapshot.status(); });
+  ASSERT_TRUE(resumed.ok()) << resumed;
+  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
+}
+
 TEST_F(JobTest, CancelWithConfirmationConfirmsWhatThereIs) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
