@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/cli_config.h"
 #include "common/base/config_file.h"
@@ -144,6 +145,9 @@ int Run(const Flags& flags) {
     return 0;
   }
   rpc::TakeGrpcLog();
+  // Distributions build Abseil with its search for deadlocks, which a thousand connections make the
+  // most expensive thing that a server does.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const int threads = options->threads;
 
   // A private server ends with the process that started it. The signals are taken by this thread

@@ -1,9 +1,9 @@
-// Look-ups of the best while records arrive, in a store of millions of records: in process and
-// through gRPC, as a CI job asks.
+// A store of millions of records, and look-ups of the best in it while records arrive.
 //   build/release/bench/store_scale_benchmark STORE [RECORDS [SECONDS]]
-// STORE: a file that is made and filled up to RECORDS (default 10,000,000; about 8 GB and ten
-// minutes), and used again when it is there; or postgresql://… . Then for SECONDS (60) each: 500
-// look-ups a second while 1000 inserts a second arrive. Reports and never asserts.
+// STORE: a file that is made and filled up to RECORDS (default 10,000,000; about 10 GB and ten
+// minutes), and used again when it is there; or postgresql://… . Then for SECONDS (60): 500
+// look-ups a second while 1000 inserts a second arrive, in this process. load_benchmark --store
+// does the same through gRPC. Reports and never asserts.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -14,25 +14,25 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
-#include "common/ir/workload.h"
-#include "common/operator/operator.h"
-#include "common/rpc/channel.h"
 #include "common/target/target.h"
-#include "hone/v1/tuning.grpc.pb.h"
-#include "server/service/server.h"
+#include "server/store/record_columns.h"
+#include "server/store/sqlite_connection.h"
 #include "server/task/compiler_environment.h"
+#include "tests/bench/store/known_workloads.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
 
 namespace hone {
 namespace {
 
-constexpr int kWorkloads = 200;
+constexpr int64_t kAppended = 200'000;  // the others are copies of these, made in the database
 constexpr double kLookupsPerSecond = 500;
 constexpr double kInsertsPerSecond = 1000;
 
@@ -49,7 +49,6 @@ T Check(absl::StatusOr<T> result) {
 }
 
 struct Known {
-  std::string text;
   std::string digest;
   std::string space;
 };
@@ -67,46 +66,72 @@ record::Record TrialOf(const Known& workload, const std::string& target, int64_t
   return record;
 }
 
-// The workloads with their default schedules published.
+// The known workloads; in a fresh store their default schedules are published.
 std::vector<Known> PutBests(store::Store& store, const task::TaskEnvironment& environment,
-                            const target::Target& target) {
+                            const target::Target& target, bool fresh) {
   std::vector<Known> all;
   Check(store::PutArtifact(store, store::kArtifact, std::string(20000, 'a')));
-  for (int i = 0; i < kWorkloads; ++i) {
-    const ir::Workload workload = Check(op::BuildWorkload(
-        "matmul", {absl::StrCat("m=", 16 + i), "n=64", "k=64"}));
+  for (int i = 0; i < kKnownWorkloads; ++i) {
+    const ir::Workload workload = Check(KnownWorkload(i));
     const auto spaces = Check(environment.Open(workload.ToText(), target.ToText(), "", 0));
     const std::string digest = spaces->default_schedule().space_digest;
-    Known known{workload.ToText(), workload.StructuralDigest().ToHex(), digest};
-    Check(store::PutText(store, known.digest, known.text));
+    Known known{workload.StructuralDigest().ToHex(), digest};
+    all.push_back(known);
+    if (!fresh) continue;
+    Check(store::PutText(store, known.digest, workload.ToText()));
     for (const task::SpaceInfo& space : spaces->spaces()) {
       if (space.digest == digest) Check(store::PutText(store, digest, space.text));
     }
     record::Record best = TrialOf(known, target.Key(), 0);
     best.policy.name = "confirm";
     Check(store::PublishBest(store, Check(store::Append(store, best)).id));
-    all.push_back(std::move(known));
   }
   return all;
 }
 
-void Fill(store::Store& store, const std::vector<Known>& workloads, const std::string& target,
-          int64_t records) {
+int64_t Newest(store::Store& store) {
   const auto newest = Check(store.Query({.page_size = 1, .newest_first = true}));
-  const int64_t have = newest.empty() ? 0 : newest[0].id;
-  std::printf("filling from %lld to %lld records\n", static_cast<long long>(have),
-              static_cast<long long>(records));
+  return newest.empty() ? 0 : newest[0].id;
+}
+
+void Append(store::Store& store, const std::vector<Known>& workloads, const std::string& target,
+            int64_t records) {
   const absl::Time start = absl::Now();
+  const int64_t have = Newest(store);
   for (int64_t i = have; i < records; ++i) {
-    store.Append(TrialOf(workloads[i % kWorkloads], target, i),
+    store.Append(TrialOf(workloads[i % kKnownWorkloads], target, i),
                  [](absl::StatusOr<record::Record> record) { Check(record.status()); });
     if (i % 8192 == 0) Check(store.Flush());
   }
   Check(store.Flush());
-  if (records > have) {
-    std::printf("%.0f inserts a second\n",
-                static_cast<double>(records - have) / absl::ToDoubleSeconds(absl::Now() - start));
+  if (records <= have) return;
+  std::printf("%lld appended, %.0f a second\n", static_cast<long long>(records - have),
+              static_cast<double>(records - have) / absl::ToDoubleSeconds(absl::Now() - start));
+}
+
+// Copies the appended records of a closed store until there are so many.
+void Copy(const std::string& path, int64_t records) {
+  const auto database = Check(store::SqliteConnection::OpenForWriting(path));
+  Check(database->SetUpForWriting());
+  Check(database->Execute(
+      "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -1000000"));
+  const absl::Time start = absl::Now();
+  const int64_t have = Check(database->QueryInt64("SELECT MAX(id) FROM record"));
+  for (int64_t last = have; last < records;) {
+    const int64_t count = std::min(kAppended, records - last);
+    const std::string values = absl::StrReplaceAll(
+        store::kRecordInsertColumns,
+        {{" trial,", absl::StrCat(" trial + ", last, ",")},
+         {" created_unix_ms,", absl::StrCat(" created_unix_ms + ", last / 1000, ",")}});
+    Check(database->Execute(absl::StrCat("INSERT INTO record (", store::kRecordInsertColumns,
+                                         ") SELECT ", values, " FROM record ORDER BY id LIMIT ",
+                                         count)));
+    Check(database->Checkpoint());
+    last += count;
   }
+  if (records <= have) return;
+  std::printf("%lld copied, %.0f a second\n", static_cast<long long>(records - have),
+              static_cast<double>(records - have) / absl::ToDoubleSeconds(absl::Now() - start));
 }
 
 // Calls `look_up` at its rate for so long, while records arrive at theirs, and prints how long it
@@ -121,7 +146,7 @@ void Measure(const char* what, store::Store& store, const std::vector<Known>& wo
     for (int64_t i = 0; !stop; ++i) {
       const absl::Time moment = start + absl::Seconds(static_cast<double>(i) / kInsertsPerSecond);
       if (moment > absl::Now()) absl::SleepFor(moment - absl::Now());
-      store.Append(TrialOf(workloads[i % kWorkloads], target, i),
+      store.Append(TrialOf(workloads[i % kKnownWorkloads], target, i),
                    [&](absl::StatusOr<record::Record> record) {
                      Check(record.status());
                      ++inserted;
@@ -135,7 +160,7 @@ void Measure(const char* what, store::Store& store, const std::vector<Known>& wo
     const absl::Time moment = start + absl::Seconds(static_cast<double>(i) / kLookupsPerSecond);
     if (moment > start + time) break;
     if (moment > absl::Now()) absl::SleepFor(moment - absl::Now());
-    look_up(workloads[rng.Below(kWorkloads)]);
+    look_up(workloads[rng.Below(kKnownWorkloads)]);
     ms.push_back(absl::ToDoubleMilliseconds(absl::Now() - moment));
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
@@ -144,40 +169,34 @@ void Measure(const char* what, store::Store& store, const std::vector<Known>& wo
   Check(store.Flush());
   std::sort(ms.begin(), ms.end());
   const auto at = [&](double share) { return ms[static_cast<size_t>(share * (ms.size() - 1))]; };
-  std::printf("%-12s %5.0f look-ups/s beside %5.0f inserts/s: p50 %.3f ms, p99 %.3f ms, max %.1f ms\n",
-              what, static_cast<double>(ms.size()) / seconds,
-              static_cast<double>(inserted) / seconds, at(0.5), at(0.99), ms.back());
+  std::printf(
+      "%-12s %5.0f look-ups/s beside %5.0f inserts/s: p50 %.3f ms, p99 %.3f ms, max %.1f ms\n",
+      what, static_cast<double>(ms.size()) / seconds, static_cast<double>(inserted) / seconds,
+      at(0.5), at(0.99), ms.back());
 }
 
 int Main(const std::string& place, int64_t records, int seconds) {
-  std::unique_ptr<store::Store> owned = Check(store::OpenStore(place));
-  store::Store& store = *owned;
-  auto environment = task::MakeCompilerEnvironment(2);
+  const bool is_file = !absl::StartsWith(place, "postgres");
+  std::unique_ptr<store::Store> store = Check(store::OpenStore(place));
+  const auto environment = task::MakeCompilerEnvironment(2);
   const target::Target target = target::DetectHost();
-  const std::vector<Known> workloads = PutBests(store, *environment, target);
-  Fill(store, workloads, target.Key(), records);
-  Measure("in process", store, workloads, target.Key(), absl::Seconds(seconds),
-          [&](const Known& known) {
-            Check(store.LookupBest({.workload_digest = known.digest, .target = target.Key()})
-                      .status());
-          });
-
-  service::ServerOptions options;
-  options.listen.push_back(Check(rpc::Address::Parse("localhost:0")));
-  const auto server =
-      Check(service::Server::Start(std::move(options), std::move(owned), std::move(environment)));
-  const auto stub = v1::TuningService::NewStub(
-      Check(rpc::CreateChannel(server->addresses().front().ToText(), false)));
-  Measure("through gRPC", store, workloads, target.Key(), absl::Seconds(seconds),
-          [&](const Known& known) {
-            v1::LookupBestRequest request;
-            request.set_workload(known.text);
-            request.set_target(target.Key());
-            v1::Best best;
-            grpc::ClientContext context;
-            const grpc::Status status = stub->LookupBest(&context, request, &best);
-            if (!status.ok()) Check(absl::UnknownError(status.error_message()));
-          });
+  const bool fresh = Newest(*store) == 0;
+  const std::vector<Known> workloads = PutBests(*store, *environment, target, fresh);
+  Append(*store, workloads, target.Key(), is_file ? std::min(kAppended, records) : records);
+  if (is_file) {
+    store.reset();
+    Copy(place, records);
+    store = Check(store::OpenStore(place));
+  }
+  std::printf("%lld records, %.1f GB\n", static_cast<long long>(Newest(*store)),
+              static_cast<double>(store->Health().size_bytes) / 1e9);
+  std::fflush(stdout);
+  Measure(
+      "in process", *store, workloads, target.Key(), absl::Seconds(seconds),
+      [&](const Known& known) {
+        Check(
+            store->LookupBest({.workload_digest = known.digest, .target = target.Key()}).status());
+      });
   return 0;
 }
 

@@ -1,0 +1,43 @@
+#ifndef HONE_TESTS_BENCH_LOAD_TRANSFERS_H_
+#define HONE_TESTS_BENCH_LOAD_TRANSFERS_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/channel.h"
+#include "hone/v1/worker.grpc.pb.h"
+#include "tests/bench/load/counts.h"
+
+namespace hone::load {
+
+// Artifacts to and from the server, one after another, for all sessions of a process: a few in a
+// second. Thread-safe.
+class Transfers {
+ public:
+  // `counts` outlives it.
+  Transfers(const std::shared_ptr<grpc::Channel>& channel, Counts* counts);
+  ~Transfers();  // drops what waits
+  void Upload(const std::string& digest, std::string bytes);
+  // `done`, whatever came.
+  void Download(const std::string& digest, std::function<void()> done);
+
+ private:
+  void Run();
+  void Count(bool ok, std::atomic<int64_t>& good);
+
+  const std::unique_ptr<v1::WorkerService::Stub> stub_;
+  Counts* const counts_;
+  absl::Mutex mutex_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace hone::load
+
+#endif  // HONE_TESTS_BENCH_LOAD_TRANSFERS_H_
