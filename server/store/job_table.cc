@@ -67,6 +67,15 @@ absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
   return insert.Run();
 }
 
+absl::Status CheckFence(SqliteConnection& connection, const JobFence& fence) {
+  if (fence.job_id.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(Statement job,
+                        connection.Prepare("SELECT 1 FROM job WHERE id = ? AND fence = ?"));
+  job.Bind(fence.job_id).Bind(fence.fence);
+  HONE_ASSIGN_OR_RETURN(const bool held, job.Step());
+  return held ? absl::OkStatus() : FencedOffError(fence.job_id);
+}
+
 absl::StatusOr<JobRow> SelectJob(SqliteConnection& connection, const std::string& id) {
   return SelectOne(connection, "id", id);
 }

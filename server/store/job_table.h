@@ -15,6 +15,9 @@ namespace hone::store {
 absl::Status UpsertJob(SqliteConnection& connection, const JobRow& job);
 absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event);
 
+// Aborted: the job's fence is another, or there is no such job. Of a fence without a job: OK.
+absl::Status CheckFence(SqliteConnection& connection, const JobFence& fence);
+
 absl::StatusOr<JobRow> SelectJob(SqliteConnection& connection, const std::string& id);
 absl::StatusOr<JobRow> SelectJobByRequest(SqliteConnection& connection,
                                           const std::string& request_id);

@@ -89,6 +89,9 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   PQsetNoticeProcessor(
       raw, [](void*, const char*) {}, nullptr);
   HONE_RETURN_IF_ERROR(connection->Execute("SET default_transaction_isolation = 'read committed'"));
+  // A replica that is stopped, or whose machine has gone, in the middle of a transaction holds the
+  // lock of all writers: the database ends its session.
+  HONE_RETURN_IF_ERROR(connection->Execute("SET idle_in_transaction_session_timeout = '10s'"));
   return connection;
 }
 

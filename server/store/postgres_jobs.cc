@@ -177,6 +177,15 @@ absl::Status ReleaseJob(PostgresConnection& connection, const std::string& id, i
   return rows.changed() == 0 ? FencedOffError(id) : absl::OkStatus();
 }
 
+absl::Status CheckFence(PostgresConnection& connection, const JobFence& fence) {
+  if (fence.job_id.empty()) return absl::OkStatus();
+  PostgresParams params = One(fence.job_id);
+  params.Bind(fence.fence);
+  HONE_ASSIGN_OR_RETURN(PostgresRows rows,
+                        connection.Query("SELECT 1 FROM job WHERE id = $1 AND fence = $2", params));
+  return rows.Next() ? absl::OkStatus() : FencedOffError(fence.job_id);
+}
+
 absl::StatusOr<int64_t> InsertModel(PostgresConnection& connection, const ModelRow& model) {
   HONE_RETURN_IF_ERROR(CheckModel(model));
   PostgresParams params;

@@ -23,6 +23,7 @@ std::string Parameters(int from, int to) {
 std::string InsertRecordSql() {
   constexpr int kFirst = kRecordInsertColumnCount + 1;  // of the environment's parameters
   const std::string environment = Parameters(kFirst, kFirst + kEnvironmentColumnCount - 1);
+  constexpr int kFence = kFirst + kEnvironmentColumnCount;  // the job, and its fence
   const std::string same = absl::StrCat("SELECT id FROM environment WHERE (", kEnvironmentColumns,
                                         ") = (", environment, ")");
   return absl::StrCat("WITH known AS (", same, "), added AS (INSERT INTO environment (",
@@ -30,7 +31,9 @@ std::string InsertRecordSql() {
                       " WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id)"
                       " INSERT INTO record (",
                       kRecordInsertColumns, ") SELECT ", Parameters(1, kRecordInsertColumnCount),
-                      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) RETURNING id");
+                      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) WHERE $", kFence,
+                      " = '' OR EXISTS (SELECT 1 FROM job WHERE id = $", kFence, " AND fence = $",
+                      kFence + 1, ") RETURNING id");
 }
 
 absl::StatusOr<std::string> SelectBlob(PostgresConnection& connection, const std::string& sql,
@@ -107,11 +110,12 @@ PostgresCommand InsertArtifact(const std::string& digest, const std::string& byt
   return command;
 }
 
-PostgresCommand InsertRecord(const record::Record& record) {
+PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence) {
   static const auto* const sql = new std::string(InsertRecordSql());
   PostgresCommand command{.sql = *sql};
   BindRecord(command.params, record);
   BindEnvironment(command.params, record.environment);
+  command.params.Bind(absl::string_view(fence.job_id)).Bind(fence.fence);
   return command;
 }
 

@@ -151,9 +151,19 @@ CREATE TABLE model (
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope, id);
 )sql";
 
+constexpr char kVersion2[] = R"sql(
+CREATE TABLE standing (
+  worker text COLLATE "C" PRIMARY KEY,
+  drained boolean NOT NULL,
+  refused bytea NOT NULL,
+  removed boolean NOT NULL,
+  since_unix_ms bigint NOT NULL
+);
+)sql";
+
 // Oldest first; a released one is never changed.
 const std::vector<const char*>& Versions() {
-  static const auto* const versions = new std::vector<const char*>{kVersion1};
+  static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2};
   return *versions;
 }
 

@@ -9,6 +9,7 @@
 #include "server/store/postgres_schema.h"
 #include "server/store/postgres_tables.h"
 #include "server/store/record_columns.h"
+#include "server/store/standing_columns.h"
 
 namespace hone::store {
 namespace {
@@ -39,18 +40,18 @@ class PostgresStore final : public Store {
     return readers_.With([&](PostgresConnection& c) { return postgres::SelectText(c, digest); });
   }
 
-  void Append(record::Record record,
+  void Append(record::Record record, const JobFence& fence,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
     const size_t bytes = kRowBytes + record.result.detail.size() +
                          8 * (record.result.samples_ns.size() + record.candidate.decisions.size());
-    PostgresCommand command = postgres::InsertRecord(record);
+    PostgresCommand command = postgres::InsertRecord(record, fence);
     absl::Status refused = CheckRecord(record);
     // Both callbacks run on the writer's thread, one after the other.
     auto shared = std::make_shared<record::Record>(std::move(record));
     writer_.Enqueue(
         std::move(command),
-        [shared](PostgresRows& rows) {
-          rows.Next();
+        [shared, job = fence.job_id](PostgresRows& rows) {
+          if (!rows.Next()) return FencedOffError(job);
           shared->id = rows.Int64();
           return absl::OkStatus();
         },
@@ -67,18 +68,20 @@ class PostgresStore final : public Store {
     return readers_.With([&](PostgresConnection& c) { return postgres::QueryRecords(c, query); });
   }
 
-  void PublishBest(int64_t record_id, Done done) override {
+  void PublishBest(int64_t record_id, const JobFence& fence, Done done) override {
     writer_.EnqueueApply(
-        [this, record_id](PostgresConnection& c) {
+        [this, record_id, fence](PostgresConnection& c) {
+          HONE_RETURN_IF_ERROR(postgres::CheckFence(c, fence));
           return postgres::InsertBest(c, record_id, NowUnixMs());
         },
         std::move(done), kRowBytes);
   }
   void Quarantine(const std::string& workload_digest, const std::string& target,
                   const record::Candidate& candidate, int64_t last_record,
-                  const std::string& reason, Done done) override {
+                  const std::string& reason, const JobFence& fence, Done done) override {
     writer_.EnqueueApply(
         [=, this](PostgresConnection& c) {
+          HONE_RETURN_IF_ERROR(postgres::CheckFence(c, fence));
           return postgres::QuarantineRecords(c, workload_digest, target, candidate, last_record,
                                              reason, NowUnixMs());
         },
@@ -178,6 +181,14 @@ class PostgresStore final : public Store {
                                                    const std::string& target) override {
     return readers_.With(
         [&](PostgresConnection& c) { return postgres::SelectModels(c, name, target); });
+  }
+
+  void PutStanding(WorkerStanding standing, Done done) override {
+    writer_.Enqueue(postgres::UpsertStanding(standing), Ignore, std::move(done),
+                    kRowBytes + standing.refused.size(), CheckStanding(standing));
+  }
+  absl::StatusOr<std::vector<WorkerStanding>> Standings() override {
+    return readers_.With([](PostgresConnection& c) { return postgres::SelectStandings(c); });
   }
 
   absl::StatusOr<std::string> Identity() override {

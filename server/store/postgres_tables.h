@@ -18,10 +18,12 @@ namespace hone::store::postgres {
 PostgresCommand InsertText(const std::string& digest, const std::string& text, int64_t now_unix_ms);
 PostgresCommand InsertArtifact(const std::string& digest, const std::string& bytes,
                                int64_t now_unix_ms);
-PostgresCommand InsertRecord(const record::Record& record);  // gives the id
-PostgresCommand UpsertJob(const JobRow& job);                // a row unless fenced off
+// Gives the id; no row: fenced off.
+PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence = {});
+PostgresCommand UpsertJob(const JobRow& job);  // a row unless fenced off
 PostgresCommand InsertEvent(const JobEvent& event);
-// What its row says. NotFound, Aborted, AlreadyExists, FailedPrecondition: see AppendEvent.
+PostgresCommand UpsertStanding(const WorkerStanding& standing);
+// What the event's row says. NotFound, Aborted, AlreadyExists, FailedPrecondition: see AppendEvent.
 absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows);
 
 absl::StatusOr<std::string> SelectText(PostgresConnection& connection, const std::string& digest);
@@ -50,6 +52,9 @@ absl::StatusOr<std::vector<JobRow>> ClaimJobs(PostgresConnection& connection, co
 absl::StatusOr<std::vector<std::string>> RenewJobs(PostgresConnection& connection,
                                                    const JobClaim& claim);
 absl::Status ReleaseJob(PostgresConnection& connection, const std::string& id, int64_t fence);
+// Aborted: the job's fence is another, or there is no such job. Of a fence without a job: OK.
+absl::Status CheckFence(PostgresConnection& connection, const JobFence& fence);
+absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(PostgresConnection& connection);
 
 absl::StatusOr<int64_t> InsertModel(PostgresConnection& connection, const ModelRow& model);
 absl::StatusOr<ModelRow> SelectModel(PostgresConnection& connection, const ModelKey& key);

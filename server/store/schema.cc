@@ -161,6 +161,16 @@ CREATE TABLE identity (
 INSERT INTO identity VALUES (lower(hex(randomblob(8))));
 )sql";
 
+constexpr char kVersion4[] = R"sql(
+CREATE TABLE standing (
+  worker TEXT NOT NULL PRIMARY KEY,
+  drained INTEGER NOT NULL CHECK (drained IN (0, 1)),
+  refused TEXT NOT NULL,
+  removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
+  since_unix_ms INTEGER NOT NULL
+) STRICT;
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -200,7 +210,7 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 
 const std::vector<Migration>& Migrations() {
   static const auto* const migrations =
-      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}};
+      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}};
   return *migrations;
 }
 

@@ -22,6 +22,7 @@
 #include "server/store/record_table.h"
 #include "server/store/schema.h"
 #include "server/store/sqlite_connection.h"
+#include "server/store/standing_table.h"
 #include "server/store/store_lock.h"
 #include "server/store/text_table.h"
 #include "spdlog/spdlog.h"
@@ -69,14 +70,17 @@ class SqliteStore final : public Store {
     return readers_.With([&](SqliteConnection& c) { return SelectText(c, digest); });
   }
 
-  void Append(record::Record record,
+  void Append(record::Record record, const JobFence& fence,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
     const size_t bytes = kRowBytes + record.result.detail.size() +
                          8 * (record.result.samples_ns.size() + record.candidate.decisions.size());
     // Both callbacks run on the writer's thread, one after the other.
     auto shared = std::make_shared<record::Record>(std::move(record));
     writer_.Enqueue(
-        [shared](SqliteConnection& connection) { return InsertRecord(connection, *shared); },
+        [shared, fence](SqliteConnection& connection) {
+          HONE_RETURN_IF_ERROR(CheckFence(connection, fence));
+          return InsertRecord(connection, *shared);
+        },
         [shared, done = std::move(done)](absl::Status status) mutable {
           if (status.ok()) {
             std::move(done)(std::move(*shared));
@@ -91,9 +95,10 @@ class SqliteStore final : public Store {
     return readers_.With([&](SqliteConnection& c) { return QueryRecords(c, query); });
   }
 
-  void PublishBest(int64_t record_id, Done done) override {
+  void PublishBest(int64_t record_id, const JobFence& fence, Done done) override {
     writer_.Enqueue(
-        [this, record_id](SqliteConnection& connection) {
+        [this, record_id, fence](SqliteConnection& connection) {
+          HONE_RETURN_IF_ERROR(CheckFence(connection, fence));
           return InsertBest(connection, record_id, NowUnixMs());
         },
         std::move(done), kRowBytes);
@@ -101,9 +106,10 @@ class SqliteStore final : public Store {
 
   void Quarantine(const std::string& workload_digest, const std::string& target,
                   const record::Candidate& candidate, int64_t last_record,
-                  const std::string& reason, Done done) override {
+                  const std::string& reason, const JobFence& fence, Done done) override {
     writer_.Enqueue(
         [=, this](SqliteConnection& connection) {
+          HONE_RETURN_IF_ERROR(CheckFence(connection, fence));
           return QuarantineRecords(connection, workload_digest, target, candidate, last_record,
                                    reason, NowUnixMs());
         },
@@ -199,6 +205,17 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                    const std::string& target) override {
     return readers_.With([&](SqliteConnection& c) { return SelectModels(c, name, target); });
+  }
+
+  void PutStanding(WorkerStanding standing, Done done) override {
+    const size_t bytes = kRowBytes + standing.refused.size();
+    writer_.Enqueue([standing = std::move(standing)](
+                        SqliteConnection& c) { return UpsertStanding(c, standing); },
+                    std::move(done), bytes);
+  }
+
+  absl::StatusOr<std::vector<WorkerStanding>> Standings() override {
+    return readers_.With([](SqliteConnection& c) { return SelectStandings(c); });
   }
 
   absl::StatusOr<std::string> Identity() override {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -41,6 +42,13 @@ struct JobClaim {
   std::string replica;        // unique to a run of a server, never used again
   int64_t now_unix_ms = 0;    // leases that end before are free
   int64_t until_unix_ms = 0;  // when the new or renewed leases end
+};
+
+// The claim under which a replica writes what belongs to a job. It is looked at in the transaction
+// of the write: of whoever lost the job, nothing more is committed.
+struct JobFence {
+  std::string job_id;  // "": the write belongs to no job, and nothing is looked at
+  int64_t fence = 0;   // as the job's row has it
 };
 
 // One numbered step of a job's search, so that a replay of the events reproduces every candidate.
@@ -140,6 +148,17 @@ struct CompactReport {
   int64_t bytes_after = 0;
 };
 
+// What is to be remembered of a worker that is not like the others: what an administrator said, and
+// whether it is believed.
+struct WorkerStanding {
+  std::string worker_id;
+  bool drained = false;  // an administrator's wish
+  std::string refused;   // why it gets no leases; "" it does
+  bool removed = false;  // refused since an administrator removed it; else it is flagged
+  int64_t since_unix_ms = 0;
+  friend bool operator==(const WorkerStanding&, const WorkerStanding&) = default;
+};
+
 // Rows of another store.
 struct ImportBatch {
   std::string origin;                            // the other store's Identity
@@ -179,23 +198,38 @@ class Store {
 
   // Appends a record. The id is in the Record given to `done`; ids only grow.
   // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or
-  // outcome ok without a positive latency.
-  virtual void Append(record::Record record,
+  // outcome ok without a positive latency. Aborted: the job of `fence` was claimed by somebody else
+  // since, or is not there.
+  virtual void Append(record::Record record, const JobFence& fence,
                       absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
+  void Append(record::Record record,
+              absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
+    Append(std::move(record), JobFence(), std::move(done));
+  }
   virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) = 0;
   // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one
   // transaction, with the artifact that was measured. The caller has decided that it is better:
   // whatever was published before is replaced. NotFound: no such record. FailedPrecondition: its
   // policy is not "confirm", its outcome not ok, it is quarantined, or its workload's or design
   // space's text or its artifact is not in the store yet (put them first: writes keep their order).
-  virtual void PublishBest(int64_t record_id, Done done) = 0;
+  // Aborted: as of Append.
+  virtual void PublishBest(int64_t record_id, const JobFence& fence, Done done) = 0;
+  void PublishBest(int64_t record_id, Done done) {
+    PublishBest(record_id, JobFence(), std::move(done));
+  }
   // Quarantines the records of a candidate whose ids are up to `last_record`, whatever their
   // policy: they stay, and nothing is learnt from them or published of them. A published best among
   // them is withdrawn. `reason`, for a person, is kept with those that were not quarantined before.
-  // `done` is not OK only when the write was lost.
+  // `done` is not OK only when the write was lost, or, Aborted, as of Append.
   virtual void Quarantine(const std::string& workload_digest, const std::string& target,
                           const record::Candidate& candidate, int64_t last_record,
-                          const std::string& reason, Done done) = 0;
+                          const std::string& reason, const JobFence& fence, Done done) = 0;
+  void Quarantine(const std::string& workload_digest, const std::string& target,
+                  const record::Candidate& candidate, int64_t last_record,
+                  const std::string& reason, Done done) {
+    Quarantine(workload_digest, target, candidate, last_record, reason, JobFence(),
+               std::move(done));
+  }
   // The published best; of those of several policies the fastest. NotFound: none is published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
 
@@ -245,6 +279,11 @@ class Store {
   // The newest of every key, the newest first, without their bytes. `name`, `target`: "" all.
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                            const std::string& target) = 0;
+
+  // What is remembered of workers. PutStanding replaces that of its worker; one that says nothing
+  // against it is forgotten. InvalidArgument: no worker is named.
+  virtual void PutStanding(WorkerStanding standing, Done done) = 0;
+  virtual absl::StatusOr<std::vector<WorkerStanding>> Standings() = 0;  // by id
 
   // A name of this store that no other has; kept in it.
   virtual absl::StatusOr<std::string> Identity() = 0;

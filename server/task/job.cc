@@ -91,6 +91,7 @@ void Job::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
   spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
   suspended_ = true;
+  services_.fleet->CancelJob(id_);  // the other one has its workers measure
   over_ = true;
 }
 

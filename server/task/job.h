@@ -173,6 +173,8 @@ class Job : public std::enable_shared_from_this<Job> {
   // The common part of what is submitted, and of its record.
   fleet::WorkItem MakeItem(const record::Candidate& candidate, const std::string& space) const;
   record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
+  // The claim under which everything of this job is written.
+  store::JobFence Fence() const { return {id_, state_.fence}; }
   // Commits the record of a result and acknowledges it; then `then` runs on the strand.
   template <typename Then>
   void Commit(record::Record record, fleet::WorkResult result, fleet::Acknowledge acknowledge,

@@ -270,20 +270,22 @@ void Job::PublishFinalist(int index) {
   store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
   store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
   // Publishing needs the texts and the artifact: their errors come back as its own.
-  store->Append(std::move(record), [store,
-                                    published](absl::StatusOr<record::Record> stored) mutable {
-    if (!stored.ok()) return published(std::move(stored));
-    const int64_t id = stored->id;
-    store->PublishBest(id, [published, stored = std::move(stored)](absl::Status status) mutable {
-      if (!status.ok()) return published(std::move(status));
-      published(std::move(stored));
-    });
-  });
+  store->Append(std::move(record), Fence(),
+                [store, published, fence = Fence()](absl::StatusOr<record::Record> stored) mutable {
+                  if (!stored.ok()) return published(std::move(stored));
+                  const int64_t id = stored->id;
+                  store->PublishBest(
+                      id, fence,
+                      [published, stored = std::move(stored)](absl::Status status) mutable {
+                        if (!status.ok()) return published(std::move(status));
+                        published(std::move(stored));
+                      });
+                });
 }
 
 void Job::OnPublished(const absl::StatusOr<record::Record>& record) {
   if (state_.state != JobState::kConfirming) return;
-  if (!record.ok()) return End(JobState::kFailed, record.status());
+  if (!record.ok()) return OnNotStored(record.status());
   state_.best = MakeBest(*record);
   End(cancelled_ ? JobState::kCancelled : JobState::kDone);
 }

@@ -98,6 +98,7 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     jobs.push_back(std::move(job));
   }
   for (const std::shared_ptr<Job>& job : jobs) {
+    services_.fleet->CancelJob(job->snapshot()->id);  // of our own that was suspended
     spdlog::info("job {}: goes on", job->snapshot()->id);
     job->Start();
   }
@@ -131,16 +132,21 @@ void JobManager::RenewClaims() {
 void JobManager::LetGo(const std::vector<std::string>& asked,
                        const std::vector<std::string>& held) {
   const std::set<std::string> ours(held.begin(), held.end());
-  absl::MutexLock lock(&mutex_);
-  for (const std::string& id : asked) {
-    auto found = jobs_.find(id);
-    if (found == jobs_.end() || ours.contains(id)) continue;
-    if (HasEnded(found->second->snapshot()->state)) continue;
-    spdlog::warn("job {}: another server works on it now", id);
-    found->second->Suspend();
-    requests_.erase(found->second->snapshot()->spec.request_id);
-    jobs_.erase(found);
+  std::vector<std::string> lost;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& id : asked) {
+      auto found = jobs_.find(id);
+      if (found == jobs_.end() || ours.contains(id)) continue;
+      if (HasEnded(found->second->snapshot()->state)) continue;
+      spdlog::warn("job {}: another server works on it now", id);
+      found->second->Suspend();
+      requests_.erase(found->second->snapshot()->spec.request_id);
+      jobs_.erase(found);
+      lost.push_back(id);
+    }
   }
+  for (const std::string& id : lost) services_.fleet->CancelJob(id);
 }
 
 void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done) {

@@ -30,14 +30,14 @@ void Job::Commit(record::Record record, fleet::WorkResult result, fleet::Acknowl
   record.quarantine_reason = WhyOutOfPolicy(record);
   record.quarantined = !record.quarantine_reason.empty();
   services_.store->Append(
-      std::move(record),
+      std::move(record), Fence(),
       [self = shared_from_this(), acknowledge = std::move(acknowledge), then = std::move(then),
        worker = std::move(result.worker_id), peak = result.peak_gflops,
        read = result.read_gbps](absl::StatusOr<record::Record> stored) mutable {
         if (stored.ok()) std::move(acknowledge)();
         self->PostCall([stored = std::move(stored), then = std::move(then),
                         worker = std::move(worker), peak, read](Job& job) mutable {
-          if (!stored.ok()) return job.End(JobState::kFailed, stored.status());
+          if (!stored.ok()) return job.OnNotStored(stored.status());
           if (peak > 0) job.peak_gflops_ = peak;
           if (read > 0) job.read_gbps_ = read;
           then(job, *std::move(stored), worker);

@@ -131,12 +131,12 @@ void Job::Judge(const Finalist& finalist, const record::Record& record) {
   spdlog::warn("job {}: the stored records of trial {} are quarantined: {}", id_, finalist.trial,
                why);
   ++state_.quarantined;
-  services_.store->Quarantine(
-      workload_.digest, spec_.target_key, finalist.candidate, last_stored_record_,
-      absl::StrCat("revalidation: ", why), [self = shared_from_this()](absl::Status status) {
-        if (status.ok()) return;
-        self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
-      });
+  services_.store->Quarantine(workload_.digest, spec_.target_key, finalist.candidate,
+                              last_stored_record_, absl::StrCat("revalidation: ", why), Fence(),
+                              [self = shared_from_this()](absl::Status status) {
+                                if (status.ok()) return;
+                                self->PostCall([status](Job& job) { job.OnNotStored(status); });
+                              });
 }
 
 }  // namespace hone::task

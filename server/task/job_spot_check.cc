@@ -105,13 +105,12 @@ void Job::OnSpotCheck(int index, const record::Record& record, const std::string
 void Job::Discard(int index, const std::string& liar, const std::string& why) {
   const Finalist& finalist = finalists_[index];
   services_.fleet->Flag(liar, absl::StrCat("another worker found its result wrong: ", why));
-  services_.store->Quarantine(
-      workload_.digest, spec_.target_key, finalist.candidate, finalist.last.id,
-      absl::StrCat("another worker disagrees: ", why),
-      [self = shared_from_this()](absl::Status status) {
-        if (status.ok()) return;
-        self->PostCall([status](Job& job) { job.End(JobState::kFailed, status); });
-      });
+  services_.store->Quarantine(workload_.digest, spec_.target_key, finalist.candidate,
+                              finalist.last.id, absl::StrCat("another worker disagrees: ", why),
+                              Fence(), [self = shared_from_this()](absl::Status status) {
+                                if (status.ok()) return;
+                                self->PostCall([status](Job& job) { job.OnNotStored(status); });
+                              });
   ++state_.quarantined;
   std::erase(ranking_, index);
   artifact_deadline_ = Now() + options_.artifact_limit;

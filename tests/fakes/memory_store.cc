@@ -75,15 +75,27 @@ absl::StatusOr<std::string> MemoryStore::GetText(const std::string& digest) {
   return found->second;
 }
 
-void MemoryStore::Append(record::Record record,
+absl::Status MemoryStore::CheckFence(const JobFence& fence) {
+  if (fence.job_id.empty()) return absl::OkStatus();
+  for (const JobRow& row : jobs_) {
+    if (row.id == fence.job_id && row.fence == fence.fence) return absl::OkStatus();
+  }
+  return absl::AbortedError("claimed by another replica");
+}
+
+void MemoryStore::Append(record::Record record, const JobFence& fence,
                          absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
-  Write([this, record = std::move(record), done = std::move(done)](absl::Status status) mutable {
-    if (!status.ok()) return std::move(done)(status);
-    {
+  Write([this, record = std::move(record), fence,
+         done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
       absl::MutexLock lock(&mutex_);
-      record.id = static_cast<int64_t>(records_.size()) + 1;
-      records_.push_back(record);
+      status = CheckFence(fence);
+      if (status.ok()) {
+        record.id = static_cast<int64_t>(records_.size()) + 1;
+        records_.push_back(record);
+      }
     }
+    if (!status.ok()) return std::move(done)(status);
     std::move(done)(std::move(record));
   });
 }
@@ -107,14 +119,18 @@ absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery
   return found;
 }
 
-void MemoryStore::PublishBest(int64_t record_id, Done done) {
-  Write([this, record_id, done = std::move(done)](absl::Status status) mutable {
+void MemoryStore::PublishBest(int64_t record_id, const JobFence& fence, Done done) {
+  Write([this, record_id, fence, done = std::move(done)](absl::Status status) mutable {
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);
       const record::Record& record = records_.at(record_id - 1);
-      if (record.policy.name != "confirm" || !artifacts_.contains(record.result.artifact_digest) ||
-          !texts_.contains(record.candidate.space_digest) ||
-          !texts_.contains(record.workload_digest)) {
+      status = CheckFence(fence);
+      if (!status.ok()) {
+        // Another replica's job now.
+      } else if (record.policy.name != "confirm" ||
+                 !artifacts_.contains(record.result.artifact_digest) ||
+                 !texts_.contains(record.candidate.space_digest) ||
+                 !texts_.contains(record.workload_digest)) {
         status = absl::FailedPreconditionError("not to be published");
       } else {
         std::erase_if(published_, [&](int64_t id) {
@@ -131,12 +147,13 @@ void MemoryStore::PublishBest(int64_t record_id, Done done) {
 
 void MemoryStore::Quarantine(const std::string& workload_digest, const std::string& target,
                              const record::Candidate& candidate, int64_t last_record,
-                             const std::string& reason, Done done) {
+                             const std::string& reason, const JobFence& fence, Done done) {
   Write([=, this, done = std::move(done)](absl::Status status) mutable {
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);
+      status = CheckFence(fence);
       for (record::Record& record : records_) {
-        if (record.id > last_record || record.workload_digest != workload_digest ||
+        if (!status.ok() || record.id > last_record || record.workload_digest != workload_digest ||
             record.target != target || record.candidate != candidate) {
           continue;
         }
@@ -371,6 +388,28 @@ absl::StatusOr<std::vector<ModelRow>> MemoryStore::ListModels(const std::string&
     newest.back().bytes.clear();
   }
   return newest;
+}
+
+void MemoryStore::PutStanding(WorkerStanding standing, Done done) {
+  Write(
+      [this, standing = std::move(standing), done = std::move(done)](absl::Status status) mutable {
+        if (status.ok()) {
+          absl::MutexLock lock(&mutex_);
+          standings_.erase(standing.worker_id);
+          if (standing.drained || !standing.refused.empty()) {
+            const std::string id = standing.worker_id;
+            standings_[id] = std::move(standing);
+          }
+        }
+        std::move(done)(status);
+      });
+}
+
+absl::StatusOr<std::vector<WorkerStanding>> MemoryStore::Standings() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<WorkerStanding> all;
+  for (const auto& [id, standing] : standings_) all.push_back(standing);
+  return all;
 }
 
 absl::Status MemoryStore::Flush() {

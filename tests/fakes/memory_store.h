@@ -31,13 +31,16 @@ class MemoryStore final : public Store {
 
   void PutText(const std::string& digest, const std::string& text, Done done) override;
   absl::StatusOr<std::string> GetText(const std::string& digest) override;
-  void Append(record::Record record,
+  using Store::Append;
+  using Store::PublishBest;
+  using Store::Quarantine;
+  void Append(record::Record record, const JobFence& fence,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override;
   absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
-  void PublishBest(int64_t record_id, Done done) override;
+  void PublishBest(int64_t record_id, const JobFence& fence, Done done) override;
   void Quarantine(const std::string& workload_digest, const std::string& target,
                   const record::Candidate& candidate, int64_t last_record,
-                  const std::string& reason, Done done) override;
+                  const std::string& reason, const JobFence& fence, Done done) override;
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
   absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
@@ -59,6 +62,8 @@ class MemoryStore final : public Store {
   absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
   absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                    const std::string& target) override;
+  void PutStanding(WorkerStanding standing, Done done) override;
+  absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
   // It keeps nothing on a disk: Unimplemented.
   absl::StatusOr<std::string> Identity() override { return std::string("memory"); }
   void Import(ImportBatch batch,
@@ -74,6 +79,8 @@ class MemoryStore final : public Store {
   // Runs now, or at the next Commit; `write` gets the status of the commit and calls the callback.
   void Write(absl::AnyInvocable<void(absl::Status) &&> write);
 
+  absl::Status CheckFence(const JobFence& fence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   bool shared_ = false;
   absl::Mutex mutex_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
@@ -87,6 +94,7 @@ class MemoryStore final : public Store {
   int64_t job_number_ ABSL_GUARDED_BY(mutex_) = 0;  // the last one given
   std::map<std::string, std::vector<JobEvent>> events_ ABSL_GUARDED_BY(mutex_);
   std::vector<ModelRow> models_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, WorkerStanding> standings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::store

@@ -34,8 +34,20 @@ inline absl::Status PutArtifact(Store& store, const std::string& digest, const s
   return Wait([&](Store::Done done) { store.PutArtifact(digest, bytes, std::move(done)); });
 }
 
-inline absl::Status PublishBest(Store& store, int64_t id) {
-  return Wait([&](Store::Done done) { store.PublishBest(id, std::move(done)); });
+inline absl::Status PublishBest(Store& store, int64_t id, const JobFence& fence = {}) {
+  return Wait([&](Store::Done done) { store.PublishBest(id, fence, std::move(done)); });
+}
+
+inline absl::Status Quarantine(Store& store, const record::Record& record, int64_t last_record,
+                               const JobFence& fence) {
+  return Wait([&](Store::Done done) {
+    store.Quarantine(record.workload_digest, record.target, record.candidate, last_record,
+                     "a reason", fence, std::move(done));
+  });
+}
+
+inline absl::Status PutStanding(Store& store, const WorkerStanding& standing) {
+  return Wait([&](Store::Done done) { store.PutStanding(standing, std::move(done)); });
 }
 
 inline absl::Status PutJob(Store& store, const JobRow& job) {
@@ -46,10 +58,11 @@ inline absl::Status AppendEvent(Store& store, const JobEvent& event) {
   return Wait([&](Store::Done done) { store.AppendEvent(event, std::move(done)); });
 }
 
-inline absl::StatusOr<record::Record> Append(Store& store, const record::Record& record) {
+inline absl::StatusOr<record::Record> Append(Store& store, const record::Record& record,
+                                             const JobFence& fence = {}) {
   absl::Notification ready;
   absl::StatusOr<record::Record> result;
-  store.Append(record, [&](absl::StatusOr<record::Record> appended) {
+  store.Append(record, fence, [&](absl::StatusOr<record::Record> appended) {
     result = std::move(appended);
     ready.Notify();
   });

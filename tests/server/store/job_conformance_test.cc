@@ -160,6 +160,113 @@ TEST_P(JobConformanceTest, WhoLostItsClaimWritesNothingMore) {
   EXPECT_EQ(store_->GetJob("a")->replica, "two");
 }
 
+// What a job has measured and published is written under its claim, too.
+TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
+  JobRow job = PendingJob("a");
+  job.lease_until_unix_ms = 10;
+  job.fence = 1;
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  PutTextsAndArtifact(*store_);
+  const JobFence first{"a", 1};
+  const absl::StatusOr<record::Record> before = Append(*store_, ConfirmedRecord(), first);
+  ASSERT_TRUE(before.ok()) << before.status();
+  ASSERT_EQ(ClaimJobs(*store_, {"two", 11, 20})->size(), 1u);
+
+  EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), first).status()));
+  EXPECT_TRUE(absl::IsAborted(PublishBest(*store_, before->id, first)));
+  EXPECT_TRUE(absl::IsAborted(Quarantine(*store_, *before, before->id, first)));
+  EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"nobody's", 1}).status()));
+  const auto records = store_->Query({});
+  ASSERT_EQ(records->size(), 1u) << "only what was written under the claim";
+  EXPECT_FALSE(records->front().quarantined);
+  EXPECT_TRUE(absl::IsNotFound(
+      store_->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5})
+          .status()));
+
+  const JobFence second{"a", 2};
+  EXPECT_TRUE(Append(*store_, ScreenedRecord(), second).ok());
+  EXPECT_TRUE(PublishBest(*store_, before->id, second).ok());
+  EXPECT_TRUE(Quarantine(*store_, *before, before->id, second).ok());
+}
+
+// A write that was queued before the claim and comes after it is fenced off as well: the check is
+// made where the write is.
+TEST_P(JobConformanceTest, WhatIsQueuedWhileTheClaimIsLostIsRefused) {
+  JobRow job = PendingJob("a");
+  job.lease_until_unix_ms = 10;
+  job.fence = 1;
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  int kept = 0, refused = 0;
+  const auto count = [&](const absl::StatusOr<record::Record>& record) {
+    kept += record.ok() ? 1 : 0;
+    refused += absl::IsAborted(record.status()) ? 1 : 0;
+  };
+  for (int i = 0; i < 20; ++i) store_->Append(ScreenedRecord(1 + i), {"a", 1}, count);
+  store_->ClaimJobs({"two", 11, 20}, 1, [](const absl::StatusOr<std::vector<JobRow>>& rows) {
+    EXPECT_EQ(rows->size(), 1u);
+  });
+  for (int i = 0; i < 20; ++i) store_->Append(ScreenedRecord(100 + i), {"a", 1}, count);
+  EXPECT_TRUE(absl::IsAborted(store_->Flush()));
+  EXPECT_EQ(kept, 20);
+  EXPECT_EQ(refused, 20);
+  EXPECT_EQ(store_->Query({})->size(), 20u);
+}
+
+TEST_P(JobConformanceTest, WhatIsSaidOfWorkersIsKeptUntilItIsTakenBack) {
+  const WorkerStanding drained{.worker_id = "b", .drained = true, .since_unix_ms = 7};
+  const WorkerStanding removed{
+      .worker_id = "a", .refused = "an administrator", .removed = true, .since_unix_ms = 8};
+  const WorkerStanding flagged{.worker_id = "c",
+                               .drained = true,
+                               .refused = std::string("it said \0 and \xff", 15),
+                               .since_unix_ms = 9};
+  EXPECT_THAT(store_->Standings().value(), testing::IsEmpty());
+  for (const WorkerStanding& standing : {drained, removed, flagged}) {
+    ASSERT_TRUE(PutStanding(*store_, standing).ok());
+  }
+  Reopen();
+  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(removed, drained, flagged));
+  WorkerStanding resumed = flagged;
+  resumed.refused.clear();
+  ASSERT_TRUE(PutStanding(*store_, resumed).ok());
+  ASSERT_TRUE(PutStanding(*store_, {.worker_id = "a"}).ok());
+  ASSERT_TRUE(PutStanding(*store_, {.worker_id = "never heard of"}).ok());
+  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(drained, resumed));
+  EXPECT_TRUE(absl::IsInvalidArgument(PutStanding(*store_, {.drained = true})));
+}
+
+// Names are bound, never pasted: what is SQL in them is kept as it is, and finds itself again.
+TEST_P(JobConformanceTest, SqlInNamesIsText) {
+  const std::string name = "x'); DROP TABLE record; DROP TABLE job; --\" OR 1=1";
+  JobRow job = PendingJob(name);
+  job.request_id = name;
+  job.owner = name;
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  EXPECT_EQ(store_->GetJobByRequest(name).value().id, name);
+  ASSERT_TRUE(AppendEvent(*store_, {name, 0, name, name}).ok());
+  EXPECT_EQ(store_->Events(name)->size(), 1u);
+  EXPECT_EQ(ClaimJobs(*store_, {name, 5, 6})->size(), 1u);
+  EXPECT_THAT(RenewJobs(*store_, {name, 5, 7}).value(), testing::ElementsAre(name));
+  ASSERT_TRUE(PutText(*store_, name, name).ok());
+  EXPECT_EQ(store_->GetText(name).value(), name);
+  record::Record record = ScreenedRecord();
+  record.target = record.op = record.job_id = record.workload_digest = name;
+  record.environment.cpu = name;
+  ASSERT_TRUE(Append(*store_, record, {name, 1}).ok());
+  ASSERT_TRUE(Append(*store_, ScreenedRecord()).ok());
+  EXPECT_EQ(
+      store_->Query({.workload_digest = name, .target = name, .op = name, .job_id = name})->size(),
+      1u)
+      << "neither all nor none";
+  ASSERT_TRUE(PutModel(*store_, {.key = {name, name, name, name}, .bytes = name}).ok());
+  EXPECT_EQ(store_->GetModel({name, name, name, name})->bytes, name);
+  ASSERT_TRUE(PutStanding(*store_, {.worker_id = name, .refused = name}).ok());
+  EXPECT_EQ(store_->Standings()->size(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(
+      store_->LookupBest({.workload_digest = name, .target = name, .policy = name}).status()));
+  EXPECT_EQ(store_->Query({})->size(), 2u);
+}
+
 TEST_P(JobConformanceTest, AReleasedJobIsAnybodys) {
   ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
   ASSERT_EQ(ClaimJobs(*store_, {"one", 5, INT64_MAX})->size(), 1u);

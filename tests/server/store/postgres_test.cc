@@ -8,9 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "server/store/postgres_connection.h"
 #include "server/store/postgres_store.h"
+#include "server/store/postgres_writer.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/postgres_server.h"
 #include "tests/server/store/store_rows.h"
@@ -163,12 +165,67 @@ TEST_F(PostgresTest, WhatItCannotKeepIsRefusedAloneAndClearly) {
   EXPECT_EQ(store->GetText("after").value(), "text");
 }
 
-TEST_F(PostgresTest, SqlInNamesIsText) {
+// One file per released schema stays openable for ever, as of SQLite.
+TEST_F(PostgresTest, AnOlderDatabaseIsBroughtUpToDateWithItsRows) {
+  const absl::StatusOr<std::string> dump = ReadFile("tests/server/store/testdata/postgres_1.sql");
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  const absl::Status restored = PostgresConnection::Open(uri_).value()->Execute(*dump);
+  ASSERT_TRUE(restored.ok()) << restored;
   const auto store = Open();
-  const std::string name = "'; DROP TABLE record; --";
-  ASSERT_TRUE(PutText(*store, name, name).ok());
-  EXPECT_EQ(store->GetText(name).value(), name);
-  EXPECT_TRUE(store->Query({.target = name})->empty());
+  ASSERT_NE(store, nullptr);
+  const absl::StatusOr<BestRow> best =
+      store->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5});
+  ASSERT_TRUE(best.ok()) << best.status();
+  record::Record expected = ConfirmedRecord();
+  expected.id = best->record.id;
+  ExpectEqual(best->record, expected);
+  EXPECT_EQ(store->GetArtifact(kArtifact).value(), "the artifact");
+  EXPECT_EQ(store->Events("job-1").value().size(), 2u);
+  EXPECT_EQ(store->GetModel({"xgboost", "statement", kTarget, "matmul"}).value().bytes,
+            "the trees");
+  EXPECT_THAT(store->Standings().value(), testing::IsEmpty()) << "was not kept yet";
+  EXPECT_TRUE(PutStanding(*store, {.worker_id = "w", .drained = true}).ok());
+  EXPECT_GT(Append(*store, ScreenedRecord()).value().id, expected.id);
+}
+
+// A replica whose machine stops between two statements of a transaction holds the writers' lock;
+// the others get it all the same, within the time that a job's claim lasts.
+TEST_F(PostgresTest, AReplicaThatStopsInATransactionDoesNotHoldTheOthersUp) {
+  const auto store = Open();
+  const auto stopped = PostgresConnection::Open(uri_).value();
+  ASSERT_TRUE(stopped->Execute("BEGIN").ok());
+  ASSERT_TRUE(stopped->Query(kTakeWriteLock).ok());
+  const absl::StatusOr<record::Record> record = Append(*store, ScreenedRecord());
+  EXPECT_TRUE(record.ok()) << record.status();
+  EXPECT_FALSE(stopped->Execute("COMMIT").ok()) << "what it had begun is nothing";
+}
+
+// A replica whose commit comes after another's claim loses it, whatever either has queued.
+TEST_F(PostgresTest, OfTwoReplicasOnlyTheHolderOfTheJobCommitsItsRecords) {
+  const auto one = Open();
+  const auto two = Open();
+  JobRow job = PendingJob("a");
+  job.lease_until_unix_ms = 10;
+  job.fence = 1;
+  ASSERT_TRUE(PutJob(*one, job).ok());
+  std::atomic<int> kept = 0, refused = 0;
+  std::thread writing([&] {
+    for (int i = 0; refused == 0 && i < 100'000; ++i) {
+      const absl::StatusOr<record::Record> record =
+          Append(*one, ScreenedRecord(1 + i), JobFence{"a", 1});
+      EXPECT_TRUE(record.ok() || absl::IsAborted(record.status())) << record.status();
+      ++(record.ok() ? kept : refused);
+    }
+  });
+  while (kept < 20) std::this_thread::yield();
+  ASSERT_EQ(ClaimJobs(*two, {"two", 11, 20})->size(), 1u);
+  // From here on the first one commits nothing.
+  const size_t at_the_claim = two->Query({.page_size = 1000})->size();
+  writing.join();
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(two->Query({.page_size = 1000})->size(), at_the_claim);
+  EXPECT_EQ(static_cast<int>(at_the_claim), kept);
+  EXPECT_TRUE(Append(*two, ScreenedRecord(1e6), JobFence{"a", 2}).ok());
 }
 
 TEST_F(PostgresTest, ANewerSchemaAndAForeignDatabaseAreRefused) {

@@ -1,6 +1,7 @@
 #include "server/store/schema.h"
 
 #include <memory>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -155,6 +156,21 @@ TEST_P(OldSchemaTest, KeepsModels) {
     ASSERT_TRUE(PutModel(*store, {.key = key, .bytes = "the trees"}).ok());
   }
   EXPECT_EQ(store->GetModel(key).value().bytes, "the trees");
+}
+
+TEST_P(OldSchemaTest, KeepsWhatIsSaidOfWorkers) {
+  const std::unique_ptr<Store> store = OpenDump();
+  ASSERT_NE(store, nullptr);
+  std::vector<WorkerStanding> expected;
+  if (GetParam() >= 4) {
+    expected = {{.worker_id = "pi-07", .drained = true, .since_unix_ms = 1700000000123},
+                {.worker_id = "pi-08",
+                 .refused = "it reported what cannot be: 5000 ns",
+                 .since_unix_ms = 1700000000124}};
+  }
+  EXPECT_EQ(store->Standings().value(), expected);
+  ASSERT_TRUE(PutStanding(*store, {.worker_id = "w", .drained = true}).ok());
+  EXPECT_EQ(store->Standings()->size(), expected.size() + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, OldSchemaTest,

@@ -1,6 +1,7 @@
 // Server replicas that share a store: a job of one that has died goes on at another, and whoever
 // lost a job writes nothing more to it.
 #include <memory>
+#include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -103,6 +104,30 @@ TEST_F(JobReplicasTest, AReplicaThatSleptLetsGo) {
   Run({one_.get(), two_.get()}, 200, absl::Milliseconds(100));
   EXPECT_EQ((*two_->jobs.Get(id))->state, JobState::kDone);
   EXPECT_EQ((*one_->jobs.Get(id))->state, JobState::kDone) << "both read the same";
+}
+
+// The results that come to it meanwhile are measured, and are not its to keep any more.
+TEST_F(JobReplicasTest, WhatAReplicaThatSleptHasMeasuredIsNotRecorded) {
+  const std::string id = Create(*one_);
+  Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
+  clock_.Advance(absl::Minutes(1));
+  Run({two_.get()}, 3, absl::Seconds(6));
+  ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
+  const size_t records = store_.Query({.page_size = 1000})->size();
+  // It does not know yet: its device ends what it had, and the job is told.
+  one_->executor.RunAll();
+  one_->device.Step(one_->fleet, one_->artifacts, 1000);
+  one_->executor.RunAll();
+  EXPECT_EQ(store_.Query({.page_size = 1000})->size(), records);
+  EXPECT_EQ(one_->fleet.Counts().items_leased + one_->fleet.Counts().items_waiting, 0)
+      << "nothing of the job is measured here any more";
+  Run({one_.get(), two_.get()}, 200, absl::Milliseconds(100));
+  EXPECT_EQ((*two_->jobs.Get(id))->state, JobState::kDone);
+  std::set<int64_t> trials;
+  for (const record::Record& record : *store_.Query({.page_size = 1000})) {
+    if (record.policy.name != "screen") continue;
+    EXPECT_TRUE(trials.insert(record.trial).second) << "trial " << record.trial << " twice";
+  }
 }
 
 TEST_F(JobReplicasTest, ALivingReplicaKeepsItsJobs) {
