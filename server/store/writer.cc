@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
@@ -90,15 +91,18 @@ std::vector<Writer::Write> Writer::TakeGroup() {
     return !queue_.empty() || stopping_;
   };
   mutex_.Await(absl::Condition(&any));
-  const absl::Time deadline = absl::Now() + options_.max_group_age;
+  const absl::Time deadline = SteadyNow() + options_.max_group_age;
   const auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return queue_.size() >= options_.max_group_writes || stopping_ || flushing_ > 0;
   };
-  // Waiting for the time and not for each write spares a wake-up per write.
-  for (size_t seen = 0; seen < queue_.size() && absl::Now() < deadline;) {
+  // Waiting for the time and not for each write spares a wake-up per write. It sleeps: a timed wait
+  // for the mutex ends by the wall clock, and would keep all writes for a day when that is set back
+  // by one.
+  for (size_t seen = 0; seen < queue_.size() && SteadyNow() < deadline && !due();) {
     seen = queue_.size();
-    const absl::Time until = std::min(deadline, absl::Now() + options_.idle_wait);
-    if (mutex_.AwaitWithDeadline(absl::Condition(&due), until)) break;
+    mutex_.Unlock();
+    absl::SleepFor(options_.idle_wait);
+    mutex_.Lock();
   }
   const size_t count = std::min(queue_.size(), options_.max_group_writes);
   std::vector<Write> group;
