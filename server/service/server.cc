@@ -48,6 +48,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
       store_(std::move(store)) {
   const task::JobServices services{.clock = &clock_,
+                                   .steady_clock = &steady_clock_,
                                    .store = store_.get(),
                                    .fleet = &fleet_,
                                    .artifacts = &artifacts_,

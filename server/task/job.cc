@@ -22,7 +22,7 @@ Job::Job(const JobServices& services, const JobOptions& options, JobSnapshot sna
       spec_(snapshot.spec),
       strand_(services.executor),
       state_(std::move(snapshot)),
-      resumed_(services.clock->Now()),
+      resumed_(services.SteadyNow()),
       earlier_wall_(state_.wall) {
   shown_ = std::make_shared<const JobSnapshot>(state_);
 }
@@ -47,7 +47,7 @@ void Job::Post(void (Job::*method)()) {
   PostCall([method](Job& job) { (job.*method)(); });
 }
 
-absl::Duration Job::Wall() const { return earlier_wall_ + (Now() - resumed_); }
+absl::Duration Job::Wall() const { return earlier_wall_ + (Steady() - resumed_); }
 
 void Job::ShowState() {
   ++state_.version;
@@ -57,7 +57,7 @@ void Job::ShowState() {
 }
 
 void Job::Save() {
-  saved_ = Now();
+  saved_ = Steady();
   store::JobRow row{.id = id_,
                     .request_id = spec_.request_id,
                     .request = EncodeSpec(spec_),
@@ -106,7 +106,7 @@ void Job::Initialize() {
   if (state_.cancelled) {
     // Before the server went away: what was measured is confirmed.
     cancelled_ = stopping_ = true;
-    drain_deadline_ = Now();
+    drain_deadline_ = Steady();
     return Pump();
   }
   // The default schedule first: what tuning is compared with.
@@ -323,7 +323,7 @@ void Job::OnCancel(bool confirm) {
   }
   if (state_.state != JobState::kRunning || stopping_) return;
   stopping_ = true;
-  drain_deadline_ = Now() + options_.drain_limit;
+  drain_deadline_ = Steady() + options_.drain_limit;
   state_.cancelled = true;
   Save();
   services_.fleet->CancelWaiting(id_);
@@ -335,17 +335,17 @@ void Job::OnTick() {
   if (HasEnded(state_.state)) {
     // An end that could not be stored – the disk was full – is stored when that has passed: only
     // then can the job be resumed.
-    if (!over_ && Now() >= saved_ + options_.save_interval) Save();
+    if (!over_ && Steady() >= saved_ + options_.save_interval) Save();
     return;
   }
   state_.wall = Wall();
   if (state_.state == JobState::kRunning && !stopping_ && spec_.max_time > absl::ZeroDuration() &&
       state_.wall >= spec_.max_time) {
     stopping_ = true;
-    drain_deadline_ = Now() + options_.drain_limit;
+    drain_deadline_ = Steady() + options_.drain_limit;
     services_.fleet->CancelWaiting(id_);
   }
-  if (stopping_ && Now() >= drain_deadline_) {
+  if (stopping_ && Steady() >= drain_deadline_) {
     drain_deadline_ = absl::InfiniteFuture();
     services_.fleet->CancelJob(id_);
   }
@@ -355,7 +355,7 @@ void Job::OnTick() {
   } else {
     Pump();
   }
-  if (!HasEnded(state_.state) && Now() >= saved_ + options_.save_interval) Save();
+  if (!HasEnded(state_.state) && Steady() >= saved_ + options_.save_interval) Save();
   ShowState();
 }
 

@@ -27,12 +27,15 @@ namespace hone::task {
 
 // What jobs work with. All outlive them.
 struct JobServices {
-  const Clock* clock = nullptr;
+  const Clock* clock = nullptr;         // the time of day, for what is written down
+  const Clock* steady_clock = nullptr;  // that nobody sets, for deadlines; null: `clock`
   store::Store* store = nullptr;
   fleet::Fleet* fleet = nullptr;
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;
+
+  absl::Time SteadyNow() const { return (steady_clock != nullptr ? steady_clock : clock)->Now(); }
 };
 
 struct JobOptions {
@@ -195,6 +198,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void ShowState();
   absl::Duration Wall() const;
   absl::Time Now() const { return services_.clock->Now(); }
+  // Of deadlines and durations: setting the machine's clock neither ends nor delays anything.
+  absl::Time Steady() const { return services_.SteadyNow(); }
 
   const JobServices services_;
   const JobOptions options_;

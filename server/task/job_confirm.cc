@@ -18,7 +18,7 @@ constexpr int kConfirmRepeats = 5;           // blocks of each process
 constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
 // Rounds of a finalist that are measured again because the machine was disturbed; then the median
 // over the rounds has to do.
-constexpr int kNoisyRounds = 2;
+constexpr int kNoisyRounds = 1;
 
 // Why nothing can be confirmed, from what happened instead.
 absl::Status NothingRan(const JobSnapshot& state) {
@@ -130,7 +130,7 @@ void Job::NextRound() {
                  absl::FailedPreconditionError(
                      "no finalist could be confirmed: each failed when it was measured again"));
     }
-    artifact_deadline_ = Now() + options_.artifact_limit;
+    artifact_deadline_ = Steady() + options_.artifact_limit;
     return Publish();
   }
   SetPhase(
@@ -236,7 +236,7 @@ void Job::Publish() {
     }
     // Asked again: the worker may have been started anew since.
     services_.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
-    if (Now() < artifact_deadline_) {
+    if (Steady() < artifact_deadline_) {
       SetPhase("waiting for the winner's artifact");
       return;
     }

@@ -75,7 +75,7 @@ absl::Status JobManager::Restore() {
     if (static_cast<int>(claimed->size()) < kPage) break;
   }
   absl::MutexLock lock(&mutex_);
-  claims_renewed_ = services_.clock->Now();
+  claims_renewed_ = services_.SteadyNow();
   return absl::OkStatus();
 }
 
@@ -109,7 +109,7 @@ void JobManager::RenewClaims() {
   std::vector<std::string> asked;
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = services_.clock->Now();
+    const absl::Time now = services_.SteadyNow();
     if (suspended_ || now - claims_renewed_ < options_.claim_lease / kRenewalsPerLease) return;
     claims_renewed_ = now;
     for (const auto& [id, job] : jobs_) asked.push_back(id);

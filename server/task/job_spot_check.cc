@@ -21,7 +21,7 @@ constexpr double kApart = 3;
 bool Job::IsSpotChecked(int index) {
   Finalist& finalist = finalists_[index];
   SpotCheck& check = finalist.check;
-  if (check.over || Now() < check.deadline) return check.over;
+  if (check.over || Steady() < check.deadline) return check.over;
   if (check.deadline != absl::InfinitePast()) {
     // Nobody answered in time; what it finds later changes nothing.
     spdlog::warn("job {}: no other worker checked trial {} in time", id_, finalist.trial);
@@ -42,7 +42,7 @@ bool Job::IsSpotChecked(int index) {
     return check.over = true;
   }
   check.asked.push_back(other);
-  check.deadline = Now() + options_.spot_check_limit;
+  check.deadline = Steady() + options_.spot_check_limit;
   SetPhase(absl::StrCat("worker ", other, " checks the winner"));
   ShowState();
   fleet::WorkItem item = MakeItem(finalist.candidate, finalist.space);
@@ -71,7 +71,7 @@ void Job::OnSpotCheck(int index, const record::Record& record, const std::string
   if (state_.state != JobState::kConfirming) return;
   Finalist& finalist = finalists_[index];
   SpotCheck& check = finalist.check;
-  if (check.over || Now() >= check.deadline) return;
+  if (check.over || Steady() >= check.deadline) return;
   check.deadline = absl::InfinitePast();
   const record::MeasureResult& result = record.result;
   // No opinion: others are asked. A runner that was killed says nothing about the candidate.
@@ -113,7 +113,7 @@ void Job::Discard(int index, const std::string& liar, const std::string& why) {
                               });
   ++state_.quarantined;
   std::erase(ranking_, index);
-  artifact_deadline_ = Now() + options_.artifact_limit;
+  artifact_deadline_ = Steady() + options_.artifact_limit;
   if (!ranking_.empty()) return Publish();
   End(JobState::kFailed, absl::FailedPreconditionError(
                              absl::StrCat("no finalist stood up to a second worker: ", why)));

@@ -71,7 +71,8 @@ void JobHarness::Build() {
   executor = std::make_unique<ManualExecutor>();
   artifacts = std::make_unique<fleet::ArtifactCache>();
   fleet = std::make_unique<fleet::Fleet>(&clock, artifacts.get(), fleet_options);
-  jobs = std::make_unique<JobManager>(JobServices{.clock = &clock,
+  jobs = std::make_unique<JobManager>(JobServices{.clock = &wall,
+                                                  .steady_clock = &clock,
                                                   .store = &store,
                                                   .fleet = fleet.get(),
                                                   .artifacts = artifacts.get(),
@@ -107,6 +108,7 @@ void JobHarness::Step(int finish) {
   for (FakeDevice* other : others) other->Step(*fleet, *artifacts, finish);
   executor->RunAll();
   clock.Advance(absl::Milliseconds(100));
+  wall.Advance(absl::Milliseconds(100));
   fleet->Tick();
   jobs->Tick();
   executor->RunAll();

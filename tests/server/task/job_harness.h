@@ -58,7 +58,8 @@ class JobHarness {
   std::shared_ptr<const JobSnapshot> Get(const std::string& id) { return *jobs->Get(id); }
   void Restart();
 
-  FakeClock clock;
+  FakeClock clock;  // of deadlines
+  FakeClock wall;   // the time of day
   store::MemoryStore store;
   FakeTaskEnvironment environment;
   JobOptions options;

@@ -179,6 +179,22 @@ TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
 }
 
+TEST_F(JobTest, SettingTheMachinesClockNeitherEndsAJobNorDelaysIt) {
+  JobSpec spec = Spec(60);
+  spec.max_time = absl::Seconds(60);
+  const std::string id = Create(spec);
+  Step(2);
+  wall.Advance(absl::Hours(24));
+  for (int i = 0; i < 3; ++i) Step(2);
+  EXPECT_EQ(Get(id)->state, JobState::kRunning) << "a day did not pass";
+  wall.Advance(-absl::Hours(48));
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 60);
+  EXPECT_GE(job->wall, absl::ZeroDuration());
+  EXPECT_LT(job->wall, absl::Seconds(60));
+}
+
 TEST_F(JobTest, CancelWithConfirmationConfirmsWhatThereIs) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
