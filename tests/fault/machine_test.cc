@@ -20,6 +20,7 @@ class MachineTest : public ::testing::Test {
     ASSERT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = *std::move(cluster);
     direct_ = OpenDirect(cluster_->server_address()).value();
+    ASSERT_TRUE(integration::Eventually([&] { return direct_->ListWorkers().ok(); }));
   }
   std::unique_ptr<integration::Process> Tune(int trials) {
     return std::make_unique<integration::Process>(std::vector<std::string>{
@@ -60,7 +61,6 @@ TEST_F(MachineTest, AJobGoesOnWhenTheClocksAreSetBackAndForth) {
 }
 
 TEST_F(MachineTest, AFileSizeLimitIsAFullDiskThatTheServerSurvives) {
-  ASSERT_TRUE(integration::Eventually([&] { return direct_->ListWorkers().ok(); }));
   const auto limit = [&](rlim_t bytes) {
     rlimit now;
     prlimit(cluster_->server().process->pid(), RLIMIT_FSIZE, nullptr, &now);
