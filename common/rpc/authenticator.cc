@@ -30,8 +30,8 @@ absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& 
                     "the token is malformed: 'authorization' must be one header "
                     "that reads 'Bearer TOKEN'");
     }
-    if (tokens_ != nullptr) {
-      if (std::optional<Identity> identity = tokens_->Find(token)) return *std::move(identity);
+    if (const std::shared_ptr<const TokenTable> tokens = Tokens(); tokens != nullptr) {
+      if (std::optional<Identity> identity = tokens->Find(token)) return *std::move(identity);
     }
     return Refuse("TOKEN_UNKNOWN",
                   "the token is not one of this server's; it may have been withdrawn: ask the "

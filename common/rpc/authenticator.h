@@ -3,8 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "common/rpc/role.h"
 #include "common/rpc/token_table.h"
 #include "grpcpp/server_context.h"
@@ -16,11 +19,17 @@ inline constexpr char kTokenHeader[] = "authorization";
 inline constexpr char kTokenPrefix[] = "Bearer ";
 
 // Says who calls: by the token of the call, else by the certificate of the connection, whose URI
-// names role and name (IdentityUri). Immutable, so thread-safe.
+// names role and name (IdentityUri). Thread-safe.
 class Authenticator {
  public:
   // Without tokens every token is unknown.
   explicit Authenticator(std::shared_ptr<const TokenTable> tokens) : tokens_(std::move(tokens)) {}
+
+  // Calls from now on are known by these.
+  void SetTokens(std::shared_ptr<const TokenTable> tokens) {
+    absl::MutexLock lock(&mutex_);
+    tokens_ = std::move(tokens);
+  }
 
   // Unauthenticated, with what to do: neither is there, the token is malformed or unknown, or the
   // certificate names no caller. The message never has the token.
@@ -29,7 +38,13 @@ class Authenticator {
   std::string NameOf(const grpc::ServerContextBase& context) const;
 
  private:
-  const std::shared_ptr<const TokenTable> tokens_;  // may be null
+  std::shared_ptr<const TokenTable> Tokens() const {
+    absl::MutexLock lock(&mutex_);
+    return tokens_;
+  }
+
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);  // may be null
 };
 
 // The host of a call's peer: "10.0.0.7", "::1", or "unix".

@@ -40,17 +40,18 @@ absl::Status CheckSocketFree(const std::string& path) {
   return absl::OkStatus();
 }
 
-std::shared_ptr<grpc::ServerCredentials> Credentials(const ServerSecurity& security) {
-  grpc_ssl_client_certificate_request_type asked = GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
-  if (!security.client_ca.empty()) {
-    asked = security.require_certificates
-                ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY;
+absl::Status AddWith(grpc::ServerBuilder& builder, const Address& address, bool tls, bool insecure,
+                     ServerCertificates* certificates, int* port) {
+  HONE_RETURN_IF_ERROR(CheckAllowed(address, tls, insecure));
+  if (address.IsUnix()) {
+    HONE_RETURN_IF_ERROR(CheckSocketFree(address.path));
+    builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials());
+    return absl::OkStatus();
   }
-  grpc::SslServerCredentialsOptions options(asked);
-  options.pem_root_certs = security.client_ca;
-  options.pem_key_cert_pairs = {{security.identity.key, security.identity.certificate}};
-  return grpc::SslServerCredentials(options);
+  builder.AddListeningPort(
+      address.ToText(), tls ? certificates->MakeCredentials() : grpc::InsecureServerCredentials(),
+      port);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -72,21 +73,13 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
 
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
                          int* port) {
-  return AddListener(builder, address, ServerSecurity{.insecure = insecure}, port);
+  return AddWith(builder, address, /*tls=*/false, insecure, nullptr, port);
 }
 
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address,
-                         const ServerSecurity& security, int* port) {
-  HONE_RETURN_IF_ERROR(CheckAllowed(address, security.tls(), security.insecure));
-  if (address.IsUnix()) {
-    HONE_RETURN_IF_ERROR(CheckSocketFree(address.path));
-    builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials());
-    return absl::OkStatus();
-  }
-  builder.AddListeningPort(
-      address.ToText(), security.tls() ? Credentials(security) : grpc::InsecureServerCredentials(),
-      port);
-  return absl::OkStatus();
+                         ServerCertificates& certificates, int* port) {
+  const ServerSecurity security = certificates.Get();
+  return AddWith(builder, address, security.tls(), security.insecure, &certificates, port);
 }
 
 }  // namespace hone::rpc

@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/address.h"
-#include "common/rpc/security.h"
+#include "common/rpc/server_certificates.h"
 #include "grpcpp/server_builder.h"
 
 namespace hone::rpc {
@@ -11,12 +11,13 @@ namespace hone::rpc {
 // Sets the limits of channel.h and the keepalive rules on a server.
 void ConfigureServer(grpc::ServerBuilder& builder);
 
-// Adds a listening address: a Unix socket, or TCP with what `security` says. After BuildAndStart,
+// Adds a listening address: a Unix socket, or TCP with what `certificates`, which outlives the
+// server, says at the time of each connection. After BuildAndStart,
 // *port is the TCP port (0: it could not be bound); it stays untouched for a Unix socket.
 // AlreadyExists: another server answers on that Unix socket, or the path is no socket (a stale
 // socket is replaced). PermissionDenied: see CheckAllowed.
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address,
-                         const ServerSecurity& security, int* port);
+                         ServerCertificates& certificates, int* port);
 // Without encryption.
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
                          int* port);

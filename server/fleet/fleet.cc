@@ -130,7 +130,9 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
         std::move(done)(std::move(reply));
       });
     } else {
-      Worker& worker = workers_[id];
+      const auto [entry, fresh] = workers_.try_emplace(id);
+      Worker& worker = entry->second;
+      if (fresh) worker.drained = drained_.contains(id);
       const absl::Duration max_wait = std::min(report.max_wait, options_.max_wait());
       Answer(id, worker, SynchronizeReply(), after);  // an earlier call that is still held
       ReadReport(id, worker, report, after);
@@ -248,6 +250,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
     EndLease(finished.lease_id, {.why = absl::StrCat(id, " reported what cannot be: ", wrong)},
              after);
     Ban(id, worker, absl::StrCat("it reported what cannot be: ", wrong), after);
+    TellStanding(id, after);
     return;
   }
   if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {

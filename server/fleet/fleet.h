@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -59,6 +60,9 @@ struct FleetOptions {
   int64_t max_workers = 10000;
   // Makes lease ids unique across restarts of the server; "" for a random one.
   std::string instance;
+  // Is told the id of a worker whose standing has changed otherwise than by Drain and Remove: it
+  // was flagged. On the caller's thread, without the lock. May be null.
+  std::function<void(const std::string& worker_id)> on_standing;
 };
 
 // The workers and what they do: registry, queue and leases, the server's side of the worker
@@ -99,9 +103,14 @@ class Fleet {
   std::vector<WorkerInfo> Workers() const;
   FleetCounts Counts() const;
 
+  // How a worker stands; nothing is held against one that nobody knows.
+  Standing StandingOf(const std::string& id) const;
+  // What held when an earlier server ended. Before the first call of a worker.
+  void Restore(const std::vector<Standing>& standings);
+
   // The worker finishes what it has started and gets no more; what waits at it goes back. With
-  // `resume` the other way round, also for one that was flagged or removed. Neither outlives the
-  // server. NotFound: no worker has that id.
+  // `resume` the other way round, also for one that was flagged or removed. Holds, as a flag does,
+  // for the name, also while its worker is away. NotFound: no worker has that id.
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
   // Forgets a worker and refuses it from now on, until it is resumed; its leases go back without an
   // attempt. Returns how many. NotFound: no worker has that id.
@@ -143,7 +152,7 @@ class Fleet {
     Capabilities capabilities;
     bool connected = false;
     bool leaving = false;  // its own wish: it ends
-    bool drained = false;  // an administrator's
+    bool drained = false;  // an administrator's, of drained_
     // A suspect item is to be retried by it, alone: it gets nothing else until that is done.
     bool solo = false;
     bool standing_told = false;
@@ -255,6 +264,7 @@ class Fleet {
   void AnswerTargetWaits(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   WorkerInfo Describe(const std::string& id, const Worker& worker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellStanding(const std::string& id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Refuses the worker from now on, and takes back what it holds.
   int Ban(const std::string& id, Worker& worker, const std::string& why, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -272,6 +282,7 @@ class Fleet {
     bool removed = false;  // else flagged
   };
   std::map<std::string, Refusal> refused_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> drained_ ABSL_GUARDED_BY(mutex_);               // also while they are away
   std::map<std::string, int> runners_ ABSL_GUARDED_BY(mutex_);          // by target key
   std::map<uint64_t, std::string> held_calls_ ABSL_GUARDED_BY(mutex_);  // worker by token
   std::set<std::string> hungry_ ABSL_GUARDED_BY(mutex_);  // workers that hold a call for work

@@ -92,6 +92,25 @@ FleetCounts Fleet::Counts() const {
   return counts;
 }
 
+Standing Fleet::StandingOf(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  Standing standing{.worker_id = id, .drained = drained_.contains(id)};
+  if (auto refused = refused_.find(id); refused != refused_.end()) {
+    standing.refused = refused->second.why;
+    standing.removed = refused->second.removed;
+  }
+  return standing;
+}
+
+void Fleet::Restore(const std::vector<Standing>& standings) {
+  absl::MutexLock lock(&mutex_);
+  for (const Standing& standing : standings) {
+    if (standing.drained) drained_.insert(standing.worker_id);
+    if (standing.refused.empty()) continue;
+    refused_[standing.worker_id] = {.why = standing.refused, .removed = standing.removed};
+  }
+}
+
 int Fleet::Ban(const std::string& id, Worker& worker, const std::string& why, After& after) {
   refused_[id].why = why;
   worker.standing_told = false;
@@ -104,6 +123,11 @@ int Fleet::Ban(const std::string& id, Worker& worker, const std::string& why, Af
   return static_cast<int>(leases.size());
 }
 
+void Fleet::TellStanding(const std::string& id, After& after) {
+  if (options_.on_standing == nullptr) return;
+  after.push_back([this, id] { options_.on_standing(id); });
+}
+
 void Fleet::Flag(const std::string& id, const std::string& why) {
   After after;
   {
@@ -111,6 +135,7 @@ void Fleet::Flag(const std::string& id, const std::string& why) {
     auto found = workers_.find(id);
     if (found == workers_.end() || shut_down_) return;
     Ban(id, found->second, why, after);
+    TellStanding(id, after);
     Wake(id, found->second, after);
     Offer(after);
   }
@@ -123,10 +148,15 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   {
     absl::MutexLock lock(&mutex_);
     auto found = workers_.find(id);
-    if (found == workers_.end() && !(resume && refused_.contains(id))) {
+    if (found == workers_.end() && !(resume && (refused_.contains(id) || drained_.contains(id)))) {
       return absl::NotFoundError(absl::StrCat("there is no worker ", id));
     }
-    if (resume) refused_.erase(id);
+    if (resume) {
+      refused_.erase(id);
+      drained_.erase(id);
+    } else {
+      drained_.insert(id);
+    }
     if (found == workers_.end()) return WorkerInfo{.id = id};
     Worker& worker = found->second;
     worker.drained = !resume;

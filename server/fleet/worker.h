@@ -112,6 +112,16 @@ struct WorkerInfo {
   record::MachineState machine;  // as its last result told
 };
 
+// What holds of a worker also after the server's end: what an administrator said, and whether it is
+// believed.
+struct Standing {
+  std::string worker_id;
+  bool drained = false;
+  std::string refused;   // why it gets no leases; "" it does
+  bool removed = false;  // refused since an administrator removed it; else it is flagged
+  friend bool operator==(const Standing&, const Standing&) = default;
+};
+
 // What the fleet does, in numbers, for metrics and for tests.
 struct FleetCounts {
   int64_t workers_connected = 0;

@@ -4,6 +4,7 @@
 #include "hone/v1/admin.grpc.pb.h"
 #include "server/fleet/fleet.h"
 #include "server/service/readiness.h"
+#include "server/service/standing_keeper.h"
 #include "server/store/store.h"
 #include "server/task/executor.h"
 #include "server/task/task_environment.h"
@@ -19,6 +20,7 @@ class AdminService final : public v1::AdminService::CallbackService {
     const task::TaskEnvironment* environment = nullptr;
     task::Executor* executor = nullptr;  // for what takes longer than a handler may
     const Readiness* readiness = nullptr;
+    StandingKeeper* standings = nullptr;
   };
   explicit AdminService(const Rooms& rooms) : rooms_(rooms) {}
 

@@ -20,7 +20,7 @@ Listener::Listener(const GateOptions& options, const Rooms& rooms)
       admin_(&gate_, rooms.admin) {}
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& options,
-                                                          const rpc::ServerSecurity& security,
+                                                          rpc::ServerCertificates& certificates,
                                                           const Rooms& rooms) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
-  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, security, &port));
+  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, certificates, &port));
   builder.RegisterService(&listener->tuning_);
   builder.RegisterService(&listener->worker_);
   builder.RegisterService(&listener->admin_);

@@ -9,7 +9,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"
-#include "common/rpc/security.h"
+#include "common/rpc/server_certificates.h"
 #include "grpcpp/server.h"
 #include "server/service/audit_log.h"
 #include "server/service/call_observer.h"
@@ -33,10 +33,11 @@ class Listener {
     v1::AdminService::CallbackService* admin = nullptr;
   };
 
-  // Accepts connections, and is not SERVING yet. AlreadyExists: the address is in use, not of this
-  // machine, or its folder cannot be written; PermissionDenied: see rpc::CheckAllowed.
+  // Accepts connections, and is not SERVING yet. `certificates` outlives it. AlreadyExists: the
+  // address is in use, not of this machine, or its folder cannot be written; PermissionDenied: see
+  // rpc::CheckAllowed.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
-                                                         const rpc::ServerSecurity& security,
+                                                         rpc::ServerCertificates& certificates,
                                                          const Rooms& rooms);
 
   // With the port that it got.

@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,12 +23,11 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_log.h"
-#include "common/rpc/secret.h"
-#include "common/rpc/security.h"
-#include "common/rpc/token_table.h"
+#include "server/service/file_watch.h"
 #include "server/service/init.h"
 #include "server/service/offline_commands.h"
 #include "server/service/server.h"
+#include "server/service/server_flags.h"
 #include "server/store/store.h"
 #include "server/task/compiler_environment.h"
 #include "server/web/metrics.h"
@@ -41,26 +38,6 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
-
-struct Flags {
-  std::vector<std::string> listen;
-  std::vector<std::string> listen_clients;
-  std::vector<std::string> listen_workers;
-  std::vector<std::string> listen_admin;
-  std::string store;
-  rpc::ServerSecuritySources security;
-  std::string tokens;
-  std::string audit_log;
-  std::string metrics_listen;
-  double rate_limit = 10'000;
-  std::string log_format = "text";
-  std::string log_level = "info";
-  std::string ready_file;
-  bool private_mode = false;
-  bool check_config = false;
-  int threads = 0;
-  double shutdown_limit = 5;
-};
 
 int Fail(int code, const std::string& what) {
   fprintf(stderr, "hone-server: %s\n", what.c_str());
@@ -79,66 +56,31 @@ std::string ReadyText(const service::Server& server) {
   return text;
 }
 
-absl::Status ParseAddresses(absl::string_view option, const std::vector<std::string>& texts,
-                            std::vector<rpc::Address>* addresses) {
-  for (const std::string& text : texts) {
-    absl::StatusOr<rpc::Address> address = rpc::Address::Parse(text);
-    if (!address.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(option, ": ", address.status().message()));
+// Returns with a signal to end. Meanwhile certificates and tokens are read again when their files
+// have changed, and when SIGHUP asks for it.
+void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, service::FileWatch& files,
+                   service::Server& server) {
+  constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
+  while (true) {
+    const int received = sigtimedwait(&signals, nullptr, &kLook);
+    if (received == SIGTERM || received == SIGINT) return;
+    const bool changed = files.Changed();
+    if (received != SIGHUP && !changed) continue;
+    if (const absl::Status status = service::Reload(flags, server); status.ok()) {
+      spdlog::info("certificates and tokens are read again");
+    } else {
+      spdlog::error("certificates and tokens stay as they were: {}", std::string(status.message()));
     }
-    addresses->push_back(*std::move(address));
   }
-  return absl::OkStatus();
 }
 
-// What the flags ask for, with every file read that they name.
-absl::StatusOr<service::ServerOptions> ToOptions(const Flags& flags) {
-  service::ServerOptions options{.private_mode = flags.private_mode};
-  HONE_RETURN_IF_ERROR(ParseAddresses("listen", flags.listen, &options.listen));
-  HONE_RETURN_IF_ERROR(
-      ParseAddresses("listen-clients", flags.listen_clients, &options.listen_clients));
-  HONE_RETURN_IF_ERROR(
-      ParseAddresses("listen-workers", flags.listen_workers, &options.listen_workers));
-  HONE_RETURN_IF_ERROR(ParseAddresses("listen-admin", flags.listen_admin, &options.listen_admin));
-  if (flags.listen.empty() && flags.listen_clients.empty() && flags.listen_workers.empty() &&
-      flags.listen_admin.empty()) {
-    return absl::InvalidArgumentError("listen: an address is missing, such as localhost:7070");
-  }
-  if (flags.store.empty()) return absl::InvalidArgumentError("store: the database file is missing");
-  HONE_ASSIGN_OR_RETURN(options.security, rpc::LoadServerSecurity(flags.security, absl::Now()));
-  if (!flags.tokens.empty()) {
-    const auto text = rpc::ReadSecretFile(flags.tokens);
-    if (!text.ok()) {
-      return absl::Status(text.status().code(), absl::StrCat("tokens: ", text.status().message()));
-    }
-    absl::StatusOr<rpc::TokenTable> table = rpc::TokenTable::Parse(*text);
-    if (!table.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tokens: ", flags.tokens, ": ", table.status().message()));
-    }
-    options.tokens = std::make_shared<const rpc::TokenTable>(*std::move(table));
-  }
-  options.calls_per_second = flags.rate_limit;
-  options.audit_log = flags.audit_log;
-  options.shutdown_limit = absl::Seconds(flags.shutdown_limit);
-  options.threads = flags.threads > 0
-                        ? flags.threads
-                        : static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
-  HONE_RETURN_IF_ERROR(service::CheckListeners(options));
-  if (!flags.metrics_listen.empty()) {
-    std::vector<rpc::Address> metrics;
-    HONE_RETURN_IF_ERROR(ParseAddresses("metrics-listen", {flags.metrics_listen}, &metrics));
-    HONE_RETURN_IF_ERROR(rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure));
-  }
-  return options;
-}
-
-int Run(const Flags& flags) {
+int Run(const service::Flags& flags) {
   if (const absl::Status log = SetUpLog("hone-server", flags.log_format, flags.log_level);
       !log.ok()) {
     return Fail(kUsage, std::string(log.message()));
   }
-  absl::StatusOr<service::ServerOptions> options = ToOptions(flags);
+  service::FileWatch files(service::ReloadedFiles(flags));  // as they are before they are read
+  absl::StatusOr<service::ServerOptions> options = service::ToOptions(flags);
   if (!options.ok()) return Fail(kUsage, std::string(options.status().message()));
   if (flags.check_config) {
     printf("the configuration is in order\n");
@@ -157,6 +99,8 @@ int Run(const Flags& flags) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  // Without a file to read again SIGHUP ends the server, as the end of its terminal does.
+  if (!service::ReloadedFiles(flags).empty()) sigaddset(&signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is a full disk, which the store survives
@@ -193,8 +137,7 @@ int Run(const Flags& flags) {
     if (!written.ok()) return Fail(kFailure, "--ready-file", written);
   }
 
-  int received = 0;
-  sigwait(&signals, &received);
+  WaitForTheEnd(flags, signals, files, **server);
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 1);  // nothing may hold us longer
   if (metrics != nullptr) metrics->Watch(nullptr);
@@ -219,7 +162,7 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 && *name != 0 ? name : "localhost";
 }
 
-void AddOptions(CLI::App& app, Flags& flags) {
+void AddOptions(CLI::App& app, service::Flags& flags) {
   const auto add_listen = [&](const char* name, std::vector<std::string>& addresses,
                               const char* help) {
     app.add_option(name, addresses, help)->expected(1)->take_all();
@@ -299,7 +242,7 @@ int main(int argc, char** argv) {
       "  hone-server --listen localhost:7070 --store /var/lib/hone/hone.db\n"
       "Exit codes: 0 ended by a signal, 1 failed (the store cannot be opened, an address is in "
       "use), 2 usage or configuration.");
-  hone::Flags flags;
+  hone::service::Flags flags;
   hone::service::InitOptions init;
   hone::AddOptions(app, flags);
   hone::AddInit(app, init);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 
@@ -17,6 +18,18 @@ absl::Status CheckWorkload(const task::TaskEnvironment& environment, const std::
   if (workload.digest == digest) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the workload's digest is ", workload.digest, ", not ", digest));
+}
+
+// What the protocol does not carry, such as a number that is none, would make every list
+// unreadable that has it.
+absl::Status CheckListable(const store::ImportBatch& batch) {
+  for (size_t i = 0; i < batch.records.size(); ++i) {
+    const absl::Status status = record::FromProto(record::ToProto(batch.records[i])).status();
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(batch.where[i], ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -86,8 +99,9 @@ void ImportReader::OnReadDone(bool ok) {
 void ImportReader::End() {
   // A caller that has gone in the middle has not sent the last line either.
   absl::StatusOr<store::ImportBatch> batch = std::move(import_).Finish();
-  if (!batch.ok()) {
-    Finish(rpc::ToGrpc(batch.status()));
+  const absl::Status listable = batch.ok() ? CheckListable(*batch) : batch.status();
+  if (!listable.ok()) {
+    Finish(rpc::ToGrpc(listable));
     return;
   }
   store_->Import(*std::move(batch), [this](absl::StatusOr<store::ImportReport> report) {

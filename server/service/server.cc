@@ -42,8 +42,9 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                std::unique_ptr<task::TaskEnvironment> environment)
     : options_(std::move(options)),
       authenticator_(options_.tokens),
+      certificates_(options_.security),
       limiter_(&steady_clock_, options_.calls_per_second, 2 * options_.calls_per_second),
-      fleet_(&steady_clock_, &artifacts_, options_.fleet),
+      fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
       store_(std::move(store)) {
@@ -56,6 +57,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                    .executor = pool_.get()};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
   models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
+  standings_ = std::make_unique<StandingKeeper>(&clock_, &fleet_, store_.get());
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
   tuning_service_ =
       std::make_unique<TuningService>(TuningService::Rooms{.clock = &clock_,
@@ -77,7 +79,25 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                          .store = store_.get(),
                                                          .environment = environment_.get(),
                                                          .executor = pool_.get(),
-                                                         .readiness = &readiness_});
+                                                         .readiness = &readiness_,
+                                                         .standings = standings_.get()});
+}
+
+fleet::FleetOptions Server::OptionsOfFleet() {
+  fleet::FleetOptions options = options_.fleet;
+  options.on_standing = [this](const std::string& worker_id) { standings_->Keep(worker_id); };
+  return options;
+}
+
+absl::Status Server::Replace(const rpc::ServerSecurity& security,
+                             std::shared_ptr<const rpc::TokenTable> tokens) {
+  if ((tokens == nullptr) != (options_.tokens == nullptr)) {
+    return absl::FailedPreconditionError(
+        "whether callers need a token changes with a new start of the server alone");
+  }
+  HONE_RETURN_IF_ERROR(certificates_.Replace(security));
+  authenticator_.SetTokens(std::move(tokens));
+  return absl::OkStatus();
 }
 
 Server::~Server() { Shutdown(); }
@@ -88,6 +108,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   auto server = std::unique_ptr<Server>(
       new Server(std::move(options), std::move(store), std::move(environment)));
   HONE_RETURN_IF_ERROR(server->Listen());
+  HONE_RETURN_IF_ERROR(server->standings_->Restore());
   HONE_RETURN_IF_ERROR(server->jobs_->Restore());
   server->ticks_ = std::thread([raw = server.get()] { raw->RunTicks(); });
   server->readiness_.Set(Readiness::State::kReady);
@@ -102,7 +123,7 @@ absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
                           Listener::Start({.address = address,
                                            .roles = roles,
                                            .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
-                                          options_.security,
+                                          certificates_,
                                           {.clock = &clock_,
                                            .authenticator = &authenticator_,
                                            .limiter = &limiter_,

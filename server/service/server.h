@@ -18,6 +18,7 @@
 #include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/security.h"
+#include "common/rpc/server_certificates.h"
 #include "common/rpc/token_table.h"
 #include "grpcpp/server.h"
 #include "server/fleet/artifact_cache.h"
@@ -28,6 +29,7 @@
 #include "server/service/listener.h"
 #include "server/service/readiness.h"
 #include "server/service/server_observer.h"
+#include "server/service/standing_keeper.h"
 #include "server/service/tuning_service.h"
 #include "server/service/watch_hub.h"
 #include "server/service/worker_service.h"
@@ -93,6 +95,13 @@ class Server {
   // Not once it shuts down.
   ServerStats Stats() const;
 
+  // From now on calls are known by these tokens, and connections begin with these certificates;
+  // what is under way goes on. FailedPrecondition: whether callers are asked who they are, or
+  // traffic is encrypted, would be another: that needs a new start, and nothing was changed.
+  // Thread-safe.
+  absl::Status Replace(const rpc::ServerSecurity& security,
+                       std::shared_ptr<const rpc::TokenTable> tokens);
+
   // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits what is queued, and
   // leaves unfinished jobs to the next server. Called by the destructor, too; from one thread.
   void Shutdown();
@@ -100,6 +109,8 @@ class Server {
  private:
   Server(ServerOptions options, std::unique_ptr<store::Store> store,
          std::unique_ptr<task::TaskEnvironment> environment);
+  // That keep how workers stand.
+  fleet::FleetOptions OptionsOfFleet();
   absl::Status Listen();
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
                             std::vector<rpc::Role> roles);
@@ -112,7 +123,8 @@ class Server {
   const ServerOptions options_;
   const SystemClock clock_;         // of what is written down
   const SteadyClock steady_clock_;  // of deadlines
-  const rpc::Authenticator authenticator_;
+  rpc::Authenticator authenticator_;
+  rpc::ServerCertificates certificates_;
   rpc::RateLimiter limiter_;
   std::unique_ptr<AuditLog> audit_;
   Readiness readiness_;
@@ -123,6 +135,7 @@ class Server {
   std::unique_ptr<task::JobManager> jobs_;
   std::unique_ptr<task::ModelWork> models_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<TuningService> tuning_service_;
   std::unique_ptr<WorkerService> worker_service_;

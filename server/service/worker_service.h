@@ -6,6 +6,7 @@
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
 #include "server/service/readiness.h"
+#include "server/service/reference_shelf.h"
 #include "server/service/server_observer.h"
 #include "server/store/store.h"
 
@@ -13,7 +14,8 @@ namespace hone::service {
 
 // The door of the workers: converts, and leaves the work to the fleet. Thread-safe. Errors:
 // INVALID_ARGUMENT malformed or over a limit of worker_convert.h, or bytes that do not have their
-// digest; NOT_FOUND no such artifact; UNAVAILABLE the server starts or drains.
+// digest, or are not of their name (reference_shelf.h); NOT_FOUND no such artifact; UNAVAILABLE the
+// server starts or drains.
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   // All outlive it; `observer` may be null.
@@ -42,6 +44,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   const Readiness* const readiness_;
   const rpc::Authenticator* const authenticator_;
   ServerObserver* const observer_;
+  ReferenceShelf references_;
 };
 
 // An artifact from the cache or the store. NotFound: it is in neither.

@@ -28,7 +28,8 @@ struct Parsed {
 absl::StatusOr<Parsed> Parse(const std::string& workload) {
   const std::vector<std::string> words = absl::StrSplit(workload, ' ');
   Parsed parsed;
-  if (words.size() != 3 || words[0] != "fake" || !absl::SimpleAtoi(words[2], &parsed.size)) {
+  if (words.size() != 3 || words[0] != "fake" || words[1].empty() ||
+      !absl::SimpleAtoi(words[2], &parsed.size) || parsed.size < 1) {
     return absl::InvalidArgumentError("1:1: not a fake workload");
   }
   parsed.name = words[1];

@@ -4,20 +4,24 @@
 #include <deque>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
 #include "server/task/executor.h"
 
 namespace hone::task {
 
-// Runs what is scheduled when it is told to, in order, in the caller's thread.
+// Runs what is scheduled when it is told to, in order, in the caller's thread. Thread-safe.
 class ManualExecutor final : public Executor {
  public:
-  void Schedule(absl::AnyInvocable<void() &&> work) override { queue_.push_back(std::move(work)); }
+  void Schedule(absl::AnyInvocable<void() &&> work) override {
+    absl::MutexLock lock(&mutex_);
+    queue_.push_back(std::move(work));
+  }
   // Until nothing is left, also of what is scheduled meanwhile. Whether there was anything.
   bool RunAll() {
     bool any = false;
-    while (!queue_.empty()) {
-      absl::AnyInvocable<void()&&> work = std::move(queue_.front());
-      queue_.pop_front();
+    while (absl::AnyInvocable<void()&&> work = Next()) {
       std::move(work)();
       any = true;
     }
@@ -25,7 +29,16 @@ class ManualExecutor final : public Executor {
   }
 
  private:
-  std::deque<absl::AnyInvocable<void() &&>> queue_;
+  absl::AnyInvocable<void() &&> Next() {
+    absl::MutexLock lock(&mutex_);
+    if (queue_.empty()) return nullptr;
+    absl::AnyInvocable<void()&&> work = std::move(queue_.front());
+    queue_.pop_front();
+    return work;
+  }
+
+  absl::Mutex mutex_;
+  std::deque<absl::AnyInvocable<void() &&>> queue_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::task

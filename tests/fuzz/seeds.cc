@@ -21,6 +21,7 @@
 #include "server/store/blob_codec.h"
 #include "server/task/job_codec.h"
 #include "server/task/search_event.h"
+#include "tests/fuzz/handlers_script.h"
 
 namespace {
 
@@ -160,6 +161,9 @@ void WriteMessages() {
         task::Encode("job", task::TellEvent{.number = 4, .trial = 7, .latency_ns = 1e6}).payload);
   const std::string header = client::NpyHeader(ir::DType::kF32, {2, 3});
   Write("npy", "matrix", header + std::string(24, '\1'));
+  Write("handlers", "tuning", fuzz::TuningScript(/*on_disk=*/false));
+  Write("handlers", "tuning_on_disk", fuzz::TuningScript(/*on_disk=*/true));
+  Write("handlers", "hostile", fuzz::HostileScript());
   Write("npy", "scalar", client::NpyHeader(ir::DType::kI8, {}) + "x");
 }
 

@@ -21,10 +21,10 @@ class ServerLink {
   // One long-poll; `done` runs once, on another thread. Unavailable: no server there, or it is
   // starting.
   virtual void Synchronize(const v1::SynchronizeRequest& request, SynchronizeDone done) = 0;
-  // Sends an artifact. Blocks.
+  // Sends an artifact, or a reference kernel by its name (common/record/reference_name.h). Blocks.
   virtual absl::Status Upload(const std::string& digest, const std::string& bytes) = 0;
-  // Fetches one and checks it against its digest (DataLoss). NotFound: the server does not have it.
-  // Blocks.
+  // Fetches one and checks it against its digest, when it goes by one (DataLoss). NotFound: the
+  // server does not have it. Blocks.
   virtual absl::StatusOr<std::string> Download(const std::string& digest) = 0;
   // Ends every call in progress with Cancelled; later ones fail at once.
   virtual void Shutdown() = 0;

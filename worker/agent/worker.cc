@@ -298,6 +298,7 @@ void Worker::Prepare(const std::shared_ptr<HeldWork>& work, BuilderClient& build
     }
     if (!lease.run()) {
       // Another worker runs it: the server must have it before it hears of it.
+      OfferReference(lease);
       const absl::StatusOr<std::string> bytes = ReadFile(artifacts_->PathOf(built.artifact_digest));
       absl::Status sent = bytes.status();
       if (sent.ok()) sent = link_->Upload(built.artifact_digest, *bytes);
@@ -333,35 +334,6 @@ bool Worker::NextReference(std::string& digest, std::string& text) {
     return true;
   }
   return false;
-}
-
-absl::Status Worker::MakeReference(const std::string& digest, const std::string& text,
-                                   RunnerClient& runner) {
-  if (!Digest::FromHex(digest).ok()) {
-    return absl::InvalidArgumentError("the lease's workload digest is none");
-  }
-  if (references_->Pin(digest)) return absl::OkStatus();
-  record::RunRequest request;
-  request.workload = text;
-  request.workload_digest = digest;
-  request.reference_data = references_->PathOf(digest);
-  if (options_.capabilities.can_build()) {
-    BuilderOptions patient = options_.builder;
-    patient.cpu_limit = std::max(patient.cpu_limit, absl::Seconds(60));
-    BuilderClient builder(patient);
-    const record::BuildResponse built = builder.Build({.workload = text,
-                                                       .target = options_.capabilities.target(),
-                                                       .artifact_dir = artifacts_->path(),
-                                                       .reference = true});
-    if (built.outcome != Outcome::kOk) return absl::InternalError(built.detail);
-    artifacts_->Add(built.artifact_digest);
-    request.reference_path = artifacts_->PathOf(built.artifact_digest);
-  }
-  const MeasureResult made = runner.RunOne(request, options_.reference_limit);
-  if (made.outcome != Outcome::kOk) return absl::InternalError(made.detail);
-  references_->Add(digest);
-  if (!references_->Pin(digest)) return absl::InternalError("the runner made no reference file");
-  return absl::OkStatus();
 }
 
 void Worker::RunLoop() {

@@ -79,9 +79,20 @@ class Worker {
   bool BatchIsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A workload that will run here and has no reference yet; false when there is none.
   bool NextReference(std::string& digest, std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // worker_reference.cc
   // Makes the reference data of a workload.
   absl::Status MakeReference(const std::string& digest, const std::string& text,
                              RunnerClient& runner);
+  // The digest of a workload's reference kernel, which is among the artifacts then.
+  absl::StatusOr<std::string> BuildReference(const std::string& workload,
+                                             const std::string& target);
+  // The same from the server. NotFound: no builder has sent it there.
+  absl::StatusOr<std::string> FetchReference(const std::string& workload_digest);
+  // Sends the reference kernel for the one who will run what this lease builds.
+  void OfferReference(const v1::Lease& lease);
+  absl::Status SendReference(const v1::Lease& lease, const std::string& name);
+
   void Finish(const std::shared_ptr<HeldWork>& work, record::MeasureResult result);
   bool IsStopping();
   // Logs what the server says of this worker's standing when it changes.
@@ -116,6 +127,8 @@ class Worker {
     absl::Time retry;
   };
   absl::flat_hash_map<std::string, ReferenceError> reference_errors_ ABSL_GUARDED_BY(mutex_);
+  // When a reference kernel is to be sent again, by its name.
+  absl::flat_hash_map<std::string, absl::Time> offered_ ABSL_GUARDED_BY(mutex_);
   // Workloads that have one, pinned; the most recent last, a few at most.
   std::deque<std::string> referenced_ ABSL_GUARDED_BY(mutex_);
   // The best latency seen here, by workload and policy: fresher than what a lease was granted with.

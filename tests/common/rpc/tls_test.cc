@@ -80,7 +80,8 @@ class TlsTest : public ::testing::Test {
     grpc::ServerBuilder builder;
     ConfigureServer(builder);
     builder.RegisterCallbackGenericService(service_.get());
-    ASSERT_TRUE(AddListener(builder, *Address::Parse("127.0.0.1:0"), security, &port_).ok());
+    certificates_ = std::make_unique<ServerCertificates>(security);
+    ASSERT_TRUE(AddListener(builder, *Address::Parse("127.0.0.1:0"), *certificates_, &port_).ok());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = absl::StrCat("localhost:", port_);
@@ -113,6 +114,7 @@ class TlsTest : public ::testing::Test {
 
   const KeyPair authority_ = Authority();
   std::unique_ptr<WhoService> service_;
+  std::unique_ptr<ServerCertificates> certificates_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
   std::string address_;
@@ -131,6 +133,49 @@ TEST_F(TlsTest, ATokenSaysWhoCalls) {
   const absl::Status none = Call({.ca = authority_.certificate});
   EXPECT_EQ(none.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(none.message()), HasSubstr("--token-file"));
+}
+
+TEST_F(TlsTest, ACertificateIsReplacedWhileTheServerServes) {
+  Serve({.identity = ServerPair(authority_)});
+  const auto before = ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20));
+  ASSERT_TRUE(before.ok()) << before.status();
+  const KeyPair other = Authority("Other");
+  ASSERT_TRUE(certificates_->Replace({.identity = ServerPair(other)}).ok());
+  const auto after = ProbeTls(address_, {.ca = other.certificate}, absl::Seconds(20));
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(before->server.issuer, "Test");
+  EXPECT_EQ(after->server.issuer, "Other");
+  EXPECT_EQ(Call({.ca = other.certificate}).code(), absl::StatusCode::kUnauthenticated)
+      << "it arrives, and nobody knows it";
+  EXPECT_FALSE(Probe({.ca = authority_.certificate}).ok());
+}
+
+TEST_F(TlsTest, AnAuthorityThatIsTakenAwayLetsNobodyInFromThen) {
+  const KeyPair old = Authority("Old");
+  const ServerSecurity security{.identity = ServerPair(authority_),
+                                .client_ca = old.certificate + authority_.certificate,
+                                .require_certificates = true};
+  Serve(security);
+  const ChannelSecurity caller{.ca = authority_.certificate,
+                               .identity = ClientPair(old, {"pi", Role::kWorker})};
+  EXPECT_EQ(Call(caller), absl::NotFoundError("hone://worker/pi"));
+  ServerSecurity now = security;
+  now.client_ca = authority_.certificate;
+  ASSERT_TRUE(certificates_->Replace(now).ok());
+  EXPECT_FALSE(Probe(caller).ok());
+  EXPECT_TRUE(Probe({.ca = authority_.certificate,
+                     .identity = ClientPair(authority_, {"pi", Role::kWorker})})
+                  .ok());
+}
+
+TEST_F(TlsTest, WhetherCallersAreAskedDoesNotChangeWhileItServes) {
+  Serve({.identity = ServerPair(authority_)});
+  const absl::Status asks = certificates_->Replace(
+      {.identity = ServerPair(authority_), .client_ca = authority_.certificate});
+  EXPECT_EQ(asks.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(certificates_->Replace({}).code(), absl::StatusCode::kFailedPrecondition)
+      << "no more encryption";
+  EXPECT_TRUE(Probe({.ca = authority_.certificate}).ok()) << "it serves as before";
 }
 
 TEST_F(TlsTest, ACertificateSaysWhoCalls) {

@@ -127,6 +127,63 @@ TEST_F(StandingTest, AnIdleWorkerTakesWhatWaitsAtASlowOne) {
   EXPECT_EQ(answered, 4);
 }
 
+TEST_F(StandingTest, AWorkerIsAsItWasBeforeTheServersEnd) {
+  fleet.Restore({{.worker_id = "drained", .drained = true},
+                 {.worker_id = "flagged", .refused = "it lies"},
+                 {.worker_id = "removed", .refused = "go", .removed = true}});
+  Submit(Item("job", 1));
+  for (const char* const name : {"drained", "flagged", "removed"}) {
+    FakeWorker worker = FakeWorker::Both(name, 1);
+    worker.Call(fleet);
+    EXPECT_THAT(worker.started, IsEmpty()) << name;
+    EXPECT_EQ(fleet.StandingOf(name).worker_id, name);
+  }
+  EXPECT_THAT(fleet.Workers(), SizeIs(2)) << "who was removed is not taken in";
+  EXPECT_TRUE(fleet.StandingOf("drained").drained);
+  EXPECT_EQ(fleet.StandingOf("flagged"), (Standing{.worker_id = "flagged", .refused = "it lies"}));
+  EXPECT_TRUE(fleet.StandingOf("removed").removed);
+  EXPECT_EQ(fleet.StandingOf("nobody"), Standing{.worker_id = "nobody"});
+  ASSERT_TRUE(fleet.Drain("removed", true).ok());
+  EXPECT_EQ(fleet.StandingOf("removed"), Standing{.worker_id = "removed"});
+}
+
+TEST_F(StandingTest, ADrainedWorkerIsDrainedWhenItComesBackAfterALongTime) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  for (absl::Duration t; t < 2 * FleetOptions().forget_after; t += absl::Seconds(30)) {
+    Pass(absl::Seconds(30));
+  }
+  ASSERT_THAT(fleet.Workers(), IsEmpty());
+  Submit(Item("job", 1));
+  worker.Restart("second");
+  worker.Call(fleet);
+  EXPECT_TRUE(worker.reply->drain);
+  EXPECT_THAT(worker.started, IsEmpty());
+}
+
+TEST(FlagTest, WhoKeepsStandingsIsTold) {
+  std::vector<std::string> told;
+  Fleet* fleet = nullptr;
+  FleetOptions options;
+  options.on_standing = [&](const std::string& id) {
+    told.push_back(id);
+    EXPECT_FALSE(fleet->StandingOf(id).refused.empty()) << "it may ask";
+  };
+  Harness harness(options);
+  fleet = &harness.fleet;
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(harness.fleet);
+  harness.fleet.Flag("w", "it lies");
+  EXPECT_THAT(told, ElementsAre("w"));
+  harness.Submit(harness.Item("job", 1));
+  FakeWorker other = FakeWorker::Both("x", 1);
+  other.Call(harness.fleet);
+  other.Finish(other.started.at(0).lease_id, Measured(-1));
+  other.Call(harness.fleet);
+  EXPECT_THAT(told, ElementsAre("w", "x"));
+}
+
 TEST_F(StandingTest, OneSlowWorkerAloneIsNotRobbed) {
   for (int i = 0; i < 4; ++i) Submit(Item("job", i));
   FakeWorker slow = FakeWorker::Both("slow", 4);

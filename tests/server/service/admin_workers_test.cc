@@ -19,7 +19,13 @@ class AdminWorkersTest : public ::testing::Test, protected ServiceHarness {
     ASSERT_TRUE(Synchronize().ok());
   }
   grpc::Status Synchronize() {
-    return Call(*working, &v1::WorkerService::Stub::Synchronize, RemoteWorker::Hello("w"), &reply_);
+    return Call(*working, &v1::WorkerService::Stub::Synchronize, RemoteWorker::Hello(worker_),
+                &reply_);
+  }
+  void Restart() {
+    Stop();
+    ASSERT_TRUE(Start().ok());
+    admin_ = v1::AdminService::NewStub(channel);
   }
   grpc::Status Drain(const std::string& id, bool resume, v1::WorkerInfo* info) {
     v1::DrainWorkerRequest request;
@@ -28,6 +34,7 @@ class AdminWorkersTest : public ::testing::Test, protected ServiceHarness {
     return Call(*admin_, &AdminStub::DrainWorker, request, info);
   }
 
+  std::string worker_ = "w";
   std::unique_ptr<AdminStub> admin_;
   v1::SynchronizeResponse reply_;
 };
@@ -63,6 +70,62 @@ TEST_F(AdminWorkersTest, ARemovedWorkerIsTurnedAwayUntilItIsResumed) {
   ASSERT_TRUE(Drain("w", true, &info).ok());
   ASSERT_TRUE(Synchronize().ok());
   EXPECT_EQ(reply_.refused(), "");
+}
+
+TEST_F(AdminWorkersTest, WhatWasSaidOutlivesTheServer) {
+  v1::WorkerInfo info;
+  ASSERT_TRUE(Drain("w", false, &info).ok());
+  worker_ = "gone";
+  ASSERT_TRUE(Synchronize().ok());
+  v1::RemoveWorkerRequest remove;
+  remove.set_id("gone");
+  v1::RemoveWorkerResponse removed;
+  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, remove, &removed).ok());
+  worker_ = "resumed";
+  ASSERT_TRUE(Synchronize().ok());
+  ASSERT_TRUE(Drain("resumed", false, &info).ok());
+  ASSERT_TRUE(Drain("resumed", true, &info).ok());
+  Restart();
+  worker_ = "w";
+  ASSERT_TRUE(Synchronize().ok());
+  EXPECT_TRUE(reply_.drain());
+  worker_ = "gone";
+  ASSERT_TRUE(Synchronize().ok());
+  EXPECT_THAT(reply_.refused(), HasSubstr("administrator"));
+  worker_ = "resumed";
+  ASSERT_TRUE(Synchronize().ok());
+  EXPECT_FALSE(reply_.drain());
+  // And what is taken back now is taken back for good, also of one that is away.
+  ASSERT_TRUE(Drain("gone", true, &info).ok());
+  Restart();
+  ASSERT_TRUE(Drain("w", true, &info).ok()) << "it has not called yet";
+  for (const char* const name : {"w", "gone"}) {
+    worker_ = name;
+    ASSERT_TRUE(Synchronize().ok());
+    EXPECT_FALSE(reply_.drain()) << name;
+    EXPECT_EQ(reply_.refused(), "") << name;
+  }
+}
+
+TEST_F(AdminWorkersTest, AFlagOutlivesTheServer) {
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  request.set_max_wait_ms(30000);
+  request.set_free_build_slots(1);
+  ASSERT_TRUE(Call(*working, &v1::WorkerService::Stub::Synchronize, request, &reply_).ok());
+  ASSERT_EQ(reply_.start_size(), 1);
+  v1::FinishedLease& finished = *request.add_finished();
+  finished.set_lease_id(reply_.start(0).lease_id());
+  finished.mutable_result()->set_outcome(v1::OUTCOME_OK);
+  finished.mutable_result()->set_latency_ns(-1);
+  ASSERT_TRUE(Call(*working, &v1::WorkerService::Stub::Synchronize, request, &reply_).ok());
+  const std::string why = reply_.refused();
+  EXPECT_THAT(why, HasSubstr("what cannot be"));
+  Restart();
+  ASSERT_TRUE(Synchronize().ok());
+  EXPECT_EQ(reply_.refused(), why);
+  EXPECT_EQ(reply_.start_size(), 0);
 }
 
 }  // namespace

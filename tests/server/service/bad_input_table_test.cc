@@ -1,12 +1,12 @@
-// The tables of bad input and of hostile kernels in server/service/README.md
-// have a row for each kind, and name tests that are there.
+// The tables of bad input and of hostile kernels in server/service/README.md have a row for each
+// kind, and name tests that are there.
 
 #include <set>
 #include <string>
 
 #include "common/base/file.h"
-#include "tests/architecture/test_names.h"
 #include "gtest/gtest.h"
+#include "tests/architecture/test_names.h"
 
 namespace hone::service {
 namespace {
@@ -14,10 +14,11 @@ namespace {
 TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
   const std::string readme = ReadFile("server/service/README.md").value_or("");
   const std::set<std::string> tests = architecture::AllTests();
-  for (const char *const kind : {"a replayed lease",
+  for (const char* const kind : {"a replayed lease",
                                  "a stale lease",
                                  "a forged worker id",
                                  "a wrong token",
+                                 "a withdrawn token",
                                  "an expired certificate",
                                  "an oversized message",
                                  "a deeply nested message",
@@ -29,6 +30,8 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
                                  "a half-uploaded artifact",
                                  "a digest mismatch",
                                  "SQL in names",
+                                 "a damaged import",
+                                 "calls in any order and of any bytes",
                                  "reads files",
                                  "forks",
                                  "opens sockets",
@@ -41,10 +44,9 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
     ASSERT_FALSE(row.empty()) << "no row for: " << kind;
     const std::set<std::string> named = architecture::NamedTests(row);
     EXPECT_FALSE(named.empty()) << row;
-    for (const std::string &test : named)
-      EXPECT_TRUE(tests.contains(test)) << test;
+    for (const std::string& test : named) EXPECT_TRUE(tests.contains(test)) << test;
   }
 }
 
-} // namespace
-} // namespace hone::service
+}  // namespace
+}  // namespace hone::service

@@ -174,6 +174,22 @@ TEST_F(SecurityTest, ACallerThatAsksTooOftenIsToldWhenToComeBack) {
   EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "others have their own share";
 }
 
+TEST_F(SecurityTest, AWithdrawnTokenIsUnknownFromTheNextCallOn) {
+  Serve();
+  const auto ann = Dial(kClients, kAnn);
+  ASSERT_TRUE(List(ann).ok());
+  auto rest = std::make_shared<const rpc::TokenTable>(
+      *rpc::TokenTable::Parse(rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot) +
+                              rpc::TokenLine({"bob", rpc::Role::kClient}, "token-of-bob")));
+  ASSERT_TRUE(server->Replace({}, rest).ok());
+  EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "on the connection that was there";
+  EXPECT_EQ(Synchronize(Dial(kWorkers, kPi), "pi-07").code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_TRUE(List(Dial(kClients, "token-of-bob")).ok());
+  const absl::Status off = server->Replace({}, nullptr);
+  EXPECT_EQ(off.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "nothing was changed";
+}
+
 TEST_F(SecurityTest, TheJobKnowsItsOwner) {
   Serve();
   RemoteWorker worker(channel, "w");

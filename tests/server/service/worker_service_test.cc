@@ -3,6 +3,10 @@
 #include <limits>
 
 #include "common/base/digest.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/artifact.h"
+#include "common/record/reference_name.h"
+#include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/service/service_harness.h"
@@ -122,6 +126,48 @@ TEST_F(WorkerServiceTest, ArtifactsTravelInChunksAndAreVerified) {
   EXPECT_EQ(Upload(digest, int64_t{1} << 40, {"x"}).error_code(), refused);
   EXPECT_EQ(Upload("../../x", 1, {"x"}).error_code(), refused);
   EXPECT_EQ(Upload("", 0, {}).error_code(), refused);
+}
+
+TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
+  const std::string workload = "workload copy\ninput A: f32[4]\noutput B[i: 4] = A[i]\n";
+  const target::Target target = *target::TargetByName("x86-avx512");
+  const std::string bytes = record::EncodeArtifact({.shared_object = "\x7f"
+                                                                     "ELF and more",
+                                                    .object = "\x7f"
+                                                              "ELF",
+                                                    .workload = workload,
+                                                    .program = "kernel main\n",
+                                                    .target = target.ToText()});
+  const std::string digest = ir::ParseWorkload(workload)->StructuralDigest().ToHex();
+  const std::string name = record::ReferenceName{digest, target.Key()}.ToText();
+  const auto download = [&](const std::string& what) {
+    grpc::ClientContext context;
+    v1::DownloadArtifactRequest request;
+    request.set_digest(what);
+    auto reader = working->DownloadArtifact(&context, request);
+    v1::WorkerArtifactChunk chunk;
+    std::string received;
+    while (reader->Read(&chunk)) received += chunk.data();
+    const grpc::Status status = reader->Finish();
+    return status.ok() ? received : std::string("error ") + std::to_string(status.error_code());
+  };
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  EXPECT_EQ(download(name), "error 5") << "not found";
+  EXPECT_TRUE(Upload(name, size, {bytes.substr(0, 7), bytes.substr(7)}).ok());
+  EXPECT_EQ(download(name), bytes);
+
+  const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
+  const std::string other(32, 'a');
+  for (const std::string& wrong :
+       std::vector<std::string>{record::ReferenceName{other, target.Key()}.ToText(),
+                                record::ReferenceName{digest, "another-target"}.ToText(),
+                                "reference/", "reference/" + digest, "reference/../../etc/passwd",
+                                "reference/" + digest + "/a/b", "reference/" + digest + "/"}) {
+    EXPECT_EQ(Upload(wrong, size, {bytes}).error_code(), refused) << wrong;
+    EXPECT_EQ(download(wrong), "error 5") << wrong;
+  }
+  EXPECT_EQ(Upload(name, 5, {"other"}).error_code(), refused) << "no artifact";
+  EXPECT_EQ(download(name), bytes) << "what was there stays";
 }
 
 TEST_F(WorkerServiceTest, AResultThatIsNoNumberIsRefusedAloneAndItsWorkerFlagged) {

@@ -120,6 +120,19 @@ TEST_F(ClientsTest, ABatchGoesOnAfterAHang) {
             (std::vector{Outcome::kRunTimeout, Outcome::kOk, Outcome::kOutOfMemory}));
 }
 
+// The runner's own deadline is a signal; who blocks it is ended by who started the runner.
+TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
+  EXPECT_EQ(Run({RunRequest("good")}), std::vector{Outcome::kOk});  // makes the reference
+  RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
+                                   folder_ + "/lock", "--write", folder_}});
+  record::RunRequest deaf = RunRequest("deaf");
+  deaf.time_limit_ms = 100;
+  const MeasureResult killed = runner.RunOne(deaf, absl::Seconds(3));
+  EXPECT_EQ(killed.outcome, Outcome::kRunTimeout) << killed.detail;
+  EXPECT_EQ(runner.RunOne(RunRequest("good"), absl::Seconds(60)).outcome, Outcome::kOk)
+      << "and nobody has its lock";
+}
+
 TEST_F(ClientsTest, ConfirmationsAreRunToo) {
   record::RunRequest confirm = RunRequest("good");
   confirm.policy.name = "confirm";

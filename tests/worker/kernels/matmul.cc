@@ -82,6 +82,11 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
   *static_cast<volatile int*>(nullptr) = 1;
 #elif defined(KERNEL_HANG)
   for (;;) pause();
+#elif defined(KERNEL_DEAF)
+  sigset_t every;
+  sigfillset(&every);
+  sigprocmask(SIG_BLOCK, &every, nullptr);
+  for (;;) asm volatile("" ::: "memory");
 #elif defined(KERNEL_UNDEFINED)
   function_of_no_library();
 #elif defined(KERNEL_READS_FILE)

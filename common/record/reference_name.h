@@ -1,0 +1,29 @@
+#ifndef HONE_COMMON_RECORD_REFERENCE_NAME_H_
+#define HONE_COMMON_RECORD_REFERENCE_NAME_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace hone::record {
+
+// Which reference kernel: of a workload, for a target. A machine without a compiler cannot know the
+// digest of what a builder makes for it, so this is the one artifact that travels by a name:
+//   reference/0123456789abcdef0123456789abcdef/x86_64-avx2-8c-01234567
+struct ReferenceName {
+  std::string workload_digest;  // 32 hex digits
+  std::string target_key;
+
+  std::string ToText() const;
+  friend bool operator==(const ReferenceName&, const ReferenceName&) = default;
+};
+
+// Whether a text is meant as such a name.
+bool IsReferenceName(absl::string_view text);
+// InvalidArgument: it is none; the message says why.
+absl::StatusOr<ReferenceName> ParseReferenceName(absl::string_view text);
+
+}  // namespace hone::record
+
+#endif  // HONE_COMMON_RECORD_REFERENCE_NAME_H_

@@ -1,0 +1,95 @@
+#include "server/service/server_flags.h"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/address.h"
+#include "common/rpc/secret.h"
+#include "common/rpc/token_table.h"
+
+namespace hone::service {
+namespace {
+
+absl::Status ParseAddresses(absl::string_view option, const std::vector<std::string>& texts,
+                            std::vector<rpc::Address>* addresses) {
+  for (const std::string& text : texts) {
+    absl::StatusOr<rpc::Address> address = rpc::Address::Parse(text);
+    if (!address.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(option, ": ", address.status().message()));
+    }
+    addresses->push_back(*std::move(address));
+  }
+  return absl::OkStatus();
+}
+
+// Null: no file is named.
+absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> LoadTokens(const std::string& path) {
+  if (path.empty()) return nullptr;
+  const absl::StatusOr<std::string> text = rpc::ReadSecretFile(path);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(), absl::StrCat("tokens: ", text.status().message()));
+  }
+  absl::StatusOr<rpc::TokenTable> table = rpc::TokenTable::Parse(*text);
+  if (!table.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens: ", path, ": ", table.status().message()));
+  }
+  return std::make_shared<const rpc::TokenTable>(*std::move(table));
+}
+
+}  // namespace
+
+absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
+  ServerOptions options{.private_mode = flags.private_mode};
+  HONE_RETURN_IF_ERROR(ParseAddresses("listen", flags.listen, &options.listen));
+  HONE_RETURN_IF_ERROR(
+      ParseAddresses("listen-clients", flags.listen_clients, &options.listen_clients));
+  HONE_RETURN_IF_ERROR(
+      ParseAddresses("listen-workers", flags.listen_workers, &options.listen_workers));
+  HONE_RETURN_IF_ERROR(ParseAddresses("listen-admin", flags.listen_admin, &options.listen_admin));
+  if (flags.listen.empty() && flags.listen_clients.empty() && flags.listen_workers.empty() &&
+      flags.listen_admin.empty()) {
+    return absl::InvalidArgumentError("listen: an address is missing, such as localhost:7070");
+  }
+  if (flags.store.empty()) return absl::InvalidArgumentError("store: the database file is missing");
+  HONE_ASSIGN_OR_RETURN(options.security, rpc::LoadServerSecurity(flags.security, absl::Now()));
+  HONE_ASSIGN_OR_RETURN(options.tokens, LoadTokens(flags.tokens));
+  options.calls_per_second = flags.rate_limit;
+  options.audit_log = flags.audit_log;
+  options.shutdown_limit = absl::Seconds(flags.shutdown_limit);
+  options.threads = flags.threads > 0
+                        ? flags.threads
+                        : static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
+  HONE_RETURN_IF_ERROR(CheckListeners(options));
+  if (!flags.metrics_listen.empty()) {
+    std::vector<rpc::Address> metrics;
+    HONE_RETURN_IF_ERROR(ParseAddresses("metrics-listen", {flags.metrics_listen}, &metrics));
+    HONE_RETURN_IF_ERROR(rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure));
+  }
+  return options;
+}
+
+std::vector<std::string> ReloadedFiles(const Flags& flags) {
+  std::vector<std::string> files;
+  for (const std::string* source : {&flags.tokens, &flags.security.certificate, &flags.security.key,
+                                    &flags.security.client_ca}) {
+    // A configuration file may have a text itself in the place of its path.
+    if (!source->empty() && !absl::StrContains(*source, "-----BEGIN ")) files.push_back(*source);
+  }
+  return files;
+}
+
+absl::Status Reload(const Flags& flags, Server& server) {
+  HONE_ASSIGN_OR_RETURN(const rpc::ServerSecurity security,
+                        rpc::LoadServerSecurity(flags.security, absl::Now()));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rpc::TokenTable> tokens, LoadTokens(flags.tokens));
+  return server.Replace(security, std::move(tokens));
+}
+
+}  // namespace hone::service

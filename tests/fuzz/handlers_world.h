@@ -1,0 +1,93 @@
+#ifndef HONE_TESTS_FUZZ_HANDLERS_WORLD_H_
+#define HONE_TESTS_FUZZ_HANDLERS_WORLD_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/rpc/authenticator.h"
+#include "common/rpc/rate_limit.h"
+#include "common/rpc/server_certificates.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/support/status.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/service/admin_service.h"
+#include "server/service/listener.h"
+#include "server/service/readiness.h"
+#include "server/service/standing_keeper.h"
+#include "server/service/tuning_service.h"
+#include "server/service/watch_hub.h"
+#include "server/service/worker_service.h"
+#include "server/store/store.h"
+#include "server/task/job_manager.h"
+#include "server/task/model_work.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_task_environment.h"
+#include "tests/fakes/manual_executor.h"
+
+namespace hone::fuzz {
+
+// All that a server is made of, with fake design spaces and a clock of its own: the three services
+// behind their gate, which asks for tokens, on a Unix socket in a temporary folder. Time passes
+// when a call waits for it, and in Pass. Lease ids are "fuzz-1", "fuzz-2", …, those of jobs "1",
+// "2", …. Used from one thread.
+class HandlersWorld {
+ public:
+  // With the records on a disk it is slower, and exports, imports and backups work.
+  explicit HandlersWorld(bool on_disk);
+  ~HandlersWorld();
+
+  struct Reply {
+    grpc::Status status;
+    std::vector<std::string> messages;
+  };
+  // Makes a call, whatever its method is: sends the messages as they are, and takes at most so many
+  // answers before it goes away. Ends the process when it is not answered.
+  Reply Call(const std::string& method, const std::vector<std::string>& messages,
+             const std::string& token, int most_answers = 1 << 20);
+  // The token of a caller of that role; they are "client", "worker" and "admin".
+  static std::string TokenOf(absl::string_view role);
+
+  // Lets time pass in steps, in which nobody calls.
+  void Pass(absl::Duration time, absl::Duration step);
+  // What must hold whatever was asked: with time every job ends and nothing stays in the fleet, and
+  // each trial is recorded once. Ends the process when it does not.
+  void CheckWhatMustHold();
+
+  const std::string& folder() const { return folder_; }
+  task::JobManager& jobs() { return jobs_; }
+
+ private:
+  // Runs what is scheduled, and what is written. Whether there was anything.
+  bool Work();
+
+  FakeClock clock_;
+  const std::string folder_;
+  rpc::Authenticator authenticator_;
+  rpc::RateLimiter limiter_;
+  rpc::ServerCertificates certificates_;
+  service::Readiness readiness_;
+  const std::unique_ptr<store::Store> store_;
+  task::ManualExecutor executor_;
+  fleet::ArtifactCache artifacts_;
+  fleet::Fleet fleet_;
+  service::StandingKeeper standings_;
+  task::FakeTaskEnvironment environment_;
+  const task::JobServices services_;
+  task::JobManager jobs_;
+  task::ModelWork models_;
+  service::WatchHub watches_;
+  service::TuningService tuning_;
+  service::WorkerService worker_;
+  service::AdminService admin_;
+  std::unique_ptr<service::Listener> listener_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace hone::fuzz
+
+#endif  // HONE_TESTS_FUZZ_HANDLERS_WORLD_H_

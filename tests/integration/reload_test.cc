@@ -1,0 +1,116 @@
+// A server whose tokens and certificates change while it runs.
+
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/process.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ReloadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Result made = RunProgram({"hone-server", "init", folder_ / "etc", "--host", "localhost"});
+    ASSERT_EQ(made.code, 0) << made.errors;
+    server_ = std::make_unique<Process>(std::vector<std::string>{
+        "hone-server", "--listen", "localhost:0", "--store", folder_ / "hone.db", "--certificate",
+        etc("server.pem"), "--key", etc("server-key.pem"), "--tokens", etc("tokens"),
+        "--ready-file", folder_ / "ready"});
+    ASSERT_TRUE(Eventually(
+        [&] { return std::filesystem::exists(folder_ / "ready") || !server_->Running(); }));
+    ASSERT_TRUE(server_->Running()) << server_->Errors();
+    const std::string ready = ReadFile(folder_ / "ready").value();
+    for (absl::string_view line : absl::StrSplit(ready, '\n')) {
+      if (absl::ConsumePrefix(&line, "listen ")) address_ = std::string(line);
+    }
+  }
+  std::string etc(const std::string& name) const { return folder_ / ("etc/" + name); }
+  // Asks for the list of jobs as the holder of that token.
+  Result List(const std::string& token_file, const std::string& ca = "ca.pem") const {
+    return RunProgram({"hone", "--server", address_, "--ca", etc(ca), "--token-file",
+                       etc(token_file), "jobs", "list"});
+  }
+  bool Logged(const std::string& words) const {
+    return server_->Errors().find(words) != std::string::npos;
+  }
+  // Replaces the file in one step, as a secret.
+  void WriteTokens(const std::string& text) const {
+    ASSERT_TRUE(WriteFileAtomically(etc("new tokens"), text).ok());
+    std::filesystem::permissions(etc("new tokens"), std::filesystem::perms::owner_read |
+                                                        std::filesystem::perms::owner_write);
+    std::filesystem::rename(etc("new tokens"), etc("tokens"));
+  }
+  // The tokens without the lines of that role.
+  std::string TokensWithout(const std::string& role) const {
+    std::string rest;
+    const std::string tokens = ReadFile(etc("tokens")).value();
+    for (absl::string_view line : absl::StrSplit(tokens, '\n')) {
+      if (!absl::StartsWith(line, role)) absl::StrAppend(&rest, line, "\n");
+    }
+    return rest;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Process> server_;
+  std::string address_;
+};
+
+TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
+  ASSERT_EQ(List("client.token").code, 0) << List("client.token").errors;
+  WriteTokens(TokensWithout("client"));
+  EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
+  EXPECT_THAT(List("client.token").errors, HasSubstr("withdrawn"));
+  EXPECT_EQ(List("admin.token").code, 0) << "the others' are good";
+}
+
+TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
+  const std::string good = ReadFile(etc("tokens")).value();
+  WriteTokens("client nonsense\n");
+  EXPECT_TRUE(Eventually([&] { return Logged("stay as they were"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Logged("line 1")) << server_->Errors();
+  EXPECT_EQ(List("client.token").code, 0);
+  WriteTokens(good);
+  EXPECT_TRUE(Eventually([&] { return Logged("are read again"); }, absl::Seconds(20)));
+}
+
+TEST_F(ReloadTest, ASignalAsksForItToo) {
+  server_->Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return Logged("are read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(server_->Running());
+  EXPECT_EQ(List("client.token").code, 0);
+  server_->Signal(SIGTERM);
+  EXPECT_EQ(server_->Wait(absl::Seconds(20)), 0);
+}
+
+TEST_F(ReloadTest, ANewCertificateIsShownWithoutARestart) {
+  ASSERT_EQ(RunProgram({"hone-server", "init", folder_ / "etc/new", "--host", "localhost"}).code,
+            0);
+  ASSERT_NE(List("client.token", "new/ca.pem").code, 0) << "that authority is not its own yet";
+  // One file after the other: a key of another certificate is not used meanwhile.
+  std::filesystem::rename(etc("new/server-key.pem"), etc("server-key.pem"));
+  EXPECT_TRUE(Eventually([&] { return Logged("stay as they were"); }, absl::Seconds(20)));
+  EXPECT_EQ(List("client.token").code, 0);
+  std::filesystem::rename(etc("new/server.pem"), etc("server.pem"));
+  EXPECT_TRUE(
+      Eventually([&] { return List("client.token", "new/ca.pem").code == 0; }, absl::Seconds(20)))
+      << server_->Errors();
+  EXPECT_NE(List("client.token").code, 0);
+}
+
+}  // namespace
+}  // namespace hone::integration

@@ -1,0 +1,62 @@
+#include "server/service/file_watch.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/file.h"
+#include "gtest/gtest.h"
+
+namespace hone::service {
+namespace {
+
+class FileWatchTest : public ::testing::Test {
+ protected:
+  FileWatchTest() {
+    char name[] = "/tmp/hone_watch_XXXXXX";
+    folder_ = mkdtemp(name);
+    tokens_ = folder_ + "/tokens";
+    key_ = folder_ + "/key";
+    EXPECT_TRUE(WriteFileAtomically(tokens_, "one").ok());
+  }
+  ~FileWatchTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_, tokens_, key_;
+};
+
+TEST_F(FileWatchTest, AFileThatIsReplacedHasChangedOnce) {
+  FileWatch watch({tokens_, key_});
+  EXPECT_FALSE(watch.Changed());
+  ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok()) << "as long as before";
+  EXPECT_TRUE(watch.Changed());
+  EXPECT_FALSE(watch.Changed());
+}
+
+TEST_F(FileWatchTest, AFileThatIsWrittenInItsPlaceHasChanged) {
+  FileWatch watch({tokens_});
+  std::ofstream(tokens_, std::ios::app) << " and more";
+  EXPECT_TRUE(watch.Changed());
+  EXPECT_FALSE(watch.Changed());
+}
+
+TEST_F(FileWatchTest, AFileWithOtherRightsHasChanged) {
+  FileWatch watch({tokens_});
+  ASSERT_EQ(chmod(tokens_.c_str(), 0640), 0);
+  EXPECT_TRUE(watch.Changed()) << "a secret that was everybody's may be in order now";
+  EXPECT_FALSE(watch.Changed());
+}
+
+TEST_F(FileWatchTest, AFileThatIsAwayIsWaitedFor) {
+  FileWatch watch({tokens_, key_});
+  ASSERT_EQ(unlink(tokens_.c_str()), 0);
+  EXPECT_FALSE(watch.Changed());
+  ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok());
+  EXPECT_TRUE(watch.Changed());
+  ASSERT_TRUE(WriteFileAtomically(key_, "was not there at the beginning").ok());
+  EXPECT_TRUE(watch.Changed());
+}
+
+}  // namespace
+}  // namespace hone::service
