@@ -54,6 +54,13 @@ class WorkerLossTest : public ::testing::Test {
     words.insert(words.begin(), {"hone", "--server", address_});
     return RunProgram(std::move(words));
   }
+  // Waits for them to be registered, which takes a busy machine longer than a job waits for one.
+  bool HasWorkers(size_t count) {
+    return Eventually([&] {
+      const nlohmann::json list = OneLineOfJson(Hone({"workers", "list", "--json"}).output);
+      return list.is_object() && list["workers"].size() >= count;
+    });
+  }
   int64_t Trials() {
     const nlohmann::json jobs = OneLineOfJson(Hone({"jobs", "list", "--json"}).output);
     return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0]["trials"].get<int64_t>()
@@ -90,6 +97,7 @@ class WorkerLossTest : public ::testing::Test {
 TEST_F(WorkerLossTest, AKilledWorkerIsReplacedAndTheRunFinishes) {
   const auto server = StartServer();
   auto worker = StartWorker("worker");
+  ASSERT_TRUE(HasWorkers(1)) << worker->Errors();
   const auto tune = StartTuning();
   ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(90)))
       << tune->Errors() << worker->Errors();
@@ -108,6 +116,7 @@ TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
   const auto server = StartServer();
   auto builder = StartWorkerWith("hone-builder", "--build-only");
   auto board = StartWorkerWith("hone-runner", "--run-only");
+  ASSERT_TRUE(HasWorkers(2)) << builder->Errors() << board->Errors();
   // More than an interpreter computes: the board gets the reference kernel from the builder.
   const auto tune = StartTuning(256);
   ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(120)))
@@ -130,6 +139,7 @@ TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
 TEST_F(WorkerLossTest, AKilledServerIsReplacedAndTheRunFinishes) {
   auto server = StartServer();
   const auto worker = StartWorker("worker");
+  ASSERT_TRUE(HasWorkers(1)) << worker->Errors();
   const auto tune = StartTuning();
   ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(90)))
       << tune->Errors() << worker->Errors();
