@@ -53,6 +53,11 @@ absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& 
 }
 
 std::string Authenticator::NameOf(const grpc::ServerContextBase& context) const {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (context.client_metadata().count(kTokenHeader) == 0 &&
+      (peer == nullptr || !peer->IsPeerAuthenticated())) {
+    return "";  // of every call to a server that asks nobody: without a long refusal
+  }
   const absl::StatusOr<Identity> identity = Identify(context);
   return identity.ok() ? identity->name : "";
 }

@@ -8,6 +8,12 @@
 #include "server/fleet/fleet.h"
 
 namespace hone::fleet {
+namespace {
+
+// Ended leases may stand in the queue of deadlines beside as many others; then they are taken out.
+constexpr size_t kEndedLeases = 1024;
+
+}  // namespace
 
 void Fleet::Tick() {
   After after;
@@ -43,6 +49,10 @@ void Fleet::Tick() {
                                     absl::FormatDuration(options_.lease_limit))},
                after);
       Wake(worker_id, worker, after);
+    }
+    if (lease_deadlines_.size() > 2 * leases_.size() + kEndedLeases) {
+      std::erase_if(lease_deadlines_,
+                    [this](const auto& entry) { return !leases_.contains(entry.second); });
     }
     ExpireItems(now, after);
     ExpireTargetWaits(now, after);

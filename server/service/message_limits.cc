@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/const_init.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/reflection.h"
 
@@ -34,76 +37,96 @@ constexpr TextField kTexts[] = {
     {"hone.v1.Environment.compiler", 4096},
 };
 
-const TextField* FindText(const FieldDescriptor& field) {
-  for (const TextField& text : kTexts) {
-    if (text.field == absl::string_view(field.full_name().data(), field.full_name().size())) {
-      return &text;
-    }
-  }
-  return nullptr;
-}
+// A field that has to be looked at: texts, messages and lists.
+struct CheckedField {
+  const FieldDescriptor* field;
+  int max_bytes = kMaxNameBytes;
+  bool is_name = true;  // a text without control characters
+};
 
-class Checker {
- public:
-  absl::Status Check(const Message& message) {
-    const Reflection& reflection = *message.GetReflection();
-    std::vector<const FieldDescriptor*> set;
-    reflection.ListFields(message, &set);
-    for (const FieldDescriptor* field : set) {
-      const int size = field->is_repeated() ? reflection.FieldSize(message, field) : -1;
-      if (size > kMaxListEntries) {
-        way_.push_back(field->name());
-        return Bad(absl::StrCat(size, " entries; at most ", kMaxListEntries, " are allowed"));
-      }
-      if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING &&
-          field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+std::vector<CheckedField> CheckedFieldsOf(const google::protobuf::Descriptor& type) {
+  std::vector<CheckedField> fields;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const bool text = field.type() == FieldDescriptor::TYPE_STRING;
+    const bool message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!text && !message && !field.is_repeated()) continue;
+    CheckedField& checked = fields.emplace_back(CheckedField{&field});
+    for (const TextField& known : kTexts) {
+      if (known.field != absl::string_view(field.full_name().data(), field.full_name().size())) {
         continue;
       }
-      for (int i = 0; i < std::max(size, 1); ++i) {
-        way_.push_back(size < 0 ? field->name() : absl::StrCat(field->name(), "[", i, "]"));
-        if (absl::Status status = CheckOne(message, reflection, *field, size < 0 ? -1 : i);
-            !status.ok()) {
-          return status;
-        }
-        way_.pop_back();
+      checked.max_bytes = known.max_bytes;
+      checked.is_name = false;
+    }
+  }
+  return fields;
+}
+
+// The same for each type, looked up once: a worker's call holds dozens of messages.
+const std::vector<CheckedField>& FieldsOf(const google::protobuf::Descriptor* type) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto& known =
+      *new absl::node_hash_map<const google::protobuf::Descriptor*, std::vector<CheckedField>>();
+  {
+    absl::ReaderMutexLock lock(&mutex);
+    if (auto found = known.find(type); found != known.end()) return found->second;
+  }
+  std::vector<CheckedField> fields = CheckedFieldsOf(*type);
+  absl::MutexLock lock(&mutex);
+  return known.try_emplace(type, std::move(fields)).first->second;
+}
+
+// What is wrong with a text; "" nothing.
+std::string WrongWith(const std::string& text, const CheckedField& checked) {
+  if (text.size() > static_cast<size_t>(checked.max_bytes)) {
+    return absl::StrCat(text.size(), " bytes; at most ", checked.max_bytes, " are allowed");
+  }
+  const bool control =
+      checked.is_name && std::any_of(text.begin(), text.end(), [](unsigned char c) {
+        return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f;
+      });
+  return control ? "it has a control character" : "";
+}
+
+// What is wrong with a message, with the way to it; "" nothing.
+std::string WrongWith(const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  for (const CheckedField& checked : FieldsOf(message.GetDescriptor())) {
+    const FieldDescriptor& field = *checked.field;
+    const int size = field.is_repeated() ? reflection.FieldSize(message, &field) : -1;
+    if (size > kMaxListEntries) {
+      return absl::StrCat(field.name(), ": ", size, " entries; at most ", kMaxListEntries,
+                          " are allowed");
+    }
+    const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (size == 0 || (size < 0 && is_message && !reflection.HasField(message, &field))) continue;
+    if (!is_message && field.type() != FieldDescriptor::TYPE_STRING) continue;
+    for (int i = 0; i < std::max(size, 1); ++i) {
+      std::string wrong;
+      if (is_message) {
+        wrong = WrongWith(size < 0 ? reflection.GetMessage(message, &field)
+                                   : reflection.GetRepeatedMessage(message, &field, i));
+      } else {
+        std::string scratch;
+        wrong = WrongWith(size < 0
+                              ? reflection.GetStringReference(message, &field, &scratch)
+                              : reflection.GetRepeatedStringReference(message, &field, i, &scratch),
+                          checked);
       }
+      if (wrong.empty()) continue;
+      return absl::StrCat(field.name(), size < 0 ? "" : absl::StrCat("[", i, "]"),
+                          is_message ? "." : ": ", wrong);
     }
-    return absl::OkStatus();
   }
-
- private:
-  absl::Status CheckOne(const Message& message, const Reflection& reflection,
-                        const FieldDescriptor& field, int index) {
-    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      return Check(index < 0 ? reflection.GetMessage(message, &field)
-                             : reflection.GetRepeatedMessage(message, &field, index));
-    }
-    if (field.type() == FieldDescriptor::TYPE_BYTES) return absl::OkStatus();
-    std::string scratch;
-    const std::string& text =
-        index < 0 ? reflection.GetStringReference(message, &field, &scratch)
-                  : reflection.GetRepeatedStringReference(message, &field, index, &scratch);
-    const TextField* known = FindText(field);
-    const int limit = known == nullptr ? kMaxNameBytes : known->max_bytes;
-    if (text.size() > static_cast<size_t>(limit)) {
-      return Bad(absl::StrCat(text.size(), " bytes; at most ", limit, " are allowed"));
-    }
-    const bool control =
-        known == nullptr && std::any_of(text.begin(), text.end(), [](unsigned char c) {
-          return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f;
-        });
-    if (control) return Bad("it has a control character");
-    return absl::OkStatus();
-  }
-  absl::Status Bad(absl::string_view why) const {
-    return absl::InvalidArgumentError(absl::StrCat(absl::StrJoin(way_, "."), ": ", why));
-  }
-
-  std::vector<std::string> way_;
-};
+  return "";
+}
 
 }  // namespace
 
-absl::Status CheckMessage(const Message& message) { return Checker().Check(message); }
+absl::Status CheckMessage(const Message& message) {
+  const std::string wrong = WrongWith(message);
+  return wrong.empty() ? absl::OkStatus() : absl::InvalidArgumentError(wrong);
+}
 
 }  // namespace hone::service

@@ -5,11 +5,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
-#include "common/record/reference_name.h"
 #include "common/rpc/status.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/worker_convert.h"
@@ -17,14 +17,17 @@
 namespace hone::service {
 namespace {
 
+using Monotonic = std::chrono::steady_clock;
+
 // A call of Synchronize while the fleet holds it. Whoever comes first – the fleet's answer or the
 // end of the connection – finishes it; the reactor lives until then.
 class HeldCall final : public grpc::ServerUnaryReactor {
  public:
-  HeldCall(fleet::Fleet* fleet, ServerObserver* observer, v1::SynchronizeResponse* response)
+  HeldCall(fleet::Fleet* fleet, ServerObserver* observer, v1::SynchronizeResponse* response,
+           Monotonic::time_point arrived)
       : fleet_(fleet),
         observer_(observer),
-        shared_(std::make_shared<Shared>()),
+        shared_(std::make_shared<Shared>(observer, arrived)),
         response_(response) {}
 
   void Start(fleet::WorkerReport report) {
@@ -38,11 +41,14 @@ class HeldCall final : public grpc::ServerUnaryReactor {
     const uint64_t token =
         fleet->Synchronize(std::move(report), [this, shared](fleet::SynchronizeReply reply) {
           if (shared->finished.exchange(true)) return;
+          const auto begin = Monotonic::now();
           *response_ = ToProto(reply);
           Observe(reply);
           Finish(grpc::Status::OK);
+          shared->Answered(begin);
         });
     // The reactor may be gone from here on.
+    shared->TakenIn();
     shared->token = token;
     if (shared->gone) fleet->Abandon(token);
   }
@@ -57,6 +63,32 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
  private:
   struct Shared {
+    Shared(ServerObserver* observer, Monotonic::time_point arrived)
+        : observer(observer), arrived(arrived), thread(std::this_thread::get_id()) {}
+
+    // The work on a call has two parts, and the later one tells the observer: taking it in, and
+    // answering it, which often happens within the first.
+    void TakenIn() {
+      taken_in = true;
+      Part(Monotonic::now() - arrived);
+    }
+    void Answered(Monotonic::time_point begin) {
+      const bool within = !taken_in && std::this_thread::get_id() == thread;
+      Part(within ? Monotonic::duration::zero() : Monotonic::now() - begin);
+    }
+    void Part(Monotonic::duration took) {
+      handling_ns += std::chrono::nanoseconds(took).count();
+      if (parts.fetch_add(1) == 1 && observer != nullptr) {
+        observer->OnSynchronize(absl::Nanoseconds(handling_ns.load()));
+      }
+    }
+
+    ServerObserver* const observer;
+    const Monotonic::time_point arrived;
+    const std::thread::id thread;  // that takes it in
+    std::atomic<bool> taken_in{false};
+    std::atomic<int64_t> handling_ns{0};
+    std::atomic<int> parts{0};
     std::atomic<bool> finished{false};
     std::atomic<bool> gone{false};
     std::atomic<uint64_t> token{0};
@@ -79,9 +111,8 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
 class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
  public:
-  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, ReferenceShelf* references,
-         v1::UploadArtifactResponse* response)
-      : fleet_(fleet), artifacts_(artifacts), references_(references), response_(response) {
+  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, v1::UploadArtifactResponse* response)
+      : fleet_(fleet), artifacts_(artifacts), response_(response) {
     StartRead(&chunk_);
   }
   void OnReadDone(bool ok) override {
@@ -89,14 +120,11 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
     if (digest_.empty()) {
       digest_ = chunk_.digest();
       total_ = chunk_.total_bytes();
-      if (!Digest::FromHex(digest_).ok() && !record::IsReferenceName(digest_)) {
-        return Refuse("digest: not 32 hex digits");
-      }
+      if (!Digest::FromHex(digest_).ok()) return Refuse("digest: not 32 hex digits");
       if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
         return Refuse(
             absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
       }
-      bytes_.reserve(total_);
     }
     bytes_ += chunk_.data();
     if (static_cast<int64_t>(bytes_.size()) > total_) return Refuse("more bytes than total_bytes");
@@ -114,10 +142,6 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
       return Refuse("it ended before total_bytes had come");
     }
     response_->set_digest(digest_);
-    if (record::IsReferenceName(digest_)) {
-      response_->set_already_there(references_->Has(digest_));
-      return Finish(rpc::ToGrpc(references_->Put(digest_, std::move(bytes_))));
-    }
     response_->set_already_there(artifacts_->Has(digest_));
     const absl::Status kept = artifacts_->Put(digest_, std::move(bytes_));
     if (kept.ok()) fleet_->ArtifactArrived(digest_);
@@ -126,7 +150,6 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
 
   fleet::Fleet* const fleet_;
   fleet::ArtifactCache* const artifacts_;
-  ReferenceShelf* const references_;
   v1::UploadArtifactResponse* const response_;
   v1::WorkerArtifactChunk chunk_;
   std::string digest_;
@@ -145,10 +168,10 @@ absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::strin
   return std::make_shared<const std::string>(*std::move(bytes));
 }
 
-grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
-                                                     const v1::SynchronizeRequest* request,
-                                                     v1::SynchronizeResponse* response) {
-  const auto begin = std::chrono::steady_clock::now();
+grpc::ServerUnaryReactor* WorkerService::Take(grpc::CallbackServerContext* context,
+                                              const v1::SynchronizeRequest* request,
+                                              v1::SynchronizeResponse* response,
+                                              Monotonic::time_point arrived) {
   const absl::Status ready = readiness_->Check();
   absl::StatusOr<fleet::WorkerReport> report =
       ready.ok() ? FromProto(*request) : absl::StatusOr<fleet::WorkerReport>(ready);
@@ -158,25 +181,20 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext
     return reactor;
   }
   report->identity = authenticator_->NameOf(*context);
-  auto* call = new HeldCall(fleet_, observer_, response);
+  auto* call = new HeldCall(fleet_, observer_, response, arrived);
   call->Start(*std::move(report));
-  if (observer_ != nullptr) {
-    observer_->OnSynchronize(absl::FromChrono(std::chrono::steady_clock::now() - begin));
-  }
   return call;
 }
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     grpc::CallbackServerContext*, v1::UploadArtifactResponse* response) {
-  return new Upload(fleet_, artifacts_, &references_, response);
+  return new Upload(fleet_, artifacts_, response);
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
     grpc::CallbackServerContext*, const v1::DownloadArtifactRequest* request) {
-  const std::string& name = request->digest();
   return new ArtifactWriter<v1::WorkerArtifactChunk>(
-      name, record::IsReferenceName(name) ? references_.Get(name)
-                                          : FindArtifact(name, *artifacts_, *store_));
+      request->digest(), FindArtifact(request->digest(), *artifacts_, *store_));
 }
 
 }  // namespace hone::service

@@ -79,16 +79,23 @@ void Confirmation::Report(int finalist, const record::MeasureResult& result) {
   }
 }
 
-Confirmation::Interval Confirmation::Compare(int a, int b) const {
+std::vector<double> Confirmation::Ratios(int a, int b) const {
   // Whoever is left has run every round, so that the k-th results of two are of the same round.
   const auto& left = entries_[a].rounds;
   const auto& right = entries_[b].rounds;
-  const size_t rounds = std::min(left.size(), right.size());
   std::vector<double> ratios;
-  for (size_t r = 0; r < rounds; ++r) {
+  for (size_t r = 0; r < std::min(left.size(), right.size()); ++r) {
     ratios.push_back(
         std::log(record::SteadyLatencyNs(left[r]) / record::SteadyLatencyNs(right[r])));
   }
+  return ratios;
+}
+
+Confirmation::Interval Confirmation::Compare(int a, int b) const {
+  const auto& left = entries_[a].rounds;
+  const auto& right = entries_[b].rounds;
+  std::vector<double> ratios = Ratios(a, b);
+  const size_t rounds = ratios.size();
   Interval interval{.median = Median(ratios)};
   Rng rng(seed_, kBootstrap, a, b);
   std::vector<double> medians;
@@ -110,7 +117,7 @@ std::vector<int> Confirmation::Ranking() const {
   if (left.empty() || round_ == 0) return left;
   const int pivot = left[0];
   std::vector<std::pair<double, int>> order;
-  for (int finalist : left) order.push_back({Compare(finalist, pivot).median, finalist});
+  for (int finalist : left) order.push_back({Median(Ratios(finalist, pivot)), finalist});
   std::sort(order.begin(), order.end());
   std::vector<int> ranking;
   for (const auto& [ratio, finalist] : order) ranking.push_back(finalist);

@@ -16,7 +16,8 @@ struct ConfirmationOptions {
   int last_finalists = 3;    // so many go on after min_rounds, and the incumbent
   int max_rounds = 6;        // then the order stands as it is
   double drop_above = 0.03;  // a loser is slower by more than this, and surely slower …
-  double drop_first = 0.20;  // … after one round, which says nothing of other processes, by a log of this
+  double drop_first =
+      0.20;  // … after one round, which says nothing of other processes, by a log of this
 };
 
 // Decides which of the finalists is the best, by measuring them again in rounds: in each round
@@ -55,7 +56,9 @@ class Confirmation {
     double median = 0;
     double high = 0;
   };
-  // The log-ratio of a's latency to b's, over the rounds that both ran.
+  // The log-ratios of a's latency to b's in the rounds that both ran, …
+  std::vector<double> Ratios(int a, int b) const;
+  // … their median, and the interval of it, which costs a thousand times as much.
   Interval Compare(int a, int b) const;
   std::vector<int> Left() const;
   bool Decided() const;

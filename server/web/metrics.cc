@@ -8,6 +8,8 @@
 #include <prometheus/registry.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <fstream>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 
@@ -25,6 +28,8 @@ using prometheus::ClientMetric;
 using prometheus::Histogram;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
+
+constexpr int kCodes = 17;  // of gRPC
 
 const Histogram::BucketBoundaries& Seconds() {
   static const auto& bounds = *new Histogram::BucketBoundaries{
@@ -128,8 +133,37 @@ class Metrics::Parts {
     exposer_.RegisterCollectable(gauges_);
   }
 
+  // What is counted for each call, found by its method once.
+  struct Method {
+    Histogram* seconds = nullptr;
+    std::array<prometheus::Counter*, kCodes> calls = {};  // by code
+  };
+  void CountCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) {
+    Histogram* seconds = nullptr;
+    prometheus::Counter* calls = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      Method& known = methods_[method];
+      const auto name = [&] { return std::string(method.substr(method.rfind('/') + 1)); };
+      if (known.seconds == nullptr) {
+        known.seconds = &call_seconds_.Add({{"method", name()}}, Seconds());
+      }
+      const int number = static_cast<int>(code);
+      prometheus::Counter*& counter = known.calls[std::clamp(number, 0, kCodes - 1)];
+      if (counter == nullptr) {
+        counter = &calls_.Add({{"method", name()}, {"code", absl::StrCat(number)}});
+      }
+      seconds = known.seconds;
+      calls = counter;
+    }
+    calls->Increment();
+    seconds->Observe(absl::ToDoubleSeconds(took));
+  }
+
   const std::shared_ptr<prometheus::Registry> registry_;
   const std::shared_ptr<Gauges> gauges_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Method> methods_ ABSL_GUARDED_BY(mutex_);
   prometheus::Family<prometheus::Counter>& calls_;
   prometheus::Family<Histogram>& call_seconds_;
   prometheus::Family<prometheus::Counter>& trials_;
@@ -166,10 +200,7 @@ void Metrics::Watch(std::function<service::ServerStats()> stats) {
 }
 
 void Metrics::OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) {
-  const std::string name(method.substr(method.rfind('/') + 1));
-  parts_->calls_.Add({{"method", name}, {"code", absl::StrCat(static_cast<int>(code))}})
-      .Increment();
-  parts_->call_seconds_.Add({{"method", name}}, Seconds()).Observe(absl::ToDoubleSeconds(took));
+  parts_->CountCall(method, code, took);
 }
 
 void Metrics::OnSynchronize(absl::Duration handling) {

@@ -44,8 +44,10 @@ struct Tally {
 
 class Bench {
  public:
-  explicit Bench(std::string folder)
+  // `rounds`: gets a line for each round; may be null.
+  Bench(std::string folder, FILE* rounds)
       : folder_(std::move(folder)),
+        rounds_(rounds),
         runner_({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
                              folder_ + "/lock", "--write", folder_}}) {}
 
@@ -67,20 +69,29 @@ class Bench {
     // Half of the pairs the other way round: the one that is listed first has no advantage.
     const bool swapped = Rng(seed)() % 2 == 1;
     const std::string paths[2] = {swapped ? second : first, swapped ? first : second};
-    std::vector<double> latencies[2];
+    std::vector<record::MeasureResult> results[2];
     for (;;) {
       const std::vector<int> order = confirmation.NextRound();
       if (order.empty()) break;
       for (const int index : order) {
         HONE_ASSIGN_OR_RETURN(const record::MeasureResult result, Run(paths[index]));
-        latencies[index].push_back(record::SteadyLatencyNs(result));
+        results[index].push_back(result);
         confirmation.Report(index, result);
       }
     }
     std::vector<double> ratios;
-    const size_t rounds = std::min(latencies[0].size(), latencies[1].size());
+    const size_t rounds = std::min(results[0].size(), results[1].size());
     for (size_t r = 0; r < rounds; ++r) {
-      const double ratio = latencies[1][r] / latencies[0][r];
+      if (rounds_ != nullptr) {
+        const record::MeasureResult& a = results[swapped ? 1 : 0][r];
+        const record::MeasureResult& b = results[swapped ? 0 : 1][r];
+        std::fprintf(rounds_, "%llu,%s,%zu,%.0f,%.5f,%.4f,%d,%.0f,%.5f,%.4f,%d\n",
+                     static_cast<unsigned long long>(seed), slower ? "apart" : "same", r,
+                     a.latency_ns, a.reference_drift, a.dispersion, a.machine.remeasured,
+                     b.latency_ns, b.reference_drift, b.dispersion, b.machine.remeasured);
+      }
+      const double ratio =
+          record::SteadyLatencyNs(results[1][r]) / record::SteadyLatencyNs(results[0][r]);
       ratios.push_back(swapped ? 1 / ratio : ratio);
     }
     std::sort(ratios.begin(), ratios.end());
@@ -115,6 +126,7 @@ class Bench {
   }
 
   const std::string folder_;
+  FILE* const rounds_;
   agent::RunnerClient runner_;
   int runs_ = 0;
 };
@@ -129,10 +141,10 @@ void Print(const char* what, const Tally& tally) {
               static_cast<double>(tally.rounds) / tally.pairs);
 }
 
-absl::Status Measure(int pairs, double seconds, uint64_t seed) {
+absl::Status Measure(int pairs, double seconds, uint64_t seed, FILE* rounds) {
   char name[] = "/tmp/hone-timing-XXXXXX";
   const std::string folder = mkdtemp(name);
-  Bench bench(folder);
+  Bench bench(folder, rounds);
   Tally same, apart;
   const absl::Status done = [&]() -> absl::Status {
     HONE_ASSIGN_OR_RETURN(const std::string first, bench.Artifact("repeats_100", "first"));
@@ -170,13 +182,22 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", pairs, "Pairs of each kind")->capture_default_str();
   app.add_option("--seconds", seconds, "Begin no pair after so long");
   app.add_option("--seed", seed, "Of orders and page offsets")->capture_default_str();
+  std::string rounds;
+  app.add_option("--rounds", rounds,
+                 "Append a line of each round to this CSV: pair, kind, round, then latency, drift, "
+                 "dispersion and disturbed blocks of both");
   CLI11_PARSE(app, argc, argv);
   signal(SIGPIPE, SIG_IGN);
   if (getenv("HONE_BIN_DIR") == nullptr) {
     std::fprintf(stderr, "HONE_BIN_DIR must name the folder of hone-runner\n");
     return 2;
   }
-  if (absl::Status measured = hone::Measure(pairs, seconds, seed); !measured.ok()) {
+  FILE* const file = rounds.empty() ? nullptr : std::fopen(rounds.c_str(), "a");
+  if (!rounds.empty() && file == nullptr) {
+    std::fprintf(stderr, "%s cannot be written\n", rounds.c_str());
+    return 2;
+  }
+  if (absl::Status measured = hone::Measure(pairs, seconds, seed, file); !measured.ok()) {
     std::fprintf(stderr, "%s\n", std::string(measured.message()).c_str());
     return 1;
   }
