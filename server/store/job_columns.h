@@ -50,6 +50,12 @@ inline absl::Status FencedOffError(absl::string_view job) {
       absl::StrCat("job '", job, "' was claimed by another server replica meanwhile"));
 }
 
+// That of a record whose event is missing.
+inline absl::Status NoEventError(const JobFence& fence) {
+  return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': its event ", fence.event,
+                                                    " is not stored, and so no result of it"));
+}
+
 // That of an event whose number is not `next`.
 inline absl::Status EventNumberError(const JobEvent& event, int64_t next) {
   const std::string message = absl::StrCat("the next event of job '", event.job_id, "' has number ",

@@ -73,7 +73,13 @@ absl::Status CheckFence(SqliteConnection& connection, const JobFence& fence) {
                         connection.Prepare("SELECT 1 FROM job WHERE id = ? AND fence = ?"));
   job.Bind(fence.job_id).Bind(fence.fence);
   HONE_ASSIGN_OR_RETURN(const bool held, job.Step());
-  return held ? absl::OkStatus() : FencedOffError(fence.job_id);
+  if (!held) return FencedOffError(fence.job_id);
+  if (fence.event < 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(Statement event,
+                        connection.Prepare("SELECT 1 FROM job_event WHERE job = ? AND number = ?"));
+  event.Bind(fence.job_id).Bind(fence.event);
+  HONE_ASSIGN_OR_RETURN(const bool logged, event.Step());
+  return logged ? absl::OkStatus() : NoEventError(fence);
 }
 
 absl::StatusOr<JobRow> SelectJob(SqliteConnection& connection, const std::string& id) {

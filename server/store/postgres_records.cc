@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/best_check.h"
 #include "server/store/import_batch.h"
+#include "server/store/job_columns.h"
 #include "server/store/postgres_tables.h"
 #include "server/store/record_columns.h"
 
@@ -23,17 +24,22 @@ std::string Parameters(int from, int to) {
 std::string InsertRecordSql() {
   constexpr int kFirst = kRecordInsertColumnCount + 1;  // of the environment's parameters
   const std::string environment = Parameters(kFirst, kFirst + kEnvironmentColumnCount - 1);
-  constexpr int kFence = kFirst + kEnvironmentColumnCount;  // the job, and its fence
+  constexpr int kFence = kFirst + kEnvironmentColumnCount;  // the job, its fence, its event
+  const std::string job = absl::StrCat("$", kFence);
+  const std::string event = absl::StrCat("CAST($", kFence + 2, " AS bigint)");
   const std::string same = absl::StrCat("SELECT id FROM environment WHERE (", kEnvironmentColumns,
                                         ") = (", environment, ")");
-  return absl::StrCat("WITH known AS (", same, "), added AS (INSERT INTO environment (",
-                      kEnvironmentColumns, ") SELECT ", environment,
-                      " WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id)"
-                      " INSERT INTO record (",
-                      kRecordInsertColumns, ") SELECT ", Parameters(1, kRecordInsertColumnCount),
-                      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) WHERE $", kFence,
-                      " = '' OR EXISTS (SELECT 1 FROM job WHERE id = $", kFence, " AND fence = $",
-                      kFence + 1, ") RETURNING id");
+  // Of no job, or of one whose claim holds; and then of no event, or of one that is stored.
+  return absl::StrCat(
+      "WITH known AS (", same, "), held AS (SELECT 1 WHERE ", job,
+      " = '' OR EXISTS (SELECT 1 FROM job WHERE id = ", job, " AND fence = $", kFence + 1,
+      ")), logged AS (SELECT 1 WHERE ", job, " = '' OR ", event,
+      " < 0 OR EXISTS (SELECT 1 FROM job_event WHERE job = ", job, " AND number = ", event,
+      ")), added AS (INSERT INTO environment (", kEnvironmentColumns, ") SELECT ", environment,
+      " WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id), done AS (INSERT INTO record (",
+      kRecordInsertColumns, ") SELECT ", Parameters(1, kRecordInsertColumnCount),
+      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) FROM held, logged RETURNING id)"
+      " SELECT (SELECT COUNT(*) FROM held), COALESCE((SELECT id FROM done), 0)");
 }
 
 absl::StatusOr<std::string> SelectBlob(PostgresConnection& connection, const std::string& sql,
@@ -115,8 +121,16 @@ PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence
   PostgresCommand command{.sql = *sql};
   BindRecord(command.params, record);
   BindEnvironment(command.params, record.environment);
-  command.params.Bind(absl::string_view(fence.job_id)).Bind(fence.fence);
+  command.params.Bind(absl::string_view(fence.job_id)).Bind(fence.fence).Bind(fence.event);
   return command;
+}
+
+absl::StatusOr<int64_t> InsertedRecord(const JobFence& fence, PostgresRows& rows) {
+  if (!rows.Next()) return absl::InternalError("a record's statement has no row");
+  if (rows.Int64() == 0) return FencedOffError(fence.job_id);
+  const int64_t id = rows.Int64();
+  if (id == 0) return NoEventError(fence);
+  return id;
 }
 
 absl::StatusOr<std::string> SelectText(PostgresConnection& connection, const std::string& digest) {
@@ -285,8 +299,7 @@ absl::StatusOr<ImportReport> ImportRows(PostgresConnection& connection, const Im
     record.job_id = ImportedJob(record.job_id, batch.origin, here);
     absl::StatusOr<PostgresRows> inserted = run(InsertRecord(record));
     if (!inserted.ok()) return AtRecord(batch, i, inserted.status());
-    inserted->Next();
-    ids[i] = inserted->Int64();
+    HONE_ASSIGN_OR_RETURN(ids[i], InsertedRecord({}, *inserted));
     ++report.added;
   }
   for (const size_t index : batch.bests) {

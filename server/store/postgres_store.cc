@@ -50,9 +50,8 @@ class PostgresStore final : public Store {
     auto shared = std::make_shared<record::Record>(std::move(record));
     writer_.Enqueue(
         std::move(command),
-        [shared, job = fence.job_id](PostgresRows& rows) {
-          if (!rows.Next()) return FencedOffError(job);
-          shared->id = rows.Int64();
+        [shared, fence](PostgresRows& rows) -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(shared->id, postgres::InsertedRecord(fence, rows));
           return absl::OkStatus();
         },
         [shared, done = std::move(done)](absl::Status status) mutable {

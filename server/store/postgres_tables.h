@@ -18,8 +18,10 @@ namespace hone::store::postgres {
 PostgresCommand InsertText(const std::string& digest, const std::string& text, int64_t now_unix_ms);
 PostgresCommand InsertArtifact(const std::string& digest, const std::string& bytes,
                                int64_t now_unix_ms);
-// Gives the id; no row: fenced off.
 PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence = {});
+// The id, of the row that InsertRecord gives. Aborted: fenced off. FailedPrecondition: the event
+// is not stored.
+absl::StatusOr<int64_t> InsertedRecord(const JobFence& fence, PostgresRows& rows);
 PostgresCommand UpsertJob(const JobRow& job);  // a row unless fenced off
 PostgresCommand InsertEvent(const JobEvent& event);
 PostgresCommand UpsertStanding(const WorkerStanding& standing);

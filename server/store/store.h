@@ -49,6 +49,10 @@ struct JobClaim {
 struct JobFence {
   std::string job_id;  // "": the write belongs to no job, and nothing is looked at
   int64_t fence = 0;   // as the job's row has it
+  // A record's: the job's event that it follows from. -1: of none. Where that event could not be
+  // written – the disk was full – its results are not, either, or the job, resumed, would
+  // number others the same.
+  int64_t event = -1;
 };
 
 // One numbered step of a job's search, so that a replay of the events reproduces every candidate.
@@ -199,7 +203,7 @@ class Store {
   // Appends a record. The id is in the Record given to `done`; ids only grow.
   // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or
   // outcome ok without a positive latency. Aborted: the job of `fence` was claimed by somebody else
-  // since, or is not there.
+  // since, or is not there. FailedPrecondition: the event of `fence` is not there.
   virtual void Append(record::Record record, const JobFence& fence,
                       absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
   void Append(record::Record record,

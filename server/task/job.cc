@@ -157,7 +157,7 @@ absl::Status Job::RestoreSearch() {
     if (options.transfer_model < 0) options.transfer_model = propose.transfer_model;
     for (const Proposal& proposal : propose.proposals) {
       if (proposal.trial < 0) continue;
-      trials_[proposal.trial] = {.candidate = proposal.candidate};
+      trials_[proposal.trial] = {.candidate = proposal.candidate, .event = propose.number};
       options.first_trial = std::max(options.first_trial, proposal.trial + 1);
     }
   }

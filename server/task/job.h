@@ -97,6 +97,7 @@ class Job : public std::enable_shared_from_this<Job> {
  private:
   struct Trial {
     record::Candidate candidate;
+    int64_t event = -1;  // in which it was proposed; -1 the default schedule
     bool told = false;
   };
   // A measured candidate that may become a finalist.
@@ -177,11 +178,11 @@ class Job : public std::enable_shared_from_this<Job> {
   fleet::WorkItem MakeItem(const record::Candidate& candidate, const std::string& space) const;
   record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
   // The claim under which everything of this job is written.
-  store::JobFence Fence() const { return {id_, state_.fence}; }
+  store::JobFence Fence(int64_t event = -1) const { return {id_, state_.fence, event}; }
   // Commits the record of a result and acknowledges it; then `then` runs on the strand.
   template <typename Then>
-  void Commit(record::Record record, fleet::WorkResult result, fleet::Acknowledge acknowledge,
-              Then then);
+  void Commit(record::Record record, int64_t event, fleet::WorkResult result,
+              fleet::Acknowledge acknowledge, Then then);
   Best MakeBest(const record::Record& record) const;
   // Whether it is the one candidate of a decided space: it runs to its end, however slow, and is
   // always a finalist.

@@ -171,7 +171,7 @@ void Job::SubmitFinalist(int index) {
               [index, status = result.status()](Job& job) { job.OnRoundError(index, status); });
           return;
         }
-        self->Commit(std::move(record), *std::move(result), std::move(acknowledge),
+        self->Commit(std::move(record), /*event=*/-1, *std::move(result), std::move(acknowledge),
                      [index](Job& job, const record::Record& stored, const std::string& worker) {
                        job.OnRound(index, stored, worker);
                      });

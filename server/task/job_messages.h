@@ -18,8 +18,8 @@ void Job::PostCall(Function function) {
 }
 
 template <typename Then>
-void Job::Commit(record::Record record, fleet::WorkResult result, fleet::Acknowledge acknowledge,
-                 Then then) {
+void Job::Commit(record::Record record, int64_t event, fleet::WorkResult result,
+                 fleet::Acknowledge acknowledge, Then then) {
   record.result = std::move(result.result);
   record.environment = std::move(result.environment);
   record.created_unix_ms = absl::ToUnixMillis(Now());
@@ -30,7 +30,7 @@ void Job::Commit(record::Record record, fleet::WorkResult result, fleet::Acknowl
   record.quarantine_reason = WhyOutOfPolicy(record);
   record.quarantined = !record.quarantine_reason.empty();
   services_.store->Append(
-      std::move(record), Fence(),
+      std::move(record), Fence(event),
       [self = shared_from_this(), acknowledge = std::move(acknowledge), then = std::move(then),
        worker = std::move(result.worker_id), peak = result.peak_gflops,
        read = result.read_gbps](absl::StatusOr<record::Record> stored) mutable {

@@ -56,7 +56,7 @@ void Job::ProposeBatch() {
       continue;
     }
     ++accepted;
-    trials_[proposal.trial] = {.candidate = proposal.candidate};
+    trials_[proposal.trial] = {.candidate = proposal.candidate, .event = event->number};
     SubmitTrial(proposal.trial);
   }
   fruitless_ = accepted > 0 ? 0 : fruitless_ + 1;
@@ -71,14 +71,15 @@ void Job::SubmitTrial(int64_t trial) {
   if (IsOnly(candidate)) item.best_latency_ns = nullptr;  // nothing stops early
   services_.fleet->Submit(
       std::move(item),
-      [self = shared_from_this(), trial, record = MakeRecord(candidate, trial)](
+      [self = shared_from_this(), trial, proposed = trials_.at(trial).event,
+       record = MakeRecord(candidate, trial)](
           absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
         if (!result.ok()) {
           self->PostCall(
               [trial, status = result.status()](Job& job) { job.OnTrialError(trial, status); });
           return;
         }
-        self->Commit(std::move(record), *std::move(result), std::move(acknowledge),
+        self->Commit(std::move(record), proposed, *std::move(result), std::move(acknowledge),
                      [](Job& job, const record::Record& stored, const std::string& worker) {
                        job.OnTrialRecord(stored, worker);
                      });

@@ -59,7 +59,7 @@ bool Job::IsSpotChecked(int index) {
           absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
         // An error leaves it to the deadline, and to others.
         if (!result.ok()) return;
-        self->Commit(std::move(record), *std::move(result), std::move(acknowledge),
+        self->Commit(std::move(record), /*event=*/-1, *std::move(result), std::move(acknowledge),
                      [index](Job& job, const record::Record& stored, const std::string& worker) {
                        job.OnSpotCheck(index, stored, worker);
                      });

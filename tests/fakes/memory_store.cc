@@ -45,6 +45,11 @@ void MemoryStore::FailWrites(absl::Status status) {
   failure_ = std::move(status);
 }
 
+void MemoryStore::FailProposals(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  proposal_failure_ = std::move(status);
+}
+
 void MemoryStore::Write(absl::AnyInvocable<void(absl::Status) &&> write) {
   absl::Status status;
   {
@@ -78,7 +83,12 @@ absl::StatusOr<std::string> MemoryStore::GetText(const std::string& digest) {
 absl::Status MemoryStore::CheckFence(const JobFence& fence) {
   if (fence.job_id.empty()) return absl::OkStatus();
   for (const JobRow& row : jobs_) {
-    if (row.id == fence.job_id && row.fence == fence.fence) return absl::OkStatus();
+    if (row.id != fence.job_id || row.fence != fence.fence) continue;
+    const auto events = events_.find(row.id);
+    const int64_t stored =
+        events == events_.end() ? 0 : static_cast<int64_t>(events->second.size());
+    if (fence.event < stored) return absl::OkStatus();
+    return absl::FailedPreconditionError("its event is not stored");
   }
   return absl::AbortedError("claimed by another replica");
 }
@@ -329,6 +339,8 @@ void MemoryStore::AppendEvent(JobEvent event, Done done) {
         status = absl::AbortedError("claimed by another replica");
       } else if (event.number != static_cast<int64_t>(events.size())) {
         status = absl::FailedPreconditionError("the number leaves a gap");
+      } else if (event.kind == "propose" && !proposal_failure_.ok()) {
+        status = proposal_failure_;
       } else {
         events.push_back(std::move(event));
       }

@@ -28,6 +28,8 @@ class MemoryStore final : public Store {
   bool IsShared() const override { return shared_; }
   // Every further write fails with this.
   void FailWrites(absl::Status status);
+  // Every further write of a "propose" event fails with this.
+  void FailProposals(absl::Status status);
 
   void PutText(const std::string& digest, const std::string& text, Done done) override;
   absl::StatusOr<std::string> GetText(const std::string& digest) override;
@@ -85,6 +87,7 @@ class MemoryStore final : public Store {
   absl::Mutex mutex_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Status proposal_failure_ ABSL_GUARDED_BY(mutex_);
   std::deque<absl::AnyInvocable<void(absl::Status) &&>> writes_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> texts_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);

@@ -189,6 +189,24 @@ TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
   EXPECT_TRUE(Quarantine(*store_, *before, before->id, second).ok());
 }
 
+// A disk that is full for a moment may take a job's proposal and leave room for its results.
+TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
+  JobRow job = PendingJob("a");
+  job.lease_until_unix_ms = 10;
+  job.fence = 1;
+  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "x", 1}).ok());
+  const absl::Status missing = Append(*store_, ScreenedRecord(), {"a", 1, 1}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
+  EXPECT_THAT(missing.message(), testing::HasSubstr("its event 1 is not stored"));
+  EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"a", 2, 1}).status()))
+      << "whose claim is lost is told that";
+  EXPECT_EQ(store_->Query({})->size(), 0u);
+  EXPECT_TRUE(Append(*store_, ScreenedRecord(), {"a", 1, 0}).ok());
+  ASSERT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y", 1}).ok());
+  EXPECT_TRUE(Append(*store_, ScreenedRecord(), {"a", 1, 1}).ok());
+}
+
 // A write that was queued before the claim and comes after it is fenced off as well: the check is
 // made where the write is.
 TEST_P(JobConformanceTest, WhatIsQueuedWhileTheClaimIsLostIsRefused) {

@@ -179,6 +179,37 @@ TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
 }
 
+// A full disk may refuse a proposal and have room again for the results of it.
+TEST_F(JobTest, ResultsOfAProposalThatIsNotStoredAreNotEither) {
+  const std::string id = Create(Spec(40));
+  store.Hold();
+  store.FailProposals(absl::ResourceExhaustedError("the disk is full"));
+  for (int i = 0; i < 4; ++i) Step(2);
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+    store.Commit();
+    Step();
+  }
+  ASSERT_EQ(Get(id)->state, JobState::kFailed);
+  for (const record::Record& record : Screened(id)) EXPECT_TRUE(record.is_default);
+
+  store.FailProposals(absl::OkStatus());
+  store.Commit();
+  absl::Status resumed = absl::UnknownError("not answered");
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [&](SnapshotOr snapshot) { resumed = snapshot.status(); });
+  for (int i = 0; i < 2000 && !HasEnded(Get(id)->state); ++i) {
+    store.Commit();
+    Step();
+  }
+  ASSERT_TRUE(resumed.ok()) << resumed;
+  EXPECT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
+  std::set<int64_t> trials;
+  for (const record::Record& record : Screened(id)) {
+    EXPECT_TRUE(trials.insert(record.trial).second) << "trial " << record.trial << " twice";
+  }
+  EXPECT_EQ(trials.size(), 40u);
+}
+
 TEST_F(JobTest, SettingTheMachinesClockNeitherEndsAJobNorDelaysIt) {
   JobSpec spec = Spec(60);
   spec.max_time = absl::Seconds(60);
