@@ -21,7 +21,7 @@ void FairShare::Line::Move(const std::string& name, double by) {
   now = Of(name);
   behind[name] = now + by;
   if (behind.size() > kManyNames) {
-    std::erase_if(behind, [this](const auto& entry) { return entry.second <= now; });
+    absl::erase_if(behind, [this](const auto& entry) { return entry.second <= now; });
   }
 }
 
@@ -34,7 +34,7 @@ void FairShare::Charge(const std::string& owner, const std::string& job, int pri
   owners_.Move(owner, Cost(priority));
   jobs_[owner].Move(job, Cost(priority));
   if (jobs_.size() > kManyNames) {
-    std::erase_if(jobs_, [this](const auto& line) { return !owners_.behind.contains(line.first); });
+    absl::erase_if(jobs_, [this](const auto& line) { return !owners_.behind.contains(line.first); });
   }
 }
 

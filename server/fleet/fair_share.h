@@ -1,9 +1,10 @@
 #ifndef HONE_SERVER_FLEET_FAIR_SHARE_H_
 #define HONE_SERVER_FLEET_FAIR_SHARE_H_
 
-#include <map>
 #include <string>
 #include <tuple>
+
+#include "absl/container/flat_hash_map.h"
 
 namespace hone::fleet {
 
@@ -30,12 +31,12 @@ class FairShare {
   // Who stands where in one line. A name that is not in it stands where the line is now.
   struct Line {
     double now = 0;  // where the last one that was granted stood
-    std::map<std::string, double> behind;
+    absl::flat_hash_map<std::string, double> behind;
     double Of(const std::string& name) const;
     void Move(const std::string& name, double by);
   };
   Line owners_;
-  std::map<std::string, Line> jobs_;  // by owner
+  absl::flat_hash_map<std::string, Line> jobs_;  // by owner
 };
 
 }  // namespace hone::fleet

@@ -138,7 +138,7 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
       ReadReport(id, worker, report, after);
       // Between three quarters and all of the wait, so that the calls of many workers spread.
       worker.call = {token, clock_->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform()),
-                     std::move(done)};
+                     std::move(done), max_wait > absl::ZeroDuration()};
       held_calls_[token] = id;
       if (worker.WantsWork() && !refused_.contains(id)) hungry_.insert(id);
       Wake(id, worker, after);
@@ -293,6 +293,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
                     .peak_gflops = worker.capabilities.peak_gflops,
                     .read_gbps = worker.capabilities.read_gbps};
   committing_[finished.lease_id] = id;
+  ++worker.committing;
   ++counts_.results;
   Deliver(queue_.Remove(lease.item), std::move(answer), finished.lease_id, after);
 }
@@ -305,15 +306,15 @@ class Fleet::Commit {
       : fleet_(std::exchange(other.fleet_, nullptr)), lease_id_(std::move(other.lease_id_)) {}
   Commit& operator=(Commit&&) = delete;
   ~Commit() {
-    if (fleet_ == nullptr || lease_id_.empty()) return;
-    absl::MutexLock lock(&fleet_->mutex_);
-    fleet_->committing_.erase(lease_id_);
+    if (fleet_ != nullptr) End(false);
   }
-  void Done() {
-    if (!lease_id_.empty()) fleet_->Committed(std::exchange(lease_id_, ""));
-  }
+  void Done() { End(true); }
 
  private:
+  void End(bool durable) {
+    if (!lease_id_.empty()) fleet_->EndCommit(std::exchange(lease_id_, ""), durable);
+  }
+
   Fleet* fleet_;
   std::string lease_id_;
 };
@@ -326,7 +327,7 @@ void Fleet::Deliver(TrackedItem item, absl::StatusOr<WorkResult> result,
   });
 }
 
-void Fleet::Committed(const std::string& lease_id) {
+void Fleet::EndCommit(const std::string& lease_id, bool durable) {
   After after;
   {
     absl::MutexLock lock(&mutex_);
@@ -334,7 +335,8 @@ void Fleet::Committed(const std::string& lease_id) {
     if (found == committing_.end()) return;
     auto worker = workers_.find(found->second);
     if (worker != workers_.end()) {
-      worker->second.durable.push_back(lease_id);
+      worker->second.committing = std::max(worker->second.committing - 1, 0);
+      if (durable) worker->second.durable.push_back(lease_id);
       Wake(worker->first, worker->second, after);
     }
     committing_.erase(found);
@@ -383,7 +385,7 @@ void Fleet::Answer(const std::string& id, Worker& worker, SynchronizeReply reply
 }
 
 void Fleet::Wake(const std::string& id, Worker& worker, After& after) {
-  if (worker.call.token == 0 || shut_down_) return;
+  if (worker.call.token == 0 || shut_down_ || worker.WaitsForCommit()) return;
   SynchronizeReply reply = Compose(id, worker);
   if (!reply.IsEmpty()) Answer(id, worker, std::move(reply), after);
 }

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -119,7 +120,12 @@ class Fleet {
   // back. Nothing when there is no such worker.
   void Flag(const std::string& id, const std::string& why);
 
-  // A connected worker of the target beside these; "" when there is none.
+  // Targets of registered workers that run what is built for them.
+  std::set<std::string> Targets() const;
+  // What a worker of the target said that it is: the first by its id that knows its peak, else the
+  // first. Nothing: none is registered.
+  std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
+  // A connected worker of the target beside these, the one that holds least; "" when there is none.
   std::string AnotherRunner(const std::string& target_key,
                             const std::vector<std::string>& besides) const;
 
@@ -144,6 +150,7 @@ class Fleet {
     uint64_t token = 0;  // 0: none
     absl::Time deadline;
     SynchronizeDone done;
+    bool patient = false;  // it may be held
   };
   struct Worker {
     std::string epoch;
@@ -163,12 +170,18 @@ class Fleet {
     int free_run_slots = 0;
     HeldCall call;
     std::set<std::string> leases;
+    int committing = 0;               // results of its that are being committed
     std::vector<std::string> resend;  // granted, and not restated since
     std::vector<std::string> cancel;
     // Leases that are not its own any more and that it still held, with when it was last told so.
     std::map<std::string, absl::Time> strange;
     std::vector<std::string> durable;
     std::map<std::string, absl::Time> keep;  // digest → when to ask (again)
+    // News can wait for the commit, which takes milliseconds, and travel with it: it has something
+    // to do.
+    bool WaitsForCommit() const {
+      return call.patient && committing > 0 && !leases.empty() && cancel.empty() && standing_told;
+    }
     bool WantsWork() const {
       return call.token != 0 && !leaving && !drained &&
              (free_build_slots > 0 || free_run_slots > 0);
@@ -207,7 +220,8 @@ class Fleet {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(TrackedItem item, absl::StatusOr<WorkResult> result, const std::string& lease_id,
                After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Committed(const std::string& lease_id);
+  // A result is durable, or will not be.
+  void EndCommit(const std::string& lease_id, bool durable);
   void CancelItems(const std::string& job_id, bool started_too);
   // Why the call is not taken in at all, such as of a worker that it is not; "" it is.
   std::string WhyTurnedAway(const WorkerReport& report) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -215,7 +229,7 @@ class Fleet {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(const std::string& id, Worker& worker, SynchronizeReply reply, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Answers the worker's held call if there is news for it.
+  // Answers the worker's held call if there is news for it that cannot wait.
   void Wake(const std::string& id, Worker& worker, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -203,9 +203,8 @@ void Fleet::OfferEverything() {
 void Fleet::Offer(After& after) {
   if (fresh_.empty()) return;
   const std::set<Lane> fresh = std::exchange(fresh_, {});
-  const std::vector<std::string> hungry(hungry_.begin(), hungry_.end());
-  for (const std::string& id : hungry) {
-    if (!queue_.HasWaiting()) break;
+  for (auto next = hungry_.begin(); next != hungry_.end() && queue_.HasWaiting();) {
+    const std::string id = *next++;  // an answer takes it out
     Worker& worker = workers_.at(id);
     const bool open = std::any_of(fresh.begin(), fresh.end(), [&](const Lane& lane) {
       return Serves(lane, id, worker) && queue_.HasWaiting(lane);

@@ -198,15 +198,40 @@ absl::StatusOr<int> Fleet::Remove(const std::string& id) {
   return requeued;
 }
 
+std::set<std::string> Fleet::Targets() const {
+  absl::MutexLock lock(&mutex_);
+  std::set<std::string> targets;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.capabilities.can_run) targets.insert(worker.capabilities.target_key);
+  }
+  return targets;
+}
+
+std::optional<Capabilities> Fleet::DeviceOf(const std::string& target_key) const {
+  absl::MutexLock lock(&mutex_);
+  const Capabilities* first = nullptr;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.capabilities.target_key != target_key) continue;
+    if (worker.capabilities.peak_gflops > 0) return worker.capabilities;
+    if (first == nullptr) first = &worker.capabilities;
+  }
+  return first == nullptr ? std::nullopt : std::make_optional(*first);
+}
+
 std::string Fleet::AnotherRunner(const std::string& target_key,
                                  const std::vector<std::string>& besides) const {
   absl::MutexLock lock(&mutex_);
+  std::string least;
+  size_t least_leases = 0;
   for (const auto& [id, worker] : workers_) {
     if (!worker.connected || worker.drained || worker.leaving || refused_.contains(id)) continue;
     if (!worker.capabilities.can_run || worker.capabilities.target_key != target_key) continue;
-    if (std::find(besides.begin(), besides.end(), id) == besides.end()) return id;
+    if (std::find(besides.begin(), besides.end(), id) != besides.end()) continue;
+    if (!least.empty() && worker.leases.size() >= least_leases) continue;
+    least = id;
+    least_leases = worker.leases.size();
   }
-  return "";
+  return least;
 }
 
 // Unavailable: not yet.

@@ -90,7 +90,7 @@ class WorkQueue {
   void Unwait(const TrackedItem& item);
 
   absl::flat_hash_map<int64_t, std::unique_ptr<TrackedItem>> items_;
-  std::map<std::string, JobItems> jobs_;
+  absl::flat_hash_map<std::string, JobItems> jobs_;
   std::map<std::string, int64_t> owners_;  // items of each
   std::map<Lane, Jobs> waiting_;           // without empty entries
   int64_t waiting_count_ = 0;

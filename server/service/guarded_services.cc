@@ -1,5 +1,6 @@
 #include "server/service/guarded_services.h"
 
+#include <chrono>
 #include <utility>
 
 #include "common/rpc/status.h"
@@ -165,11 +166,12 @@ grpc::ServerUnaryReactor* GuardedTuningService::EvaluateModels(
 grpc::ServerUnaryReactor* GuardedWorkerService::Synchronize(Context* context,
                                                             const v1::SynchronizeRequest* request,
                                                             v1::SynchronizeResponse* response) {
+  const auto arrived = std::chrono::steady_clock::now();
   const auto caller = gate_->Admit(*context, "/hone.v1.WorkerService/Synchronize", request);
   if (!caller.ok()) return Refuse(context, caller.status());
   const absl::Status own = gate_->CheckWorkerId(*caller, request->worker_id());
   if (!own.ok()) return Refuse(context, own);
-  return inner_->Synchronize(context, request, response);
+  return inner_->Take(context, request, response, arrived);
 }
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* GuardedWorkerService::UploadArtifact(

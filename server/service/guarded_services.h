@@ -5,6 +5,7 @@
 #include "hone/v1/tuning.grpc.pb.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "server/service/gate.h"
+#include "server/service/worker_service.h"
 
 namespace hone::service {
 
@@ -43,8 +44,7 @@ class GuardedTuningService final : public v1::TuningService::CallbackService {
 
 class GuardedWorkerService final : public v1::WorkerService::CallbackService {
  public:
-  GuardedWorkerService(const Gate* gate, v1::WorkerService::CallbackService* inner)
-      : gate_(gate), inner_(inner) {}
+  GuardedWorkerService(const Gate* gate, WorkerService* inner) : gate_(gate), inner_(inner) {}
 
   using Context = grpc::CallbackServerContext;
   grpc::ServerUnaryReactor* Synchronize(Context*, const v1::SynchronizeRequest*,
@@ -56,7 +56,7 @@ class GuardedWorkerService final : public v1::WorkerService::CallbackService {
 
  private:
   const Gate* const gate_;
-  v1::WorkerService::CallbackService* const inner_;
+  WorkerService* const inner_;
 };
 
 class GuardedAdminService final : public v1::AdminService::CallbackService {

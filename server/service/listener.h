@@ -29,7 +29,7 @@ class Listener {
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;
     v1::TuningService::CallbackService* tuning = nullptr;
-    v1::WorkerService::CallbackService* worker = nullptr;
+    WorkerService* worker = nullptr;
     v1::AdminService::CallbackService* admin = nullptr;
   };
 

@@ -19,7 +19,8 @@ class ServerObserver {
   // A call has ended. `method`: "/hone.v1.TuningService/CreateJob". `took`: from its arrival to its
   // status; of a long-poll most of that is waiting.
   virtual void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
-  // A call of Synchronize was taken in: what the server worked on it, without holding it.
+  // A call of Synchronize was answered: what the server worked on it from its arrival on – letting
+  // it in, taking in what it says, making the answer – without the time that it was held.
   virtual void OnSynchronize(absl::Duration handling) = 0;
   // A worker is told that a trial's result is durable.
   virtual void OnResult(record::Outcome outcome) = 0;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -138,13 +139,9 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
   }
   HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
                         rooms_.environment->Describe(request.workload()));
-  const std::vector<fleet::WorkerInfo> workers = rooms_.fleet->Workers();
   std::string target = request.target();
   if (target == kNative) {
-    std::set<std::string> keys;
-    for (const fleet::WorkerInfo& worker : workers) {
-      if (worker.capabilities.can_run) keys.insert(worker.capabilities.target_key);
-    }
+    const std::set<std::string> keys = rooms_.fleet->Targets();
     if (keys.size() != 1) {
       return absl::FailedPreconditionError(
           absl::StrCat("target native: the server has workers of ", keys.size(),
@@ -158,7 +155,7 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
     return FindNearest(request, workload, target, response);
   }
   HONE_RETURN_IF_ERROR(row.status());
-  task::Best best = WithPeaks(row->record, workload.flops, workers);
+  task::Best best = WithPeaks(row->record, workload.flops);
   best.workload = row->workload;
   HONE_ASSIGN_OR_RETURN(best.trace, rooms_.environment->TraceText(row->workload, row->space,
                                                                   row->record.candidate.decisions));
@@ -166,13 +163,11 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
   return absl::OkStatus();
 }
 
-task::Best TuningService::WithPeaks(const record::Record& record, double flops,
-                                    const std::vector<fleet::WorkerInfo>& workers) const {
-  for (const fleet::WorkerInfo& worker : workers) {
-    const fleet::Capabilities& can = worker.capabilities;
-    if (can.target_key != record.target || !(can.peak_gflops > 0)) continue;
-    task::Best best = task::BestOf(record, flops, can.peak_gflops);
-    best.read_gbps = can.read_gbps;
+task::Best TuningService::WithPeaks(const record::Record& record, double flops) const {
+  const std::optional<fleet::Capabilities> device = rooms_.fleet->DeviceOf(record.target);
+  if (device && device->peak_gflops > 0) {
+    task::Best best = task::BestOf(record, flops, device->peak_gflops);
+    best.read_gbps = device->read_gbps;
     return best;
   }
   // No worker of the target is there: the job that measured it knows them.
@@ -187,9 +182,7 @@ task::Best TuningService::WithPeaks(const record::Record& record, double flops,
 
 absl::StatusOr<std::string> TuningService::TargetText(const std::string& key,
                                                       const std::string& op) const {
-  for (const fleet::WorkerInfo& worker : rooms_.fleet->Workers()) {
-    if (worker.capabilities.target_key == key) return worker.capabilities.target;
-  }
+  if (const auto device = rooms_.fleet->DeviceOf(key)) return device->target;
   // No worker of it has come since the server began: a job that measured on it knows.
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
                         rooms_.store->Query({.target = key, .op = op, .page_size = 1}));

@@ -85,8 +85,7 @@ class TuningService final : public v1::TuningService::CallbackService {
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
   // The record as a best, with the peaks of its device as far as anybody knows them.
-  task::Best WithPeaks(const record::Record& record, double flops,
-                       const std::vector<fleet::WorkerInfo>& workers) const;
+  task::Best WithPeaks(const record::Record& record, double flops) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
                            const std::string& target, v1::Best* response);
   // NotFound: nothing of the operator was measured on a target of that key.

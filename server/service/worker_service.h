@@ -1,6 +1,8 @@
 #ifndef HONE_SERVER_SERVICE_WORKER_SERVICE_H_
 #define HONE_SERVER_SERVICE_WORKER_SERVICE_H_
 
+#include <chrono>
+
 #include "common/rpc/authenticator.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "server/fleet/artifact_cache.h"
@@ -31,7 +33,14 @@ class WorkerService final : public v1::WorkerService::CallbackService {
 
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
                                         const v1::SynchronizeRequest* request,
-                                        v1::SynchronizeResponse* response) override;
+                                        v1::SynchronizeResponse* response) override {
+    return Take(context, request, response, std::chrono::steady_clock::now());
+  }
+  // Synchronize of a call that came at that time.
+  grpc::ServerUnaryReactor* Take(grpc::CallbackServerContext* context,
+                                 const v1::SynchronizeRequest* request,
+                                 v1::SynchronizeResponse* response,
+                                 std::chrono::steady_clock::time_point arrived);
   grpc::ServerReadReactor<v1::WorkerArtifactChunk>* UploadArtifact(
       grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
   grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* DownloadArtifact(

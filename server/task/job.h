@@ -148,6 +148,7 @@ class Job : public std::enable_shared_from_this<Job> {
   // What the fleet had no room for is submitted again.
   void Resubmit();
   void CountRecord(const record::Record& record, const std::string& worker_id);
+  void Screen(Screened screened);
   void OnTick();
   void OnCancel(bool confirm);
   void StartConfirming();
@@ -236,7 +237,7 @@ class Job : public std::enable_shared_from_this<Job> {
   absl::Time drain_deadline_ = absl::InfiniteFuture();
   double peak_gflops_ = 0;
   double read_gbps_ = 0;
-  std::vector<Screened> screened_;  // ok results
+  std::vector<Screened> screened_;  // the best of the ok results
   std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
 
   std::vector<Finalist> finalists_;

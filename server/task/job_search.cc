@@ -14,6 +14,9 @@ namespace {
 
 // Proposals in a row that are all known: the strategy has nothing new.
 constexpr int kMaxFruitless = 5;
+// Candidates that are kept for the confirmation, whose finalists are some of the best of them:
+// equal programs are one.
+constexpr size_t kMaxScreened = 256;
 
 }  // namespace
 
@@ -139,7 +142,7 @@ void Job::CountRecord(const record::Record& record, const std::string& worker_id
   if (record.is_default) state_.default_schedule = MakeBest(record);
   if (IsOnly(record.candidate)) state_.given = MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;
-  screened_.push_back({record, worker_id});
+  Screen({record, worker_id});
   const double latency = record::SteadyLatencyNs(record.result);
   if (const double best = best_latency_->load(); best == 0 || latency < best) {
     best_latency_->store(latency);
@@ -147,6 +150,20 @@ void Job::CountRecord(const record::Record& record, const std::string& worker_id
   if (!state_.best || latency < record::SteadyLatencyNs(state_.best->record.result)) {
     state_.best = MakeBest(record);
   }
+}
+
+void Job::Screen(Screened screened) {
+  screened_.push_back(std::move(screened));
+  if (screened_.size() < 2 * kMaxScreened) return;
+  // The slow half cannot become finalists any more.
+  const auto only_first = [this](const Screened& a, const Screened& b) {
+    const bool only_a = IsOnly(a.record.candidate), only_b = IsOnly(b.record.candidate);
+    if (only_a != only_b) return only_a;
+    return record::SteadyLatencyNs(a.record.result) < record::SteadyLatencyNs(b.record.result);
+  };
+  std::nth_element(screened_.begin(), screened_.begin() + kMaxScreened, screened_.end(),
+                   only_first);
+  screened_.resize(kMaxScreened);
 }
 
 void Job::MaybeTrain() {

@@ -125,7 +125,8 @@ class Metrics::Parts {
                     .Register(*registry_)),
         synchronize_(prometheus::BuildHistogram()
                          .Name("hone_synchronize_handling_seconds")
-                         .Help("Work on a call of Synchronize, without the time it is held.")
+                         .Help("Work on a call of Synchronize from its arrival to its answer, "
+                               "without the time it is held.")
                          .Register(*registry_)
                          .Add({}, Seconds())),
         exposer_(address, /*num_threads=*/1) {

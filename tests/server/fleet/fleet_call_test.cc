@@ -49,6 +49,91 @@ TEST_F(CallTest, ASecondCallAnswersTheFirst) {
   EXPECT_FALSE(worker.reply.has_value());
 }
 
+TEST_F(CallTest, ABusyWorkersNewLeasesComeWithTheNewsThatItsResultIsDurable) {
+  auto first = Submit(Item("job", 1));
+  Submit(Item("job", 2));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(2));
+  const std::string done = worker.started[0].lease_id;
+  Submit(Item("job", 3));
+  worker.Finish(done, Measured(1));
+  worker.Call(fleet, absl::Seconds(30));
+  EXPECT_FALSE(worker.reply.has_value()) << "it still has something to do";
+  Submit(Item("job", 4));
+  EXPECT_FALSE(worker.reply.has_value());
+  std::move(first->acknowledge)();
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_THAT(worker.durable, ElementsAre(done));
+  EXPECT_THAT(worker.started, SizeIs(3));
+}
+
+TEST_F(CallTest, OneWithoutAnythingElseToDoIsNotKeptWaitingForTheCommit) {
+  auto first = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  Submit(Item("job", 2));
+  worker.Finish(worker.started.at(0).lease_id, Measured(1));
+  worker.Call(fleet, absl::Seconds(30));
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_THAT(worker.started, SizeIs(2));
+}
+
+TEST_F(CallTest, AResultThatIsNotCommittedHoldsNothingUp) {
+  auto first = Submit(Item("job", 1));
+  Submit(Item("job", 2));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet);
+  Submit(Item("job", 3));
+  worker.Finish(worker.started.at(0).lease_id, Measured(1));
+  worker.Call(fleet, absl::Seconds(30));
+  ASSERT_FALSE(worker.reply.has_value());
+  first->acknowledge = nullptr;  // its owner gives it up
+  ASSERT_TRUE(worker.reply.has_value());
+  EXPECT_THAT(worker.started, SizeIs(3));
+}
+
+TEST_F(CallTest, ACancelDoesNotWaitForACommit) {
+  Submit(Item("job", 1));
+  Submit(Item("other", 2));
+  FakeWorker worker = FakeWorker::Both("w", 2);
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(2));
+  std::string mine, theirs;
+  for (const LeaseGrant& lease : worker.started) {
+    (lease.job_id == "job" ? mine : theirs) = lease.lease_id;
+  }
+  worker.Finish(mine, Measured(1));
+  worker.Call(fleet, absl::Seconds(30));
+  fleet.CancelJob("other");
+  EXPECT_THAT(worker.cancelled, ElementsAre(theirs));
+}
+
+TEST_F(CallTest, ADeviceIsFoundByItsTarget) {
+  FakeWorker first = FakeWorker::Both("a", 1);
+  FakeWorker second = FakeWorker::Both("b", 1);
+  second.report.capabilities.peak_gflops = 7;
+  first.Call(fleet);
+  second.Call(fleet);
+  EXPECT_THAT(fleet.Targets(), ElementsAre("t"));
+  ASSERT_TRUE(fleet.DeviceOf("t").has_value());
+  EXPECT_EQ(fleet.DeviceOf("t")->peak_gflops, 7) << "the one that knows";
+  EXPECT_FALSE(fleet.DeviceOf("another").has_value());
+}
+
+TEST_F(CallTest, AnotherRunnerIsTheOneThatHoldsLeast) {
+  FakeWorker busy = FakeWorker::Both("a", 1);
+  FakeWorker idle = FakeWorker::Both("b", 1);
+  FakeWorker asker = FakeWorker::Both("c", 1);
+  Submit(Item("job", 1));
+  busy.Call(fleet);
+  idle.Call(fleet);
+  asker.Call(fleet);
+  EXPECT_EQ(fleet.AnotherRunner("t", {"c"}), "b");
+  EXPECT_EQ(fleet.AnotherRunner("t", {"b", "c"}), "a");
+  EXPECT_EQ(fleet.AnotherRunner("t", {"a", "b", "c"}), "");
+}
+
 TEST_F(CallTest, WhatWasLostWithAReplyIsSaidAgainUnderTheSameId) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);

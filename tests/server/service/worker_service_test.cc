@@ -70,6 +70,50 @@ TEST_F(WorkerServiceTest, AnIdleCallIsAnsweredInTime) {
   EXPECT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
 }
 
+class HandlingObserver final : public ServerObserver {
+ public:
+  void OnCall(absl::string_view, grpc::StatusCode, absl::Duration) override {}
+  void OnSynchronize(absl::Duration handling) override {
+    absl::MutexLock lock(&mutex_);
+    handling_.push_back(handling);
+  }
+  void OnResult(record::Outcome) override {}
+  std::vector<absl::Duration> handling() {
+    absl::MutexLock lock(&mutex_);
+    return handling_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<absl::Duration> handling_ ABSL_GUARDED_BY(mutex_);
+};
+
+class HandlingTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  void SetUp() override {
+    ServerOptions options;
+    options.observer = &observer_;
+    ASSERT_TRUE(Start(std::move(options)).ok());
+  }
+  void TearDown() override { Stop(); }  // before the observer goes
+  HandlingObserver observer_;
+};
+
+TEST_F(HandlingTest, TheTimeThatACallIsHeldDoesNotCount) {
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  v1::SynchronizeResponse response;
+  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  EXPECT_TRUE(Eventually([&] { return observer_.handling().size() == 1; })) << "answered at once";
+  request.set_max_wait_ms(400);
+  const absl::Time begin = absl::Now();
+  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  const absl::Duration took = absl::Now() - begin;
+  ASSERT_TRUE(Eventually([&] { return observer_.handling().size() == 2; })) << "held";
+  EXPECT_GT(took, absl::Milliseconds(200));
+  EXPECT_LT(observer_.handling()[1], took / 2);
+  EXPECT_GT(observer_.handling()[1], absl::ZeroDuration());
+}
+
 TEST_F(WorkerServiceTest, AWorkerThatBreaksTheConnectionIsNotedAndCanComeBack) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   request.set_max_wait_ms(30000);
