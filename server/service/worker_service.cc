@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/record/reference_name.h"
 #include "common/rpc/status.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/worker_convert.h"
@@ -111,8 +112,9 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
 class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
  public:
-  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, v1::UploadArtifactResponse* response)
-      : fleet_(fleet), artifacts_(artifacts), response_(response) {
+  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, ReferenceShelf* references,
+         v1::UploadArtifactResponse* response)
+      : fleet_(fleet), artifacts_(artifacts), references_(references), response_(response) {
     StartRead(&chunk_);
   }
   void OnReadDone(bool ok) override {
@@ -120,7 +122,9 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
     if (digest_.empty()) {
       digest_ = chunk_.digest();
       total_ = chunk_.total_bytes();
-      if (!Digest::FromHex(digest_).ok()) return Refuse("digest: not 32 hex digits");
+      if (!Digest::FromHex(digest_).ok() && !record::IsReferenceName(digest_)) {
+        return Refuse("digest: not 32 hex digits");
+      }
       if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
         return Refuse(
             absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
@@ -142,6 +146,10 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
       return Refuse("it ended before total_bytes had come");
     }
     response_->set_digest(digest_);
+    if (record::IsReferenceName(digest_)) {
+      response_->set_already_there(references_->Has(digest_));
+      return Finish(rpc::ToGrpc(references_->Put(digest_, std::move(bytes_))));
+    }
     response_->set_already_there(artifacts_->Has(digest_));
     const absl::Status kept = artifacts_->Put(digest_, std::move(bytes_));
     if (kept.ok()) fleet_->ArtifactArrived(digest_);
@@ -150,6 +158,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
 
   fleet::Fleet* const fleet_;
   fleet::ArtifactCache* const artifacts_;
+  ReferenceShelf* const references_;
   v1::UploadArtifactResponse* const response_;
   v1::WorkerArtifactChunk chunk_;
   std::string digest_;
@@ -188,13 +197,15 @@ grpc::ServerUnaryReactor* WorkerService::Take(grpc::CallbackServerContext* conte
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     grpc::CallbackServerContext*, v1::UploadArtifactResponse* response) {
-  return new Upload(fleet_, artifacts_, response);
+  return new Upload(fleet_, artifacts_, &references_, response);
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
     grpc::CallbackServerContext*, const v1::DownloadArtifactRequest* request) {
+  const std::string& name = request->digest();
   return new ArtifactWriter<v1::WorkerArtifactChunk>(
-      request->digest(), FindArtifact(request->digest(), *artifacts_, *store_));
+      name, record::IsReferenceName(name) ? references_.Get(name)
+                                          : FindArtifact(name, *artifacts_, *store_));
 }
 
 }  // namespace hone::service
