@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -112,7 +113,12 @@ void Cluster::AddMember(const std::string& name, std::vector<std::string> argv) 
   members_.push_back(std::move(member));
 }
 
+void Cluster::KeepLog(const Member& member) {
+  std::ofstream(folder_ + "/" + member.name + ".log", std::ios::app) << member.process->Errors();
+}
+
 void Cluster::StartMember(Member& member) {
+  if (member.process != nullptr) KeepLog(member);
   std::vector<std::string> argv = {"/usr/bin/setpriv", "--pdeathsig", "KILL"};
   argv.insert(argv.end(), member.argv.begin(), member.argv.end());
   member.process = std::make_unique<Process>(
@@ -128,10 +134,16 @@ void Cluster::Surprise(Member& member, const std::string& what) {
   surprises_.push_back(absl::StrCat(member.name, " ", what, ": ", words));
 }
 
+// A server that cannot open its store says so and ends; its unit starts it again.
+bool Cluster::MetAFullDisk(const Member& member) const {
+  return &member == &members_[0] &&
+         absl::StrContains(member.process->Errors(), "free space on the disk of " + store());
+}
+
 void Cluster::Supervise() {
   for (Member& member : members_) {
     if (member.process->Running() || absl::Now() < member.start_at) continue;
-    if (!member.expected_end) {
+    if (!member.expected_end && !MetAFullDisk(member)) {
       Surprise(member, absl::StrCat("ended by itself with ", member.process->Wait()));
     }
     StartMember(member);
@@ -153,6 +165,7 @@ void Cluster::Shutdown() {
     member.process->Signal(SIGTERM);
     const int code = member.process->Wait(kEndLimit);
     if (code != 0) Surprise(member, absl::StrCat("ended with ", code, " when it was asked to"));
+    KeepLog(member);
   }
 }
 

@@ -64,6 +64,9 @@ class Cluster {
   explicit Cluster(std::string folder) : folder_(std::move(folder)) {}
   void AddMember(const std::string& name, std::vector<std::string> argv);
   void StartMember(Member& member);
+  // What it said so far goes to the end of NAME.log in the folder.
+  void KeepLog(const Member& member);
+  bool MetAFullDisk(const Member& member) const;
   void Surprise(Member& member, const std::string& what);
 
   const std::string folder_;

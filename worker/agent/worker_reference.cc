@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
 #include "spdlog/spdlog.h"
@@ -53,8 +54,8 @@ void Worker::OfferReference(const v1::Lease& lease) {
     absl::MutexLock lock(&mutex_);
     if (offered_.size() > kMaxOffers) offered_.clear();
     absl::Time& next = offered_.try_emplace(name, absl::InfinitePast()).first->second;
-    if (absl::Now() < next) return;
-    next = absl::Now() + kOfferAgain;
+    if (SteadyNow() < next) return;
+    next = SteadyNow() + kOfferAgain;
   }
   const absl::Status sent = SendReference(lease, name);
   // A small workload needs none: the board's interpreter computes it.
