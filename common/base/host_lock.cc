@@ -94,14 +94,14 @@ void HostLock::Release() {
   }
 }
 
-absl::Status HostLock::YieldToTimers() {
+absl::Status HostLock::YieldToTimers(absl::Time deadline) {
   if (!held() || mode_ == Mode::kExclusive) return absl::OkStatus();
   if (flock(gate_fd_, LOCK_SH | LOCK_NB) == 0) {
     flock(gate_fd_, LOCK_UN);
     return absl::OkStatus();
   }
   Release();
-  HONE_ASSIGN_OR_RETURN(*this, Acquire(Mode::kShared, absl::InfiniteFuture(), std::string(path_)));
+  HONE_ASSIGN_OR_RETURN(*this, Acquire(Mode::kShared, deadline, std::string(path_)));
   return absl::OkStatus();
 }
 

@@ -39,7 +39,7 @@ class HostLock {
   void Release();
   // For a shared holder at a point where it could pause: lets go and takes the lock again when a
   // timer waits. Returns at once when none does. Errors as Acquire; then nothing is held.
-  absl::Status YieldToTimers();
+  absl::Status YieldToTimers(absl::Time deadline = absl::InfiniteFuture());
 
  private:
   Mode mode_ = Mode::kShared;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "server/cost_model/pack_rank.h"
 #include "server/cost_model/pack_sum.h"
@@ -63,6 +64,7 @@ absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
       least_error = error;
       best_round = round;
     }
+    YieldToTimers();
     if (round == forest.max_rounds || round - best_round == forest.patience) break;
     HONE_RETURN_IF_ERROR(booster->BoostOneRound(objective->gradient(), objective->hessian()));
   }

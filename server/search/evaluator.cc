@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 
 namespace hone::search {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kCacheSize = 4096;      // of each of the two
 constexpr size_t kPointsPerThread = 16;  // fewer are not worth starting one
+constexpr size_t kPointsPerPortion = 64;  // of each thread: a few ms
 
 }  // namespace
 
@@ -82,16 +84,22 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
       missing.push_back(i);
     }
   }
-  const size_t threads =
-      std::clamp<size_t>(missing.size() / kPointsPerThread, 1, context_->threads);
-  const auto work = [&](size_t thread) {
-    for (size_t m = thread; m < missing.size(); m += threads)
-      evaluations[missing[m]] = Make(points[missing[m]]);
-  };
-  std::vector<std::thread> others;
-  for (size_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
-  work(0);
-  for (std::thread& other : others) other.join();
+  // In portions, between which a kernel may be timed.
+  const size_t portion = kPointsPerPortion * context_->threads;
+  for (size_t begin = 0; begin < missing.size(); begin += portion) {
+    const size_t end = std::min(begin + portion, missing.size());
+    const size_t threads =
+        std::clamp<size_t>((end - begin) / kPointsPerThread, 1, context_->threads);
+    const auto work = [&](size_t thread) {
+      for (size_t m = begin + thread; m < end; m += threads)
+        evaluations[missing[m]] = Make(points[missing[m]]);
+    };
+    YieldToTimers();
+    std::vector<std::thread> others;
+    for (size_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
+    work(0);
+    for (std::thread& other : others) other.join();
+  }
   for (size_t i = 0; i < points.size(); ++i) {
     if (evaluations[i] == nullptr) evaluations[i] = evaluations[first.at(keys[i])];
   }

@@ -2,24 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 
 namespace hone::search {
 
-double Kernel::operator()(const KernelInput& a, const KernelInput& b) const {
-  double squares = 0;
+Separation Between(const KernelInput& a, const KernelInput& b) {
+  Separation apart;
   for (size_t i = 0; i < a.numbers.size() && i < b.numbers.size(); ++i)
-    squares += (a.numbers[i] - b.numbers[i]) * (a.numbers[i] - b.numbers[i]);
-  const double r = std::sqrt(5 * squares) / length;
-  double value = deviation * deviation * (1 + r + r * r / 3) * std::exp(-r);
+    apart.squares += (a.numbers[i] - b.numbers[i]) * (a.numbers[i] - b.numbers[i]);
   const size_t choices = std::min(a.choices.size(), b.choices.size());
-  if (choices > 0) {
-    int differing = 0;
-    for (size_t i = 0; i < choices; ++i) differing += a.choices[i] != b.choices[i];
-    value *= std::exp(-hamming * differing / static_cast<double>(choices));
-  }
-  return value;
+  for (size_t i = 0; i < choices; ++i) apart.differing += a.choices[i] != b.choices[i];
+  if (choices > 0) apart.differing /= static_cast<double>(choices);
+  return apart;
+}
+
+double Kernel::operator()(const Separation& apart) const {
+  const double r = std::sqrt(5 * apart.squares) / length;
+  return deviation * deviation * (1 + r + r * r / 3) * std::exp(-r - hamming * apart.differing);
 }
 
 KernelInput EmbedDecisions(const space::DesignSpace& space, absl::Span<const int64_t> decisions) {
@@ -97,11 +98,12 @@ GaussianProcess::Joint GaussianProcess::At(absl::Span<const KernelInput> inputs)
   return joint;
 }
 
-double GaussianProcess::LogLikelihood() const {
-  const int n = size();
-  double sum = -0.5 * white_.head(n).squaredNorm() - 0.5 * n * std::log(2 * std::numbers::pi);
-  for (int i = 0; i < n; ++i) sum -= std::log(factor_(i, i));
-  return sum;
+double LogLikelihood(Eigen::MatrixXd& covariance, const Eigen::VectorXd& values) {
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factored(covariance);
+  if (factored.info() != Eigen::Success) return -std::numeric_limits<double>::infinity();
+  const Eigen::VectorXd white = factored.matrixL().solve(values);
+  return -0.5 * white.squaredNorm() - covariance.diagonal().array().log().sum() -
+         0.5 * static_cast<double>(values.size()) * std::log(2 * std::numbers::pi);
 }
 
 }  // namespace hone::search

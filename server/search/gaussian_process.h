@@ -15,6 +15,13 @@ struct KernelInput {
   std::vector<int64_t> choices;
 };
 
+// How far two inputs are apart.
+struct Separation {
+  double squares = 0;    // sum of squared differences of the numbers
+  double differing = 0;  // share of the choices that differ
+};
+Separation Between(const KernelInput& a, const KernelInput& b);
+
 // deviation² · Matérn 5/2 of the distance of the numbers over `length` · exp(−hamming · share of
 // the choices that differ).
 struct Kernel {
@@ -23,8 +30,15 @@ struct Kernel {
   double hamming = 1;
   double noise = 0.05;  // standard deviation of an observation
 
-  double operator()(const KernelInput& a, const KernelInput& b) const;
+  double operator()(const Separation& apart) const;
+  double operator()(const KernelInput& a, const KernelInput& b) const {
+    return (*this)(Between(a, b));
+  }
 };
+
+// Of values with mean zero, by the lower triangle of their covariance, which is overwritten;
+// −infinity where that is not positive definite.
+double LogLikelihood(Eigen::MatrixXd& covariance, const Eigen::VectorXd& values);
 
 // The parts of tiles as log2; of choices the number of the row, and log2 of its numbers where all
 // rows are positive. REQUIRES legal decisions (others give an empty input).
@@ -52,8 +66,6 @@ class GaussianProcess {
     Eigen::MatrixXd factor;  // lower triangular
   };
   Joint At(absl::Span<const KernelInput> inputs) const;
-
-  double LogLikelihood() const;
 
  private:
   Eigen::VectorXd Whitened(const KernelInput& input) const;

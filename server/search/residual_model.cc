@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/base/host_share.h"
+
 namespace hone::search {
 namespace {
 
@@ -30,6 +32,64 @@ std::vector<size_t> Chosen(const std::vector<Observation>& all, size_t most) {
                    [&](size_t a, size_t b) { return all[a].value < all[b].value; });
   order.erase(order.begin() + (most - latest), order.end() - latest);
   return order;
+}
+
+// What a process of a design space is fitted to, and how far its inputs are apart: the same for
+// every kernel that is tried.
+class Residuals {
+ public:
+  void Add(const KernelInput& input, double value) {
+    inputs_.push_back(&input);
+    values_.push_back(value);
+    for (const KernelInput* other : inputs_) apart_.push_back(Between(input, *other));
+  }
+  // Of the kernel with deviation 1, its lower triangle.
+  Eigen::MatrixXd Correlation(const Kernel& kernel) const {
+    const auto n = static_cast<Eigen::Index>(inputs_.size());
+    Eigen::MatrixXd correlation = Eigen::MatrixXd::Zero(n, n);
+    size_t pair = 0;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index j = 0; j <= i; ++j) correlation(i, j) = kernel(apart_[pair++]);
+    }
+    return correlation;
+  }
+  Eigen::VectorXd Values() const {
+    return Eigen::Map<const Eigen::VectorXd>(values_.data(),
+                                             static_cast<Eigen::Index>(values_.size()));
+  }
+
+ private:
+  std::vector<const KernelInput*> inputs_;
+  std::vector<double> values_;
+  std::vector<Separation> apart_;  // row by row of the lower triangle
+};
+
+Kernel LikeliestKernel(const std::vector<Residuals>& residuals) {
+  Kernel likeliest;
+  double most = -std::numeric_limits<double>::infinity();
+  for (const double length : {2.0, 4.0, 8.0, 16.0}) {
+    for (const double hamming : {0.3, 1.0, 3.0}) {
+      YieldToTimers();
+      std::vector<Eigen::MatrixXd> correlations;
+      for (const Residuals& of_space : residuals)
+        correlations.push_back(of_space.Correlation({.length = length, .hamming = hamming}));
+      for (const double deviation : {0.1, 0.2, 0.4, 0.8, 1.6}) {
+        for (const double noise : {0.02, 0.1}) {
+          double likelihood = 0;
+          for (size_t s = 0; s < residuals.size(); ++s) {
+            Eigen::MatrixXd covariance = deviation * deviation * correlations[s];
+            covariance.diagonal().array() += noise * noise;
+            likelihood += LogLikelihood(covariance, residuals[s].Values());
+          }
+          if (likelihood <= most) continue;
+          most = likelihood;
+          likeliest = {
+              .deviation = deviation, .length = length, .hamming = hamming, .noise = noise};
+        }
+      }
+    }
+  }
+  return likeliest;
 }
 
 // What the ranking told of an entry before it was measured. `best_then`: as the model that
@@ -104,24 +164,19 @@ ResidualModel ResidualModel::Of(const SearchContext& context, const History& his
     }
     return processes;
   };
-  model.processes_ = fit({.deviation = deviation, .length = 4, .hamming = 1});
-  if (results < kFewResults) return model;
-  double likeliest = -kNone;
-  for (const double scale : {0.1, 0.2, 0.4, 0.8, 1.6}) {
-    for (const double length : {2.0, 4.0, 8.0, 16.0}) {
-      for (const double hamming : {0.3, 1.0, 3.0}) {
-        for (const double noise : {0.02, 0.1}) {
-          std::vector<GaussianProcess> processes =
-              fit({.deviation = scale, .length = length, .hamming = hamming, .noise = noise});
-          double likelihood = 0;
-          for (const GaussianProcess& process : processes) likelihood += process.LogLikelihood();
-          if (likelihood <= likeliest) continue;
-          likeliest = likelihood;
-          model.processes_ = std::move(processes);
-        }
+  Kernel kernel{.deviation = deviation, .length = 4, .hamming = 1};
+  if (results >= kFewResults) {
+    std::vector<Residuals> residuals;
+    for (size_t s = 0; s < spaces; ++s) {
+      Residuals& of_space = residuals.emplace_back();
+      for (const size_t i : chosen[s]) {
+        const Observation& each = observed[s][i];
+        of_space.Add(each.input, each.value - model.slope_ * each.estimate - model.offsets_[s]);
       }
     }
+    kernel = LikeliestKernel(residuals);
   }
+  model.processes_ = fit(kernel);
   return model;
 }
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/host_share.h"
 #include "server/task/job.h"
 #include "server/task/job_messages.h"
-#include "server/task/share_host.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -46,7 +46,7 @@ void Job::ProposeBatch() {
   }
   absl::StatusOr<ProposeEvent> event;
   {
-    const HostLock shared = ShareHost(options_.respect_timing_lock);
+    const HostShare share(options_.respect_timing_lock);
     event = search_->Propose(static_cast<int>(count));
   }
   if (!event.ok()) return End(JobState::kFailed, event.status());
@@ -173,7 +173,7 @@ void Job::MaybeTrain() {
                                 spaces = spaces_, fresh = search_->TakeForTraining()] {
     absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model;
     {
-      const HostLock shared = ShareHost(self->options_.respect_timing_lock);
+      const HostShare share(self->options_.respect_timing_lock);
       model = trainer->Train(fresh);
     }
     self->PostCall([model = std::move(model)](Job& job) mutable {

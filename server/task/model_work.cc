@@ -2,11 +2,10 @@
 
 #include <utility>
 
-#include "common/base/host_lock.h"
+#include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "server/cost_model/model_file.h"
-#include "server/task/share_host.h"
 #include "server/task/task_rows.h"
 
 namespace hone::task {

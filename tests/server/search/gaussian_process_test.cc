@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 namespace hone::search {
 namespace {
@@ -44,14 +45,37 @@ TEST(GaussianProcessTest, JointPosteriorAgreesWithTheMarginals) {
   EXPECT_NEAR(covariance(0, 1), covariance(0, 0), 1e-6);
 }
 
-TEST(GaussianProcessTest, LikelihoodPrefersTheLengthOfTheData) {
-  double likelihood[2];
-  for (const bool right : {false, true}) {
-    GaussianProcess process({.deviation = 1, .length = right ? 2.0 : 0.05, .noise = 0.05});
-    for (int i = 0; i < 30; ++i) process.Add({{0.2 * i}, {}}, std::sin(0.2 * i));
-    likelihood[right] = process.LogLikelihood();
+// The lower triangle of a sine's covariance, and its values.
+double LikelihoodOfSine(const Kernel& kernel) {
+  constexpr int kCount = 30;
+  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(kCount, kCount);
+  Eigen::VectorXd values(kCount);
+  for (int i = 0; i < kCount; ++i) {
+    values[i] = std::sin(0.2 * i);
+    for (int j = 0; j <= i; ++j)
+      covariance(i, j) = kernel(KernelInput{{0.2 * i}, {}}, KernelInput{{0.2 * j}, {}});
+    covariance(i, i) += kernel.noise * kernel.noise;
   }
-  EXPECT_GT(likelihood[1], likelihood[0]);
+  return LogLikelihood(covariance, values);
+}
+
+TEST(GaussianProcessTest, LikelihoodPrefersTheLengthOfTheData) {
+  EXPECT_GT(LikelihoodOfSine({.deviation = 1, .length = 2, .noise = 0.05}),
+            LikelihoodOfSine({.deviation = 1, .length = 0.05, .noise = 0.05}));
+}
+
+TEST(GaussianProcessTest, LikelihoodIsThatOfANormalDistribution) {
+  Eigen::MatrixXd covariance(2, 2);
+  covariance << 2, 0, 0.5, 1;  // the upper triangle is not looked at
+  const Eigen::VectorXd values = Eigen::Vector2d(1, -1);
+  Eigen::Matrix2d whole;
+  whole << 2, 0.5, 0.5, 1;
+  const double expected = -0.5 * values.dot(whole.inverse() * values) -
+                          0.5 * std::log(whole.determinant()) - std::log(2 * std::numbers::pi);
+  EXPECT_NEAR(LogLikelihood(covariance, values), expected, 1e-12);
+  Eigen::MatrixXd indefinite(2, 2);
+  indefinite << 1, 0, 2, 1;
+  EXPECT_TRUE(std::isinf(LogLikelihood(indefinite, values)));
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+#include "common/base/host_share.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+
+namespace hone {
+namespace {
+
+using Mode = HostLock::Mode;
+
+class HostShareTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone-share-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    path_ = folder_ + "/lock";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  bool IsShared() {
+    return !HostLock::Acquire(Mode::kExclusive, absl::Now() + absl::Milliseconds(2), path_).ok();
+  }
+
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(HostShareTest, ItHoldsTheLockWhileItLives) {
+  {
+    const HostShare share(true, path_);
+    EXPECT_TRUE(IsShared());
+  }
+  EXPECT_FALSE(IsShared());
+  const HostShare none(false, path_);
+  EXPECT_FALSE(IsShared()) << "of a server that is told to respect no lock";
+}
+
+TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
+  const HostShare share(true, path_);
+  absl::Notification timed;
+  std::thread timer([&] {
+    const auto lock = HostLock::Acquire(Mode::kExclusive, absl::Now() + absl::Seconds(20), path_);
+    EXPECT_TRUE(lock.ok()) << lock.status();
+    timed.Notify();
+  });
+  while (!timed.HasBeenNotified()) YieldToTimers();  // without it nobody could
+  timer.join();
+  EXPECT_TRUE(IsShared()) << "it was taken again";
+}
+
+TEST_F(HostShareTest, AThreadWithoutAShareLetsGoOfNothing) {
+  YieldToTimers();
+  const HostShare share(true, path_);
+  std::thread([] { YieldToTimers(); }).join();
+  EXPECT_TRUE(IsShared());
+}
+
+}  // namespace
+}  // namespace hone
