@@ -112,7 +112,9 @@ void Job::Initialize() {
   // The default schedule first: what tuning is compared with.
   trials_.emplace(0, Trial{.candidate = spaces_->default_schedule()});
   for (const auto& [trial, entry] : trials_) {
-    if (!entry.told) SubmitTrial(trial);
+    if (entry.told) continue;
+    ++outstanding_;
+    SubmitTrial(trial);
   }
   // Results of other workloads are learnt while the first candidates are measured.
   first_model_pending_ = search_->KnowsResults() && search_->TrainingIsDue();

@@ -141,6 +141,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void Pump();
   void ProposeBatch();
   void MaybeTrain();
+  // What was proposed goes to the fleet, or is dropped by a job that stops.
+  void SubmitTrials(const std::vector<int64_t>& trials);
   void SubmitTrial(int64_t trial);
   void OnTrialRecord(const record::Record& record, const std::string& worker_id);
   void TellRecord(const record::Record& record, const std::string& worker_id);
@@ -193,6 +195,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void Save();
   // Stores an event of the search.
   void Log(store::JobEvent event);
+  // `then` runs on the strand once the event is durable.
+  template <typename Then>
+  void Log(store::JobEvent event, Then then);
   // What the job needs could not be stored. Where another server replica has claimed it meanwhile,
   // this one lets go of it and changes nothing more.
   void OnNotStored(const absl::Status& status);
@@ -226,7 +231,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::optional<record::Candidate> only_;  // of a decided space
   std::unique_ptr<TaskSearch> search_;
   std::map<int64_t, Trial> trials_;       // 0 is the default schedule
-  int outstanding_ = 0;                   // trials at the fleet
+  int outstanding_ = 0;                   // trials at the fleet, or on their way there
   std::vector<int64_t> deferred_trials_;  // outstanding, and the fleet had no room for them
   std::vector<int> deferred_finalists_;
   int fruitless_ = 0;                 // proposals in a row that were all dropped

@@ -18,6 +18,18 @@ void Job::PostCall(Function function) {
 }
 
 template <typename Then>
+void Job::Log(store::JobEvent event, Then then) {
+  event.fence = state_.fence;
+  services_.store->AppendEvent(
+      std::move(event),
+      [self = shared_from_this(), then = std::move(then)](absl::Status status) mutable {
+        self->PostCall([status, then = std::move(then)](Job& job) mutable {
+          status.ok() ? then(job) : job.OnNotStored(status);
+        });
+      });
+}
+
+template <typename Then>
 void Job::Commit(record::Record record, int64_t event, fleet::WorkResult result,
                  fleet::Acknowledge acknowledge, Then then) {
   record.result = std::move(result.result);

@@ -50,26 +50,39 @@ void Job::ProposeBatch() {
     event = search_->Propose(static_cast<int>(count));
   }
   if (!event.ok()) return End(JobState::kFailed, event.status());
-  // Logged before any of its results can be: the store keeps the order of writes.
-  Log(Encode(id_, *event));
-  int accepted = 0;
+  std::vector<int64_t> trials;
   for (const Proposal& proposal : event->proposals) {
     if (proposal.trial < 0) {
       ++state_.dropped;
       continue;
     }
-    ++accepted;
     trials_[proposal.trial] = {.candidate = proposal.candidate, .event = event->number};
-    SubmitTrial(proposal.trial);
+    trials.push_back(proposal.trial);
   }
-  fruitless_ = accepted > 0 ? 0 : fruitless_ + 1;
+  fruitless_ = trials.empty() ? fruitless_ + 1 : 0;
+  outstanding_ += static_cast<int>(trials.size());
+  // Nobody measures what a restarted job would not know of.
+  Log(Encode(id_, *event), [trials = std::move(trials)](Job& job) { job.SubmitTrials(trials); });
   if (event->proposals.empty() || fruitless_ >= kMaxFruitless) exhausted_ = true;
   Post(&Job::Pump);  // results that came meanwhile go first
 }
 
+void Job::SubmitTrials(const std::vector<int64_t>& trials) {
+  if (HasEnded(state_.state)) return;
+  for (const int64_t trial : trials) {
+    if (!stopping_) {
+      SubmitTrial(trial);
+      continue;
+    }
+    --outstanding_;
+    ++state_.dropped;
+    trials_.at(trial).told = true;
+  }
+  if (stopping_) Pump();
+}
+
 void Job::SubmitTrial(int64_t trial) {
   const record::Candidate& candidate = trials_.at(trial).candidate;
-  ++outstanding_;
   fleet::WorkItem item = MakeItem(candidate, SpaceText(candidate.space_digest));
   if (IsOnly(candidate)) item.best_latency_ns = nullptr;  // nothing stops early
   services_.fleet->Submit(
@@ -124,15 +137,7 @@ void Job::OnTrialError(int64_t trial, const absl::Status& status) {
 }
 
 void Job::Resubmit() {
-  for (const int64_t trial : std::exchange(deferred_trials_, {})) {
-    --outstanding_;
-    if (stopping_) {
-      ++state_.dropped;
-      trials_.at(trial).told = true;
-    } else {
-      SubmitTrial(trial);
-    }
-  }
+  if (!deferred_trials_.empty()) SubmitTrials(std::exchange(deferred_trials_, {}));
   for (const int index : std::exchange(deferred_finalists_, {})) SubmitFinalist(index);
 }
 

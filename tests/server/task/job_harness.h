@@ -46,6 +46,8 @@ class JobHarness {
  public:
   explicit JobHarness(JobOptions options = DefaultOptions(),
                       fleet::FleetOptions fleet_options = {});
+  // What is not committed yet speaks of the fleet when it is dropped.
+  ~JobHarness() { store.Crash(); }
   static JobOptions DefaultOptions();
 
   static JobSpec Spec(int64_t trials, const std::string& request = "r");
