@@ -20,6 +20,7 @@ using google::protobuf::Message;
 using grpc::experimental::InterceptionHookPoints;
 
 constexpr absl::string_view kOurs = "/hone.v1.";
+constexpr absl::string_view kNoMethod = "/hone.v1/unknown";
 
 // The field whose text was not UTF-8 in the message that this thread has read last.
 thread_local std::string not_utf8;
@@ -114,7 +115,9 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
 
   void Ended(const grpc::Status& status) {
     if (rooms_.observer != nullptr) {
-      rooms_.observer->OnCall(info_->method(), status.error_code(), rooms_.clock->Now() - begin_);
+      // What a caller has made up is one method: names are kept.
+      rooms_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
+                              rooms_.clock->Now() - begin_);
     }
     if (rooms_.audit == nullptr || access_ == nullptr) return;
     if (!access_->audited && !IsRefusal(status.error_code())) return;

@@ -56,21 +56,35 @@ std::string ReadyText(const service::Server& server) {
   return text;
 }
 
+bool Says(const char* what, const absl::Status& reloaded) {
+  if (reloaded.ok()) {
+    spdlog::info("{} are read again", what);
+  } else {
+    spdlog::error("{} stay as they were: {}", what, std::string(reloaded.message()));
+  }
+  return reloaded.ok();
+}
+
 // Returns with a signal to end. Meanwhile certificates and tokens are read again when their files
 // have changed, and when SIGHUP asks for it.
 void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, service::FileWatch& files,
                    service::Server& server) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
+  constexpr int kRetry = 60;  // a certificate may be valid by then
+  int looks = -1;             // until they are read again; -1: there is nothing new
   while (true) {
     const int received = sigtimedwait(&signals, nullptr, &kLook);
     if (received == SIGTERM || received == SIGINT) return;
-    const bool changed = files.Changed();
-    if (received != SIGHUP && !changed) continue;
-    if (const absl::Status status = service::Reload(flags, server); status.ok()) {
-      spdlog::info("certificates and tokens are read again");
-    } else {
-      spdlog::error("certificates and tokens stay as they were: {}", std::string(status.message()));
+    // What changed since the last look may be half written.
+    if (files.Changed()) {
+      looks = 1;
+    } else if (looks > 0) {
+      --looks;
     }
+    if (received != SIGHUP && looks != 0) continue;
+    const service::Reloaded reloaded = service::Reload(flags, server);
+    const bool tokens = Says("tokens", reloaded.tokens);
+    looks = Says("certificates", reloaded.certificates) && tokens ? -1 : kRetry;
   }
 }
 

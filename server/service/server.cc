@@ -89,15 +89,17 @@ fleet::FleetOptions Server::OptionsOfFleet() {
   return options;
 }
 
-absl::Status Server::Replace(const rpc::ServerSecurity& security,
-                             std::shared_ptr<const rpc::TokenTable> tokens) {
+absl::Status Server::ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens) {
   if ((tokens == nullptr) != (options_.tokens == nullptr)) {
     return absl::FailedPreconditionError(
         "whether callers need a token changes with a new start of the server alone");
   }
-  HONE_RETURN_IF_ERROR(certificates_.Replace(security));
   authenticator_.SetTokens(std::move(tokens));
   return absl::OkStatus();
+}
+
+absl::Status Server::ReplaceCertificates(const rpc::ServerSecurity& security) {
+  return certificates_.Replace(security);
 }
 
 Server::~Server() { Shutdown(); }

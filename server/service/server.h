@@ -95,12 +95,11 @@ class Server {
   // Not once it shuts down.
   ServerStats Stats() const;
 
-  // From now on calls are known by these tokens, and connections begin with these certificates;
-  // what is under way goes on. FailedPrecondition: whether callers are asked who they are, or
-  // traffic is encrypted, would be another: that needs a new start, and nothing was changed.
-  // Thread-safe.
-  absl::Status Replace(const rpc::ServerSecurity& security,
-                       std::shared_ptr<const rpc::TokenTable> tokens);
+  // From now on calls are known by these tokens, or connections begin with these certificates; what
+  // is under way goes on. FailedPrecondition: whether callers are asked who they are, or traffic is
+  // encrypted, would be another: that needs a new start, and nothing was changed. Thread-safe.
+  absl::Status ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens);
+  absl::Status ReplaceCertificates(const rpc::ServerSecurity& security);
 
   // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits what is queued, and
   // leaves unfinished jobs to the next server. Called by the destructor, too; from one thread.

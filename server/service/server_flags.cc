@@ -85,11 +85,13 @@ std::vector<std::string> ReloadedFiles(const Flags& flags) {
   return files;
 }
 
-absl::Status Reload(const Flags& flags, Server& server) {
-  HONE_ASSIGN_OR_RETURN(const rpc::ServerSecurity security,
-                        rpc::LoadServerSecurity(flags.security, absl::Now()));
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rpc::TokenTable> tokens, LoadTokens(flags.tokens));
-  return server.Replace(security, std::move(tokens));
+Reloaded Reload(const Flags& flags, Server& server) {
+  absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> tokens = LoadTokens(flags.tokens);
+  const absl::StatusOr<rpc::ServerSecurity> security =
+      rpc::LoadServerSecurity(flags.security, absl::Now());
+  return {
+      .tokens = tokens.ok() ? server.ReplaceTokens(*std::move(tokens)) : tokens.status(),
+      .certificates = security.ok() ? server.ReplaceCertificates(*security) : security.status()};
 }
 
 }  // namespace hone::service

@@ -37,9 +37,14 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags);
 
 // The files that may change while the server runs: of certificates and tokens.
 std::vector<std::string> ReloadedFiles(const Flags& flags);
-// Reads them again and has the server use them. Not OK: one of them cannot be used, and what the
-// server used so far stays.
-absl::Status Reload(const Flags& flags, Server& server);
+// Reads them again and has the server use them: tokens and certificates each by themselves, so that
+// a token can be withdrawn also while a certificate cannot be used. Not OK: one of a kind cannot be
+// used, and what the server used of that kind so far stays.
+struct Reloaded {
+  absl::Status tokens;
+  absl::Status certificates;
+};
+Reloaded Reload(const Flags& flags, Server& server);
 
 }  // namespace hone::service
 

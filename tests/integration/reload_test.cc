@@ -81,16 +81,26 @@ TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
 TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
   const std::string good = ReadFile(etc("tokens")).value();
   WriteTokens("client nonsense\n");
-  EXPECT_TRUE(Eventually([&] { return Logged("stay as they were"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens stay as they were"); }, absl::Seconds(20)));
   EXPECT_TRUE(Logged("line 1")) << server_->Errors();
   EXPECT_EQ(List("client.token").code, 0);
   WriteTokens(good);
-  EXPECT_TRUE(Eventually([&] { return Logged("are read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens are read again"); }, absl::Seconds(20)));
+}
+
+// Whoever has a stolen token does not care whether the server's certificate has expired.
+TEST_F(ReloadTest, ATokenIsWithdrawnAlsoWhileTheCertificateCannotBeUsed) {
+  ASSERT_TRUE(WriteFileAtomically(etc("server.pem"), "-----BEGIN nonsense\n").ok());
+  WriteTokens(TokensWithout("client"));
+  EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
+  EXPECT_THAT(List("client.token").errors, HasSubstr("withdrawn"));
+  EXPECT_EQ(List("admin.token").code, 0) << "the certificate of the beginning is shown";
+  EXPECT_TRUE(Logged("certificates stay as they were")) << server_->Errors();
 }
 
 TEST_F(ReloadTest, ASignalAsksForItToo) {
   server_->Signal(SIGHUP);
-  EXPECT_TRUE(Eventually([&] { return Logged("are read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens are read again"); }, absl::Seconds(20)));
   EXPECT_TRUE(server_->Running());
   EXPECT_EQ(List("client.token").code, 0);
   server_->Signal(SIGTERM);
@@ -103,7 +113,8 @@ TEST_F(ReloadTest, ANewCertificateIsShownWithoutARestart) {
   ASSERT_NE(List("client.token", "new/ca.pem").code, 0) << "that authority is not its own yet";
   // One file after the other: a key of another certificate is not used meanwhile.
   std::filesystem::rename(etc("new/server-key.pem"), etc("server-key.pem"));
-  EXPECT_TRUE(Eventually([&] { return Logged("stay as they were"); }, absl::Seconds(20)));
+  EXPECT_TRUE(
+      Eventually([&] { return Logged("certificates stay as they were"); }, absl::Seconds(20)));
   EXPECT_EQ(List("client.token").code, 0);
   std::filesystem::rename(etc("new/server.pem"), etc("server.pem"));
   EXPECT_TRUE(

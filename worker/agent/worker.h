@@ -89,7 +89,8 @@ class Worker {
                                              const std::string& target);
   // The same from the server. NotFound: no builder has sent it there.
   absl::StatusOr<std::string> FetchReference(const std::string& workload_digest);
-  // Sends the reference kernel for the one who will run what this lease builds.
+  // Sends the reference kernel for the one who will run what this lease builds, or waits until
+  // another thread has: then the candidate may follow.
   void OfferReference(const v1::Lease& lease);
   absl::Status SendReference(const v1::Lease& lease, const std::string& name);
 
@@ -127,8 +128,9 @@ class Worker {
     absl::Time retry;
   };
   absl::flat_hash_map<std::string, ReferenceError> reference_errors_ ABSL_GUARDED_BY(mutex_);
-  // When a reference kernel is to be sent again, by its name.
+  // When a reference kernel is to be sent again, by its name, and those that are being sent.
   absl::flat_hash_map<std::string, absl::Time> offered_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> offering_ ABSL_GUARDED_BY(mutex_);
   // Workloads that have one, pinned; the most recent last, a few at most.
   std::deque<std::string> referenced_ ABSL_GUARDED_BY(mutex_);
   // The best latency seen here, by workload and policy: fresher than what a lease was granted with.

@@ -52,12 +52,22 @@ void Worker::OfferReference(const v1::Lease& lease) {
   const std::string name = record::ReferenceName{lease.workload_digest(), target->Key()}.ToText();
   {
     absl::MutexLock lock(&mutex_);
-    if (offered_.size() > kMaxOffers) offered_.clear();
-    absl::Time& next = offered_.try_emplace(name, absl::InfinitePast()).first->second;
-    if (SteadyNow() < next) return;
-    next = SteadyNow() + kOfferAgain;
+    const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || !offering_.contains(name);
+    };
+    mutex_.Await(absl::Condition(&free));
+    const auto known = offered_.find(name);
+    if (stopping_ || (known != offered_.end() && SteadyNow() < known->second)) return;
+    offering_.insert(name);
   }
   const absl::Status sent = SendReference(lease, name);
+  {
+    absl::MutexLock lock(&mutex_);
+    offering_.erase(name);
+    if (offered_.size() > kMaxOffers) offered_.clear();
+    // A server that was away has it with the next candidate.
+    if (!absl::IsUnavailable(sent)) offered_[name] = SteadyNow() + kOfferAgain;
+  }
   // A small workload needs none: the board's interpreter computes it.
   if (!sent.ok()) spdlog::warn("{} was not sent: {}", name, std::string(sent.message()));
 }

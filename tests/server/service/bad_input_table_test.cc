@@ -20,6 +20,7 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
                                  "a wrong token",
                                  "a withdrawn token",
                                  "an expired certificate",
+                                 "a method that is none",
                                  "an oversized message",
                                  "a deeply nested message",
                                  "invalid UTF-8",

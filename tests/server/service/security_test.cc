@@ -73,6 +73,24 @@ class SecurityTest : public ::testing::Test, protected ServiceHarness {
     return rpc::FromGrpc(
         Call(*v1::WorkerService::NewStub(channel), &Working::Synchronize, request, &response));
   }
+  // Calls any method with any bytes.
+  static absl::Status Raw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                          const std::string& bytes) {
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, absl::Minutes(1));
+    grpc::CompletionQueue queue;
+    grpc::Slice slice(bytes);
+    grpc::ByteBuffer request(&slice, 1), response;
+    auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+    call->StartCall();
+    grpc::Status status;
+    call->Finish(&response, &status, &context);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return rpc::FromGrpc(status);
+  }
   std::string Audit() { return ReadFile(folder + "/audit.jsonl").value_or(""); }
 
   static constexpr int kUnix = 0;
@@ -181,13 +199,47 @@ TEST_F(SecurityTest, AWithdrawnTokenIsUnknownFromTheNextCallOn) {
   auto rest = std::make_shared<const rpc::TokenTable>(
       *rpc::TokenTable::Parse(rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot) +
                               rpc::TokenLine({"bob", rpc::Role::kClient}, "token-of-bob")));
-  ASSERT_TRUE(server->Replace({}, rest).ok());
+  ASSERT_TRUE(server->ReplaceTokens(rest).ok());
   EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "on the connection that was there";
   EXPECT_EQ(Synchronize(Dial(kWorkers, kPi), "pi-07").code(), absl::StatusCode::kUnauthenticated);
   EXPECT_TRUE(List(Dial(kClients, "token-of-bob")).ok());
-  const absl::Status off = server->Replace({}, nullptr);
+  const absl::Status off = server->ReplaceTokens(nullptr);
   EXPECT_EQ(off.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "nothing was changed";
+}
+
+class MethodObserver final : public ServerObserver {
+ public:
+  void OnCall(absl::string_view method, grpc::StatusCode, absl::Duration) override {
+    absl::MutexLock lock(&mutex_);
+    methods_.insert(std::string(method));
+  }
+  void OnSynchronize(absl::Duration) override {}
+  void OnResult(record::Outcome) override {}
+  std::set<std::string> methods() {
+    absl::MutexLock lock(&mutex_);
+    return methods_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::set<std::string> methods_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Metrics keep what is counted by its name, and nobody has asked yet who calls.
+TEST_F(SecurityTest, MethodsThatAreNoneAreCountedAsOne) {
+  MethodObserver observer;
+  ServerOptions options;
+  options.observer = &observer;
+  Serve(std::move(options));
+  const auto stranger = Dial(kClients, "");
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status status = Raw(stranger, absl::StrCat("/hone.v1.TuningService/MadeUp", i), "");
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  }
+  EXPECT_TRUE(Eventually([&] { return !observer.methods().empty(); }));
+  Stop();
+  EXPECT_EQ(observer.methods(), std::set<std::string>{"/hone.v1/unknown"});
 }
 
 TEST_F(SecurityTest, TheJobKnowsItsOwner) {
@@ -277,20 +329,7 @@ TEST_F(SecurityTest, AddressesBeyondThisMachineNeedBoth) {
 TEST_F(SecurityTest, WhatCannotBeReadIsInvalidAndNamed) {
   Serve();
   const auto raw = [&](const std::string& method, const std::string& bytes) {
-    grpc::GenericStub stub(channel);
-    grpc::ClientContext context;
-    rpc::SetDeadline(context, absl::Minutes(1));
-    grpc::CompletionQueue queue;
-    grpc::Slice slice(bytes);
-    grpc::ByteBuffer request(&slice, 1), response;
-    auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
-    call->StartCall();
-    grpc::Status status;
-    call->Finish(&response, &status, this);
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    return rpc::FromGrpc(status);
+    return Raw(channel, method, bytes);
   };
   const std::string create = "/hone.v1.TuningService/CreateJob";
   const absl::Status utf8 = raw(create, "\x12\x02\xc3\x28");  // field 2: workload

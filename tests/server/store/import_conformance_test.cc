@@ -124,6 +124,33 @@ TEST_P(ImportConformanceTest, MergingBringsWhatTheOtherHas) {
   EXPECT_EQ(All().size(), 32u);
 }
 
+TEST_P(ImportConformanceTest, NumbersThatAreNoneTravelBetweenStores) {
+  record::Record none = ScreenedRecord();
+  none.result.outcome = record::Outcome::kWrongOutput;
+  none.result.latency_ns = none.result.max_error = none.result.dispersion = std::nan("");
+  none.result.samples_ns = {std::nan("")};
+  record::Record infinite = none;
+  ++infinite.trial;
+  infinite.result.latency_ns = infinite.result.max_error = INFINITY;
+  PutTextsAndArtifact(*other_);
+  for (const record::Record& record : {none, infinite}) ASSERT_TRUE(Append(*other_, record).ok());
+  EXPECT_EQ(MergeStores(*store_, *other_)->added, 2);
+  EXPECT_EQ(MergeStores(*store_, *other_)->known, 2) << "no number is like any other";
+  const auto back = OpenSqliteStore(other_folder_.File("back.db")).value();
+  EXPECT_EQ(MergeStores(*back, *store_)->added, 2);
+  EXPECT_EQ(MergeStores(*back, *store_)->known, 2);
+  for (Store* const store : {store_.get(), back.get()}) {
+    const std::vector<record::Record> records = store->Query({.page_size = 1000}).value();
+    ASSERT_EQ(records.size(), 2u);
+    for (record::Record expected : {none, infinite}) {
+      const record::Record& is = records[expected.trial == none.trial ? 0 : 1];
+      expected.id = is.id;
+      expected.job_id = is.job_id;
+      ExpectEqual(is, expected);
+    }
+  }
+}
+
 TEST_P(ImportConformanceTest, AnExportComesBackInAnotherStore) {
   const std::string workload = "the workload";
   const std::string space = "the space";

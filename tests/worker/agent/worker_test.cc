@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/ir/workload_parser.h"
+#include "common/target/target.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "worker/agent/child_process.h"
 
@@ -73,6 +74,7 @@ class FakeServer final : public v1::WorkerService::Service {
     response->set_digest(digest);
     absl::MutexLock lock(&mutex_);
     artifacts_[digest] = bytes;
+    uploads_.push_back(digest);
     return grpc::Status::OK;
   }
 
@@ -122,6 +124,7 @@ class FakeServer final : public v1::WorkerService::Service {
   absl::Mutex mutex_;
   std::map<std::string, v1::MeasureResult> finished_;
   std::map<std::string, std::string> artifacts_;
+  std::vector<std::string> uploads_;  // in their order
   std::set<std::string> worker_ids_;
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
@@ -294,6 +297,21 @@ TEST_F(WorkerTest, ArtifactsTravel) {
   const std::string winner = Result("winner").artifact_digest();
   service_->Keep(winner);
   EXPECT_TRUE(service_->Await([&] { return service_->artifacts_.contains(winner); })) << Log();
+}
+
+TEST_F(WorkerTest, AReferenceIsThereBeforeEveryCandidateOfItsWorkload) {
+  worker_.reset();
+  StartWorker({"--build-slots", "4"});
+  for (int i = 0; i < 4; ++i) {
+    v1::Lease build = Lease(absl::StrCat("build ", i), "good");
+    build.set_run(false);
+    build.set_target(target::TargetByName("x86-avx512")->ToText());
+    service_->Grant(build);
+  }
+  ASSERT_TRUE(AwaitFinished(4)) << Log();
+  absl::MutexLock lock(&service_->mutex_);
+  EXPECT_THAT(service_->uploads_, ::testing::SizeIs(5)) << "the reference once";
+  EXPECT_THAT(service_->uploads_.at(0), ::testing::StartsWith("reference/"));
 }
 
 TEST_F(WorkerTest, ResultsOutliveAKilledWorkerUntilTheyAreDurable) {
