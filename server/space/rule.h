@@ -25,7 +25,8 @@ struct Tiling {
   schedule::Operand rows, vectors;  // numbers of the register tile
   schedule::Operand k_unroll;       // number: steps of the micro-kernel in its unrolled body
   int64_t lanes = 1;
-  schedule::Operand outer;  // the fused outer tile loops
+  bool joined_rows = false;  // the rows' loop goes through several axes, so that a tile is no box
+  schedule::Operand outer;   // the fused outer tile loops
   std::optional<schedule::Operand>
       reduce_outer;  // tiles of the reduction, inside `outer`; the result is complete outside
   schedule::Operand inner;  // the innermost loop around all reductions, when those are not tiled

@@ -9,7 +9,9 @@ using schedule::Operand;
 // in L1 they may go to a small buffer, which is copied out at the end of the tile.
 std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest) {
   const Nest& tiled = sketch.nests[nest];
-  if (tiled.state != Nest::State::kTiled || !tiled.tiling->reduce_outer.has_value()) return {};
+  if (tiled.state != Nest::State::kTiled || !tiled.tiling->reduce_outer.has_value() ||
+      tiled.tiling->joined_rows)
+    return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
   if (!program.ok()) return {};
   const ir::Block& block = program->BlockOf(program->FindBlock(tiled.name));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,20 +28,31 @@ struct Variant {
 
 class Tiler {
  public:
+  // `joined`: axes that become one loop with the rows, outermost first.
   Tiler(const Sketch& sketch, int nest, const ir::Program& program, const ir::Block& block,
-        const Contraction& contraction, const TileLimits& limits)
+        const Contraction& contraction, const std::vector<int>& joined, const TileLimits& limits)
       : sketch_(sketch),
         nest_(nest),
         program_(program),
         block_(block),
         c_(contraction),
+        joined_(joined),
         limits_(limits) {}
 
   Sketch Run(const Variant& variant) {
     Nest& nest = sketch_.nests[nest_];
-    Tiling tiling{.contraction = c_, .lanes = std::min(limits_.lanes, Extent(c_.vector))};
-    const std::vector<Operand> loops =
+    Tiling tiling{.contraction = c_,
+                  .lanes = std::min(limits_.lanes, Extent(c_.vector)),
+                  .joined_rows = !joined_.empty()};
+    std::vector<Operand> loops =
         Add("loops", {nest.block}, {}, static_cast<int>(block_.iters.size()));
+    if (tiling.joined_rows) {
+      std::vector<Operand> rows;
+      for (int axis : joined_) rows.push_back(loops[axis]);
+      rows.push_back(loops[c_.row]);
+      loops[c_.row] = Add("fuse", std::move(rows))[0];
+      tiling.contraction.row_operand.panel_dimension = -1;  // its rows lie along several dimensions
+    }
     SampleRegisterTile(tiling);
     const Operand k_unroll = Sample("sample_categorical", {{"candidates", KUnrolls()}});
     tiling.k_unroll = k_unroll;
@@ -58,8 +70,10 @@ class Tiler {
     std::vector<Operand> shared_outer, row_outer, vector_outer, row_inner, vector_inner, windows;
     for (int axis : c_.shared)
       Cut("sample_perfect_tile", loops[axis], axis, decisions.others, shared_outer, row_inner);
-    for (int axis : c_.row_like)
-      Cut("sample_perfect_tile", loops[axis], axis, decisions.others, row_outer, row_inner);
+    for (int axis : c_.row_like) {
+      if (std::find(joined_.begin(), joined_.end(), axis) == joined_.end())
+        Cut("sample_perfect_tile", loops[axis], axis, decisions.others, row_outer, row_inner);
+    }
     std::vector<Tile> vector_tile, row_tile;
     Cut("sample_tile", tiled[1], c_.vector, vector_tile, vector_outer, vector_inner);
     Cut("sample_tile", tiled[0], c_.row, row_tile, row_outer, row_inner);
@@ -120,11 +134,16 @@ class Tiler {
     to.insert(to.end(), from.begin(), from.end());
   }
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
+  int64_t RowExtent() const {
+    int64_t extent = Extent(c_.row);
+    for (int axis : joined_) extent *= Extent(axis);
+    return extent;
+  }
 
   void SampleRegisterTile(Tiling& tiling) {
     const std::vector<Operand> tile =
         Add("sample_register_tile", {},
-            {{"candidates", RegisterTiles(limits_, Extent(c_.row), Extent(c_.vector))}});
+            {{"candidates", RegisterTiles(limits_, RowExtent(), Extent(c_.vector))}});
     tiling.rows = tile[0];
     tiling.vectors = tile[1];
   }
@@ -185,7 +204,10 @@ class Tiler {
   std::string AxisName(int axis) const { return program_.atoms[block_.iters[axis].var].name; }
 
   void Name(const Variant& variant) {
-    const std::string row = AxisName(c_.row), vector = AxisName(c_.vector);
+    std::string row;
+    for (int axis : joined_) row += AxisName(axis);
+    row += AxisName(c_.row);
+    const std::string vector = AxisName(c_.vector);
     sketch_.name.push_back("tile");
     sketch_.name.push_back(variant.outer_row_first ? absl::StrCat(row, vector)
                                                    : absl::StrCat(vector, row));
@@ -199,12 +221,35 @@ class Tiler {
   const ir::Program& program_;
   const ir::Block& block_;
   const Contraction& c_;
+  const std::vector<int>& joined_;
   const TileLimits& limits_;
 };
 
 bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir::NodeId producer) {
   const std::vector<ir::NodeId> readers = program.ReadersOf(buffer);
   return readers.size() == 1 && ElementwiseProducer(program, readers[0]) == producer;
+}
+
+// Axes right outside of the rows that can be one loop with them: the pixels of an image that no
+// window slides over, or of all images of a batch. Their number has more divisors than an image's
+// width and leaves less of a last tile. Only where nothing is computed at the tile, as the pixels
+// of a tile are no box.
+std::vector<int> JoinedRows(const ir::Program& program, const ir::Block& block,
+                            const Contraction& c) {
+  const bool slides = std::any_of(c.windows.begin(), c.windows.end(),
+                                  [&](int axis) { return block.iters[axis].extent > 1; });
+  if (slides || !block.guards.empty() || !program.WritersOf(c.row_operand.buffer).empty() ||
+      !program.ReadersOf(block.outputs[0]).empty())
+    return {};
+  const auto joins = [&](int axis) {
+    return std::find(c.row_like.begin(), c.row_like.end(), axis) != c.row_like.end();
+  };
+  int first = c.row;
+  while (first > 0 && joins(first - 1)) --first;
+  while (first < c.row && block.iters[first].extent == 1) ++first;
+  std::vector<int> joined(c.row - first);
+  std::iota(joined.begin(), joined.end(), first);
+  return joined;
 }
 
 }  // namespace
@@ -228,8 +273,9 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
     return {};
   }
 
+  const std::vector<int> joined = JoinedRows(*program, block, *contraction);
   // Orders matter only where both axes have several tiles.
-  const bool one_row = block.iters[contraction->row].extent == 1;
+  const bool one_row = joined.empty() && block.iters[contraction->row].extent == 1;
   const bool one_vector = block.iters[contraction->vector].extent <= limits.lanes;
   std::vector<Variant> variants;
   for (const bool tile_reduction : {true, false}) {
@@ -245,7 +291,8 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
   }
   std::vector<Sketch> sketches;
   for (const Variant& variant : variants) {
-    sketches.push_back(Tiler(sketch, nest, *program, block, *contraction, limits).Run(variant));
+    sketches.push_back(
+        Tiler(sketch, nest, *program, block, *contraction, joined, limits).Run(variant));
   }
   return sketches;
 }

@@ -24,6 +24,8 @@ const Case kFamilies[] = {
     {"conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1", 1e-3},
     {"conv2d_bn_relu n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1", 1e-3},
     {"conv2d n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1"},
+    {"conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
+    {"conv2d n=4 h=14 w=14 ci=1024 co=2048 k=1 s=2 p=0"},
     {"conv3d n=1 d=16 h=56 w=56 ci=64 co=64 k=1 s=1 p=0"},
     {"conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=2 dil=2"},
     {"conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4"},

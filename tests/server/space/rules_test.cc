@@ -150,6 +150,13 @@ const char* const kSmall[] = {
     "input B: f32[3000, 20] constant\n"
     "C[i: 4, j: 20] = sum(k: 3000) A[i, k] * B[k, j]\n"
     "output D[i: 4, j: 20] = max(C[i, j], 0.0)\n",
+    "conv2d n=2 h=5 w=7 ci=9 co=36 k=1 s=2 p=0",
+    "conv2d_bn_relu n=1 h=5 w=6 ci=8 co=20 k=1 s=1 p=0",
+    // Rows along two axes.
+    "workload rows_of_a_batch\n"
+    "input A: f32[3, 5, 12]\n"
+    "input B: f32[12, 40] constant\n"
+    "output C[b: 3, i: 5, j: 40] = sum(k: 12) A[b, i, k] * B[k, j]\n",
 };
 
 class SmallWorkload : public testing::TestWithParam<const char*> {};
@@ -307,6 +314,18 @@ TEST(Rules, ConstantWeightsArePackedAheadOfTimeAndTheGuardedInputNever) {
     const ir::Program program = space->Replay(space->Sample(rng).value()).value();
     const bool packed = space->name().find("packW") != std::string::npos;
     EXPECT_EQ(program.kernels.size(), packed ? 2u : 1u) << space->name();
+  }
+}
+
+TEST(Rules, RowsGoThroughAllPixelsWhereNoWindowSlidesAndNothingRunsAtTheTile) {
+  EXPECT_TRUE(Names(Generate("conv2d n=1 h=14 w=14 ci=64 co=64 k=1 s=1 p=0", Avx512()))
+                  .contains("tile_hwco_hwco_packW"));
+  EXPECT_TRUE(Names(Generate("conv2d n=2 h=14 w=14 ci=64 co=64 k=1 s=2 p=0", Avx512()))
+                  .contains("tile_nhwco_conhw_packW"));
+  for (const char* text : {"conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1",
+                           "conv2d_bn_relu n=1 h=14 w=14 ci=64 co=64 k=1 s=1 p=0"}) {
+    for (const std::string& name : Names(Generate(text, Avx512())))
+      EXPECT_EQ(name.find("hw"), std::string::npos) << text << ": " << name;
   }
 }
 
