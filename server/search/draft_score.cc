@@ -151,7 +151,8 @@ class Drafter {
       const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
       compute += 2 * std::max(0.0, needed - machine_.registers) * steps;
       const double entries = statement.executions[0] / statement.executions[resident];
-      transfers = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
+      transfers =
+          entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
     } else {
       // Sums through memory wait for each other.
       if (update) compute = std::max(compute, machine_.fma_latency * instances);

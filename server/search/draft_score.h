@@ -24,6 +24,10 @@ struct DraftMachine {
   double page_cycles = 20;               // to enter one that it does not hold
   double unforeseen = 2.5;               // times as much where no prefetcher helps
   double fork_cycles = 12000;            // per entry of a parallel loop
+  // Per entry of the loops while which sums stay in registers: the first loads and the last sums
+  // are waited for, and the loops' end is not foreseen. Of 40 to 300 what orders the recorded
+  // spaces best (tests/bench/recorded).
+  double entry_cycles = 100;
   int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 0;  // what data may take
   int vector_bits = 128;
   int registers = 16;

@@ -19,7 +19,7 @@ struct TileLimits {
   // Of a micro-kernel's body: what is longer takes long to compile and gains nothing. A guarded
   // block is compiled several times over (first, interior and last tiles).
   int64_t unrolled_statements = 256;
-  int64_t guarded_statements = 96;
+  int64_t guarded_statements = 112;
   // Where the innermost reduction is so short (the channels of an image) that only an unrolled
   // window makes the body long enough.
   int64_t short_statements = 512;

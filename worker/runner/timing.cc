@@ -9,8 +9,12 @@ namespace {
 constexpr double kDisturbed = 1.15;     // the probe's own noise is a few percent
 constexpr double kHopeless = 2;         // times the best: not worth a block
 constexpr double kClearlySlower = 1.5;  // times the best: one block is enough
-constexpr double kColdMatters = 2e6;    // a first run below this is judged only after warm ones
-constexpr double kFirstCounts = 5e6;    // a first run above this is a sample like the others
+constexpr double kShort = 2e6;          // a first run below this says little
+// A first run below this, and below this many times what is hopeless, is judged only after a warm
+// one: weights that were just packed lie in one core's caches, inputs in none.
+constexpr double kColdMatters = 20e6;
+constexpr double kColdFactor = 3;
+constexpr double kFirstCounts = 5e6;  // a first run above this is a sample like the others
 // Confirmation repeats in fresh processes, which differ by more than the blocks of one do: more of
 // them say more than longer ones.
 constexpr int kConfirmBlocks = 10;
@@ -54,7 +58,10 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
                                  ? kHopeless * options.best_latency_ns * timing.drift
                                  : INFINITY;
   double run_ns = first_ns;
-  for (int i = 0; i < 2 && run_ns < kColdMatters && (i == 0 || run_ns > hopeless_ns); ++i) {
+  for (int i = 0; i < 2; ++i) {
+    const bool cold = run_ns < kShort || run_ns < std::min(kColdMatters, kColdFactor * hopeless_ns);
+    const bool doubted = run_ns > hopeless_ns && cold;
+    if (!doubted && (i > 0 || run_ns >= kShort)) break;
     run_ns = std::min(run_ns, run(1));
   }
   if (run_ns > hopeless_ns) {
@@ -62,7 +69,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     timing.stopped_early = true;
     return Summarize(std::move(timing));
   }
-  if (first_ns >= kFirstCounts) timing.samples_ns.push_back(first_ns);
+  if (run_ns >= kFirstCounts) timing.samples_ns.push_back(first_ns);
 
   const int wanted = WantedBlocks(run_ns, options);
   std::vector<double> drifts;

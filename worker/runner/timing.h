@@ -30,8 +30,9 @@ struct Timing {
 // Times a kernel that has already run once, in `first_ns`. `run(count)` runs it that often and
 // returns the nanoseconds it took in all.
 //
-// Screening: at most 4 blocks; a kernel twice as slow as the best stops after its first run, or
-// after three when it is so short that a cold first run says little; one that a whole block shows
+// Screening: at most 4 blocks; a kernel twice as slow as the best stops after its first run, or,
+// where that says little because caches were cold – in runs of some milliseconds that are not
+// slower by far –, after up to two warm ones; one that a whole block shows
 // to be half slower stops there. Confirmation: at least 10 blocks (5 of a long kernel) and 30 ms.
 // A block between two samples of the probe that show a disturbance is measured again, for half as
 // many blocks more as were wanted; what then remains is used, for there is nothing better.

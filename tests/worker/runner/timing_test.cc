@@ -86,6 +86,26 @@ TEST(TimingTest, AColdFirstRunDoesNotCondemnAShortKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 10e3);
 }
 
+TEST(TimingTest, AColdFirstRunDoesNotCondemnAKernelOfAMillisecondEither) {
+  FakeMachine machine;
+  machine.run_ns = 1.4e6;
+  const Timing timing = machine.Time(3.5e6, {.best_latency_ns = 1.3e6});
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 1.4e6);
+}
+
+TEST(TimingTest, AHopelessKernelOfMillisecondsStopsAfterItsWarmRuns) {
+  FakeMachine machine;
+  machine.run_ns = 5e6;
+  const Timing timing = machine.Time(6e6, {.best_latency_ns = 1.3e6});
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 5e6);
+  EXPECT_LE(machine.runs, 2);
+  machine.runs = 0;
+  EXPECT_TRUE(machine.Time(9e6, {.best_latency_ns = 1.3e6}).stopped_early);
+  EXPECT_EQ(machine.runs, 0);  // slower by far
+}
+
 TEST(TimingTest, ABlockThatShowsAClearlySlowerKernelIsEnough) {
   FakeMachine machine;
   const Timing timing = machine.Time(1e6, {.best_latency_ns = 0.6e6});
