@@ -160,7 +160,8 @@ class Drafter {
       stores += outputs;
     }
     const double ports = std::max(loads / machine_.loads, stores / machine_.stores);
-    const double execute = bodies * (std::max(compute, ports) + 1) + transfers;
+    // Neither hides the other in full: they share the front end, and loads come in bursts.
+    const double execute = bodies * (std::hypot(compute, ports) + 1) + transfers;
 
     double traffic[kLevels];
     Traffic(statement, body, resident, steps, traffic);

@@ -34,7 +34,7 @@ TileLimits TileLimits::Of(const target::Target& target, ir::DType dtype) {
   limits.lanes = std::max(1, target.vector_bits / (8 * ir::DTypeBytes(dtype)));
   limits.vector_registers = target.vector_registers;
   limits.cores = target.cores;
-  limits.panel_bytes = target.l2_bytes / 2;
+  limits.panel_bytes = target.l2_bytes * 3 / 4;
   limits.block_bytes = target.l2_bytes;
   return limits;
 }
