@@ -140,24 +140,36 @@ void Writer::Commit(std::vector<Write>& group) {
 }
 
 absl::Status Writer::TryGroup(std::vector<Write*>& writes) {
+  for (Write* const write : writes) write->result = absl::OkStatus();
+  const absl::Status status = TryGroup(writes, /*savepoints=*/false);
+  const bool failed = std::any_of(writes.begin(), writes.end(),
+                                  [](const Write* write) { return !write->result.ok(); });
+  return failed ? TryGroup(writes, /*savepoints=*/true) : status;
+}
+
+absl::Status Writer::TryGroup(std::vector<Write*>& writes, bool savepoints) {
   HONE_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
   absl::Status status;
   for (Write* const write : writes) {
-    write->result = ApplyOne(*write);
+    write->result = savepoints ? ApplyOne(*write) : write->apply(*connection_);
     // SQLite rolls the whole transaction back by itself after some errors: the earlier writes of
     // the group are gone too.
     if (!connection_->InTransaction()) {
       return write->result.ok() ? absl::InternalError("the transaction ended too early")
                                 : write->result;
     }
+    if (!savepoints && !write->result.ok()) return UndoAll(write->result);
   }
   status = connection_->Execute("COMMIT");
-  if (!status.ok() && connection_->InTransaction()) {
-    if (const absl::Status undone = connection_->Execute("ROLLBACK"); !undone.ok()) {
-      spdlog::error("store: {}", std::string(undone.message()));
-    }
+  return status.ok() ? status : UndoAll(status);
+}
+
+absl::Status Writer::UndoAll(const absl::Status& why) {
+  if (!connection_->InTransaction()) return why;
+  if (const absl::Status undone = connection_->Execute("ROLLBACK"); !undone.ok()) {
+    spdlog::error("store: {}", std::string(undone.message()));
   }
-  return status;
+  return why;
 }
 
 absl::Status Writer::ApplyOne(Write& write) {

@@ -70,8 +70,13 @@ class Writer {
   // Waits for writes, then for the group to fill. Empty: the writer ends.
   std::vector<Write> TakeGroup();
   void Commit(std::vector<Write>& group);
+  // Applies the writes in one transaction. Savepoints take time, and nearly all writes succeed:
+  // only when one fails it is done again with one for each.
   absl::Status TryGroup(std::vector<Write*>& writes);
+  absl::Status TryGroup(std::vector<Write*>& writes, bool savepoints);
   absl::Status ApplyOne(Write& write);
+  // Rolls back what is left of the transaction, and returns `why`.
+  absl::Status UndoAll(const absl::Status& why);
   void Finish(std::vector<Write> group);
   void CheckpointWhenDue();
 
