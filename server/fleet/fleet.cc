@@ -387,7 +387,9 @@ void Fleet::Answer(const std::string& id, Worker& worker, SynchronizeReply reply
 void Fleet::Wake(const std::string& id, Worker& worker, After& after) {
   if (worker.call.token == 0 || shut_down_ || worker.WaitsForCommit()) return;
   SynchronizeReply reply = Compose(id, worker);
-  if (!reply.IsEmpty()) Answer(id, worker, std::move(reply), after);
+  if (reply.IsEmpty()) return;
+  if (worker.IsFull()) reply.next_call = options_.rest();
+  Answer(id, worker, std::move(reply), after);
 }
 
 void Fleet::KeepArtifact(const std::string& digest, const std::string& worker_id) {

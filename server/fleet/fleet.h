@@ -35,6 +35,9 @@ struct FleetOptions {
   absl::Duration heartbeat = absl::Seconds(10);
   absl::Duration max_wait() const { return heartbeat; }
   absl::Duration silence_limit() const { return 2 * heartbeat; }
+  // A worker that has all that it can hold is told to come when it has finished something, or after
+  // so long: a call held for it would bring no work.
+  absl::Duration rest() const { return heartbeat / 10; }
   // A lease ends this long after it was granted, whatever the worker says: its compile and run
   // limits are far shorter.
   absl::Duration lease_limit = absl::Minutes(5);
@@ -181,6 +184,10 @@ class Fleet {
     // to do.
     bool WaitsForCommit() const {
       return call.patient && committing > 0 && !leases.empty() && cancel.empty() && standing_told;
+    }
+    // It has all that it can hold.
+    bool IsFull() const {
+      return !leases.empty() && (capabilities.can_build ? free_build_slots : free_run_slots) <= 0;
     }
     bool WantsWork() const {
       return call.token != 0 && !leaving && !drained &&

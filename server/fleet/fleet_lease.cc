@@ -207,7 +207,9 @@ void Fleet::Offer(After& after) {
     const std::string id = *next++;  // an answer takes it out
     Worker& worker = workers_.at(id);
     const bool open = std::any_of(fresh.begin(), fresh.end(), [&](const Lane& lane) {
-      return Serves(lane, id, worker) && queue_.HasWaiting(lane);
+      // One that is still busy finishes that first, and then tries the suspects.
+      const bool takes = lane.alone ? Serves(lane, id, worker) : IsOpen(lane, id, worker);
+      return takes && queue_.HasWaiting(lane);
     });
     if (open) Wake(id, worker, after);
   }

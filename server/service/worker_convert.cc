@@ -3,7 +3,10 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/base/const_init.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "common/target/target.h"
@@ -14,6 +17,25 @@ namespace hone::service {
 namespace {
 
 constexpr size_t kMaxIsas = 32;
+constexpr size_t kKnownTargets = 256;
+
+// The key of a target by its text, "" of a text that is none. Workers say the same in each call, so
+// what was read is kept.
+std::string KeyOfTarget(const std::string& text) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto& known = *new absl::flat_hash_map<std::string, std::string>();
+  {
+    absl::ReaderMutexLock lock(&mutex);
+    if (auto found = known.find(text); found != known.end()) return found->second;
+  }
+  const absl::StatusOr<target::Target> target = target::Target::FromText(text);
+  if (!target.ok()) return "";
+  std::string key = target->Key();
+  absl::MutexLock lock(&mutex);
+  if (known.size() >= kKnownTargets) known.clear();
+  known[text] = key;
+  return key;
+}
 
 absl::Status CheckId(absl::string_view field, const std::string& id) {
   if (id.empty()) return FieldError(field, "missing");
@@ -41,10 +63,10 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
   if (can.host.size() > kMaxIdBytes) return FieldError("capabilities.host", "too long");
   if (can.target.size() > kMaxTargetBytes) return FieldError("capabilities.target", "too long");
   if (can.target_key.size() > kMaxIdBytes) return FieldError("capabilities.target_key", "too long");
-  const absl::StatusOr<target::Target> target = target::Target::FromText(can.target);
-  if (target.ok() && target->Key() != can.target_key) {
+  const std::string key = KeyOfTarget(can.target);
+  if (!key.empty() && key != can.target_key) {
     return FieldError("capabilities.target_key",
-                      absl::StrCat("not the key of its target, which is ", target->Key()));
+                      absl::StrCat("not the key of its target, which is ", key));
   }
   if (can.build_slots < 0 || can.build_slots > kMaxSlots) {
     return FieldError("capabilities.build_slots", "out of range");

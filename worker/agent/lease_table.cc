@@ -19,13 +19,36 @@ void LeaseTable::Describe(bool draining, v1::SynchronizeRequest& request) const 
     held.set_phase(work->phase);
     --(work->lease.build() ? builds : runs);
   }
-  for (const auto& [id, finished] : finished_) {
-    if (request.finished_size() == kMaxFinishedPerCall) break;
-    *request.add_finished() = finished;
+  for (const bool answered : {false, true}) {  // what the server has not heard of first
+    for (const auto& [id, result] : finished_) {
+      if (request.finished_size() == kMaxFinishedPerCall) break;
+      if (result.answered != answered || (result.call != 0 && !draining)) continue;
+      *request.add_finished() = result.message;
+    }
   }
   request.set_free_build_slots(draining ? 0 : std::max(builds, 0));
   request.set_free_run_slots(draining ? 0 : std::max(runs, 0));
   request.set_draining(draining);
+}
+
+void LeaseTable::CallBegins(int64_t number, const v1::SynchronizeRequest& request) {
+  for (const v1::FinishedLease& finished : request.finished()) {
+    finished_.at(finished.lease_id()).call = number;
+  }
+}
+
+void LeaseTable::CallEnds(int64_t number, bool answered) {
+  for (auto& [id, result] : finished_) {
+    if (result.call != number) continue;
+    result.call = 0;
+    result.answered = answered;
+  }
+}
+
+bool LeaseTable::HasNews() const {
+  return std::any_of(finished_.begin(), finished_.end(), [](const auto& entry) {
+    return entry.second.call == 0 && !entry.second.answered;
+  });
 }
 
 LeaseTable::News LeaseTable::Apply(const v1::SynchronizeResponse& response, absl::Time now) {
@@ -127,7 +150,8 @@ bool LeaseTable::Finish(const std::shared_ptr<HeldWork>& work, v1::FinishedLease
 }
 
 void LeaseTable::AddFinished(v1::FinishedLease finished) {
-  finished_[finished.lease_id()] = std::move(finished);
+  const std::string id = finished.lease_id();
+  finished_[id] = {.message = std::move(finished)};
 }
 
 }  // namespace hone::agent

@@ -38,8 +38,15 @@ class LeaseTable {
   };
   explicit LeaseTable(Capacity capacity) : capacity_(capacity) {}
 
-  // Fills held, finished and the free slots of a request.
+  // Fills held, finished and the free slots of a request. Results that another call carries at the
+  // moment are left out, unless the worker drains: its last call says everything.
   void Describe(bool draining, v1::SynchronizeRequest& request) const;
+  // The call of that number carries the request's results, until it has ended. When it was answered
+  // the server has them and will say when they are durable; else nobody knows.
+  void CallBegins(int64_t number, const v1::SynchronizeRequest& request);
+  void CallEnds(int64_t number, bool answered);
+  // There is a result that no call carries, and that no answered one has carried.
+  bool HasNews() const;
 
   // Takes in what the server says. Leases that are known already (granted again because an answer
   // was lost, or finished in the meantime) are not started twice.
@@ -82,6 +89,11 @@ class LeaseTable {
   int finished() const { return static_cast<int>(finished_.size()); }
 
  private:
+  struct Result {
+    v1::FinishedLease message;
+    int64_t call = 0;       // that carries it; 0: none
+    bool answered = false;  // a call that carried it was
+  };
   void Forget(const std::shared_ptr<HeldWork>& work);
 
   const Capacity capacity_;
@@ -89,7 +101,7 @@ class LeaseTable {
   std::deque<std::shared_ptr<HeldWork>> to_prepare_;
   std::deque<std::shared_ptr<HeldWork>> to_run_;
   int preparing_ = 0;
-  std::map<std::string, v1::FinishedLease> finished_;
+  std::map<std::string, Result> finished_;
   std::map<std::string, WorkloadUse> workloads_;
   // Ids that were done here a short time ago: an answer that was overtaken may name them again.
   absl::flat_hash_set<std::string> done_;

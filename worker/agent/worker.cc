@@ -29,6 +29,9 @@ constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr absl::Duration kPulse = absl::Milliseconds(100);
 constexpr size_t kPinnedReferences = 16;
 constexpr size_t kMaxCalls = 2;  // one that the server holds, and one with news
+// The answer to results comes when they are durable, in milliseconds. What is finished meanwhile
+// waits for it so long: a busy server then gets fewer calls that say more.
+constexpr absl::Duration kAnswerPatience = absl::Seconds(1);
 
 std::string RandomHex() {
   std::random_device device;
@@ -82,14 +85,16 @@ void Worker::Stop() {
 
 // --- Synchronize ---
 
-bool Worker::CallIsDue() const {
-  if (calls_.size() >= kMaxCalls || SteadyNow() < next_call_) return false;
-  return calls_.empty() || news_;
-}
-
-absl::Time Worker::NextWake() const {
-  const bool wants = calls_.size() < kMaxCalls && (calls_.empty() || news_);
-  return wants ? next_call_ : absl::InfiniteFuture();
+absl::Time Worker::NextCall() const {
+  if (calls_.size() >= kMaxCalls) return absl::InfiniteFuture();
+  const bool news = news_ || leases_.HasNews();
+  if (calls_.empty()) return news ? next_call_ : std::max(next_call_, next_idle_call_);
+  if (!news) return absl::InfiniteFuture();
+  absl::Time next = next_call_;
+  for (const auto& [number, call] : calls_) {
+    if (call.results) next = std::max(next, call.begun + kAnswerPatience);
+  }
+  return next;
 }
 
 void Worker::StartCall() {
@@ -100,10 +105,11 @@ void Worker::StartCall() {
   leases_.Describe(stopping_, request);
   request.set_max_wait_ms(stopping_ ? 0 : absl::ToInt64Milliseconds(heartbeat_));
   news_ = false;
-  last_call_time_ = SteadyNow();
-  next_call_ = last_call_time_ + kNewsInterval;
+  const absl::Time now = SteadyNow();
+  next_call_ = now + kNewsInterval;
   const int64_t number = ++last_call_;
-  calls_.insert(number);
+  calls_[number] = {.begun = now, .results = request.finished_size() > 0};
+  leases_.CallBegins(number, request);
   // The callback may run before Synchronize returns.
   mutex_.Unlock();
   link_->Synchronize(request, [this, number](absl::StatusOr<v1::SynchronizeResponse> response) {
@@ -119,6 +125,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   }
   absl::MutexLock lock(&mutex_);
   calls_.erase(number);
+  leases_.CallEnds(number, response.ok());
   const absl::Time now = SteadyNow();
   if (!response.ok()) {
     if (stopping_) return;
@@ -147,8 +154,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   }
   // A call that was overtaken says nothing about when to come again.
   if (number == last_call_) {
-    next_call_ = std::max(next_call_, now + absl::Milliseconds(response->next_call_ms()));
-    if (news_) next_call_ = std::min(next_call_, now + kNewsInterval);
+    next_idle_call_ = now + absl::Milliseconds(response->next_call_ms());
   }
   if (connected_) std::move(std::exchange(connected_, nullptr))();
 }
@@ -182,16 +188,18 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
 
   mutex_.Lock();
   while (!stopping_) {
-    if (CallIsDue()) {
+    const absl::Time until = NextCall();
+    const absl::Time now = SteadyNow();
+    if (now >= until) {
       StartCall();
       continue;
     }
-    // An answer may set another time than the one that is waited for: then the wait begins anew.
-    const absl::Time until = NextWake();
+    // News or an answer may set another time than the one that is waited for: then the wait begins
+    // anew.
     const auto wake = [this, until]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || CallIsDue() || NextWake() != until;
+      return stopping_ || SteadyNow() >= until || NextCall() != until;
     };
-    mutex_.AwaitWithTimeout(absl::Condition(&wake), until - SteadyNow());
+    mutex_.AwaitWithTimeout(absl::Condition(&wake), until - now);
   }
   mutex_.Unlock();
   ChildProcess::KillAll();

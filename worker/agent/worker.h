@@ -9,7 +9,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -62,8 +61,8 @@ class Worker {
   // The Synchronize loop.
   void StartCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> response);
-  bool CallIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Time NextWake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When the next call begins, if nothing else happens.
+  absl::Time NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The threads' loops.
   void PrepareLoop();
@@ -111,10 +110,14 @@ class Worker {
   LeaseTable leases_ ABSL_GUARDED_BY(mutex_);
   bool news_ ABSL_GUARDED_BY(mutex_) = true;  // something that the server should hear now
   int64_t last_call_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_set<int64_t> calls_ ABSL_GUARDED_BY(mutex_);  // in progress
-  absl::Time next_call_ ABSL_GUARDED_BY(mutex_);
-  absl::Time last_call_time_ ABSL_GUARDED_BY(mutex_);
-  int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // consecutive
+  struct Call {
+    absl::Time begun;
+    bool results = false;  // it carries some
+  };
+  absl::flat_hash_map<int64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);  // in progress
+  absl::Time next_call_ ABSL_GUARDED_BY(mutex_);                      // never earlier, …
+  absl::Time next_idle_call_ ABSL_GUARDED_BY(mutex_);  // … and with nothing to say not before this
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;           // consecutive
   // How long the server may hold a call: what it last said, so that it never takes us for lost.
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);
   std::string refused_ ABSL_GUARDED_BY(mutex_);

@@ -40,7 +40,8 @@ Processes StartSessions(const LoadOptions& options, const std::string& server) {
     const int end = options.sessions * (i + 1) / options.processes;
     processes.push_back(std::make_unique<integration::Process>(std::vector<std::string>{
         "/proc/self/exe", "--serve-sessions", server, "--first", absl::StrCat(first), "--sessions",
-        absl::StrCat(end - first), "--slots", absl::StrCat(options.slots), "--rate",
+        absl::StrCat(end - first), "--slots", absl::StrCat(options.slots), "--connections",
+        absl::StrCat(std::max(options.connections / options.processes, 1)), "--rate",
         absl::StrCat(options.rate * (end - first) / options.sessions)}));
     first = end;
   }
@@ -123,8 +124,8 @@ void Print(const LoadOptions& options, const Seen& seen, const Counts& counts,
   const auto [least, most] = std::minmax_element(seen.results.begin(), seen.results.end());
   constexpr double kMiB = 1 << 20;
   std::printf("| what | figure |\n|---|---|\n");
-  Row("worker sessions, load processes",
-      absl::StrFormat("%d, %d", options.sessions, options.processes));
+  Row("worker sessions, load processes, connections",
+      absl::StrFormat("%d, %d, %d", options.sessions, options.processes, options.connections));
   Row("measured time", absl::StrFormat("%.1f s", seen.seconds));
   Row("results a second that jobs got",
       absl::StrFormat("%.0f (offered %.0f)", delta(kResults) / seen.seconds, options.rate));

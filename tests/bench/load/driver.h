@@ -12,7 +12,8 @@ struct LoadOptions {
   int sessions = 1000;
   int processes = 4;
   int slots = 2;
-  double rate = 3300;  // results a second that the devices of all sessions together can make
+  int connections = 64;  // of all sessions together
+  double rate = 3300;    // results a second that the devices of all sessions together can make
   double seconds = 60;
   double warm_up = 10;
   JobSourceOptions jobs;

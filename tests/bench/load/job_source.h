@@ -17,7 +17,7 @@
 namespace hone::load {
 
 struct JobSourceOptions {
-  int jobs = 96;          // under way at a time
+  int jobs = 60;          // under way at a time
   int64_t trials = 2000;  // of a job
   std::string target;     // key
   std::string strategy = "random";

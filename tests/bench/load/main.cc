@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   hone::load::SessionProcessOptions part;
   app.add_option("--sessions", options.sessions, "Workers")->capture_default_str();
   app.add_option("--processes", options.processes, "That play them")->capture_default_str();
+  app.add_option("--connections", options.connections, "That they share")->capture_default_str();
   app.add_option("--rate", options.rate, "Results a second that all devices together can make")
       ->capture_default_str();
   app.add_option("--slots", options.slots, "Leases that a worker holds")->capture_default_str();
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   } else {
     part.count = options.sessions;
     part.slots = options.slots;
+    part.connections = options.connections;
     part.run_time = absl::Seconds(options.sessions / options.rate);
     status = hone::load::RunSessions(part);
   }

@@ -14,6 +14,7 @@ namespace hone::load {
 namespace {
 
 constexpr absl::Duration kNewsInterval = absl::Milliseconds(5);
+constexpr absl::Duration kAnswerPatience = absl::Seconds(1);
 constexpr absl::Duration kBackoff = absl::Milliseconds(500);
 constexpr absl::Duration kCallMargin = absl::Seconds(10);
 constexpr size_t kMaxCalls = 2;
@@ -32,18 +33,19 @@ void Session::Step() {
   int64_t number = 0;
   {
     absl::MutexLock lock(&mutex_);
-    if (calls_.size() >= kMaxCalls || (!calls_.empty() && !news_)) return;
-    if (const absl::Time now = absl::Now(); now < next_call_) {
-      if (std::exchange(waking_, true)) return;
-      return rooms_.timers->At(next_call_, [this] {
+    const absl::Time next = NextCall();
+    if (absl::Now() < next) {
+      if (next >= waking_) return;
+      waking_ = next;
+      return rooms_.timers->At(next, [this, next] {
         {
           absl::MutexLock lock(&mutex_);
-          waking_ = false;
+          if (waking_ == next) waking_ = absl::InfiniteFuture();
         }
         Step();
       });
     }
-    call = NextCall(&number);
+    call = MakeCall(&number);
   }
   ++rooms_.counts->calls;
   // Without the lock: the callback may run in here.
@@ -54,7 +56,18 @@ void Session::Step() {
                               });
 }
 
-std::shared_ptr<Session::Call> Session::NextCall(int64_t* number) {
+absl::Time Session::NextCall() const {
+  if (calls_.size() >= kMaxCalls) return absl::InfiniteFuture();
+  if (calls_.empty()) return news_ ? next_call_ : std::max(next_call_, next_idle_call_);
+  if (!news_) return absl::InfiniteFuture();
+  absl::Time next = next_call_;
+  for (const auto& [number, call] : calls_) {
+    if (call->request.finished_size() > 0) next = std::max(next, call->begun + kAnswerPatience);
+  }
+  return next;
+}
+
+std::shared_ptr<Session::Call> Session::MakeCall(int64_t* number) {
   auto call = std::make_shared<Call>();
   v1::SynchronizeRequest& request = call->request;
   request.set_worker_id(options_.worker_id);
@@ -67,13 +80,18 @@ std::shared_ptr<Session::Call> Session::NextCall(int64_t* number) {
     lease.set_phase(held.phase);
     --(held.lease.build() ? builds : runs);
   }
-  for (const auto& [id, finished] : finished_) *request.add_finished() = finished.message;
+  for (auto& [id, finished] : finished_) {
+    if (finished.call != 0) continue;
+    *request.add_finished() = finished.message;
+    finished.call = last_call_ + 1;
+  }
   request.set_free_build_slots(std::max(builds, 0));
   request.set_free_run_slots(std::max(runs, 0));
   request.set_max_wait_ms(absl::ToInt64Milliseconds(heartbeat_));
   rpc::SetDeadline(call->context, heartbeat_ + kCallMargin);
   news_ = false;
-  next_call_ = absl::Now() + kNewsInterval;
+  call->begun = absl::Now();
+  next_call_ = call->begun + kNewsInterval;
   *number = ++last_call_;
   calls_[*number] = call;
   return call;
@@ -84,10 +102,14 @@ void Session::Answered(int64_t number, const v1::SynchronizeResponse& response,
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = absl::Now();
+    calls_.erase(number);
+    for (auto& [id, finished] : finished_) {
+      if (finished.call == number) finished.call = 0;
+    }
     if (status.ok()) {
       Apply(response, now);
       if (number == last_call_) {
-        next_call_ = std::max(next_call_, now + absl::Milliseconds(response.next_call_ms()));
+        next_idle_call_ = now + absl::Milliseconds(response.next_call_ms());
       }
     } else {
       if (rooms_.counts->failed_calls++ == 0) {
@@ -96,7 +118,6 @@ void Session::Answered(int64_t number, const v1::SynchronizeResponse& response,
       news_ = true;
       next_call_ = now + kBackoff;
     }
-    calls_.erase(number);
   }
   Step();
 }
@@ -112,7 +133,7 @@ void Session::Apply(const v1::SynchronizeResponse& response, absl::Time now) {
     finished_.erase(finished);
   }
   for (const std::string& lease_id : response.cancel()) {
-    if (held_.erase(lease_id) + finished_.erase(lease_id) == 0) continue;
+    if (held_.erase(lease_id) == 0) continue;
     ++rooms_.counts->cancelled;
     std::erase(ready_, lease_id);
   }

@@ -27,11 +27,12 @@ struct SessionOptions {
   absl::Duration run_time;  // that its device takes for a candidate, a fifth more or less
 };
 
-// One worker as the server sees it, with a connection of its own: it registers, takes leases,
-// "runs" them one after another on its device, reports each result until it is acknowledged, and
-// heeds cancels and wishes for artifacts. It calls when hone-worker would (worker/agent/worker.cc):
-// at most two calls at a time, one that the server holds and one with news, and news that come
-// within 5 ms together. Only what its device does is made up. Thread-safe.
+// One worker as the server sees it, on a connection that several may share: it registers, takes
+// leases, "runs" them one after another on its device, reports each result until it is
+// acknowledged, and heeds cancels and wishes for artifacts. It calls when hone-worker would
+// (worker/agent/worker.cc): at most two calls at a time, one that the server holds and one with
+// news, news that come within 5 ms together, and none while the answer to results is awaited. Only
+// what its device does is made up. Thread-safe.
 class Session {
  public:
   // All live as long as it does: to the end of the process, since calls and timers point to it.
@@ -56,8 +57,10 @@ class Session {
   struct Finished {
     v1::FinishedLease message;
     absl::Time since;
+    int64_t call = 0;  // that carries it; 0: none
   };
   struct Call {
+    absl::Time begun;
     grpc::ClientContext context;
     v1::SynchronizeRequest request;
     v1::SynchronizeResponse response;
@@ -65,7 +68,9 @@ class Session {
 
   // Starts the call that is due, if one is.
   void Step();
-  std::shared_ptr<Call> NextCall(int64_t* number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When the next call begins, if nothing else happens.
+  absl::Time NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Call> MakeCall(int64_t* number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answered(int64_t number, const v1::SynchronizeResponse& response,
                 const grpc::Status& status);
   void Apply(const v1::SynchronizeResponse& response, absl::Time now)
@@ -93,10 +98,11 @@ class Session {
 
   std::map<int64_t, std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
   int64_t last_call_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time next_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time next_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();       // never earlier, …
+  absl::Time next_idle_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // … without news
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);
   bool news_ ABSL_GUARDED_BY(mutex_) = false;
-  bool waking_ ABSL_GUARDED_BY(mutex_) = false;  // a timer calls Step
+  absl::Time waking_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // a timer calls Step then
 };
 
 }  // namespace hone::load

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -27,16 +28,19 @@ absl::Status RunSessions(const SessionProcessOptions& options) {
   Counts counts;
   std::vector<std::unique_ptr<Session>> sessions;
   Timers timers;
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < std::max(options.connections, 1); ++i) {
+    HONE_ASSIGN_OR_RETURN(channels.emplace_back(), rpc::CreateChannel(options.server, false));
+  }
   HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(options.server, false));
   Transfers transfers(channel, &counts);
   const absl::Time begin = absl::Now();
   for (int i = 0; i < options.count; ++i) {
-    HONE_ASSIGN_OR_RETURN(const auto own, rpc::CreateChannel(options.server, false));
     sessions.push_back(std::make_unique<Session>(
         SessionOptions{.worker_id = absl::StrCat("board-", options.first + i),
                        .slots = options.slots,
                        .run_time = options.run_time},
-        own, Session::Rooms{&device, &timers, &transfers, &counts}));
+        channels[i % channels.size()], Session::Rooms{&device, &timers, &transfers, &counts}));
     timers.At(begin + options.ramp * i / options.count,
               [raw = sessions.back().get()] { raw->Start(); });
   }

@@ -13,6 +13,7 @@ struct SessionProcessOptions {
   int first = 0;  // number of the first session; numbers name the workers
   int count = 1;
   int slots = 2;
+  int connections = 1;  // that they share
   absl::Duration run_time;
   absl::Duration ramp = absl::Seconds(2);  // the sessions register over so long
 };

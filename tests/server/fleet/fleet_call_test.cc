@@ -109,6 +109,31 @@ TEST_F(CallTest, ACancelDoesNotWaitForACommit) {
   EXPECT_THAT(worker.cancelled, ElementsAre(theirs));
 }
 
+TEST_F(CallTest, AFullWorkerRestsUntilItHasFinishedSomething) {
+  Submit(Item("job", 1));
+  Submit(Item("job", 2));
+  FakeWorker full = FakeWorker::Both("full", 1);
+  full.Call(fleet, absl::Seconds(30));
+  ASSERT_TRUE(full.reply.has_value());
+  EXPECT_EQ(full.reply->next_call, FleetOptions().rest());
+  FakeWorker other = FakeWorker::Both("other", 2);
+  other.Call(fleet, absl::Seconds(30));
+  ASSERT_THAT(other.started, SizeIs(1));
+  EXPECT_EQ(other.reply->next_call, absl::ZeroDuration()) << "it has room for more";
+}
+
+TEST_F(CallTest, WorkDoesNotWakeAWorkerThatHasNoRoomForIt) {
+  Submit(Item("job", 1));
+  FakeWorker full = FakeWorker::Both("a", 1);
+  full.Call(fleet);
+  full.Call(fleet, absl::Seconds(30));
+  FakeWorker idle = FakeWorker::Both("b", 1);
+  idle.Call(fleet, absl::Seconds(30));
+  Submit(Item("job", 2));
+  EXPECT_FALSE(full.reply.has_value());
+  EXPECT_THAT(idle.started, SizeIs(1));
+}
+
 TEST_F(CallTest, ADeviceIsFoundByItsTarget) {
   FakeWorker first = FakeWorker::Both("a", 1);
   FakeWorker second = FakeWorker::Both("b", 1);

@@ -46,6 +46,12 @@ class LeaseTableTest : public ::testing::Test {
     return finished;
   }
 
+  void Add(const std::string& id) {
+    v1::FinishedLease finished;
+    finished.set_lease_id(id);
+    table_.AddFinished(finished);
+  }
+
   absl::Time now_ = absl::FromUnixSeconds(1000);
   LeaseTable table_{{.builds = 3, .runs = 2}};
 };
@@ -162,6 +168,41 @@ TEST_F(LeaseTableTest, ResultsOfAnEarlierProcessAreHandedIn) {
   table_.AddFinished(finished);
   EXPECT_EQ(Describe().finished(0).lease_id(), "old");
   EXPECT_THAT(Durable("old").durable, ElementsAre("old"));
+}
+
+TEST_F(LeaseTableTest, AResultIsSaidOnceWhileACallCarriesIt) {
+  EXPECT_FALSE(table_.HasNews());
+  Add("a");
+  EXPECT_TRUE(table_.HasNews());
+  table_.CallBegins(1, Describe());
+  EXPECT_FALSE(table_.HasNews());
+  EXPECT_EQ(Describe().finished_size(), 0);
+  EXPECT_EQ(Describe(true).finished_size(), 1) << "the last call says everything";
+  Add("b");
+  EXPECT_TRUE(table_.HasNews());
+  EXPECT_EQ(Describe().finished(0).lease_id(), "b");
+  table_.CallBegins(2, Describe());
+  EXPECT_FALSE(table_.HasNews());
+}
+
+TEST_F(LeaseTableTest, WhatAFailedCallCarriedIsNewsAgain) {
+  Add("a");
+  table_.CallBegins(1, Describe());
+  table_.CallEnds(1, false);
+  EXPECT_TRUE(table_.HasNews());
+  EXPECT_EQ(Describe().finished_size(), 1);
+}
+
+TEST_F(LeaseTableTest, WhatAnAnsweredCallCarriedIsRestatedUntilItIsDurableAndNoNews) {
+  Add("b");
+  table_.CallBegins(1, Describe());
+  table_.CallEnds(1, true);
+  EXPECT_FALSE(table_.HasNews());
+  Add("c");
+  ASSERT_EQ(Describe().finished_size(), 2);
+  EXPECT_EQ(Describe().finished(0).lease_id(), "c") << "what is new first";
+  EXPECT_THAT(Durable("b").durable, ElementsAre("b"));
+  EXPECT_EQ(Describe().finished_size(), 1);
 }
 
 }  // namespace
