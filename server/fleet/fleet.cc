@@ -140,7 +140,6 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
       worker.call = {token, clock_->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform()),
                      std::move(done), max_wait > absl::ZeroDuration()};
       held_calls_[token] = id;
-      if (worker.WantsWork() && !refused_.contains(id)) hungry_.insert(id);
       Wake(id, worker, after);
       Offer(after);
       if (worker.call.token == token && (shut_down_ || max_wait <= absl::ZeroDuration())) {
@@ -163,7 +162,7 @@ void Fleet::Abandon(uint64_t token) {
   dropped = std::move(worker.call.done);
   worker.call = HeldCall();
   worker.last_seen = clock_->Now();
-  hungry_.erase(held->second);
+  NoteHunger(held->second, worker);
   held_calls_.erase(held);
 }
 
@@ -380,16 +379,34 @@ void Fleet::Answer(const std::string& id, Worker& worker, SynchronizeReply reply
     std::move(done)(std::move(reply));
   });
   held_calls_.erase(worker.call.token);
-  hungry_.erase(id);
   worker.call = HeldCall();
+  NoteHunger(id, worker);
 }
 
 void Fleet::Wake(const std::string& id, Worker& worker, After& after) {
-  if (worker.call.token == 0 || shut_down_ || worker.WaitsForCommit()) return;
-  SynchronizeReply reply = Compose(id, worker);
-  if (reply.IsEmpty()) return;
-  if (worker.IsFull()) reply.next_call = options_.rest();
-  Answer(id, worker, std::move(reply), after);
+  if (worker.call.token == 0 || shut_down_) return;
+  if (!worker.WaitsForCommit()) {
+    SynchronizeReply reply = Compose(id, worker);
+    if (!reply.IsEmpty()) {
+      if (worker.IsFull()) reply.next_call = options_.rest();
+      return Answer(id, worker, std::move(reply), after);
+    }
+  }
+  NoteHunger(id, worker);
+}
+
+void Fleet::NoteHunger(const std::string& id, const Worker& worker) {
+  const bool open = worker.call.token != 0 && !worker.leaving && !worker.drained &&
+                    !worker.WaitsForCommit() && !refused_.contains(id);
+  const auto note = [&](std::set<std::string>& hungry, int slots) {
+    if (open && slots > 0) {
+      hungry.insert(id);
+    } else {
+      hungry.erase(id);
+    }
+  };
+  note(hungry_for_builds_, worker.free_build_slots);
+  note(hungry_for_runs_, worker.free_run_slots);
 }
 
 void Fleet::KeepArtifact(const std::string& digest, const std::string& worker_id) {

@@ -189,10 +189,6 @@ class Fleet {
     bool IsFull() const {
       return !leases.empty() && (capabilities.can_build ? free_build_slots : free_run_slots) <= 0;
     }
-    bool WantsWork() const {
-      return call.token != 0 && !leaving && !drained &&
-             (free_build_slots > 0 || free_run_slots > 0);
-    }
   };
   struct LeaseState {
     int64_t item = 0;
@@ -236,6 +232,9 @@ class Fleet {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(const std::string& id, Worker& worker, SynchronizeReply reply, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes what the worker's held call, if there is one, waits for.
+  void NoteHunger(const std::string& id, const Worker& worker)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Answers the worker's held call if there is news for it that cannot wait.
   void Wake(const std::string& id, Worker& worker, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -248,6 +247,8 @@ class Fleet {
   void TakeBack(const std::string& lease_id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, absl::string_view why, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the lane's items wait for one worker, which is here.
+  bool IsPinned(const Lane& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the worker could ever take items of the lane, …
   bool Serves(const Lane& lane, const std::string& id, const Worker& worker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -306,7 +307,9 @@ class Fleet {
   std::set<std::string> drained_ ABSL_GUARDED_BY(mutex_);               // also while they are away
   std::map<std::string, int> runners_ ABSL_GUARDED_BY(mutex_);          // by target key
   std::map<uint64_t, std::string> held_calls_ ABSL_GUARDED_BY(mutex_);  // worker by token
-  std::set<std::string> hungry_ ABSL_GUARDED_BY(mutex_);  // workers that hold a call for work
+  // Workers whose held calls wait for leases that begin with a build, and for others.
+  std::set<std::string> hungry_for_builds_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> hungry_for_runs_ ABSL_GUARDED_BY(mutex_);
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
   std::set<Lane> fresh_ ABSL_GUARDED_BY(mutex_);  // lanes to be offered
   absl::flat_hash_map<std::string, LeaseState> leases_ ABSL_GUARDED_BY(mutex_);

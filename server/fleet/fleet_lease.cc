@@ -100,13 +100,15 @@ void Fleet::LoseWorker(Worker& worker, absl::string_view why, After& after) {
   OfferEverything();  // what was pinned to it
 }
 
+bool Fleet::IsPinned(const Lane& lane) const {
+  if (lane.worker_id.empty()) return false;
+  auto wanted = workers_.find(lane.worker_id);
+  return wanted != workers_.end() && wanted->second.connected && !wanted->second.drained &&
+         !refused_.contains(lane.worker_id);
+}
+
 bool Fleet::Serves(const Lane& lane, const std::string& id, const Worker& worker) const {
-  if (!lane.worker_id.empty() && lane.worker_id != id) {
-    auto wanted = workers_.find(lane.worker_id);
-    const bool there = wanted != workers_.end() && wanted->second.connected &&
-                       !wanted->second.drained && !refused_.contains(lane.worker_id);
-    if (there) return false;
-  }
+  if (lane.worker_id != id && IsPinned(lane)) return false;
   if (!lane.build) return CanRun(worker.capabilities, lane.target_key);
   // A build alone is of use only when somebody can run it.
   return CanBuild(worker.capabilities, lane.target_key) &&
@@ -203,15 +205,19 @@ void Fleet::OfferEverything() {
 void Fleet::Offer(After& after) {
   if (fresh_.empty()) return;
   const std::set<Lane> fresh = std::exchange(fresh_, {});
-  for (auto next = hungry_.begin(); next != hungry_.end() && queue_.HasWaiting();) {
-    const std::string id = *next++;  // an answer takes it out
-    Worker& worker = workers_.at(id);
-    const bool open = std::any_of(fresh.begin(), fresh.end(), [&](const Lane& lane) {
-      // One that is still busy finishes that first, and then tries the suspects.
-      const bool takes = lane.alone ? Serves(lane, id, worker) : IsOpen(lane, id, worker);
-      return takes && queue_.HasWaiting(lane);
-    });
-    if (open) Wake(id, worker, after);
+  for (const Lane& lane : fresh) {
+    std::set<std::string>& hungry = lane.build ? hungry_for_builds_ : hungry_for_runs_;
+    if (IsPinned(lane)) {
+      if (hungry.contains(lane.worker_id)) {
+        Wake(lane.worker_id, workers_.at(lane.worker_id), after);
+      }
+      continue;
+    }
+    for (auto next = hungry.begin(); next != hungry.end() && queue_.HasWaiting(lane);) {
+      const std::string id = *next++;  // an answer takes it out
+      Worker& worker = workers_.at(id);
+      if (Serves(lane, id, worker)) Wake(id, worker, after);
+    }
   }
 }
 
@@ -219,7 +225,9 @@ void Fleet::Steal(absl::Time now, After& after) {
   if (now < next_steal_) return;
   next_steal_ = now + kStealInterval;
   std::vector<std::string> idle;
-  for (const std::string& id : hungry_) {
+  std::set<std::string> hungry = hungry_for_builds_;
+  hungry.insert(hungry_for_runs_.begin(), hungry_for_runs_.end());
+  for (const std::string& id : hungry) {
     if (workers_.at(id).leases.empty()) idle.push_back(id);
   }
   if (idle.empty()) return;

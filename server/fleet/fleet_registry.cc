@@ -114,7 +114,7 @@ void Fleet::Restore(const std::vector<Standing>& standings) {
 int Fleet::Ban(const std::string& id, Worker& worker, const std::string& why, After& after) {
   refused_[id].why = why;
   worker.standing_told = false;
-  hungry_.erase(id);
+  NoteHunger(id, worker);
   const std::set<std::string> leases = worker.leases;
   for (const std::string& lease_id : leases) TakeBack(lease_id, after);
   worker.solo = false;

@@ -56,7 +56,7 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
     evaluation->group_count = (*groups_)[point.space].count();
   }
   evaluation->program = program->StructuralDigest();
-  evaluation->draft_cycles = DraftCycles(*program, machine_);
+  evaluation->draft_cycles = drafts_ ? DraftCycles(*program, machine_) : 1;
   evaluation->legal = true;
   return evaluation;
 }

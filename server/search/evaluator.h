@@ -20,7 +20,7 @@ namespace hone::search {
 struct Evaluation {
   bool legal = false;       // it replays; else the rest is empty
   Digest program;           // structural
-  double draft_cycles = 0;  // DraftCycles
+  double draft_cycles = 0;  // DraftCycles; 1 where drafts are left out
   std::vector<float> rows;  // of the feature set
   int row_count = 0;
   // Where the evaluator observes stages: the group of each row, and how many groups there are.
@@ -44,6 +44,9 @@ class Evaluator {
   // Evaluations from now on tell the stage group of each row, in spaces that have more than one and
   // where the feature set has a row per statement. `groups`: one per space; outlives it.
   void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
+
+  // Evaluations from now on have no drafts: for who asks neither a draft nor a model.
+  void LeaveOutDrafts() { drafts_ = false; }
 
   // One per point, in order. Never null.
   std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
@@ -70,6 +73,7 @@ class Evaluator {
   const DraftMachine machine_;
   const feature::FeatureSet* features_ = nullptr;
   const std::vector<StageGroups>* groups_ = nullptr;  // null: not observed
+  bool drafts_ = true;
   Cache recent_, older_;  // when the first is full it becomes the second
 };
 

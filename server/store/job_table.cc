@@ -44,6 +44,18 @@ absl::Status UpsertJob(SqliteConnection& connection, const JobRow& job) {
 
 absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
   {
+    HONE_ASSIGN_OR_RETURN(
+        Statement insert,
+        connection.Prepare("INSERT INTO job_event (job, number, kind, payload)"
+                           " SELECT id, ?2, ?3, ?4 FROM job WHERE id = ?1 AND fence = ?5 AND ?2 ="
+                           " IFNULL((SELECT number + 1 FROM job_event WHERE job = ?1"
+                           " ORDER BY number DESC LIMIT 1), 0)"));
+    insert.Bind(event.job_id).Bind(event.number).Bind(event.kind).BindBlob(event.payload);
+    HONE_RETURN_IF_ERROR(insert.Bind(event.fence).Run());
+    if (connection.ChangedRows() == 1) return absl::OkStatus();
+  }
+  // It was refused: why?
+  {
     HONE_ASSIGN_OR_RETURN(Statement job, connection.Prepare("SELECT fence FROM job WHERE id = ?"));
     job.Bind(event.job_id);
     HONE_ASSIGN_OR_RETURN(const bool found, job.Step());
@@ -59,12 +71,7 @@ absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
     HONE_ASSIGN_OR_RETURN(const bool any, last.Step());
     if (any) next = last.Int64();
   }
-  if (event.number != next) return EventNumberError(event, next);
-  HONE_ASSIGN_OR_RETURN(
-      Statement insert,
-      connection.Prepare("INSERT INTO job_event (job, number, kind, payload) VALUES (?, ?, ?, ?)"));
-  insert.Bind(event.job_id).Bind(event.number).Bind(event.kind).BindBlob(event.payload);
-  return insert.Run();
+  return EventNumberError(event, next);
 }
 
 absl::Status CheckFence(SqliteConnection& connection, const JobFence& fence) {

@@ -74,7 +74,7 @@ class SqliteStore final : public Store {
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
     const size_t bytes = kRowBytes + record.result.detail.size() +
                          8 * (record.result.samples_ns.size() + record.candidate.decisions.size());
-    // Both callbacks run on the writer's thread, one after the other.
+    // The second callback runs once the first has for the last time.
     auto shared = std::make_shared<record::Record>(std::move(record));
     writer_.Enqueue(
         [shared, fence](SqliteConnection& connection) {
@@ -280,7 +280,7 @@ class SqliteStore final : public Store {
   template <typename Result>
   void WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(SqliteConnection&)> write,
                       absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done, size_t bytes) {
-    // Both callbacks run on the writer's thread, one after the other.
+    // The second callback runs once the first has for the last time.
     auto result = std::make_shared<Result>();
     writer_.Enqueue(
         [result, write = std::move(write)](SqliteConnection& connection) mutable -> absl::Status {

@@ -10,19 +10,28 @@
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
+namespace {
+
+constexpr size_t kMostCommitted = 4;  // groups that wait to be told
+
+}  // namespace
 
 Writer::Writer(std::unique_ptr<SqliteConnection> connection, const WriterOptions& options)
-    : connection_(std::move(connection)), options_(options), thread_([this] { Run(); }) {}
+    : connection_(std::move(connection)),
+      options_(options),
+      writing_([this] { Run(); }),
+      telling_([this] { Tell(); }) {}
 
 Writer::~Writer() { Stop(); }
 
 void Writer::Stop() {
-  if (!thread_.joinable()) return;
+  if (!writing_.joinable()) return;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  thread_.join();
+  writing_.join();
+  telling_.join();
 }
 
 void Writer::Enqueue(Apply apply, Done done, size_t bytes) {
@@ -53,7 +62,7 @@ void Writer::Enqueue(Apply apply, Done done, size_t bytes) {
 }
 
 absl::Status Writer::Flush() {
-  if (std::this_thread::get_id() == thread_.get_id()) {
+  if (std::this_thread::get_id() == telling_.get_id()) {
     return absl::FailedPreconditionError("Flush was called from a done callback of the store");
   }
   absl::MutexLock lock(&mutex_);
@@ -78,17 +87,42 @@ void Writer::Refuse(absl::Status reason) {
 void Writer::Run() {
   while (true) {
     std::vector<Write> group = TakeGroup();
-    if (group.empty()) return;
-    Commit(group);
-    Finish(std::move(group));
+    if (!group.empty()) Commit(group);
+    {
+      absl::MutexLock lock(&mutex_);
+      written_ = group.empty();
+      if (written_) return;
+      const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return committed_.size() < kMostCommitted;
+      };
+      mutex_.Await(absl::Condition(&room));
+      committed_.push_back(std::move(group));
+    }
     CheckpointWhenDue();
   }
+}
+
+void Writer::Tell() {
+  const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !committed_.empty() || written_;
+  };
+  mutex_.Lock();
+  while (true) {
+    mutex_.Await(absl::Condition(&any));
+    if (committed_.empty()) break;
+    std::vector<Write>& group = committed_.front();
+    mutex_.Unlock();
+    Finish(group);
+    mutex_.Lock();
+    committed_.pop_front();
+  }
+  mutex_.Unlock();
 }
 
 std::vector<Writer::Write> Writer::TakeGroup() {
   absl::MutexLock lock(&mutex_);
   const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !queue_.empty() || stopping_;
+    return !queue_.empty() || (stopping_ && committed_.empty());
   };
   mutex_.Await(absl::Condition(&any));
   const absl::Time deadline = SteadyNow() + options_.max_group_age;
@@ -188,7 +222,7 @@ absl::Status Writer::ApplyOne(Write& write) {
   return status;
 }
 
-void Writer::Finish(std::vector<Write> group) {
+void Writer::Finish(std::vector<Write>& group) {
   absl::Status first_error;
   for (Write& write : group) {
     first_error.Update(write.result);

@@ -21,23 +21,23 @@ struct WriterOptions {
   size_t max_queued_writes = 1 << 14;
   size_t max_queued_bytes = size_t{256} << 20;
   // A group is committed when it is this large, this old, or when nothing came for idle_wait.
-  size_t max_group_writes = 256;
+  size_t max_group_writes = 512;
   absl::Duration max_group_age = absl::Milliseconds(10);
   absl::Duration idle_wait = absl::Milliseconds(1);
   // The log is copied into the database file when it has this many pages.
-  int checkpoint_pages = 1000;
+  int checkpoint_pages = 4000;
 };
 
-// The one thread that writes: takes writes in order from a bounded queue, commits them in groups,
-// and then tells each of them. A write that fails is undone alone; when a whole group is lost (a
-// full disk), its writes are tried again one by one, so that only those that cannot be done fail.
-// Thread-safe.
+// The one thread that writes: takes writes in order from a bounded queue and commits them in
+// groups; a second one tells each of them, in the same order, while the next group is written. A
+// write that fails is undone alone; when a whole group is lost (a full disk), its writes are tried
+// again one by one, so that only those that cannot be done fail. Thread-safe.
 class Writer {
  public:
   // Runs on the writer's thread inside a transaction, maybe more than once: the last run counts.
   using Apply = absl::AnyInvocable<absl::Status(SqliteConnection&)>;
-  // Runs once, on the writer's thread, after the commit or with what prevented it. Must not block
-  // or call Flush.
+  // Runs once, after the last Apply, on the thread that tells: after the commit, or with what
+  // prevented it. Must not block or call Flush.
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
 
   Writer(std::unique_ptr<SqliteConnection> connection, const WriterOptions& options);
@@ -67,7 +67,9 @@ class Writer {
   };
 
   void Run();
-  // Waits for writes, then for the group to fill. Empty: the writer ends.
+  void Tell();
+  // Waits for writes, then for the group to fill. Empty: the writer ends, since it is stopped and
+  // nobody is left to be told.
   std::vector<Write> TakeGroup();
   void Commit(std::vector<Write>& group);
   // Applies the writes in one transaction. Savepoints take time, and nearly all writes succeed:
@@ -77,7 +79,7 @@ class Writer {
   absl::Status ApplyOne(Write& write);
   // Rolls back what is left of the transaction, and returns `why`.
   absl::Status UndoAll(const absl::Status& why);
-  void Finish(std::vector<Write> group);
+  void Finish(std::vector<Write>& group);
   void CheckpointWhenDue();
 
   const std::unique_ptr<SqliteConnection> connection_;
@@ -91,10 +93,13 @@ class Writer {
   size_t finished_ ABSL_GUARDED_BY(mutex_) = 0;        // writes whose done has run
   int flushing_ ABSL_GUARDED_BY(mutex_) = 0;  // callers in Flush: do not wait for more writes
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Groups that are committed, to be told; the first one stays until that is done. A few at most.
+  std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last of them is there
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread thread_;  // last: it uses the others
+  std::thread writing_, telling_;  // last: they use the others
 };
 
 }  // namespace hone::store

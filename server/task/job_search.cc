@@ -14,6 +14,9 @@ namespace {
 
 // Proposals in a row that are all known: the strategy has nothing new.
 constexpr int kMaxFruitless = 5;
+// Readers see each of so many results at once, and further ones at the next tick: showing a state
+// copies it.
+constexpr int64_t kShownAtOnce = 256;
 // Candidates that are kept for the confirmation, whose finalists are some of the best of them:
 // equal programs are one.
 constexpr size_t kMaxScreened = 256;
@@ -29,7 +32,7 @@ void Job::Pump() {
   if (!may_propose && outstanding_ == 0) return StartConfirming();
   SetPhase(stopping_ ? "finishing what is under way"
                      : (state_.trials == 0 ? "waiting for the first result" : ""));
-  ShowState();
+  if (state_.trials <= kShownAtOnce) ShowState();
   if (!may_propose) return;
   const int64_t eighth = spec_.max_trials > 0 ? spec_.max_trials / 8 : options_.max_batch;
   const int batch =
@@ -88,8 +91,8 @@ void Job::SubmitTrial(int64_t trial) {
   services_.fleet->Submit(
       std::move(item),
       [self = shared_from_this(), trial, proposed = trials_.at(trial).event,
-       record = MakeRecord(candidate, trial)](
-          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
+       record = MakeRecord(candidate, trial)](absl::StatusOr<fleet::WorkResult> result,
+                                              fleet::Acknowledge acknowledge) mutable {
         if (!result.ok()) {
           self->PostCall(
               [trial, status = result.status()](Job& job) { job.OnTrialError(trial, status); });
