@@ -1,7 +1,10 @@
 #include "tests/bench/load/transfers.h"
 
+#include <cstdio>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/rpc/channel.h"
 
@@ -18,8 +21,15 @@ Transfers::~Transfers() {
   thread_.join();
 }
 
-void Transfers::Count(bool ok, std::atomic<int64_t>& good) {
-  ++(ok ? good : counts_->failed_transfers);
+void Transfers::Count(absl::string_view what, const grpc::Status& status, bool whole,
+                      std::atomic<int64_t>& good) {
+  if (status.ok() && whole) {
+    ++good;
+  } else if (counts_->failed_transfers++ == 0) {
+    const std::string message =
+        absl::StrCat(what, " failed: ", status.ok() ? "damaged" : status.error_message(), "\n");
+    std::fputs(message.c_str(), stderr);
+  }
 }
 
 void Transfers::Upload(const std::string& digest, std::string bytes) {
@@ -34,7 +44,7 @@ void Transfers::Upload(const std::string& digest, std::string bytes) {
     chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
     chunk.set_data(bytes);
     const bool written = writer->Write(chunk) && writer->WritesDone();
-    Count(writer->Finish().ok() && written, counts_->uploads);
+    Count("an upload", writer->Finish(), written, counts_->uploads);
   });
 }
 
@@ -49,7 +59,8 @@ void Transfers::Download(const std::string& digest, std::function<void()> done) 
     std::string bytes;
     v1::WorkerArtifactChunk chunk;
     while (reader->Read(&chunk)) bytes += chunk.data();
-    Count(reader->Finish().ok() && DigestOf(bytes).ToHex() == digest, counts_->downloads);
+    const grpc::Status status = reader->Finish();
+    Count("a download", status, DigestOf(bytes).ToHex() == digest, counts_->downloads);
     done();
   });
 }

@@ -28,7 +28,9 @@ class Transfers {
 
  private:
   void Run();
-  void Count(bool ok, std::atomic<int64_t>& good);
+  // The first failure is printed.
+  void Count(absl::string_view what, const grpc::Status& status, bool whole,
+             std::atomic<int64_t>& good);
 
   const std::unique_ptr<v1::WorkerService::Stub> stub_;
   Counts* const counts_;
