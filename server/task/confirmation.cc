@@ -14,7 +14,8 @@ constexpr int kReplicates = 400;
 constexpr uint64_t kShuffle = 1;
 constexpr uint64_t kBootstrap = 2;
 
-double Median(std::vector<double> values) {
+// Reorders the values.
+double MedianOf(std::vector<double>& values) {
   const size_t half = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + half, values.end());
   const double upper = values[half];
@@ -22,15 +23,15 @@ double Median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + half)) / 2;
 }
 
-// The steady latency of one process with its samples drawn again.
-double Resample(const record::MeasureResult& result, Rng& rng) {
+double Median(std::vector<double> values) { return MedianOf(values); }
+
+// The steady latency of one process with its samples drawn again, into `drawn`.
+double Resample(const record::MeasureResult& result, Rng& rng, std::vector<double>& drawn) {
   const double steady = record::SteadyLatencyNs(result);
   if (result.samples_ns.empty()) return steady;
-  std::vector<double> drawn;
-  for (size_t i = 0; i < result.samples_ns.size(); ++i) {
-    drawn.push_back(result.samples_ns[rng.Below(result.samples_ns.size())]);
-  }
-  return Median(std::move(drawn)) * steady / result.latency_ns;
+  drawn.resize(result.samples_ns.size());
+  for (double& sample : drawn) sample = result.samples_ns[rng.Below(drawn.size())];
+  return MedianOf(drawn) * steady / result.latency_ns;
 }
 
 }  // namespace
@@ -50,9 +51,11 @@ std::vector<int> Confirmation::NextRound() {
   if (round_ > 0) {
     const std::vector<int> ranking = Ranking();
     for (size_t i = 1; i < ranking.size(); ++i) {
-      const Interval ratio = Compare(ranking[i], ranking[0]);
-      const bool surely_slower = round_ == 1 ? ratio.low > options_.drop_first
-                                             : ratio.median > options_.drop_above && ratio.low > 0;
+      // Intervals are drawn of those alone that look slower.
+      const double least = round_ == 1 ? options_.drop_first : options_.drop_above;
+      const bool surely_slower =
+          Median(Ratios(ranking[i], ranking[0])) > least &&
+          Compare(ranking[i], ranking[0]).low > (round_ == 1 ? options_.drop_first : 0);
       // Further rounds are for those that may still win.
       const bool far_behind = round_ >= options_.min_rounds &&
                               static_cast<int>(i) >= options_.last_finalists &&
@@ -98,13 +101,14 @@ Confirmation::Interval Confirmation::Compare(int a, int b) const {
   const size_t rounds = ratios.size();
   Interval interval{.median = Median(ratios)};
   Rng rng(seed_, kBootstrap, a, b);
-  std::vector<double> medians;
+  std::vector<double> medians, drawn;
   for (int replicate = 0; replicate < kReplicates; ++replicate) {
     for (size_t i = 0; i < rounds; ++i) {
       const size_t r = rng.Below(rounds);
-      ratios[i] = std::log(Resample(left[r], rng) / Resample(right[r], rng));
+      ratios[i] = Resample(left[r], rng, drawn);
+      ratios[i] = std::log(ratios[i] / Resample(right[r], rng, drawn));
     }
-    medians.push_back(Median(ratios));
+    medians.push_back(MedianOf(ratios));
   }
   std::sort(medians.begin(), medians.end());
   interval.low = medians[kReplicates / 40];
