@@ -105,10 +105,43 @@ class Drafter {
     return all;
   }
 
+  // How far apart what an access touches along a dimension lies while the loops from `depth`
+  // inwards run: 2 for the pixels of a convolution of stride 2 while its window stands still.
+  int64_t StepOf(const Statement& statement, const Access& access, size_t dim, int depth) const {
+    if (access.indices.size() != 1) return 1;
+    const auto& terms = (*access.indices[0])[dim].terms();
+    const auto strided = [](const ir::IndexTerm& term) { return std::abs(term.coeff) > 1; };
+    if (std::none_of(terms.begin(), terms.end(), strided)) return 1;
+    int64_t step = 0;
+    for (const ir::IndexTerm& term : terms) {
+      if (Moves(statement, term.atom, depth)) step = std::gcd(step, term.coeff);
+    }
+    return std::max<int64_t>(1, step);
+  }
+
+  // Whether an atom of an index changes while the loops from `depth` inwards run.
+  bool Moves(const Statement& statement, ir::AtomId atom, int depth) const {
+    for (const ir::BlockIter& iter : statement.block->iters) {
+      if (iter.var != atom) continue;
+      return std::any_of(
+          statement.loops.begin() + depth, statement.loops.end(), [&](const NestLoop& loop) {
+            return loop.extent > 1 && nest_.program().atoms.DependsOn(iter.binding, loop.var);
+          });
+    }
+    return true;  // an expression of several
+  }
+
+  static int64_t Touched(int64_t extent, int64_t step) { return (extent + step - 1) / step; }
+
   // Register operands of an access in one body: vectors, broadcast elements, or single elements of
   // a gather.
   double Operands(const Statement& statement, const Access& access, const Body& body) const {
-    const double elements = access.touched[body.depth];
+    double elements = access.touched[body.depth];
+    const absl::Span<const int64_t> box = access.Box(body.depth);
+    for (size_t dim = 0; dim < box.size(); ++dim) {
+      if (const int64_t step = StepOf(statement, access, dim, body.depth); step > 1)
+        elements *= static_cast<double>(Touched(box[dim], step)) / static_cast<double>(box[dim]);
+    }
     if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
     if (feature::StrideOf(nest_.program(), statement, access, body.vector_depth) != 1)
       return 1.5 * elements;
@@ -229,17 +262,20 @@ class Drafter {
     return storage;
   }
 
-  static Footprint FootprintOf(const Access& access, const Storage& storage, int depth) {
+  Footprint FootprintOf(const Statement& statement, const Access& access, const Storage& storage,
+                        int depth) const {
     const absl::Span<const int64_t> box = access.Box(depth);
     Footprint footprint{.run_bytes = static_cast<double>(access.element_bytes)};
     int64_t stride = access.element_bytes;
     bool contiguous = true;
     for (size_t dim = box.size(); dim-- > 0;) {
+      const int64_t step = StepOf(statement, access, dim, depth);
+      contiguous &= step == 1 || footprint.run_bytes < kLineBytes;
       if (contiguous) {
         footprint.run_bytes *= static_cast<double>(box[dim]);
       } else if (box[dim] > 1) {
-        if (footprint.row_stride == 0) footprint.row_stride = stride;
-        footprint.rows *= static_cast<double>(box[dim]);
+        if (footprint.row_stride == 0) footprint.row_stride = stride * step;
+        footprint.rows *= static_cast<double>(Touched(box[dim], step));
       }
       contiguous &= box[dim] == storage.shape[dim];
       stride *= storage.shape[dim];
@@ -279,8 +315,9 @@ class Drafter {
       Footprint* const footprints = footprints_.data() + a * depths;
       for (size_t depth = 0; depth < depths; ++depth) {
         const bool same = depth > 0 && (access.varies >> (depth - 1) & 1) == 0;
-        footprints[depth] = same ? footprints[depth - 1]
-                                 : FootprintOf(access, storages_.back(), static_cast<int>(depth));
+        footprints[depth] =
+            same ? footprints[depth - 1]
+                 : FootprintOf(statement, access, storages_.back(), static_cast<int>(depth));
         total_bytes_[depth] += footprints[depth].lines() * kLineBytes;
       }
     }

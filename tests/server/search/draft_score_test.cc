@@ -59,6 +59,27 @@ TEST(DraftScoreTest, RowsThatCollideInL1CostMoreThanPanels) {
   EXPECT_GT(colliding, 1.05 * spreading);
 }
 
+// Six pixels of every other column are six lines of a set of L1, not the eleven of their box.
+TEST(DraftScoreTest, PixelsThatAStrideLeavesOutCostNothing) {
+  const auto cycles = [](const char* image, const char* stride) {
+    TestSpaces spaces("conv2d", {"n=1", absl::StrCat("h=", image), absl::StrCat("w=", image),
+                                 "ci=1024", "co=512", "k=1", stride, "p=0"});
+    spaces.Add("pixels", R"(
+b0 = block("Y")
+b1 = cache_read(b0, "W", "global")
+transform_layout(b1, "r, s, ci, co -> co / 64, r, s, ci, co % 64")
+n, h, w, o, r, s, c = loops(b0)
+p = fuse(h, w)
+p0, o0, c0 = register_tile(b0, p, o, c, 6, 4, 16, 8)
+reorder(n, o0, p0, c0)
+t = fuse(n, o0, p0)
+parallel(t)
+)");
+    return Cycles(spaces, "pixels", {});
+  };
+  EXPECT_LT(cycles("14", "s=2"), 1.2 * cycles("7", "s=1"));
+}
+
 TEST(DraftScoreTest, ThreeUnitsOnTwoCoresTakeTwoTurns) {
   TestSpaces parts(96);
   parts.Add("parts", R"(
