@@ -139,6 +139,9 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
       // Between three quarters and all of the wait, so that the calls of many workers spread.
       worker.call = {token, clock_->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform()),
                      std::move(done), max_wait > absl::ZeroDuration()};
+      if (worker.commits_ended >= worker.commits_awaited) {
+        worker.commits_awaited = worker.commits_begun;
+      }
       held_calls_[token] = id;
       Wake(id, worker, after);
       Offer(after);
@@ -292,7 +295,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
                     .peak_gflops = worker.capabilities.peak_gflops,
                     .read_gbps = worker.capabilities.read_gbps};
   committing_[finished.lease_id] = id;
-  ++worker.committing;
+  ++worker.commits_begun;
   ++counts_.results;
   Deliver(queue_.Remove(lease.item), std::move(answer), finished.lease_id, after);
 }
@@ -334,9 +337,11 @@ void Fleet::EndCommit(const std::string& lease_id, bool durable) {
     if (found == committing_.end()) return;
     auto worker = workers_.find(found->second);
     if (worker != workers_.end()) {
-      worker->second.committing = std::max(worker->second.committing - 1, 0);
-      if (durable) worker->second.durable.push_back(lease_id);
-      Wake(worker->first, worker->second, after);
+      Worker& known = worker->second;
+      // One that was forgotten meanwhile has begun none.
+      known.commits_ended = std::min(known.commits_ended + 1, known.commits_begun);
+      if (durable) known.durable.push_back(lease_id);
+      Wake(worker->first, known, after);
     }
     committing_.erase(found);
   }

@@ -173,7 +173,12 @@ class Fleet {
     int free_run_slots = 0;
     HeldCall call;
     std::set<std::string> leases;
-    int committing = 0;               // results of its that are being committed
+    // Its results that went to be committed, those whose commit has ended, and how many of these
+    // news wait for: what was under way when they began to wait, or a stream of results would keep
+    // them back.
+    int64_t commits_begun = 0;
+    int64_t commits_ended = 0;
+    int64_t commits_awaited = 0;
     std::vector<std::string> resend;  // granted, and not restated since
     std::vector<std::string> cancel;
     // Leases that are not its own any more and that it still held, with when it was last told so.
@@ -183,7 +188,8 @@ class Fleet {
     // News can wait for the commit, which takes milliseconds, and travel with it: it has something
     // to do.
     bool WaitsForCommit() const {
-      return call.patient && committing > 0 && !leases.empty() && cancel.empty() && standing_told;
+      return call.patient && commits_ended < commits_awaited && !leases.empty() && cancel.empty() &&
+             standing_told;
     }
     // It has all that it can hold.
     bool IsFull() const {

@@ -5,10 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "server/store/sqlite_status.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::store {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(1);
+
+}  // namespace
 
 absl::Status QuickCheck(SqliteConnection& connection) {
   HONE_ASSIGN_OR_RETURN(Statement check, connection.Prepare("PRAGMA quick_check(1)"));
@@ -21,12 +28,35 @@ absl::Status QuickCheck(SqliteConnection& connection) {
 
 IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
                                absl::AnyInvocable<void(const absl::Status&)> on_end)
-    : connection_(std::move(connection)),
-      thread_([this, on_end = std::move(on_end)]() mutable { on_end(QuickCheck(*connection_)); }) {}
+    : state_(std::make_shared<State>()) {
+  state_->connection = std::move(connection);
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->on_end = std::move(on_end);
+  }
+  thread_ = std::thread([state = state_] {
+    const absl::Status status = QuickCheck(*state->connection);
+    {
+      absl::MutexLock lock(&state->mutex);
+      if (state->on_end != nullptr) state->on_end(status);
+    }
+    state->ended.Notify();
+  });
+}
 
 IntegrityCheck::~IntegrityCheck() {
-  connection_->StopEarly();
-  thread_.join();
+  state_->connection->StopEarly();
+  if (state_->ended.WaitForNotificationWithTimeout(kPatience)) {
+    thread_.join();
+    return;
+  }
+  spdlog::warn(
+      "store: the check of the whole file is left behind; it reads, and ends with the program");
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->on_end = nullptr;
+  }
+  thread_.detach();
 }
 
 }  // namespace hone::store

@@ -4,8 +4,11 @@
 #include <memory>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "server/store/sqlite_connection.h"
 
 namespace hone::store {
@@ -21,11 +24,19 @@ class IntegrityCheck {
   // was broken off.
   IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
                  absl::AnyInvocable<void(const absl::Status&)> on_end);
-  // Breaks the check off.
+  // Breaks the check off, and leaves it behind where SQLite does not heed that: within a large table
+  // versions before 3.41 do not look.
   ~IntegrityCheck();
 
  private:
-  const std::unique_ptr<SqliteConnection> connection_;
+  struct State {
+    std::unique_ptr<SqliteConnection> connection;
+    absl::Notification ended;
+    absl::Mutex mutex;
+    // Null: nobody waits for it any more.
+    absl::AnyInvocable<void(const absl::Status&)> on_end ABSL_GUARDED_BY(mutex);
+  };
+  const std::shared_ptr<State> state_;  // the thread's, too
   std::thread thread_;
 };
 

@@ -141,7 +141,12 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
     }
     return;
   }
-  if (failures_ > 0) spdlog::info("the server answers again");
+  if (failures_ > 0) {
+    spdlog::info("the server answers again");
+    // Perhaps it is a new one, without references, or has what could not be fetched.
+    offered_.clear();
+    reference_errors_.clear();
+  }
   failures_ = 0;
   if (response->heartbeat_ms() > 0) heartbeat_ = absl::Milliseconds(response->heartbeat_ms());
   Heed(*response);

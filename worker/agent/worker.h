@@ -91,7 +91,9 @@ class Worker {
   // Sends the reference kernel for the one who will run what this lease builds, or waits until
   // another thread has: then the candidate may follow.
   void OfferReference(const v1::Lease& lease);
-  absl::Status SendReference(const v1::Lease& lease, const std::string& name);
+  // Sends the one of that digest, or one that is built for it. Returns its digest.
+  absl::StatusOr<std::string> SendReference(const v1::Lease& lease, const std::string& name,
+                                            std::string digest);
 
   void Finish(const std::shared_ptr<HeldWork>& work, record::MeasureResult result);
   bool IsStopping();
@@ -131,8 +133,13 @@ class Worker {
     absl::Time retry;
   };
   absl::flat_hash_map<std::string, ReferenceError> reference_errors_ ABSL_GUARDED_BY(mutex_);
-  // When a reference kernel is to be sent again, by its name, and those that are being sent.
-  absl::flat_hash_map<std::string, absl::Time> offered_ ABSL_GUARDED_BY(mutex_);
+  // Reference kernels that were sent, and when they are to be sent again, by their names; and those
+  // that are being sent.
+  struct Offer {
+    std::string digest;  // "": it could not be built
+    absl::Time again = absl::InfinitePast();
+  };
+  absl::flat_hash_map<std::string, Offer> offered_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> offering_ ABSL_GUARDED_BY(mutex_);
   // Workloads that have one, pinned; the most recent last, a few at most.
   std::deque<std::string> referenced_ ABSL_GUARDED_BY(mutex_);

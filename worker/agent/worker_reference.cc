@@ -20,8 +20,10 @@ namespace {
 using record::MeasureResult;
 using record::Outcome;
 
-// The server keeps it in memory: it is sent again now and then.
-constexpr absl::Duration kOfferAgain = absl::Minutes(1);
+// The server keeps it in memory, and may have been started anew: it is sent again now and then, and
+// what could not be built is tried again.
+constexpr absl::Duration kOfferAgain = absl::Seconds(10);
+constexpr absl::Duration kBuildAgain = absl::Minutes(1);
 constexpr size_t kMaxOffers = 256;
 
 }  // namespace
@@ -40,16 +42,24 @@ absl::StatusOr<std::string> Worker::BuildReference(const std::string& workload,
   return built.artifact_digest;
 }
 
-absl::Status Worker::SendReference(const v1::Lease& lease, const std::string& name) {
-  HONE_ASSIGN_OR_RETURN(const std::string digest, BuildReference(lease.workload(), lease.target()));
-  HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(artifacts_->PathOf(digest)));
-  return link_->Upload(name, bytes);
+absl::StatusOr<std::string> Worker::SendReference(const v1::Lease& lease, const std::string& name,
+                                                  std::string digest) {
+  absl::StatusOr<std::string> bytes = absl::NotFoundError("it was not built yet");
+  if (!digest.empty()) bytes = ReadFile(artifacts_->PathOf(digest));
+  if (!bytes.ok()) {
+    HONE_ASSIGN_OR_RETURN(digest, BuildReference(lease.workload(), lease.target()));
+    bytes = ReadFile(artifacts_->PathOf(digest));
+  }
+  HONE_RETURN_IF_ERROR(bytes.status());
+  HONE_RETURN_IF_ERROR(link_->Upload(name, *bytes));
+  return digest;
 }
 
 void Worker::OfferReference(const v1::Lease& lease) {
   const absl::StatusOr<target::Target> target = target::Target::FromText(lease.target());
   if (!target.ok()) return;  // nothing can be built for it
   const std::string name = record::ReferenceName{lease.workload_digest(), target->Key()}.ToText();
+  std::string digest;
   {
     absl::MutexLock lock(&mutex_);
     const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -57,19 +67,23 @@ void Worker::OfferReference(const v1::Lease& lease) {
     };
     mutex_.Await(absl::Condition(&free));
     const auto known = offered_.find(name);
-    if (stopping_ || (known != offered_.end() && SteadyNow() < known->second)) return;
+    if (stopping_ || (known != offered_.end() && SteadyNow() < known->second.again)) return;
+    if (known != offered_.end()) digest = known->second.digest;
     offering_.insert(name);
   }
-  const absl::Status sent = SendReference(lease, name);
+  const absl::StatusOr<std::string> sent = SendReference(lease, name, digest);
   {
     absl::MutexLock lock(&mutex_);
     offering_.erase(name);
     if (offered_.size() > kMaxOffers) offered_.clear();
-    // A server that was away has it with the next candidate.
-    if (!absl::IsUnavailable(sent)) offered_[name] = SteadyNow() + kOfferAgain;
+    if (sent.ok()) {
+      offered_[name] = {*sent, SteadyNow() + kOfferAgain};
+    } else if (!absl::IsUnavailable(sent.status())) {  // else it goes with the next candidate
+      offered_[name] = {"", SteadyNow() + kBuildAgain};
+    }
   }
   // A small workload needs none: the board's interpreter computes it.
-  if (!sent.ok()) spdlog::warn("{} was not sent: {}", name, std::string(sent.message()));
+  if (!sent.ok()) spdlog::warn("{} was not sent: {}", name, std::string(sent.status().message()));
 }
 
 absl::StatusOr<std::string> Worker::FetchReference(const std::string& workload_digest) {

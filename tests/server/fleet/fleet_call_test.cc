@@ -68,6 +68,22 @@ TEST_F(CallTest, ABusyWorkersNewLeasesComeWithTheNewsThatItsResultIsDurable) {
   EXPECT_THAT(worker.started, SizeIs(3));
 }
 
+// Results come faster than the disk commits them: there is always one that is not durable yet.
+TEST_F(CallTest, AStreamOfResultsKeepsNoNewsBack) {
+  FakeWorker worker = FakeWorker::Both("w", 8);
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (int i = 0; i < 20; ++i) answers.push_back(Submit(Item("job", i)));
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(8));
+  for (int i = 0; i < 7; ++i) {
+    worker.Finish(worker.started[i].lease_id, Measured(1 + i));
+    worker.Call(fleet, absl::Seconds(30));
+    if (i > 0) std::move(answers[i - 1]->acknowledge)();  // that of the call before
+  }
+  EXPECT_GE(worker.durable.size(), 5u);  // the news of the last may wait for one commit more
+  EXPECT_GT(worker.started.size(), 8u);
+}
+
 TEST_F(CallTest, OneWithoutAnythingElseToDoIsNotKeptWaitingForTheCommit) {
   auto first = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);

@@ -63,7 +63,8 @@ TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
   Start({.max_group_writes = 256});
   absl::Notification release;
   Block(release);
-  // Every callback finds how many rows are committed: the whole group of 256, then the rest.
+  // Every callback finds how many rows are committed: the whole group of 256, then the rest, and
+  // nothing between.
   std::vector<int64_t> committed;
   for (int i = 0; i < 300; ++i) {
     writer_->Enqueue(
@@ -77,7 +78,10 @@ TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
   release.Notify();
   ASSERT_TRUE(writer_->Flush().ok());
   ASSERT_EQ(committed.size(), 300u);
-  for (int i = 0; i < 300; ++i) EXPECT_EQ(committed[i], i < 256 ? 256 : 300) << i;
+  for (int i = 0; i < 300; ++i) {
+    // The rest may be committed while the first are told.
+    EXPECT_TRUE(committed[i] == 300 || (i < 256 && committed[i] == 256)) << i << ": " << committed[i];
+  }
 }
 
 TEST_F(WriterTest, AQueueThatIsFullRefusesThroughDone) {

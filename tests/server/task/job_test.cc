@@ -45,6 +45,24 @@ TEST_F(JobTest, FindsAGoodCandidateAndPublishesIt) {
   EXPECT_TRUE(store.GetArtifact(row->record.result.artifact_digest).ok());
 }
 
+// Only the best of so many results are kept for the confirmation.
+TEST_F(JobTest, AnEarlyGoodCandidateIsTheBestOfALongJob) {
+  std::vector<int64_t> first;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    if (first.empty()) first = lease.decisions;
+    record::MeasureResult result;
+    result.latency_ns = lease.decisions == first ? 50 : 100 + FakeLatency(lease.decisions);
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  const std::string id = Create(Spec(800));
+  auto job = RunToEnd(id, 5000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 800);
+  ASSERT_FALSE(first.empty());
+  EXPECT_EQ(job->best->record.candidate.decisions, first);
+}
+
 TEST_F(JobTest, TheDefaultIsMeasuredFirstAndOnce) {
   const std::string id = Create(Spec(20));
   RunToEnd(id);

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -312,6 +313,30 @@ TEST_F(WorkerTest, AReferenceIsThereBeforeEveryCandidateOfItsWorkload) {
   absl::MutexLock lock(&service_->mutex_);
   EXPECT_THAT(service_->uploads_, ::testing::SizeIs(5)) << "the reference once";
   EXPECT_THAT(service_->uploads_.at(0), ::testing::StartsWith("reference/"));
+}
+
+TEST_F(WorkerTest, ANewServerIsGivenTheReferenceAgain) {
+  int built = 0;
+  // Builds until the server that is there has the reference; a minute of that is too long.
+  const auto build_until_it_is_there = [&] {
+    const absl::Time limit = absl::Now() + absl::Seconds(40);
+    for (size_t count = 1; absl::Now() < limit; ++count) {
+      v1::Lease build = Lease(absl::StrCat("build ", built++), "good");
+      build.set_run(false);
+      build.set_target(target::TargetByName("x86-avx512")->ToText());
+      service_->Grant(build);
+      if (!AwaitFinished(count)) return false;
+      absl::MutexLock lock(&service_->mutex_);
+      for (const std::string& name : service_->uploads_) {
+        if (absl::StartsWith(name, "reference/")) return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(build_until_it_is_there()) << Log();
+  StopServer();
+  StartServer();
+  EXPECT_TRUE(build_until_it_is_there()) << Log();
 }
 
 TEST_F(WorkerTest, ResultsOutliveAKilledWorkerUntilTheyAreDurable) {
