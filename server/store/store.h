@@ -180,7 +180,7 @@ struct ImportReport {
 };
 
 // The durable store of records, jobs, texts by digest and artifacts. Thread-safe. Writes are queued
-// to one writer and committed in groups; `done` runs on the writer's thread after the commit that
+// to one writer and committed in groups; `done` runs on a thread of the store after the commit that
 // holds the write (or with the error that lost it) and must not block. Reads see every write whose
 // `done` has run. Errors: ResourceExhausted the disk is full or the queue is; PermissionDenied the
 // file or disk is read-only; DataLoss the database is corrupt; FailedPrecondition its schema is
