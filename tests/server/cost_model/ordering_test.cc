@@ -62,11 +62,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"xgboost-bag", "", 0.88, 0.85}, Case{"mlp", "", 0.90, 0.90},
                     Case{"gp", "", 0.91, 0.90}, Case{"xgboost-rank", "itervar", 0.93, 0.92},
                     Case{"xgboost-rank", "curve", 0.92, 0.90},
-                    Case{"xgboost-rank", "curve-one", 0.91, 0.88},
+                    Case{"xgboost-rank", "curve-one", 0.87, 0.88},
                     Case{"xgboost-rank", "curve-fix", 0.91, 0.91},
                     Case{"xgboost-rank", "curve-fix-reuse", 0.92, 0.88},
-                    Case{"xgboost-rank", "knob", 0.92, 0.91}, Case{"gp", "analytic", 0.93, 0.90},
-                    Case{"mlp", "analytic", 0.93, 0.89}),
+                    Case{"xgboost-rank", "knob", 0.92, 0.91}, Case{"gp", "analytic", 0.90, 0.88},
+                    Case{"mlp", "analytic", 0.91, 0.88}),
     [](const auto& info) {
       std::string name = info.param.model + "_" + info.param.features;
       std::replace(name.begin(), name.end(), '-', '_');
