@@ -380,6 +380,7 @@ void Fleet::Answer(const std::string& id, Worker& worker, SynchronizeReply reply
     reply.refused = refused->second.why;
   }
   reply.heartbeat = options_.heartbeat;
+  reply.gather = Pace();
   after.push_back([done = std::move(worker.call.done), reply = std::move(reply)]() mutable {
     std::move(done)(std::move(reply));
   });
@@ -388,12 +389,21 @@ void Fleet::Answer(const std::string& id, Worker& worker, SynchronizeReply reply
   NoteHunger(id, worker);
 }
 
+absl::Duration Fleet::Pace() const {
+  return std::min(options_.rest(), options_.spacing * static_cast<int64_t>(workers_.size()));
+}
+
+absl::Duration Fleet::NextCall(const Worker& worker) const {
+  if (worker.leases.empty()) return absl::ZeroDuration();
+  return worker.IsFull() ? options_.rest() : Pace();
+}
+
 void Fleet::Wake(const std::string& id, Worker& worker, After& after) {
   if (worker.call.token == 0 || shut_down_) return;
   if (!worker.WaitsForCommit()) {
     SynchronizeReply reply = Compose(id, worker);
     if (!reply.IsEmpty()) {
-      if (worker.IsFull()) reply.next_call = options_.rest();
+      reply.next_call = NextCall(worker);
       return Answer(id, worker, std::move(reply), after);
     }
   }

@@ -38,6 +38,10 @@ struct FleetOptions {
   // A worker that has all that it can hold is told to come when it has finished something, or after
   // so long: a call held for it would bring no work.
   absl::Duration rest() const { return heartbeat / 10; }
+  // Workers that have something to do call, all together, about once in this: each gathers its
+  // results and waits for more work for this times the number of workers, `rest()` at most. A small
+  // fleet does not notice; a large one spares most of its calls.
+  absl::Duration spacing = absl::Milliseconds(1);
   // A lease ends this long after it was granted, whatever the worker says: its compile and run
   // limits are far shorter.
   absl::Duration lease_limit = absl::Minutes(5);
@@ -59,7 +63,7 @@ struct FleetOptions {
   // So does one that this many workers were lost while running it.
   int max_killed_workers = 2;
   // Items that wait or are leased: of one owner, and of all.
-  int64_t max_items_per_owner = 4096;
+  int64_t max_items_per_owner = 16384;
   int64_t max_items = 65536;
   int64_t max_workers = 10000;
   // Makes lease ids unique across restarts of the server; "" for a random one.
@@ -241,6 +245,10 @@ class Fleet {
   // Notes what the worker's held call, if there is one, waits for.
   void NoteHunger(const std::string& id, const Worker& worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The time between two calls of a worker that has something to do.
+  absl::Duration Pace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How long a worker need not call unless it has results to tell.
+  absl::Duration NextCall(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Answers the worker's held call if there is news for it that cannot wait.
   void Wake(const std::string& id, Worker& worker, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

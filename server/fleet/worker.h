@@ -91,6 +91,7 @@ struct SynchronizeReply {
   std::string refused;        // why it gets no leases; "" it does
   bool standing_new = false;  // the two above have changed since the worker was last told
   absl::Duration heartbeat = absl::ZeroDuration();
+  absl::Duration gather = absl::ZeroDuration();  // how long results may wait for others
 
   bool IsEmpty() const {
     return start.empty() && cancel.empty() && durable.empty() && keep_artifacts.empty() &&

@@ -158,6 +158,7 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
   response.set_drain(reply.drain);
   response.set_refused(reply.refused);
   response.set_heartbeat_ms(absl::ToInt64Milliseconds(reply.heartbeat));
+  response.set_gather_ms(absl::ToInt64Milliseconds(reply.gather));
   return response;
 }
 

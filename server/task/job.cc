@@ -51,12 +51,14 @@ absl::Duration Job::Wall() const { return earlier_wall_ + (Steady() - resumed_);
 
 void Job::ShowState() {
   ++state_.version;
+  shown_at_ = Steady();
   auto shown = std::make_shared<const JobSnapshot>(state_);
   absl::MutexLock lock(&mutex_);
   shown_ = std::move(shown);
 }
 
 void Job::Save() {
+  LogTells();
   saved_ = Steady();
   store::JobRow row{.id = id_,
                     .request_id = spec_.request_id,
@@ -85,6 +87,11 @@ void Job::Log(store::JobEvent event) {
     if (status.ok()) return;
     self->PostCall([status](Job& job) { job.OnNotStored(status); });
   });
+}
+
+void Job::LogTells() {
+  if (search_ == nullptr) return;
+  if (const std::optional<TellEvent> tells = search_->TakeTells()) Log(Encode(id_, *tells));
 }
 
 void Job::OnNotStored(const absl::Status& status) {
@@ -223,8 +230,8 @@ absl::Status Job::RestoreSearch() {
     HONE_RETURN_IF_ERROR(replayed);
     for (const store::JobEvent& event : events) {
       if (event.kind != kTellKind) continue;
-      HONE_ASSIGN_OR_RETURN(const TellEvent tell, DecodeTell(event));
-      trials_[tell.trial].told = true;
+      HONE_ASSIGN_OR_RETURN(const TellEvent tells, DecodeTell(event));
+      for (const TellEvent::Told& told : tells.told) trials_[told.trial].told = true;
     }
   }
 
@@ -358,7 +365,7 @@ void Job::OnTick() {
     Pump();
   }
   if (!HasEnded(state_.state) && Steady() >= saved_ + options_.save_interval) Save();
-  ShowState();
+  if (Steady() >= shown_at_ + options_.show_interval) ShowState();
 }
 
 void Job::End(JobState state, absl::Status why) {

@@ -60,6 +60,8 @@ struct JobOptions {
   absl::Duration spot_check_limit = absl::Minutes(2);
   // How often a running job's summary is stored.
   absl::Duration save_interval = absl::Seconds(2);
+  // Readers of a long job see its state so old at most: showing one copies it.
+  absl::Duration show_interval = absl::Milliseconds(300);
   // Proposing and training hold the host's timing lock shared (common/base/host_lock.h), so that
   // they disturb no timing on this machine.
   bool respect_timing_lock = true;
@@ -193,6 +195,9 @@ class Job : public std::enable_shared_from_this<Job> {
   std::string SpaceText(const std::string& digest) const;
   void SetPhase(const std::string& phase) { state_.phase = phase; }
   void Save();
+  // Stores the tells that are not stored yet: before a Propose, and now and then. Those that a
+  // crash loses are told again, in the order of their trials.
+  void LogTells();
   // Stores an event of the search.
   void Log(store::JobEvent event);
   // `then` runs on the strand once the event is durable.
@@ -225,6 +230,7 @@ class Job : public std::enable_shared_from_this<Job> {
   absl::Time resumed_;           // when this server began to work on it
   absl::Duration earlier_wall_;  // under earlier servers
   absl::Time saved_ = absl::InfinitePast();
+  absl::Time shown_at_ = absl::InfinitePast();
   WorkloadInfo workload_;
   std::shared_ptr<TaskSpaces> spaces_;
   std::map<std::string, std::string> space_texts_;

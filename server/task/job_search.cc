@@ -47,6 +47,7 @@ void Job::ProposeBatch() {
   if (spec_.max_trials > 0) {
     count = std::min(count, spec_.max_trials - static_cast<int64_t>(trials_.size()));
   }
+  LogTells();
   absl::StatusOr<ProposeEvent> event;
   {
     const HostShare share(options_.respect_timing_lock);
@@ -117,9 +118,8 @@ void Job::TellRecord(const record::Record& record, const std::string& worker_id)
   Trial& trial = trials_.at(record.trial);
   if (trial.told) return;
   trial.told = true;
-  const TellEvent event = search_->Tell(record.trial, {record.candidate, record.result.outcome,
-                                                       record::SteadyLatencyNs(record.result)});
-  Log(Encode(id_, event));
+  search_->Tell(record.trial, {record.candidate, record.result.outcome,
+                               record::SteadyLatencyNs(record.result)});
   CountRecord(record, worker_id);
 }
 

@@ -32,11 +32,14 @@ store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
 }
 
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
-  // Written by hand: there is one for each result.
-  return {job_id, event.number, kTellKind,
-          absl::StrCat("{\"latency_ns\":", ToLine(event.latency_ns), ",\"outcome\":\"",
-                       absl::string_view(record::OutcomeName(event.outcome)),
-                       "\",\"trial\":", event.trial, "}")};
+  // Written by hand: there is a part for each result.
+  std::string told;
+  for (const TellEvent::Told& one : event.told) {
+    absl::StrAppend(&told, told.empty() ? "" : ",", "{\"latency_ns\":", ToLine(one.latency_ns),
+                    ",\"outcome\":\"", absl::string_view(record::OutcomeName(one.outcome)),
+                    "\",\"trial\":", one.trial, "}");
+  }
+  return {job_id, event.number, kTellKind, absl::StrCat("{\"told\":[", told, "]}")};
 }
 
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
@@ -65,14 +68,23 @@ absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event) {
   const Json payload = ParseJson(event.payload);
   if (event.kind != kTellKind || !payload.is_object()) return Damaged(event);
+  const auto several = payload.find("told");
+  // Before they were gathered, each was an event of its own.
+  const Json told = several == payload.end() ? Json::array({payload}) : *several;
+  if (!told.is_array() || told.empty()) return Damaged(event);
   TellEvent decoded{.number = event.number};
-  std::string outcome;
-  Read(payload, "trial", &decoded.trial);
-  Read(payload, "outcome", &outcome);
-  Read(payload, "latency_ns", &decoded.latency_ns);
-  absl::StatusOr<record::Outcome> known = record::OutcomeFromName(outcome);
-  if (!known.ok()) return Damaged(event);
-  decoded.outcome = *known;
+  for (const Json& entry : told) {
+    if (!entry.is_object()) return Damaged(event);
+    TellEvent::Told one;
+    std::string outcome;
+    Read(entry, "trial", &one.trial);
+    Read(entry, "outcome", &outcome);
+    Read(entry, "latency_ns", &one.latency_ns);
+    absl::StatusOr<record::Outcome> known = record::OutcomeFromName(outcome);
+    if (!known.ok()) return Damaged(event);
+    one.outcome = *known;
+    decoded.told.push_back(one);
+  }
   return decoded;
 }
 

@@ -34,12 +34,16 @@ struct ProposeEvent {
   std::vector<Proposal> proposals;
 };
 
-// A result that was told to the strategy.
+// Results that were told to the strategy one after the other.
 struct TellEvent {
+  struct Told {
+    int64_t trial = 0;
+    record::Outcome outcome = record::Outcome::kOk;
+    double latency_ns = 0;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
   int64_t number = 0;
-  int64_t trial = 0;
-  record::Outcome outcome = record::Outcome::kOk;
-  double latency_ns = 0;
+  std::vector<Told> told;
 };
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event);

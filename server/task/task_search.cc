@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
       search->model_ = cost_model::MakeStackedModel(std::move(own), transfer->model);
     }
   }
-  search->next_event_ = kept.first_event;
+  search->next_event_ = search->step_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
   for (const search::Measured& measured : prior) {
     search->known_.insert(CandidateDigest(measured.candidate));
@@ -71,8 +71,9 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
                      .transfer_record = options_.transfer_record,
                      .transfer_model = options_.transfer_model};
   HONE_ASSIGN_OR_RETURN(std::vector<record::Candidate> candidates,
-                        strategy_->Propose(n, static_cast<uint64_t>(event.number), model_.get()));
+                        strategy_->Propose(n, static_cast<uint64_t>(step_), model_.get()));
   ++next_event_;
+  ++step_;
   for (record::Candidate& candidate : candidates) {
     Proposal proposal{.candidate = std::move(candidate)};
     if (spaces_->IsLegal(proposal.candidate) &&
@@ -85,13 +86,16 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
   return event;
 }
 
-TellEvent TaskSearch::Tell(int64_t trial, const search::Measured& measured) {
+void TaskSearch::Tell(int64_t trial, const search::Measured& measured) {
   known_.insert(CandidateDigest(measured.candidate));
   TellStrategy(measured);
-  return {.number = next_event_++,
-          .trial = trial,
-          .outcome = measured.outcome,
-          .latency_ns = measured.latency_ns};
+  untaken_.push_back({trial, measured.outcome, measured.latency_ns});
+  ++step_;
+}
+
+std::optional<TellEvent> TaskSearch::TakeTells() {
+  if (untaken_.empty()) return std::nullopt;
+  return TellEvent{.number = next_event_++, .told = std::exchange(untaken_, {})};
 }
 
 void TaskSearch::TellStrategy(const search::Measured& measured) {
@@ -153,19 +157,28 @@ absl::Status TaskSearch::Replay(absl::Span<const store::JobEvent> events,
       HONE_RETURN_IF_ERROR(ReplayPropose(propose));
       continue;
     }
-    HONE_ASSIGN_OR_RETURN(const TellEvent tell, DecodeTell(event));
-    search::Measured measured{.outcome = tell.outcome, .latency_ns = tell.latency_ns};
-    if (tell.trial == 0) {
+    HONE_ASSIGN_OR_RETURN(const TellEvent tells, DecodeTell(event));
+    HONE_RETURN_IF_ERROR(ReplayTells(tells, default_schedule));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TaskSearch::ReplayTells(const TellEvent& event,
+                                     const record::Candidate& default_schedule) {
+  for (const TellEvent::Told& told : event.told) {
+    search::Measured measured{.outcome = told.outcome, .latency_ns = told.latency_ns};
+    if (told.trial == 0) {
       measured.candidate = default_schedule;
-    } else if (auto trial = trials_.find(tell.trial); trial != trials_.end()) {
+    } else if (auto trial = trials_.find(told.trial); trial != trials_.end()) {
       measured.candidate = trial->second;
     } else {
       return absl::AbortedError(
-          absl::StrCat("event ", event.number, ": trial ", tell.trial, " was never proposed"));
+          absl::StrCat("event ", event.number, ": trial ", told.trial, " was never proposed"));
     }
-    if (Tell(tell.trial, measured).number != event.number) {
-      return absl::AbortedError(absl::StrCat("event ", event.number, " is out of order"));
-    }
+    Tell(told.trial, measured);
+  }
+  if (TakeTells()->number != event.number) {
+    return absl::AbortedError(absl::StrCat("event ", event.number, " is out of order"));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,11 @@ class TaskSearch {
   // of being illegal or known gets no trial. No proposals at all: the spaces are exhausted.
   absl::StatusOr<ProposeEvent> Propose(int n);
   // A result. The default schedule is trial 0.
-  TellEvent Tell(int64_t trial, const search::Measured& measured);
+  void Tell(int64_t trial, const search::Measured& measured);
+  // The results told since the last call, as one event; nothing when there are none. Taken before a
+  // Propose, or its event would come before them: then and there their order matters, and how they
+  // are divided into events does not.
+  std::optional<TellEvent> TakeTells();
 
   // Training. When it is due, take what is new, train in another thread, and hand the model in. One
   // at a time.
@@ -81,6 +86,7 @@ class TaskSearch {
       : spaces_(spaces), options_(std::move(options)) {}
   void TellStrategy(const search::Measured& measured);
   absl::Status ReplayPropose(const ProposeEvent& event);
+  absl::Status ReplayTells(const TellEvent& event, const record::Candidate& default_schedule);
 
   const TaskSpaces* const spaces_;
   const TaskSearchOptions options_;
@@ -93,7 +99,9 @@ class TaskSearch {
   bool training_ = false;
   bool related_ = false;  // other workloads' results wait to be learnt
   int64_t model_version_ = 0;
+  std::vector<TellEvent::Told> untaken_;
   int64_t next_event_ = 0;
+  int64_t step_ = 0;  // Proposes and results so far: the strategy's draws are a function of it
   int64_t next_trial_ = 0;
   std::map<int64_t, record::Candidate> trials_;
   absl::flat_hash_set<Digest> known_;  // measured or proposed

@@ -158,7 +158,7 @@ void WriteMessages() {
   propose.proposals.push_back({record.candidate, 7});
   Write("stored_row", "propose", task::Encode("job", propose).payload);
   Write("stored_row", "tell",
-        task::Encode("job", task::TellEvent{.number = 4, .trial = 7, .latency_ns = 1e6}).payload);
+        task::Encode("job", task::TellEvent{4, {{.trial = 7, .latency_ns = 1e6}}}).payload);
   const std::string header = client::NpyHeader(ir::DType::kF32, {2, 3});
   Write("npy", "matrix", header + std::string(24, '\1'));
   Write("handlers", "tuning", fuzz::TuningScript(/*on_disk=*/false));

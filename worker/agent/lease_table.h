@@ -1,6 +1,7 @@
 #ifndef HONE_WORKER_AGENT_LEASE_TABLE_H_
 #define HONE_WORKER_AGENT_LEASE_TABLE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -47,6 +48,8 @@ class LeaseTable {
   void CallEnds(int64_t number, bool answered);
   // There is a result that no call carries, and that no answered one has carried.
   bool HasNews() const;
+  // Half of what it can hold is left to do: results need not be told at once to get more.
+  bool IsStocked() const { return 2 * held() >= std::max(capacity_.builds, capacity_.runs); }
 
   // Takes in what the server says. Leases that are known already (granted again because an answer
   // was lost, or finished in the meantime) are not started twice.

@@ -88,9 +88,10 @@ void Worker::Stop() {
 absl::Time Worker::NextCall() const {
   if (calls_.size() >= kMaxCalls) return absl::InfiniteFuture();
   const bool news = news_ || leases_.HasNews();
-  if (calls_.empty()) return news ? next_call_ : std::max(next_call_, next_idle_call_);
-  if (!news) return absl::InfiniteFuture();
   absl::Time next = next_call_;
+  if (leases_.IsStocked()) next = std::max(next, gather_until_);
+  if (calls_.empty()) return news ? next : std::max(next_call_, next_idle_call_);
+  if (!news) return absl::InfiniteFuture();
   for (const auto& [number, call] : calls_) {
     if (call.results) next = std::max(next, call.begun + kAnswerPatience);
   }
@@ -124,6 +125,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
     for (const std::string& lease_id : response->durable()) spool_->Remove(lease_id);
   }
   absl::MutexLock lock(&mutex_);
+  const absl::Time begun = calls_.at(number).begun;
   calls_.erase(number);
   leases_.CallEnds(number, response.ok());
   const absl::Time now = SteadyNow();
@@ -160,6 +162,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   // A call that was overtaken says nothing about when to come again.
   if (number == last_call_) {
     next_idle_call_ = now + absl::Milliseconds(response->next_call_ms());
+    gather_until_ = begun + absl::Milliseconds(response->gather_ms());
   }
   if (connected_) std::move(std::exchange(connected_, nullptr))();
 }

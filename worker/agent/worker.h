@@ -119,6 +119,7 @@ class Worker {
   absl::flat_hash_map<int64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);  // in progress
   absl::Time next_call_ ABSL_GUARDED_BY(mutex_);                      // never earlier, …
   absl::Time next_idle_call_ ABSL_GUARDED_BY(mutex_);  // … and with nothing to say not before this
+  absl::Time gather_until_ ABSL_GUARDED_BY(mutex_);    // results wait, while there is enough to do
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;           // consecutive
   // How long the server may hold a call: what it last said, so that it never takes us for lost.
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);

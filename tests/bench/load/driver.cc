@@ -82,8 +82,13 @@ absl::Status Observe(const LoadOptions& options, const ServerProcess& server,
   const absl::Time begin = absl::Now();
   const double server_cpu = CpuSeconds(server.pid()), load_cpu = CpuOf(sessions),
                own_cpu = CpuSeconds(getpid());
-  double before = seen->begin.Sum(kResults);
+  const std::string calls = absl::StrCat(kHandling, "_count");
+  double before = seen->begin.Sum(kResults), calls_before = seen->begin.Sum(calls),
+         cpu_before = server_cpu;
   absl::Time last = begin;
+  if (options.each_second) {
+    std::printf("second,results,calls,server_us_per_result,server_cores,queued_writes,mib\n");
+  }
   for (int second = 1; second <= static_cast<int>(options.seconds); ++second) {
     absl::SleepFor(begin + absl::Seconds(second) - absl::Now());
     HONE_ASSIGN_OR_RETURN(seen->end, server.Metrics());
@@ -92,9 +97,20 @@ absl::Status Observe(const LoadOptions& options, const ServerProcess& server,
     seen->results.push_back((results - before) / absl::ToDoubleSeconds(now - last));
     seen->memory.push_back(seen->end[kMemory]);
     seen->most_queued = std::max(seen->most_queued, seen->end[kQueued]);
+    if (options.each_second) {
+      const double cpu = CpuSeconds(server.pid()), all_calls = seen->end.Sum(calls);
+      std::printf("%d,%.0f,%.0f,%.0f,%.2f,%.0f,%.0f\n", second, results - before,
+                  all_calls - calls_before,
+                  1e6 * (cpu - cpu_before) / std::max(results - before, 1.0),
+                  (cpu - cpu_before) / absl::ToDoubleSeconds(now - last), seen->end[kQueued],
+                  seen->memory.back() / (1 << 20));
+      cpu_before = cpu;
+      calls_before = all_calls;
+    }
     before = results;
     last = now;
   }
+  if (options.each_second) std::printf("\n");
   seen->seconds = absl::ToDoubleSeconds(last - begin);
   seen->server_cpu = CpuSeconds(server.pid()) - server_cpu;
   seen->load_cpu = CpuOf(sessions) - load_cpu;
@@ -140,9 +156,10 @@ void Print(const LoadOptions& options, const Seen& seen, const Counts& counts,
   Row("results that workers were told are durable", absl::StrCat(counts.acknowledged.load()));
   Row("from the end of a run to durable at the worker, p50 / p99 / max", Tail(counts.acknowledge));
   Row("writes that waited for the disk, at most", absl::StrFormat("%.0f", seen.most_queued));
-  Row("memory of the server, first / last / trend over the time",
+  const std::vector<double> later(seen.memory.begin() + seen.memory.size() / 2, seen.memory.end());
+  Row("memory of the server, first / last / trend over the second half",
       absl::StrFormat("%.0f / %.0f / %+.1f MiB", seen.memory.front() / kMiB,
-                      seen.memory.back() / kMiB, Rise(seen.memory) / kMiB));
+                      seen.memory.back() / kMiB, Rise(later) / kMiB));
   Row("cores used: server, load processes, driver",
       absl::StrFormat("%.2f, %.2f, %.2f", seen.server_cpu / seen.seconds,
                       seen.load_cpu / seen.seconds, seen.own_cpu / seen.seconds));
@@ -161,8 +178,9 @@ void Print(const LoadOptions& options, const Seen& seen, const Counts& counts,
         Tail(look_ups->took()));
     Row("look-ups that failed", absl::StrCat(look_ups->failed()));
   }
-  for (const std::string& failure : jobs.failures()) {
-    std::fprintf(stderr, "load_benchmark: %s\n", failure.c_str());
+  const std::vector<std::string> failures = jobs.failures();
+  for (size_t i = 0; i < std::min<size_t>(failures.size(), 10); ++i) {
+    std::fprintf(stderr, "load_benchmark: %s\n", failures[i].c_str());
   }
 }
 

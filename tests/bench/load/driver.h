@@ -19,6 +19,7 @@ struct LoadOptions {
   JobSourceOptions jobs;
   std::string store;    // "": a new one, which goes with the run
   double look_ups = 0;  // of the known workloads, a second
+  bool each_second = false;  // figures of each second before the table, as CSV
   bool check = false;   // the run fails where something was lost, refused or failed
 };
 

@@ -38,6 +38,8 @@ int main(int argc, char** argv) {
                  "Use this store, and leave it; default: a new one for the run");
   app.add_option("--look-ups", options.look_ups,
                  "Look-ups of a best a second, in a --store that store_scale_benchmark filled");
+  app.add_flag("--each-second", options.each_second,
+               "Print figures of each second before the table, as CSV");
   app.add_flag("--check", options.check, "Fail where something was lost, refused or failed");
   app.add_option("--serve-sessions", part.server, "What a load process is told")->group("");
   app.add_option("--first", part.first)->group("");

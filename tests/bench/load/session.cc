@@ -58,9 +58,10 @@ void Session::Step() {
 
 absl::Time Session::NextCall() const {
   if (calls_.size() >= kMaxCalls) return absl::InfiniteFuture();
-  if (calls_.empty()) return news_ ? next_call_ : std::max(next_call_, next_idle_call_);
-  if (!news_) return absl::InfiniteFuture();
   absl::Time next = next_call_;
+  if (2 * static_cast<int>(held_.size()) >= options_.slots) next = std::max(next, gather_until_);
+  if (calls_.empty()) return news_ ? next : std::max(next_call_, next_idle_call_);
+  if (!news_) return absl::InfiniteFuture();
   for (const auto& [number, call] : calls_) {
     if (call->request.finished_size() > 0) next = std::max(next, call->begun + kAnswerPatience);
   }
@@ -102,6 +103,7 @@ void Session::Answered(int64_t number, const v1::SynchronizeResponse& response,
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = absl::Now();
+    const absl::Time begun = calls_.at(number)->begun;
     calls_.erase(number);
     for (auto& [id, finished] : finished_) {
       if (finished.call == number) finished.call = 0;
@@ -110,6 +112,7 @@ void Session::Answered(int64_t number, const v1::SynchronizeResponse& response,
       Apply(response, now);
       if (number == last_call_) {
         next_idle_call_ = now + absl::Milliseconds(response.next_call_ms());
+        gather_until_ = begun + absl::Milliseconds(response.gather_ms());
       }
     } else {
       if (rooms_.counts->failed_calls++ == 0) {

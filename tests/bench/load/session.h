@@ -100,6 +100,7 @@ class Session {
   int64_t last_call_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time next_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();       // never earlier, …
   absl::Time next_idle_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // … without news
+  absl::Time gather_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // … while enough to do
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);
   bool news_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time waking_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // a timer calls Step then

@@ -1,5 +1,6 @@
 // Calls, queue order, cancelling, unsatisfiable work, targets and artifacts to keep.
 
+#include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -135,7 +136,20 @@ TEST_F(CallTest, AFullWorkerRestsUntilItHasFinishedSomething) {
   FakeWorker other = FakeWorker::Both("other", 2);
   other.Call(fleet, absl::Seconds(30));
   ASSERT_THAT(other.started, SizeIs(1));
-  EXPECT_EQ(other.reply->next_call, absl::ZeroDuration()) << "it has room for more";
+  EXPECT_LT(other.reply->next_call, absl::Milliseconds(5)) << "it has room for more";
+}
+
+TEST_F(CallTest, BusyWorkersOfALargeFleetDoNotKeepCallingForMore) {
+  FakeWorker busy = FakeWorker::Both("w", 2);
+  for (int i = 0; i < 400; ++i) FakeWorker::Both(absl::StrCat("other", i), 2).Call(fleet);
+  Submit(Item("job", 1));
+  busy.Call(fleet, absl::Seconds(30));
+  ASSERT_THAT(busy.started, SizeIs(1));
+  EXPECT_GE(busy.reply->next_call, absl::Milliseconds(100));
+  EXPECT_LE(busy.reply->next_call, FleetOptions().rest());
+  FakeWorker idle = FakeWorker::Both("idle", 2);
+  idle.Call(fleet);
+  EXPECT_EQ(idle.reply->next_call, absl::ZeroDuration());
 }
 
 TEST_F(CallTest, WorkDoesNotWakeAWorkerThatHasNoRoomForIt) {

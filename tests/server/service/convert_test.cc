@@ -56,13 +56,15 @@ TEST(ConvertTest, AGrantCarriesEverything) {
   reply.durable = {"d"};
   reply.keep_artifacts = {"k"};
   reply.next_call = absl::Seconds(1);
+  reply.gather = absl::Seconds(2);
   const v1::SynchronizeResponse response = ToProto(reply);
   EXPECT_EQ(response.ShortDebugString(),
             "start { lease_id: \"l\" build: true run: true deadline_ms: 3000 workload: \"w\" "
             "workload_digest: \"wd\" space_digest: \"sd\" space: \"s\" decisions: 1 decisions: -2 "
             "target: \"t\" artifact_digest: \"a\" policy { name: \"confirm\" cache: \"warm\" "
             "threads: 2 } tolerance: 0.5 best_latency_ns: 7 job_id: \"j\" priority: 3 } cancel: "
-            "\"c\" durable: \"d\" next_call_ms: 1000 keep_artifacts: \"k\"");
+            "\"c\" durable: \"d\" next_call_ms: 1000 keep_artifacts: \"k\" "
+            "gather_ms: 2000");
 }
 
 TEST(ConvertTest, PageSizesAreBounded) {

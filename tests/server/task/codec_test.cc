@@ -63,19 +63,32 @@ TEST(CodecTest, EventsReadBackEqual) {
   EXPECT_EQ(read->prior_record, 9);
   EXPECT_EQ(read->proposals, propose.proposals);
 
-  const TellEvent tell{5, 3, record::Outcome::kWrongOutput, 0.30000000000000004};
-  absl::StatusOr<TellEvent> told = DecodeTell(Encode("job", tell));
+  const TellEvent tells{5,
+                        {{3, record::Outcome::kWrongOutput, 0.30000000000000004},
+                         {1, record::Outcome::kOk, 7}}};
+  absl::StatusOr<TellEvent> told = DecodeTell(Encode("job", tells));
   ASSERT_TRUE(told.ok());
-  EXPECT_EQ(told->outcome, record::Outcome::kWrongOutput);
-  EXPECT_EQ(told->latency_ns, tell.latency_ns);
+  EXPECT_EQ(told->number, 5);
+  EXPECT_EQ(told->told, tells.told);
+}
+
+TEST(CodecTest, ATellOfAnEarlierVersionIsRead) {
+  const absl::StatusOr<TellEvent> told =
+      DecodeTell({"job", 9, kTellKind, R"({"latency_ns":2.5,"outcome":"ok","trial":4})"});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->told, (std::vector<TellEvent::Told>{{4, record::Outcome::kOk, 2.5}}));
 }
 
 TEST(CodecTest, DamageIsDataLossAndNeverACrash) {
   for (const char* text : {"", "{", "[]", "7", "{\"proposals\":7}", "{\"proposals\":[7]}"}) {
     EXPECT_FALSE(DecodePropose({"job", 0, kProposeKind, text}).ok()) << text;
   }
-  EXPECT_EQ(DecodeTell({"job", 0, kTellKind, "{\"outcome\":\"fine\"}"}).status().code(),
-            absl::StatusCode::kDataLoss);
+  for (const char* text : {"{\"outcome\":\"fine\"}", "{\"told\":[]}", "{\"told\":7}",
+                           "{\"told\":[7]}", "{\"told\":[{\"outcome\":\"fine\"}]}"}) {
+    EXPECT_EQ(DecodeTell({"job", 0, kTellKind, text}).status().code(),
+              absl::StatusCode::kDataLoss)
+        << text;
+  }
   EXPECT_FALSE(DecodeSpec("no").ok());
   EXPECT_FALSE(DecodeSnapshot("no").ok());
   EXPECT_TRUE(DecodeSpec("{\"max_trials\":\"many\",\"seed\":null}").ok());

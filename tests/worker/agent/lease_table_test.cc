@@ -69,6 +69,15 @@ TEST_F(LeaseTableTest, AsksForWhatItCanHold) {
   EXPECT_TRUE(Describe(true).draining());
 }
 
+TEST_F(LeaseTableTest, IsStockedWhileHalfOfItsRoomIsTaken) {
+  EXPECT_FALSE(table_.IsStocked());
+  Start({"a", "b"});
+  EXPECT_TRUE(table_.IsStocked());
+  const auto work = table_.NextToPrepare();
+  EXPECT_TRUE(table_.Finish(work, Finished(*work)));
+  EXPECT_FALSE(table_.IsStocked());
+}
+
 TEST_F(LeaseTableTest, ALeaseGoesThroughItsPhases) {
   Start({"a"});
   EXPECT_EQ(Describe().held(0).phase(), v1::LEASE_PHASE_QUEUED);

@@ -53,6 +53,7 @@ class FakeServer final : public v1::WorkerService::Service {
            !context->IsCancelled() && !closing_) {
       changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(20));
     }
+    response->set_gather_ms(gather_ms_);
     if (calls_ != mine) return grpc::Status::OK;
     for (const v1::Lease& lease : to_grant_) *response->add_start() = lease;
     for (const std::string& id : to_cancel_) response->add_cancel(id);
@@ -97,6 +98,12 @@ class FakeServer final : public v1::WorkerService::Service {
     to_grant_.push_back(lease);
     changed_.SignalAll();
   }
+  void Grant(const std::vector<v1::Lease>& leases, int64_t gather_ms) {
+    absl::MutexLock lock(&mutex_);
+    gather_ms_ = gather_ms;
+    to_grant_ = leases;
+    changed_.SignalAll();
+  }
   void Keep(const std::string& digest) {
     absl::MutexLock lock(&mutex_);
     to_keep_.push_back(digest);
@@ -136,6 +143,7 @@ class FakeServer final : public v1::WorkerService::Service {
   std::vector<v1::Lease> to_grant_;
   std::vector<std::string> to_cancel_;
   std::vector<std::string> to_keep_;
+  int64_t gather_ms_ = 0;
   bool acknowledge_ = true;
   bool closing_ = false;
 };
@@ -354,6 +362,24 @@ TEST_F(WorkerTest, ResultsOutliveAKilledWorkerUntilTheyAreDurable) {
       [this] { return service_->last_.finished().empty() && service_->epochs_.size() == 2; }));
   absl::MutexLock lock(&service_->mutex_);
   EXPECT_EQ(service_->worker_ids_.size(), 1u);  // the name is kept
+}
+
+TEST_F(WorkerTest, ResultsAreGatheredWhileThereIsEnoughToDo) {
+  ASSERT_TRUE(service_->Await([this] { return service_->calls_ > 0; })) << Log();
+  size_t room = 0;
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    room = service_->last_.free_build_slots();
+  }
+  std::vector<v1::Lease> leases;
+  for (size_t i = 0; i < room; ++i) leases.push_back(Lease(absl::StrCat("l", i), "good"));
+  service_->Grant(leases, 3600000);
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    EXPECT_GE(service_->finished_.size(), room / 2);
+  }
+  EXPECT_TRUE(AwaitFinished(room)) << "the rest is told as it is done";
 }
 
 TEST_F(WorkerTest, AServerThatComesBackIsFoundAgain) {
