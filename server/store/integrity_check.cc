@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_priority.h"
 #include "server/store/sqlite_status.h"
 #include "spdlog/spdlog.h"
 
@@ -14,6 +15,7 @@ namespace hone::store {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(1);
+constexpr int kNice = 19;  // it reads for minutes, and nobody waits for it
 
 }  // namespace
 
@@ -35,6 +37,7 @@ IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
     state_->on_end = std::move(on_end);
   }
   thread_ = std::thread([state = state_] {
+    LowerThreadPriority(kNice);
     const absl::Status status = QuickCheck(*state->connection);
     {
       absl::MutexLock lock(&state->mutex);

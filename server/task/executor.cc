@@ -2,7 +2,15 @@
 
 #include <utility>
 
+#include "common/base/thread_priority.h"
+
 namespace hone::task {
+namespace {
+
+// Searches and models let those go first who answer workers and people.
+constexpr int kNice = 4;
+
+}  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
@@ -22,6 +30,7 @@ void ThreadPool::Schedule(absl::AnyInvocable<void() &&> work) {
 }
 
 void ThreadPool::Work() {
+  LowerThreadPriority(kNice);
   while (true) {
     absl::AnyInvocable<void() &&> work;
     {

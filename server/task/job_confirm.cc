@@ -157,7 +157,10 @@ void Job::SubmitFinalist(int index) {
   item.policy.repeats = kConfirmRepeats;
   item.policy.confidence = kConfirmConfidence;
   item.best_latency_ns = nullptr;  // nothing stops early
-  item.artifact_digest = finalist.artifact_digest;
+  // Of one that was measured under an earlier server nobody knows who still has it: built anew.
+  if (!finalist.worker_id.empty() || services_.artifacts->Has(finalist.artifact_digest)) {
+    item.artifact_digest = finalist.artifact_digest;
+  }
   // All on one device, or the rounds would compare devices; the one that has most of the artifacts.
   item.worker_id = finalist.worker_id.empty() ? finalists_[0].worker_id : finalist.worker_id;
   record::Record record = MakeRecord(finalist.candidate, finalist.trial);

@@ -161,12 +161,21 @@ void Session::Take(const v1::Lease& lease) {
   if (built_.contains(held.artifact_digest) || fetched_.contains(held.artifact_digest)) {
     return Ready(id);
   }
-  rooms_.transfers->Download(held.artifact_digest, [this, id] {
-    absl::MutexLock lock(&mutex_);
-    auto waiting = held_.find(id);
-    if (waiting == held_.end()) return;
-    fetched_.insert(waiting->second.artifact_digest);
-    Ready(id);
+  rooms_.transfers->Download(held.artifact_digest, [this, id](bool came) {
+    {
+      absl::MutexLock lock(&mutex_);
+      auto waiting = held_.find(id);
+      if (waiting == held_.end()) return;
+      if (came) {
+        fetched_.insert(waiting->second.artifact_digest);
+        return Ready(id);
+      }
+      v1::MeasureResult result;
+      result.set_outcome(v1::OUTCOME_DEVICE_LOST);
+      result.set_detail("the artifact did not come");
+      Finish(id, std::move(result));
+    }
+    Step();
   });
 }
 
@@ -200,19 +209,22 @@ void Session::Ran(const std::string& lease_id) {
   {
     absl::MutexLock lock(&mutex_);
     if (auto held = held_.find(lease_id); held != held_.end()) {  // else it was cancelled
-      Finished& finished = finished_[lease_id];
-      finished.since = absl::Now();
-      finished.message.set_lease_id(lease_id);
-      *finished.message.mutable_result() =
-          SimulatedResult(held->second.lease, held->second.artifact_digest,
-                          DigestOf(options_.worker_id).low + ++runs_);
-      held_.erase(held);
-      ++rooms_.counts->finished;
-      news_ = true;
+      Finish(lease_id, SimulatedResult(held->second.lease, held->second.artifact_digest,
+                                       DigestOf(options_.worker_id).low + ++runs_));
     }
     RunNext();
   }
   Step();
+}
+
+void Session::Finish(const std::string& lease_id, v1::MeasureResult result) {
+  Finished& finished = finished_[lease_id];
+  finished.since = absl::Now();
+  finished.message.set_lease_id(lease_id);
+  *finished.message.mutable_result() = std::move(result);
+  held_.erase(lease_id);
+  ++rooms_.counts->finished;
+  news_ = true;
 }
 
 }  // namespace hone::load

@@ -81,6 +81,9 @@ class Session {
   void Ready(const std::string& lease_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ran(const std::string& lease_id);
+  // The held lease has a result.
+  void Finish(const std::string& lease_id, v1::MeasureResult result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SessionOptions options_;
   const Rooms rooms_;

@@ -48,7 +48,7 @@ void Transfers::Upload(const std::string& digest, std::string bytes) {
   });
 }
 
-void Transfers::Download(const std::string& digest, std::function<void()> done) {
+void Transfers::Download(const std::string& digest, std::function<void(bool)> done) {
   absl::MutexLock lock(&mutex_);
   queue_.push_back([this, digest, done = std::move(done)] {
     grpc::ClientContext context;
@@ -60,8 +60,9 @@ void Transfers::Download(const std::string& digest, std::function<void()> done) 
     v1::WorkerArtifactChunk chunk;
     while (reader->Read(&chunk)) bytes += chunk.data();
     const grpc::Status status = reader->Finish();
-    Count("a download", status, DigestOf(bytes).ToHex() == digest, counts_->downloads);
-    done();
+    const bool whole = DigestOf(bytes).ToHex() == digest;
+    Count("a download", status, whole, counts_->downloads);
+    done(status.ok() && whole);
   });
 }
 

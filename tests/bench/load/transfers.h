@@ -24,7 +24,7 @@ class Transfers {
   ~Transfers();  // drops what waits
   void Upload(const std::string& digest, std::string bytes);
   // `done`, whatever came.
-  void Download(const std::string& digest, std::function<void()> done);
+  void Download(const std::string& digest, std::function<void(bool came)> done);
 
  private:
   void Run();

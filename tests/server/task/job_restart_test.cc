@@ -154,6 +154,21 @@ TEST_F(JobRestartTest, ACancelledJobConfirmsWhatItHasAfterARestart) {
   EXPECT_GE(Trials(id).size(), measured);
 }
 
+TEST_F(JobRestartTest, FinalistsThatNobodyIsKnownToHoldAreBuiltAgain) {
+  const std::string id = Create(Spec(60));
+  while (Trials(id).size() < 40) Step(5);
+  Restart();
+  device = FakeDevice("2");  // on an empty disk
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  std::set<std::vector<int64_t>> built;
+  for (const fleet::LeaseGrant& lease : device.seen) {
+    if (lease.build) built.insert(lease.decisions);
+    EXPECT_TRUE(built.contains(lease.decisions)) << "it cannot have this artifact";
+  }
+  EXPECT_FALSE(built.empty());
+}
+
 TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
