@@ -15,7 +15,7 @@ namespace hone::cli {
 namespace {
 
 std::string StateOf(const client::Worker& worker) {
-  if (!worker.flagged.empty()) return "refused";
+  if (!worker.flagged.empty()) return worker.connected ? "refused" : "refused, away";
   if (worker.draining) return worker.connected ? "draining" : "drained, away";
   return worker.connected ? "connected" : "away";
 }
@@ -47,7 +47,7 @@ absl::Status ListWorkers(const Globals& globals) {
                   : worker.can_run                   ? "run"
                                                      : "-",
                   absl::StrCat(worker.leases), FormatGflops(worker.peak_gflops), worker.target,
-                  FormatTime(worker.last_seen_unix_ms),
+                  worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
                   worker.flagged.empty() ? worker.last_error : worker.flagged});
   }
   if (!table.empty()) {

@@ -88,11 +88,7 @@ std::string Fleet::WhyTurnedAway(const WorkerReport& report) const {
   auto refused = refused_.find(report.worker_id);
   if (refused != refused_.end() && refused->second.removed) return refused->second.why;
   auto found = workers_.find(report.worker_id);
-  if (found == workers_.end()) {
-    if (static_cast<int64_t>(workers_.size()) < options_.max_workers) return "";
-    return absl::StrCat(workers_.size(),
-                        " workers are registered, the most that this server keeps");
-  }
+  if (found == workers_.end()) return WhyNoNewName(report);
   const Worker& worker = found->second;
   if (worker.connected && worker.identity != report.identity) {
     return absl::StrCat("the name ", report.worker_id, " belongs to ",
@@ -251,8 +247,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
     ++counts_.refused_results;
     EndLease(finished.lease_id, {.why = absl::StrCat(id, " reported what cannot be: ", wrong)},
              after);
-    Ban(id, worker, absl::StrCat("it reported what cannot be: ", wrong), after);
-    TellStanding(id, after);
+    Distrust(id, absl::StrCat("it reported what cannot be: ", wrong), after);
     return;
   }
   if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {
@@ -276,6 +271,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
   }
   worker.leases.erase(finished.lease_id);
   leases_.erase(found);
+  worker.believed = true;
   if (built) {
     item->artifact_digest = result.artifact_digest;
     item->facts = result.facts;

@@ -66,10 +66,17 @@ struct FleetOptions {
   int64_t max_items_per_owner = 16384;
   int64_t max_items = 65536;
   int64_t max_workers = 10000;
+  // Flagged workers of one caller, whose token may stand for many names, and of all. At either
+  // bound the flags of names go first that never gave a result that was believed and are away, the
+  // oldest of them; where each flag is of a worker that measured, the caller (or at the bound of
+  // all, every caller whose token is not of one name) registers no new names.
+  int64_t max_flags_per_caller = 256;
+  int64_t max_flags = 4096;
   // Makes lease ids unique across restarts of the server; "" for a random one.
   std::string instance;
   // Is told the id of a worker whose standing has changed otherwise than by Drain and Remove: it
-  // was flagged. On the caller's thread, without the lock. May be null.
+  // was flagged, or its flag dropped at a bound. On the caller's thread, without the lock. May be
+  // null.
   std::function<void(const std::string& worker_id)> on_standing;
 };
 
@@ -109,12 +116,22 @@ class Fleet {
 
   // Every registered worker, by id.
   std::vector<WorkerInfo> Workers() const;
+  // The same, and those beside them that are drained, flagged or removed; of one that has not
+  // called there is nothing but its name and its standing.
+  std::vector<WorkerInfo> KnownWorkers() const;
   FleetCounts Counts() const;
 
   // How a worker stands; nothing is held against one that nobody knows.
   Standing StandingOf(const std::string& id) const;
-  // What held when an earlier server ended. Before the first call of a worker.
-  void Restore(const std::vector<Standing>& standings);
+  // What is to be stored of it; nothing when everything is.
+  std::optional<UnstoredStanding> UnstoredOf(const std::string& id) const;
+  // That is stored, unless something newer is to be.
+  void StandingStored(const UnstoredStanding& stored);
+  // Takes over what is stored, as it was read since BeginAdopt: the standing of every worker, but
+  // for those whose own change was not stored then. One adoption at a time.
+  void BeginAdopt();
+  void Adopt(const std::vector<Standing>& stored);
+  void BreakOffAdopt();
 
   // The worker finishes what it has started and gets no more; what waits at it goes back. With
   // `resume` the other way round, also for one that was flagged or removed. Holds, as a flag does,
@@ -170,6 +187,7 @@ class Fleet {
     // A suspect item is to be retried by it, alone: it gets nothing else until that is done.
     bool solo = false;
     bool standing_told = false;
+    bool believed = false;  // a result of it was taken
     absl::Time last_seen;
     std::string last_error;
     record::MachineState machine;
@@ -300,10 +318,40 @@ class Fleet {
   void AnswerTargetWaits(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   WorkerInfo Describe(const std::string& id, const Worker& worker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TellStanding(const std::string& id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Refuses the worker from now on, and takes back what it holds.
-  int Ban(const std::string& id, Worker& worker, const std::string& why, After& after)
+
+  // fleet_standing.cc: which of them are to be used.
+  struct Refusal {
+    std::string why;
+    bool removed = false;  // else flagged
+    std::string caller;    // who it said it was; of a stored one "" is known
+    bool proven = true;    // a result of it was believed once, or nobody knows
+    int64_t number = 0;    // they are counted
+  };
+  struct FlagCount {
+    int64_t all = 0;
+    int64_t proven = 0;
+  };
+  Standing StandingNow(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Who says how a worker stands: this server, or the store, which other servers write, too.
+  enum class Source { kHere, kStore };
+  // Has the worker stand so, here or away, and takes back what it may not hold any more; how many
+  // leases that are.
+  int SetStanding(const Standing& standing, Source source, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetRefusal(const Standing& standing, Source source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountFlag(const Refusal& refusal, int64_t by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Answers a removed worker's call and forgets it.
+  void Dismiss(const std::string& id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The worker's standing has changed here, and is to be stored.
+  void NoteUnstored(const std::string& id, bool drained, bool refused)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Distrust(const std::string& id, const std::string& why, After& after)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops flags of no consequence, where there are more than may be.
+  void TrimFlags(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why a worker of a new name is not registered; "" it is.
+  std::string WhyNoNewName(const WorkerReport& report) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellStanding(const std::string& id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
   ArtifactCache* const artifacts_;
@@ -313,12 +361,22 @@ class Fleet {
   mutable absl::Mutex mutex_;
   std::map<std::string, Worker> workers_ ABSL_GUARDED_BY(mutex_);
   // Workers that get no leases; also while they are away.
-  struct Refusal {
-    std::string why;
-    bool removed = false;  // else flagged
-  };
   std::map<std::string, Refusal> refused_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> drained_ ABSL_GUARDED_BY(mutex_);               // also while they are away
+  int64_t refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // ever
+  FlagCount flags_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, FlagCount> flags_of_ ABSL_GUARDED_BY(mutex_);  // by caller
+  std::set<std::string> drained_ ABSL_GUARDED_BY(mutex_);              // also while they are away
+  // What is not known to be stored of standings that changed here; while they are adopted also what
+  // was stored meanwhile.
+  struct Unstored {
+    int64_t number = 0;
+    bool drained = false;
+    bool refused = false;
+    bool stored = false;
+  };
+  std::map<std::string, Unstored> unstored_ ABSL_GUARDED_BY(mutex_);
+  int64_t standing_changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool adopting_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, int> runners_ ABSL_GUARDED_BY(mutex_);          // by target key
   std::map<uint64_t, std::string> held_calls_ ABSL_GUARDED_BY(mutex_);  // worker by token
   // Workers whose held calls wait for leases that begin with a build, and for others.

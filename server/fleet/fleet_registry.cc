@@ -80,6 +80,26 @@ std::vector<WorkerInfo> Fleet::Workers() const {
   return list;
 }
 
+std::vector<WorkerInfo> Fleet::KnownWorkers() const {
+  absl::MutexLock lock(&mutex_);
+  std::set<std::string> ids = drained_;
+  for (const auto& [id, worker] : workers_) ids.insert(id);
+  for (const auto& [id, refusal] : refused_) ids.insert(id);
+  std::vector<WorkerInfo> list;
+  for (const std::string& id : ids) {
+    if (auto found = workers_.find(id); found != workers_.end()) {
+      list.push_back(Describe(id, found->second));
+      continue;
+    }
+    const Standing standing = StandingNow(id);
+    list.push_back({.id = id,
+                    .draining = standing.drained,
+                    .flagged = standing.refused,
+                    .silent = absl::InfiniteDuration()});
+  }
+  return list;
+}
+
 FleetCounts Fleet::Counts() const {
   absl::MutexLock lock(&mutex_);
   FleetCounts counts = counts_;
@@ -90,112 +110,6 @@ FleetCounts Fleet::Counts() const {
   counts.items_waiting = queue_.waiting();
   counts.items_leased = queue_.items() - queue_.waiting();
   return counts;
-}
-
-Standing Fleet::StandingOf(const std::string& id) const {
-  absl::MutexLock lock(&mutex_);
-  Standing standing{.worker_id = id, .drained = drained_.contains(id)};
-  if (auto refused = refused_.find(id); refused != refused_.end()) {
-    standing.refused = refused->second.why;
-    standing.removed = refused->second.removed;
-  }
-  return standing;
-}
-
-void Fleet::Restore(const std::vector<Standing>& standings) {
-  absl::MutexLock lock(&mutex_);
-  for (const Standing& standing : standings) {
-    if (standing.drained) drained_.insert(standing.worker_id);
-    if (standing.refused.empty()) continue;
-    refused_[standing.worker_id] = {.why = standing.refused, .removed = standing.removed};
-  }
-}
-
-int Fleet::Ban(const std::string& id, Worker& worker, const std::string& why, After& after) {
-  refused_[id].why = why;
-  worker.standing_told = false;
-  NoteHunger(id, worker);
-  const std::set<std::string> leases = worker.leases;
-  for (const std::string& lease_id : leases) TakeBack(lease_id, after);
-  worker.solo = false;
-  CountRunners();
-  OfferEverything();  // what was pinned to it
-  return static_cast<int>(leases.size());
-}
-
-void Fleet::TellStanding(const std::string& id, After& after) {
-  if (options_.on_standing == nullptr) return;
-  after.push_back([this, id] { options_.on_standing(id); });
-}
-
-void Fleet::Flag(const std::string& id, const std::string& why) {
-  After after;
-  {
-    absl::MutexLock lock(&mutex_);
-    auto found = workers_.find(id);
-    if (found == workers_.end() || shut_down_) return;
-    Ban(id, found->second, why, after);
-    TellStanding(id, after);
-    Wake(id, found->second, after);
-    Offer(after);
-  }
-  for (auto& call : after) std::move(call)();
-}
-
-absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
-  After after;
-  WorkerInfo info;
-  {
-    absl::MutexLock lock(&mutex_);
-    auto found = workers_.find(id);
-    if (found == workers_.end() && !(resume && (refused_.contains(id) || drained_.contains(id)))) {
-      return absl::NotFoundError(absl::StrCat("there is no worker ", id));
-    }
-    if (resume) {
-      refused_.erase(id);
-      drained_.erase(id);
-    } else {
-      drained_.insert(id);
-    }
-    if (found == workers_.end()) return WorkerInfo{.id = id};
-    Worker& worker = found->second;
-    worker.drained = !resume;
-    worker.standing_told = false;
-    if (resume) worker.past_epochs.clear();
-    const std::set<std::string> leases = worker.leases;
-    for (const std::string& lease_id : leases) {
-      if (!resume && leases_.at(lease_id).phase == LeasePhase::kQueued) TakeBack(lease_id, after);
-    }
-    CountRunners();
-    OfferEverything();
-    Wake(id, worker, after);
-    Offer(after);
-    info = Describe(id, worker);
-  }
-  for (auto& call : after) std::move(call)();
-  return info;
-}
-
-absl::StatusOr<int> Fleet::Remove(const std::string& id) {
-  After after;
-  int requeued = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    auto found = workers_.find(id);
-    if (found == workers_.end()) {
-      return absl::NotFoundError(absl::StrCat("there is no worker ", id));
-    }
-    requeued = Ban(id, found->second, "an administrator removed it; hone workers resume lets it in",
-                   after);
-    refused_[id].removed = true;
-    Wake(id, found->second, after);
-    Answer(id, found->second, SynchronizeReply(), after);
-    workers_.erase(found);
-    CountRunners();
-    Offer(after);
-  }
-  for (auto& call : after) std::move(call)();
-  return requeued;
 }
 
 std::set<std::string> Fleet::Targets() const {

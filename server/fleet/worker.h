@@ -107,7 +107,7 @@ struct WorkerInfo {
   bool connected = false;
   bool draining = false;
   std::string flagged;    // why it gets no leases; "" it does
-  absl::Duration silent;  // since it was last heard of
+  absl::Duration silent;  // since it was last heard of; infinite: it was not, since the start
   int leases = 0;
   std::string last_error;
   record::MachineState machine;  // as its last result told
@@ -121,6 +121,14 @@ struct Standing {
   std::string refused;   // why it gets no leases; "" it does
   bool removed = false;  // refused since an administrator removed it; else it is flagged
   friend bool operator==(const Standing&, const Standing&) = default;
+};
+
+// What has changed in a worker's standing and is not known to be stored.
+struct UnstoredStanding {
+  Standing standing;
+  bool drained = false;  // has changed
+  bool refused = false;
+  int64_t number = 0;  // of the change
 };
 
 // What the fleet does, in numbers, for metrics and for tests.
@@ -137,6 +145,7 @@ struct FleetCounts {
   int64_t requeued = 0;         // leases that ended without an answer
   int64_t stolen = 0;           // leases queued at one worker and given to another
   int64_t poisoned = 0;
+  int64_t flags_dropped = 0;  // at the bound of flags
 };
 
 }  // namespace hone::fleet

@@ -18,8 +18,9 @@ void FinishWhenKept(StandingKeeper& keeper, const std::string& worker_id,
   keeper.Keep(worker_id, [reactor](absl::Status kept) {
     if (!kept.ok()) {
       kept = absl::Status(kept.code(),
-                          absl::StrCat("it holds, but could not be stored, and ends with this run "
-                                       "of the server: ",
+                          absl::StrCat("it holds, but could not be stored yet, and ends with this "
+                                       "run of the server unless that succeeds, which is tried "
+                                       "again: ",
                                        kept.message()));
     }
     reactor->Finish(rpc::ToGrpc(kept));

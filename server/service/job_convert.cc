@@ -191,7 +191,8 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   message.set_peak_gflops(worker.capabilities.peak_gflops);
   message.set_peak_gflops_one_core(worker.capabilities.peak_gflops_one_core);
   message.set_connected(worker.connected);
-  message.set_last_seen_unix_ms(absl::ToUnixMillis(now - worker.silent));
+  const bool heard_of = worker.silent != absl::InfiniteDuration();
+  message.set_last_seen_unix_ms(heard_of ? absl::ToUnixMillis(now - worker.silent) : 0);
   message.set_leases(worker.leases);
   message.set_last_error(worker.last_error);
   message.set_can_build(worker.capabilities.can_build);

@@ -57,7 +57,12 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                    .executor = pool_.get()};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
   models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
-  standings_ = std::make_unique<StandingKeeper>(&clock_, &fleet_, store_.get());
+  standings_ =
+      std::make_unique<StandingKeeper>(StandingKeeper::Rooms{.clock = &clock_,
+                                                             .steady_clock = &steady_clock_,
+                                                             .fleet = &fleet_,
+                                                             .store = store_.get(),
+                                                             .executor = pool_.get()});
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
   tuning_service_ =
       std::make_unique<TuningService>(TuningService::Rooms{.clock = &clock_,
@@ -167,13 +172,15 @@ ServerStats Server::Stats() const {
                               {"refused_results", counts.refused_results},
                               {"requeued", counts.requeued},
                               {"stolen", counts.stolen},
-                              {"poisoned", counts.poisoned}}};
+                              {"poisoned", counts.poisoned},
+                              {"flags_dropped", counts.flags_dropped}}};
   for (const auto& [state, count] : jobs_->States()) {
     stats.jobs[std::string(task::JobStateName(state))] = count;
   }
   const store::StoreHealth health = store_->Health();
   stats.store_bytes = health.size_bytes;
   stats.store_queued_writes = health.queued_writes;
+  stats.unstored_standings = standings_->unstored();
   return stats;
 }
 
@@ -188,6 +195,7 @@ void Server::RunTicks() {
     if (stop_ticks_.HasBeenNotified()) return;
     fleet_.Tick();
     jobs_->Tick();
+    standings_->Tick();
     watches_->Tick();
     if (options_.private_mode) CancelUnwatched();
   }

@@ -1,15 +1,16 @@
 #include "server/service/standing_keeper.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "common/base/status_macros.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
+namespace {
 
-absl::Status StandingKeeper::Restore() {
-  HONE_ASSIGN_OR_RETURN(const std::vector<store::WorkerStanding> rows, store_->Standings());
+std::vector<fleet::Standing> ToFleet(const std::vector<store::WorkerStanding>& rows) {
   std::vector<fleet::Standing> standings;
   for (const store::WorkerStanding& row : rows) {
     standings.push_back({.worker_id = row.worker_id,
@@ -17,27 +18,125 @@ absl::Status StandingKeeper::Restore() {
                          .refused = row.refused,
                          .removed = row.removed});
   }
-  fleet_->Restore(standings);
+  return standings;
+}
+
+store::StandingChange ToStore(const fleet::UnstoredStanding& news, absl::Time now) {
+  store::StandingChange change{.worker_id = news.standing.worker_id,
+                               .since_unix_ms = absl::ToUnixMillis(now)};
+  if (news.drained) change.drained = news.standing.drained;
+  if (news.refused) {
+    change.refused = news.standing.refused;
+    change.removed = news.standing.removed;
+  }
+  return change;
+}
+
+absl::Duration WaitAfter(int failures) {
+  const absl::Duration wait = StandingKeeper::kFirstRetry * (1 << std::min(failures - 1, 16));
+  return std::min(wait, StandingKeeper::kLongestRetry);
+}
+
+}  // namespace
+
+absl::Status StandingKeeper::Restore() {
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::WorkerStanding> rows, rooms_.store->Standings());
+  rooms_.fleet->Adopt(ToFleet(rows));
   return absl::OkStatus();
 }
 
 void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done) {
   absl::MutexLock lock(&order_);
-  fleet::Standing standing = fleet_->StandingOf(worker_id);
-  store_->PutStanding({.worker_id = worker_id,
-                       .drained = standing.drained,
-                       .refused = std::move(standing.refused),
-                       .removed = standing.removed,
-                       .since_unix_ms = absl::ToUnixMillis(clock_->Now())},
-                      std::move(done));
+  std::optional<fleet::UnstoredStanding> news = rooms_.fleet->UnstoredOf(worker_id);
+  if (!news.has_value()) return std::move(done)(absl::OkStatus());  // went with another call
+  store::StandingChange change = ToStore(*news, rooms_.clock->Now());
+  rooms_.store->ChangeStanding(
+      std::move(change),
+      [this, news = *std::move(news), done = std::move(done)](const absl::Status& status) mutable {
+        Stored(news, status);
+        std::move(done)(status);
+      });
+}
+
+void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Status& status) {
+  const std::string& worker_id = news.standing.worker_id;
+  if (status.ok()) rooms_.fleet->StandingStored(news);
+  absl::MutexLock lock(&mutex_);
+  if (status.ok()) {
+    if (retries_.erase(worker_id) > 0) {
+      spdlog::info("how worker {} stands is stored now", worker_id);
+    }
+    return;
+  }
+  Retry& retry = retries_[worker_id];
+  retry.under_way = false;
+  const absl::Duration wait = WaitAfter(++retry.failures);
+  retry.when = rooms_.steady_clock->Now() + wait;
+  spdlog::error(
+      "how worker {} stands could not be stored, and ends with this server until it is; tried "
+      "again in {}: {}",
+      worker_id, absl::FormatDuration(wait), status.ToString());
 }
 
 void StandingKeeper::Keep(const std::string& worker_id) {
-  Keep(worker_id, [worker_id](const absl::Status& status) {
-    if (status.ok()) return;
-    spdlog::error("how worker {} stands could not be stored, and ends with this server: {}",
-                  worker_id, status.ToString());
-  });
+  if (const fleet::Standing now = rooms_.fleet->StandingOf(worker_id); now.refused.empty()) {
+    spdlog::warn(
+        "worker {} is not flagged any more: there were too many flags, and it never gave a result "
+        "that was believed",
+        worker_id);
+  } else {
+    spdlog::warn("worker {} is flagged and gets no leases: {}", worker_id, now.refused);
+  }
+  Keep(worker_id, [](const absl::Status&) {});  // an error is logged and tried again
+}
+
+void StandingKeeper::Tick() {
+  std::vector<std::string> due;
+  bool look = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = rooms_.steady_clock->Now();
+    for (auto& [worker_id, retry] : retries_) {
+      if (retry.under_way || retry.when > now) continue;
+      retry.under_way = true;
+      due.push_back(worker_id);
+    }
+    look = rooms_.store->IsShared() && !looking_ && next_look_ <= now;
+    if (look) {
+      looking_ = true;
+      next_look_ = now + kLookInterval;
+    }
+  }
+  for (const std::string& worker_id : due) {
+    Keep(worker_id, [this, worker_id](const absl::Status& status) {
+      if (!status.ok()) return;  // is tried again
+      absl::MutexLock lock(&mutex_);
+      retries_.erase(worker_id);
+    });
+  }
+  if (look) rooms_.executor->Schedule([this] { Look(); });
+}
+
+void StandingKeeper::Look() {
+  rooms_.fleet->BeginAdopt();
+  const absl::StatusOr<std::vector<store::WorkerStanding>> rows = rooms_.store->Standings();
+  if (rows.ok()) {
+    rooms_.fleet->Adopt(ToFleet(*rows));
+  } else {
+    rooms_.fleet->BreakOffAdopt();
+  }
+  absl::MutexLock lock(&mutex_);
+  looking_ = false;
+  if (!rows.ok() && !blind_) {
+    spdlog::warn("what other servers say of workers could not be read: {}",
+                 rows.status().ToString());
+  }
+  blind_ = !rows.ok();
+}
+
+int64_t StandingKeeper::unstored() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(retries_.size());
 }
 
 }  // namespace hone::service

@@ -227,7 +227,7 @@ absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
                                         v1::ListWorkersResponse* response) {
   HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
-  for (const fleet::WorkerInfo& worker : rooms_.fleet->Workers()) {  // by id
+  for (const fleet::WorkerInfo& worker : rooms_.fleet->KnownWorkers()) {  // by id
     if (worker.id <= request.page_token()) continue;
     if (response->workers_size() == page_size) {
       response->set_next_page_token(response->workers(page_size - 1).id());

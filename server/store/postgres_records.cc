@@ -36,7 +36,8 @@ std::string InsertRecordSql() {
       ")), logged AS (SELECT 1 WHERE ", job, " = '' OR ", event,
       " < 0 OR EXISTS (SELECT 1 FROM job_event WHERE job = ", job, " AND number = ", event,
       ")), added AS (INSERT INTO environment (", kEnvironmentColumns, ") SELECT ", environment,
-      " WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id), done AS (INSERT INTO record (",
+      " FROM held, logged WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id), done AS (INSERT "
+      "INTO record (",
       kRecordInsertColumns, ") SELECT ", Parameters(1, kRecordInsertColumnCount),
       ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) FROM held, logged RETURNING id)"
       " SELECT (SELECT COUNT(*) FROM held), COALESCE((SELECT id FROM done), 0)");

@@ -7,19 +7,27 @@
 
 namespace hone::store::postgres {
 
-PostgresCommand UpsertStanding(const WorkerStanding& standing) {
+absl::Status MergeStanding(PostgresConnection& connection, const StandingChange& change) {
+  PostgresParams worker;
+  worker.Bind(absl::string_view(change.worker_id));
+  HONE_ASSIGN_OR_RETURN(
+      PostgresRows known,
+      connection.Query(
+          absl::StrCat("SELECT ", kStandingColumns, " FROM standing WHERE worker = $1"), worker));
+  WorkerStanding standing = known.Next() ? ReadStanding(known) : WorkerStanding();
+  Merge(change, standing);
   if (IsGood(standing)) {
-    PostgresCommand forget{.sql = "DELETE FROM standing WHERE worker = $1"};
-    forget.params.Bind(absl::string_view(standing.worker_id));
-    return forget;
+    return connection.Query("DELETE FROM standing WHERE worker = $1", worker).status();
   }
-  PostgresCommand put{
-      .sql = absl::StrCat("INSERT INTO standing (", kStandingColumns,
+  PostgresParams put;
+  BindStanding(put, standing);
+  return connection
+      .Query(absl::StrCat("INSERT INTO standing (", kStandingColumns,
                           ") VALUES ($1, $2, $3, $4, $5) ON CONFLICT (worker) DO UPDATE SET"
                           " drained = excluded.drained, refused = excluded.refused,"
-                          " removed = excluded.removed, since_unix_ms = excluded.since_unix_ms")};
-  BindStanding(put.params, standing);
-  return put;
+                          " removed = excluded.removed, since_unix_ms = excluded.since_unix_ms"),
+             put)
+      .status();
 }
 
 absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(PostgresConnection& connection) {

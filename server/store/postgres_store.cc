@@ -182,9 +182,14 @@ class PostgresStore final : public Store {
         [&](PostgresConnection& c) { return postgres::SelectModels(c, name, target); });
   }
 
-  void PutStanding(WorkerStanding standing, Done done) override {
-    writer_.Enqueue(postgres::UpsertStanding(standing), Ignore, std::move(done),
-                    kRowBytes + standing.refused.size(), CheckStanding(standing));
+  void ChangeStanding(StandingChange change, Done done) override {
+    const size_t bytes = kRowBytes + change.refused.value_or("").size();
+    writer_.EnqueueApply(
+        [change = std::move(change)](PostgresConnection& c) -> absl::Status {
+          HONE_RETURN_IF_ERROR(CheckChange(change));
+          return postgres::MergeStanding(c, change);
+        },
+        std::move(done), bytes);
   }
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override {
     return readers_.With([](PostgresConnection& c) { return postgres::SelectStandings(c); });

@@ -24,7 +24,6 @@ PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence
 absl::StatusOr<int64_t> InsertedRecord(const JobFence& fence, PostgresRows& rows);
 PostgresCommand UpsertJob(const JobRow& job);  // a row unless fenced off
 PostgresCommand InsertEvent(const JobEvent& event);
-PostgresCommand UpsertStanding(const WorkerStanding& standing);
 // What the event's row says. NotFound, Aborted, AlreadyExists, FailedPrecondition: see AppendEvent.
 absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows);
 
@@ -56,6 +55,7 @@ absl::StatusOr<std::vector<std::string>> RenewJobs(PostgresConnection& connectio
 absl::Status ReleaseJob(PostgresConnection& connection, const std::string& id, int64_t fence);
 // Aborted: the job's fence is another, or there is no such job. Of a fence without a job: OK.
 absl::Status CheckFence(PostgresConnection& connection, const JobFence& fence);
+absl::Status MergeStanding(PostgresConnection& connection, const StandingChange& change);
 absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(PostgresConnection& connection);
 
 absl::StatusOr<int64_t> InsertModel(PostgresConnection& connection, const ModelRow& model);

@@ -207,11 +207,11 @@ class SqliteStore final : public Store {
     return readers_.With([&](SqliteConnection& c) { return SelectModels(c, name, target); });
   }
 
-  void PutStanding(WorkerStanding standing, Done done) override {
-    const size_t bytes = kRowBytes + standing.refused.size();
-    writer_.Enqueue([standing = std::move(standing)](
-                        SqliteConnection& c) { return UpsertStanding(c, standing); },
-                    std::move(done), bytes);
+  void ChangeStanding(StandingChange change, Done done) override {
+    const size_t bytes = kRowBytes + change.refused.value_or("").size();
+    writer_.Enqueue(
+        [change = std::move(change)](SqliteConnection& c) { return MergeStanding(c, change); },
+        std::move(done), bytes);
   }
 
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override {

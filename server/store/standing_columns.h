@@ -10,10 +10,20 @@ namespace hone::store {
 
 inline constexpr char kStandingColumns[] = "worker, drained, refused, removed, since_unix_ms";
 
-// InvalidArgument: see Store::PutStanding.
-inline absl::Status CheckStanding(const WorkerStanding& standing) {
-  return standing.worker_id.empty() ? absl::InvalidArgumentError("a standing needs a worker's name")
-                                    : absl::OkStatus();
+// InvalidArgument: see Store::ChangeStanding.
+inline absl::Status CheckChange(const StandingChange& change) {
+  return change.worker_id.empty() ? absl::InvalidArgumentError("a standing needs a worker's name")
+                                  : absl::OkStatus();
+}
+
+inline void Merge(const StandingChange& change, WorkerStanding& standing) {
+  standing.worker_id = change.worker_id;
+  standing.since_unix_ms = change.since_unix_ms;
+  if (change.drained.has_value()) standing.drained = *change.drained;
+  const bool flag = change.refused.has_value() && !change.refused->empty() && !change.removed;
+  if (!change.refused.has_value() || (flag && standing.removed)) return;
+  standing.refused = *change.refused;
+  standing.removed = change.removed && !change.refused->empty();
 }
 
 // Nothing is said against the worker: there is nothing to keep.

@@ -6,8 +6,14 @@
 
 namespace hone::store {
 
-absl::Status UpsertStanding(SqliteConnection& connection, const WorkerStanding& standing) {
-  HONE_RETURN_IF_ERROR(CheckStanding(standing));
+absl::Status MergeStanding(SqliteConnection& connection, const StandingChange& change) {
+  HONE_RETURN_IF_ERROR(CheckChange(change));
+  HONE_ASSIGN_OR_RETURN(Statement known,
+                        connection.Prepare(absl::StrCat("SELECT ", kStandingColumns,
+                                                        " FROM standing WHERE worker = ?")));
+  HONE_ASSIGN_OR_RETURN(const bool row, known.Bind(change.worker_id).Step());
+  WorkerStanding standing = row ? ReadStanding(known) : WorkerStanding();
+  Merge(change, standing);
   if (IsGood(standing)) {
     HONE_ASSIGN_OR_RETURN(Statement forget,
                           connection.Prepare("DELETE FROM standing WHERE worker = ?"));

@@ -11,7 +11,7 @@
 // The table standing. Errors are those of the Store's functions of the same purpose.
 namespace hone::store {
 
-absl::Status UpsertStanding(SqliteConnection& connection, const WorkerStanding& standing);
+absl::Status MergeStanding(SqliteConnection& connection, const StandingChange& change);
 absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(SqliteConnection& connection);
 
 }  // namespace hone::store

@@ -163,6 +163,17 @@ struct WorkerStanding {
   friend bool operator==(const WorkerStanding&, const WorkerStanding&) = default;
 };
 
+// What has changed in how a worker stands. The rest stays as it is stored: server replicas that
+// share the store do not overwrite what another of them was told.
+struct StandingChange {
+  std::string worker_id;
+  std::optional<bool> drained;
+  // Why it gets no leases; "" it gets them again. A flag leaves the refusal of a removal as it is.
+  std::optional<std::string> refused;
+  bool removed = false;  // of `refused`
+  int64_t since_unix_ms = 0;
+};
+
 // Rows of another store.
 struct ImportBatch {
   std::string origin;                            // the other store's Identity
@@ -284,9 +295,9 @@ class Store {
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                            const std::string& target) = 0;
 
-  // What is remembered of workers. PutStanding replaces that of its worker; one that says nothing
-  // against it is forgotten. InvalidArgument: no worker is named.
-  virtual void PutStanding(WorkerStanding standing, Done done) = 0;
+  // What is remembered of workers. ChangeStanding changes what it names; a worker that nothing is
+  // said against any more is forgotten. InvalidArgument: no worker is named.
+  virtual void ChangeStanding(StandingChange change, Done done) = 0;
   virtual absl::StatusOr<std::vector<WorkerStanding>> Standings() = 0;  // by id
 
   // A name of this store that no other has; kept in it.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/store/standing_columns.h"
+
 namespace hone::store {
 namespace {
 
@@ -402,19 +404,16 @@ absl::StatusOr<std::vector<ModelRow>> MemoryStore::ListModels(const std::string&
   return newest;
 }
 
-void MemoryStore::PutStanding(WorkerStanding standing, Done done) {
-  Write(
-      [this, standing = std::move(standing), done = std::move(done)](absl::Status status) mutable {
-        if (status.ok()) {
-          absl::MutexLock lock(&mutex_);
-          standings_.erase(standing.worker_id);
-          if (standing.drained || !standing.refused.empty()) {
-            const std::string id = standing.worker_id;
-            standings_[id] = std::move(standing);
-          }
-        }
-        std::move(done)(status);
-      });
+void MemoryStore::ChangeStanding(StandingChange change, Done done) {
+  Write([this, change = std::move(change), done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      WorkerStanding& standing = standings_[change.worker_id];
+      Merge(change, standing);
+      if (IsGood(standing)) standings_.erase(change.worker_id);
+    }
+    std::move(done)(status);
+  });
 }
 
 absl::StatusOr<std::vector<WorkerStanding>> MemoryStore::Standings() {

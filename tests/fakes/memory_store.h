@@ -64,7 +64,7 @@ class MemoryStore final : public Store {
   absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
   absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                    const std::string& target) override;
-  void PutStanding(WorkerStanding standing, Done done) override;
+  void ChangeStanding(StandingChange change, Done done) override;
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
   // It keeps nothing on a disk: Unimplemented.
   absl::StatusOr<std::string> Identity() override { return std::string("memory"); }

@@ -124,7 +124,11 @@ HandlersWorld::HandlersWorld(bool on_disk)
       fleet_(&clock_, &artifacts_,
              {.instance = "fuzz",
               .on_standing = [this](const std::string& id) { standings_.Keep(id); }}),
-      standings_(&clock_, &fleet_, store_.get()),
+      standings_({.clock = &clock_,
+                  .steady_clock = &clock_,
+                  .fleet = &fleet_,
+                  .store = store_.get(),
+                  .executor = &executor_}),
       services_{.clock = &clock_,
                 .store = store_.get(),
                 .fleet = &fleet_,
@@ -216,6 +220,7 @@ void HandlersWorld::Pass(absl::Duration time, absl::Duration step) {
     clock_.Advance(step);
     fleet_.Tick();
     jobs_.Tick();
+    standings_.Tick();
     watches_.Tick();
     Work();
   }

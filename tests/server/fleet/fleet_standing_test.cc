@@ -1,5 +1,7 @@
 // Draining, removing, resuming; stealing from slow workers.
 
+#include <deque>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
@@ -128,9 +130,9 @@ TEST_F(StandingTest, AnIdleWorkerTakesWhatWaitsAtASlowOne) {
 }
 
 TEST_F(StandingTest, AWorkerIsAsItWasBeforeTheServersEnd) {
-  fleet.Restore({{.worker_id = "drained", .drained = true},
-                 {.worker_id = "flagged", .refused = "it lies"},
-                 {.worker_id = "removed", .refused = "go", .removed = true}});
+  fleet.Adopt({{.worker_id = "drained", .drained = true},
+               {.worker_id = "flagged", .refused = "it lies"},
+               {.worker_id = "removed", .refused = "go", .removed = true}});
   Submit(Item("job", 1));
   for (const char* const name : {"drained", "flagged", "removed"}) {
     FakeWorker worker = FakeWorker::Both(name, 1);
@@ -182,6 +184,174 @@ TEST(FlagTest, WhoKeepsStandingsIsTold) {
   other.Finish(other.started.at(0).lease_id, Measured(-1));
   other.Call(harness.fleet);
   EXPECT_THAT(told, ElementsAre("w", "x"));
+}
+
+TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
+  std::deque<FakeWorker> workers;  // replies know where they are
+  for (const char* const name : {"drained", "flagged", "removed", "untouched"}) {
+    Submit(Item("job", static_cast<int64_t>(workers.size())));
+    workers.push_back(FakeWorker::Both(name, 1));
+    workers.back().Call(fleet);
+    ASSERT_THAT(workers.back().started, SizeIs(1)) << name;
+    workers.back().Call(fleet, absl::Seconds(5));
+  }
+  fleet.BeginAdopt();
+  fleet.Adopt({{.worker_id = "drained", .drained = true},
+               {.worker_id = "flagged", .refused = "it lies"},
+               {.worker_id = "nobody here", .drained = true},
+               {.worker_id = "removed", .refused = "go", .removed = true}});
+  ASSERT_TRUE(workers[0].reply.has_value()) << "it hears of it at once";
+  EXPECT_TRUE(workers[0].reply->drain);
+  ASSERT_TRUE(workers[1].reply.has_value());
+  EXPECT_EQ(workers[1].reply->refused, "it lies");
+  ASSERT_TRUE(workers[2].reply.has_value());
+  EXPECT_EQ(workers[2].reply->refused, "go");
+  EXPECT_THAT(workers[2].cancelled, SizeIs(1)) << "its lease went back";
+  EXPECT_THAT(fleet.Workers(), SizeIs(3)) << "and it is forgotten";
+  EXPECT_FALSE(workers[3].reply.has_value());
+  EXPECT_FALSE(fleet.UnstoredOf("drained").has_value()) << "nothing of this is new to the store";
+
+  fleet.BeginAdopt();
+  fleet.Adopt({});
+  for (const char* const name : {"drained", "flagged", "removed"}) {
+    EXPECT_EQ(fleet.StandingOf(name), Standing{.worker_id = name}) << "resumed elsewhere";
+  }
+  EXPECT_FALSE(fleet.Workers().at(0).draining);
+}
+
+TEST_F(StandingTest, WhatIsNotStoredYetIsNotUndoneByWhatIs) {
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  const auto drained = fleet.UnstoredOf("w");
+  ASSERT_TRUE(drained.has_value());
+  EXPECT_TRUE(drained->drained);
+  EXPECT_FALSE(drained->refused) << "nothing was said of that";
+  fleet.BeginAdopt();
+  fleet.Adopt({});
+  EXPECT_TRUE(fleet.StandingOf("w").drained) << "its write is under way";
+
+  fleet.BeginAdopt();
+  fleet.StandingStored(*drained);  // after the store was read
+  fleet.Adopt({});
+  EXPECT_TRUE(fleet.StandingOf("w").drained);
+  EXPECT_FALSE(fleet.UnstoredOf("w").has_value());
+
+  fleet.Flag("w", "it lies");
+  const auto flagged = fleet.UnstoredOf("w");
+  ASSERT_TRUE(flagged.has_value());
+  EXPECT_FALSE(flagged->drained) << "that is stored";
+  ASSERT_TRUE(fleet.Drain("w", true).ok());
+  fleet.StandingStored(*flagged);
+  ASSERT_TRUE(fleet.UnstoredOf("w").has_value()) << "something newer is to be stored";
+  EXPECT_EQ(fleet.UnstoredOf("w")->standing, Standing{.worker_id = "w"});
+  fleet.StandingStored(*fleet.UnstoredOf("w"));
+  fleet.BeginAdopt();
+  fleet.Adopt({{.worker_id = "w", .drained = true}});
+  EXPECT_TRUE(fleet.StandingOf("w").drained) << "and now the store counts";
+}
+
+TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
+  fleet.Adopt({{.worker_id = "a", .drained = true},
+               {.worker_id = "c", .refused = "it lies"},
+               {.worker_id = "d", .refused = "go", .removed = true}});
+  FakeWorker worker = FakeWorker::Both("b", 1);
+  worker.Call(fleet);
+  EXPECT_THAT(fleet.Workers(), SizeIs(1));
+  const std::vector<WorkerInfo> known = fleet.KnownWorkers();
+  ASSERT_THAT(known, SizeIs(4));
+  EXPECT_EQ(known[0].id, "a");
+  EXPECT_TRUE(known[0].draining);
+  EXPECT_FALSE(known[0].connected);
+  EXPECT_EQ(known[0].silent, absl::InfiniteDuration());
+  EXPECT_EQ(known[1].id, "b");
+  EXPECT_TRUE(known[1].connected);
+  EXPECT_EQ(known[2].flagged, "it lies");
+  EXPECT_EQ(known[3].flagged, "go");
+}
+
+// Names that a token of many makes up: each reports one thing that cannot be, and is not seen
+// again.
+class FlagBoundTest : public ::testing::Test {
+ protected:
+  FlagBoundTest()
+      : harness_({.max_flags_per_caller = 3, .max_flags = 5, .on_standing = [this](const auto& id) {
+                    told_.push_back(id);
+                  }}) {}
+  // Whether it was let in.
+  bool Lie(const std::string& id, const std::string& caller, bool proven = false) {
+    FakeWorker worker = FakeWorker::Both(id, 1);
+    worker.report.identity = caller;
+    for (const double latency : {proven ? 1.0 : -1.0, -1.0}) {
+      harness_.Submit(harness_.Item("job", 1));
+      worker.Call(harness_.fleet);
+      if (worker.started.empty()) break;
+      worker.Finish(worker.started.back().lease_id, Measured(latency));
+      worker.Call(harness_.fleet);
+      if (!worker.reply->refused.empty()) break;
+    }
+    refused_ = worker.reply->refused;
+    harness_.fleet.CancelJob("job");
+    return !worker.started.empty();
+  }
+  void LetAllGo() {
+    harness_.Pass(FleetOptions().silence_limit());
+    harness_.Pass(absl::Milliseconds(100));
+  }
+  bool IsFlagged(const std::string& id) { return !harness_.fleet.StandingOf(id).refused.empty(); }
+
+  std::vector<std::string> told_;
+  std::string refused_;
+  Harness harness_;
+};
+
+TEST_F(FlagBoundTest, TheOldestNamesThatNeverMeasuredGoFirst) {
+  ASSERT_TRUE(Lie("real", "lab-*", /*proven=*/true));
+  ASSERT_TRUE(Lie("made up 1", "lab-*"));
+  ASSERT_TRUE(Lie("made up 2", "lab-*"));
+  ASSERT_TRUE(Lie("made up 3", "lab-*"));
+  EXPECT_TRUE(IsFlagged("made up 1")) << "it is still here";
+  told_.clear();
+  LetAllGo();
+  EXPECT_FALSE(IsFlagged("made up 1"));
+  EXPECT_THAT(told_, ElementsAre("made up 1")) << "the store forgets it, too";
+  EXPECT_EQ(harness_.fleet.UnstoredOf("made up 1")->standing, Standing{.worker_id = "made up 1"});
+  EXPECT_EQ(harness_.fleet.Counts().flags_dropped, 1);
+  for (int i = 4; i < 50; ++i) {
+    ASSERT_TRUE(Lie("made up " + std::to_string(i), "lab-*"));
+    LetAllGo();
+  }
+  EXPECT_TRUE(IsFlagged("real"));
+  EXPECT_FALSE(IsFlagged("made up 2"));
+  EXPECT_TRUE(IsFlagged("made up 49"));
+  EXPECT_EQ(harness_.fleet.Counts().workers_refused, 3);
+}
+
+TEST_F(FlagBoundTest, WhereEachFlagIsOfAWorkerThatMeasuredNoNewNameIsRegistered) {
+  for (const char* const id : {"a", "b", "c"}) ASSERT_TRUE(Lie(id, "lab-*", /*proven=*/true));
+  LetAllGo();
+  EXPECT_FALSE(Lie("d", "lab-*"));
+  EXPECT_THAT(refused_, ::testing::AllOf(HasSubstr("3 flagged workers of 'lab-*'"),
+                                         HasSubstr("hone workers resume")));
+  EXPECT_TRUE(Lie("e", "e", /*proven=*/true)) << "a name of its own";
+  EXPECT_TRUE(Lie("f", "other-*", /*proven=*/true)) << "another caller";
+  EXPECT_FALSE(Lie("g", "another-*")) << "five in all";
+  EXPECT_TRUE(Lie("h", "h")) << "a name of its own";
+  for (const char* const id : {"a", "b", "c", "e", "f"}) EXPECT_TRUE(IsFlagged(id)) << id;
+  ASSERT_TRUE(harness_.fleet.Drain("a", true).ok());
+  EXPECT_TRUE(Lie("d", "lab-*")) << "an administrator made room";
+}
+
+TEST_F(FlagBoundTest, RemovalsAndWhatIsStoredAreNotDropped) {
+  harness_.fleet.Adopt({{.worker_id = "r1", .refused = "go", .removed = true},
+                        {.worker_id = "r2", .refused = "go", .removed = true},
+                        {.worker_id = "old", .refused = "it lied"}});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(Lie("made up " + std::to_string(i), "lab-*"));
+    LetAllGo();
+  }
+  for (const char* const id : {"r1", "r2", "old"}) EXPECT_TRUE(IsFlagged(id)) << id;
+  EXPECT_EQ(harness_.fleet.Counts().workers_refused, 6);
 }
 
 TEST_F(StandingTest, OneSlowWorkerAloneIsNotRobbed) {

@@ -61,7 +61,9 @@ TEST_F(AdminWorkersTest, ARemovedWorkerIsTurnedAwayUntilItIsResumed) {
   ASSERT_TRUE(
       Call(*tuning, &v1::TuningService::Stub::ListWorkers, v1::ListWorkersRequest(), &workers)
           .ok());
-  EXPECT_EQ(workers.workers_size(), 0);
+  ASSERT_EQ(workers.workers_size(), 1);
+  EXPECT_FALSE(workers.workers(0).connected());
+  EXPECT_THAT(workers.workers(0).flagged(), HasSubstr("administrator"));
   ASSERT_TRUE(Synchronize().ok());
   EXPECT_THAT(reply_.refused(), HasSubstr("administrator"));
   EXPECT_EQ(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).error_code(),
@@ -105,6 +107,37 @@ TEST_F(AdminWorkersTest, WhatWasSaidOutlivesTheServer) {
     EXPECT_FALSE(reply_.drain()) << name;
     EXPECT_EQ(reply_.refused(), "") << name;
   }
+}
+
+TEST_F(AdminWorkersTest, WhoIsDrainedOrRemovedIsListedAlsoAfterTheServersEnd) {
+  v1::WorkerInfo info;
+  ASSERT_TRUE(Drain("w", false, &info).ok());
+  worker_ = "gone";
+  ASSERT_TRUE(Synchronize().ok());
+  v1::RemoveWorkerRequest remove;
+  remove.set_id("gone");
+  v1::RemoveWorkerResponse removed;
+  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, remove, &removed).ok());
+  Restart();
+  worker_ = "here";
+  ASSERT_TRUE(Synchronize().ok());
+  v1::ListWorkersRequest list;
+  v1::ListWorkersResponse page;
+  list.set_page_size(2);
+  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::ListWorkers, list, &page).ok());
+  ASSERT_EQ(page.workers_size(), 2);
+  EXPECT_EQ(page.workers(0).id(), "gone");
+  EXPECT_FALSE(page.workers(0).connected());
+  EXPECT_THAT(page.workers(0).flagged(), HasSubstr("administrator"));
+  EXPECT_EQ(page.workers(0).last_seen_unix_ms(), 0) << "nobody knows";
+  EXPECT_EQ(page.workers(1).id(), "here");
+  EXPECT_TRUE(page.workers(1).connected());
+  list.set_page_token(page.next_page_token());
+  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::ListWorkers, list, &page).ok());
+  ASSERT_EQ(page.workers_size(), 1);
+  EXPECT_EQ(page.workers(0).id(), "w");
+  EXPECT_TRUE(page.workers(0).draining());
+  EXPECT_FALSE(page.workers(0).connected());
 }
 
 TEST_F(AdminWorkersTest, AFlagOutlivesTheServer) {

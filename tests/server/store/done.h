@@ -46,8 +46,17 @@ inline absl::Status Quarantine(Store& store, const record::Record& record, int64
   });
 }
 
+inline absl::Status ChangeStanding(Store& store, const StandingChange& change) {
+  return Wait([&](Store::Done done) { store.ChangeStanding(change, std::move(done)); });
+}
+
+// All of it.
 inline absl::Status PutStanding(Store& store, const WorkerStanding& standing) {
-  return Wait([&](Store::Done done) { store.PutStanding(standing, std::move(done)); });
+  return ChangeStanding(store, {.worker_id = standing.worker_id,
+                                .drained = standing.drained,
+                                .refused = standing.refused,
+                                .removed = standing.removed,
+                                .since_unix_ms = standing.since_unix_ms});
 }
 
 inline absl::Status PutJob(Store& store, const JobRow& job) {

@@ -253,6 +253,28 @@ TEST_P(JobConformanceTest, WhatIsSaidOfWorkersIsKeptUntilItIsTakenBack) {
   EXPECT_TRUE(absl::IsInvalidArgument(PutStanding(*store_, {.drained = true})));
 }
 
+TEST_P(JobConformanceTest, AChangeOfAStandingLeavesTheRestAsOthersWroteIt) {
+  ASSERT_TRUE(
+      ChangeStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}).ok());
+  ASSERT_TRUE(
+      ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 2}).ok());
+  WorkerStanding both{.worker_id = "w", .drained = true, .refused = "it lies", .since_unix_ms = 2};
+  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both));
+  both.refused = "go";
+  both.removed = true;
+  both.since_unix_ms = 3;
+  ASSERT_TRUE(ChangeStanding(
+                  *store_, {.worker_id = "w", .refused = "go", .removed = true, .since_unix_ms = 3})
+                  .ok());
+  ASSERT_TRUE(
+      ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 3}).ok());
+  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both))
+      << "a flag does not let a removed worker in at the next start";
+  ASSERT_TRUE(ChangeStanding(*store_, {.worker_id = "w", .drained = false}).ok());
+  ASSERT_TRUE(ChangeStanding(*store_, {.worker_id = "w", .refused = ""}).ok());
+  EXPECT_THAT(store_->Standings().value(), testing::IsEmpty());
+}
+
 // Names are bound, never pasted: what is SQL in them is kept as it is, and finds itself again.
 TEST_P(JobConformanceTest, SqlInNamesIsText) {
   const std::string name = "x'); DROP TABLE record; DROP TABLE job; --\" OR 1=1";

@@ -79,6 +79,24 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
       << "one was taken twice";
 }
 
+TEST_F(PostgresTest, WhatAFenceRefusesLeavesNothingBehind) {
+  const auto store = Open();
+  ASSERT_TRUE(PutJob(*store, PendingJob("a")).ok());
+  record::Record record = ScreenedRecord();
+  record.environment.cpu = "of who lost the job";
+  EXPECT_TRUE(absl::IsAborted(Append(*store, record, {"a", 7}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Append(*store, record, {"a", 0, 3}).status()));
+  const auto connection = PostgresConnection::Open(uri_).value();
+  const auto environments = [&] {
+    PostgresRows rows = connection->Query("SELECT COUNT(*) FROM environment").value();
+    rows.Next();
+    return rows.Int64();
+  };
+  EXPECT_EQ(environments(), 0);
+  ASSERT_TRUE(Append(*store, record, {"a", 0}).ok());
+  EXPECT_EQ(environments(), 1);
+}
+
 TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
   const auto one = Open();
   const auto two = Open();

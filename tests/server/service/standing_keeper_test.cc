@@ -1,0 +1,171 @@
+// What is kept of workers: server replicas that share a store, and writes that fail.
+
+#include "server/service/standing_keeper.h"
+
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/manual_executor.h"
+#include "tests/fakes/memory_store.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::IsEmpty;
+
+// A server as far as workers stand in it.
+struct Replica {
+  Replica(const FakeClock* clock, store::MemoryStore* store)
+      : fleet(clock, &artifacts,
+              {.on_standing = [this](const std::string& id) { keeper.Keep(id); }}),
+        keeper({.clock = clock,
+                .steady_clock = clock,
+                .fleet = &fleet,
+                .store = store,
+                .executor = &executor}) {
+    EXPECT_TRUE(keeper.Restore().ok());
+  }
+  void Call(const std::string& id) {
+    fleet::WorkerReport report{.worker_id = id, .epoch = "e"};
+    report.capabilities.can_run = true;
+    report.capabilities.target_key = "t";
+    fleet.Synchronize(std::move(report),
+                      [&](fleet::SynchronizeReply answer) { reply = std::move(answer); });
+  }
+  void Tick() {
+    fleet.Tick();
+    keeper.Tick();
+    executor.RunAll();
+  }
+  absl::Status Drain(const std::string& id, bool resume) {
+    EXPECT_TRUE(fleet.Drain(id, resume).ok());
+    return Keep(id);
+  }
+  absl::Status Keep(const std::string& id) {
+    absl::Status kept = absl::UnknownError("no answer");
+    keeper.Keep(id, [&](absl::Status status) { kept = std::move(status); });
+    return kept;
+  }
+
+  fleet::ArtifactCache artifacts;
+  task::ManualExecutor executor;
+  fleet::SynchronizeReply reply;
+  fleet::Fleet fleet;
+  StandingKeeper keeper;
+};
+
+class StandingKeeperTest : public ::testing::Test {
+ protected:
+  StandingKeeperTest() { store_.Share(); }
+  void Pass(absl::Duration time) {
+    clock_.Advance(time);
+    one_.Tick();
+    two_.Tick();
+  }
+  store::WorkerStanding Stored() {
+    const auto all = store_.Standings();
+    return all->empty() ? store::WorkerStanding() : all->front();
+  }
+
+  FakeClock clock_;
+  store::MemoryStore store_;
+  Replica one_{&clock_, &store_};
+  Replica two_{&clock_, &store_};
+};
+
+TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteWhatTheOtherWasTold) {
+  one_.Call("w");
+  two_.Call("w");
+  Pass(absl::ZeroDuration());  // both have just looked
+  ASSERT_TRUE(one_.Drain("w", false).ok());
+  two_.fleet.Flag("w", "it lies");  // two has not heard of the drain
+  EXPECT_TRUE(Stored().drained);
+  EXPECT_EQ(Stored().refused, "it lies");
+  Replica next(&clock_, &store_);
+  EXPECT_TRUE(next.fleet.StandingOf("w").drained);
+}
+
+TEST_F(StandingKeeperTest, AReplicaHearsOfDrainsRemovalsAndFlagsWhileItRuns) {
+  for (const char* const id : {"drained", "flagged", "removed"}) {
+    one_.Call(id);
+    two_.Call(id);
+  }
+  Pass(absl::ZeroDuration());
+  ASSERT_TRUE(one_.Drain("drained", false).ok());
+  one_.fleet.Flag("flagged", "it lies");
+  ASSERT_TRUE(one_.fleet.Remove("removed").ok());
+  ASSERT_TRUE(one_.Keep("removed").ok());
+  Pass(StandingKeeper::kLookInterval);
+  for (const char* const id : {"drained", "flagged", "removed"}) {
+    EXPECT_EQ(two_.fleet.StandingOf(id), one_.fleet.StandingOf(id)) << id;
+  }
+  two_.Call("removed");
+  EXPECT_FALSE(two_.reply.refused.empty());
+  ASSERT_TRUE(two_.Drain("removed", true).ok()) << "said at the other one";
+  Pass(StandingKeeper::kLookInterval);
+  EXPECT_TRUE(one_.fleet.StandingOf("removed").refused.empty());
+  EXPECT_TRUE(one_.fleet.StandingOf("drained").drained);
+}
+
+TEST_F(StandingKeeperTest, AStoreOfOneServerIsNotReadAgain) {
+  store::MemoryStore alone;
+  Replica server(&clock_, &alone);
+  alone.ChangeStanding({.worker_id = "w", .drained = true}, [](const absl::Status&) {});
+  clock_.Advance(10 * StandingKeeper::kLookInterval);
+  server.Tick();
+  EXPECT_FALSE(server.fleet.StandingOf("w").drained);
+}
+
+TEST_F(StandingKeeperTest, WhatCouldNotBeStoredIsTriedAgainUntilItIs) {
+  one_.Call("flagged");
+  one_.Call("drained");
+  store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
+  one_.fleet.Flag("flagged", "it lies");
+  EXPECT_TRUE(absl::IsResourceExhausted(one_.Drain("drained", false))) << "it is told";
+  EXPECT_EQ(one_.keeper.unstored(), 2);
+  for (int i = 0; i < 10; ++i) Pass(absl::Milliseconds(100));
+  Pass(StandingKeeper::kLookInterval);
+  EXPECT_TRUE(one_.fleet.StandingOf("drained").drained) << "what is stored does not undo it";
+  EXPECT_FALSE(one_.fleet.StandingOf("flagged").refused.empty());
+  EXPECT_EQ(one_.keeper.unstored(), 2);
+
+  store_.FailWrites(absl::OkStatus());
+  EXPECT_THAT(store_.Standings().value(), IsEmpty());
+  Pass(StandingKeeper::kLongestRetry);
+  EXPECT_EQ(one_.keeper.unstored(), 0);
+  const auto stored = store_.Standings().value();
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_TRUE(stored[0].drained);
+  EXPECT_EQ(stored[1].refused, "it lies");
+  EXPECT_FALSE(one_.fleet.UnstoredOf("flagged").has_value());
+}
+
+TEST_F(StandingKeeperTest, RetriesBackOffAndWriteWhatHoldsByThen) {
+  one_.Call("w");
+  store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
+  one_.fleet.Flag("w", "it lies");
+  Pass(StandingKeeper::kFirstRetry);      // fails: the next one after twice as long
+  Pass(2 * StandingKeeper::kFirstRetry);  // and after four times as long
+  store_.FailWrites(absl::OkStatus());
+  Pass(3 * StandingKeeper::kFirstRetry);
+  EXPECT_EQ(one_.keeper.unstored(), 1);
+  EXPECT_THAT(store_.Standings().value(), IsEmpty());
+  Pass(StandingKeeper::kFirstRetry);
+  EXPECT_EQ(one_.keeper.unstored(), 0);
+  EXPECT_EQ(Stored().refused, "it lies");
+
+  store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
+  ASSERT_TRUE(one_.fleet.Drain("w", false).ok());
+  EXPECT_FALSE(one_.Keep("w").ok());
+  EXPECT_FALSE(one_.Drain("w", true).ok()) << "an administrator resumes it";
+  store_.FailWrites(absl::OkStatus());
+  Pass(2 * StandingKeeper::kFirstRetry);
+  EXPECT_EQ(one_.keeper.unstored(), 0);
+  EXPECT_THAT(store_.Standings().value(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone::service
