@@ -31,12 +31,12 @@ int64_t ExtentTable::Evaluate(Extent extent, absl::Span<const int64_t> decisions
 }
 
 int64_t ExtentTable::EvaluateNode(int64_t node, absl::Span<const int64_t> decisions) const {
-  const Node& n = nodes_[node];
+  const Node& n = nodes_[static_cast<size_t>(node)];
   switch (n.kind) {
     case Kind::kConstant:
       return n.a;
     case Kind::kFactor:
-      return decisions[n.a];
+      return decisions[static_cast<size_t>(n.a)];
     case Kind::kAdd:
       return EvaluateNode(n.a, decisions) + EvaluateNode(n.b, decisions);
     case Kind::kMul:

@@ -12,6 +12,7 @@ constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // products of divisors stay 
 
 }  // namespace
 
+#ifndef HONE_RECORDED  // where these are steps (common/recorded)
 int64_t FloorDivInt(int64_t a, int64_t b) {
   // Division of 64 bits takes several times as long, and numbers here are seldom large.
   if (((a | b) >> 31) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
@@ -19,6 +20,7 @@ int64_t FloorDivInt(int64_t a, int64_t b) {
   return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivInt(a, b) * b; }
+#endif
 
 Index Index::Of(AtomId atom, int64_t coeff) {
   Index index;
@@ -87,7 +89,8 @@ AtomId AtomTable::AddVar(std::string name, int64_t extent) {
 Index AtomTable::Intern(Atom::Kind kind, const Index& argument, int64_t divisor) {
   for (AtomId id : composites_) {
     const Atom& atom = atoms_[id];
-    if (atom.kind == kind && atom.divisor == divisor && atom.argument == argument) return Index::Of(id);
+    // The divisors last: recordings (common/schedule/recorded) then tell fewer numbers apart.
+    if (atom.kind == kind && atom.argument == argument && atom.divisor == divisor) return Index::Of(id);
   }
   Atom atom;
   atom.kind = kind;
@@ -185,7 +188,7 @@ Index AtomTable::Simplify(Index index) const {
       if (d.kind != Atom::Kind::kFloorDiv) continue;
       for (const IndexTerm& mod : index.terms()) {
         const Atom& m = atoms_[mod.atom];
-        if (m.kind != Atom::Kind::kMod || m.divisor != d.divisor || m.argument != d.argument) continue;
+        if (m.kind != Atom::Kind::kMod || m.argument != d.argument || m.divisor != d.divisor) continue;
         if (div.coeff != mod.coeff * d.divisor) continue;
         const int64_t coeff = mod.coeff;
         Index next = index - Index::Of(div.atom, div.coeff) - Index::Of(mod.atom, mod.coeff);

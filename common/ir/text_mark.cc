@@ -40,13 +40,13 @@ absl::Status MarkText(const absl::Status& status, absl::string_view text, int fi
   const auto size = static_cast<int64_t>(line.size());
   const int64_t at = std::min(column - 1, size);
   const int64_t begin = std::max<int64_t>(0, at - kAround), end = std::min(size, at + kAround);
-  std::string shown(line.substr(begin, end - begin));
+  std::string shown(line.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
   for (char& c : shown) {
     if (c == '\t' || c == '\r') c = ' ';
     if (!std::isprint(static_cast<unsigned char>(c))) c = '?';
   }
   return absl::Status(status.code(), absl::StrCat(status.message(), "\n  ", shown, "\n  ",
-                                                  std::string(at - begin, ' '), "^"));
+                                                  std::string(static_cast<size_t>(at - begin), ' '), "^"));
 }
 
 }  // namespace hone::ir

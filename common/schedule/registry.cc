@@ -94,13 +94,4 @@ const Primitive* FindPrimitive(absl::string_view name) {
   return found == std::end(kPrimitives) ? nullptr : found;
 }
 
-absl::Status Illegal(const ir::Program& program, ir::NodeId node, absl::string_view what) {
-  const ir::Node& at = program.node(node);
-  const std::string name =
-      at.kind == ir::Node::Kind::kLoop    ? absl::StrCat("loop ", program.atoms[at.var].name)
-      : at.kind == ir::Node::Kind::kBlock ? absl::StrCat("block ", program.BlockOf(node).name)
-                                          : "";
-  return absl::FailedPreconditionError(absl::StrCat(what, " (", name, ")\n", program.ToText(node)));
-}
-
 }  // namespace hone::schedule

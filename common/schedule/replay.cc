@@ -26,69 +26,7 @@ class GivenDecider final : public Decider {
 // In place of a loop: the block stays where it is.
 constexpr ir::NodeId kStay = -2;
 
-std::vector<int64_t> Divisors(int64_t n) {
-  std::vector<int64_t> low, high;
-  for (int64_t d = 1; d * d <= n; ++d) {
-    if (n % d != 0) continue;
-    low.push_back(d);
-    if (d != n / d) high.push_back(n / d);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
-}
-
 }  // namespace
-
-bool Site::IsLegal(absl::Span<const int64_t> values) const {
-  if (static_cast<int>(values.size()) != count) return false;
-  if (kind == Kind::kChoice) {
-    for (size_t row = 0; row + count <= rows.size(); row += count) {
-      if (std::equal(values.begin(), values.end(), rows.begin() + row)) return true;
-    }
-    return false;
-  }
-  int64_t inner = 1;
-  for (int i = count - 1; i >= 0; --i) {
-    if (values[i] < 1 || values[i] > extent || (i > 0 && inner > extent / values[i])) return false;
-    if (i > 0) inner *= values[i];
-  }
-  if (max_inner > 0 && count > 1 && values[count - 1] > max_inner) return false;
-  if (kind == Kind::kPerfectTile) return extent % inner == 0 && values[0] == extent / inner;
-  return values[0] == ir::CeilDivInt(extent, inner);
-}
-
-void Site::Sample(Rng& rng, absl::Span<int64_t> values) const {
-  if (kind == Kind::kChoice) {
-    const size_t row = rng.Below(rows.size() / count);
-    std::copy_n(rows.begin() + row * count, count, values.begin());
-    return;
-  }
-  int64_t rest = extent;
-  int64_t inner = 1;
-  for (int i = count - 1; i > 0; --i) {
-    int64_t limit = kind == Kind::kPerfectTile ? rest : extent / inner;
-    if (i == count - 1 && max_inner > 0) limit = std::min(limit, max_inner);
-    if (kind == Kind::kPerfectTile) {
-      std::vector<int64_t> divisors = Divisors(rest);
-      while (divisors.back() > limit) divisors.pop_back();
-      values[i] = divisors[rng.Below(divisors.size())];
-      rest /= values[i];
-    } else {
-      // Log-uniform over the sizes, half of the time rounded to a size that leaves no remainder tile.
-      int bits = 0;
-      while ((int64_t{2} << bits) <= limit) ++bits;
-      const int64_t low = int64_t{1} << rng.Below(bits + 1);
-      const int64_t high = std::min(limit, 2 * low - 1);
-      values[i] = low + static_cast<int64_t>(rng.Below(high - low + 1));
-      if (rng.Below(2) == 0) {
-        const int64_t total = ir::CeilDivInt(extent, inner);
-        values[i] = std::min(limit, ir::CeilDivInt(total, ir::CeilDivInt(total, values[i])));
-      }
-      inner *= values[i];
-    }
-  }
-  values[0] = kind == Kind::kPerfectTile ? rest : ir::CeilDivInt(extent, inner);
-}
 
 absl::StatusOr<ir::NodeId> Call::Block(int operand) const {
   if (operand >= operands() || instruction_->operands[operand].kind != Operand::Kind::kBlock) {
@@ -183,7 +121,7 @@ absl::Status Call::ReturnDecision(Site site) {
 absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops) {
   HONE_RETURN_IF_ERROR(Decide(site));
   const int64_t position = replayed_->decisions[site.begin];
-  loops_[instruction_->results[0].reg] = position < 0 ? kStay : loops[position];
+  loops_[instruction_->results[0].reg] = position < 0 ? kStay : loops[static_cast<size_t>(position)];
   return absl::OkStatus();
 }
 

@@ -30,7 +30,7 @@ absl::Status ApplyLoops(Call& call) {
       return absl::InvalidArgumentError(
           absl::StrCat("loops takes one number from 1 to the ", above, " loops around the block"));
     }
-    loops.erase(loops.begin(), loops.end() - innermost.value);
+    loops.erase(loops.begin(), loops.end() - static_cast<ptrdiff_t>(innermost.value));
   }
   return call.Return(loops);
 }

@@ -8,17 +8,11 @@
 namespace hone::schedule {
 
 absl::Status SetLoopKind(ir::Program& program, ir::NodeId loop, int64_t kind) {
-  switch (kind) {
-    case kKeepSerial:
-      return absl::OkStatus();
-    case kUnroll:
-      return Unroll(program, loop);
-    case kVectorize:
-      return Vectorize(program, loop);
-    default:
-      return absl::InvalidArgumentError(absl::StrCat(
-          "loop_kind: ", kind, " is none of 0 (serial), 1 (unrolled), 2 (vectorized)"));
-  }
+  if (kind == kKeepSerial) return absl::OkStatus();
+  if (kind == kUnroll) return Unroll(program, loop);
+  if (kind == kVectorize) return Vectorize(program, loop);
+  return absl::InvalidArgumentError(
+      absl::StrCat("loop_kind: ", kind, " is none of 0 (serial), 1 (unrolled), 2 (vectorized)"));
 }
 
 absl::Status ApplyLoopKind(Call& call) {

@@ -172,6 +172,7 @@ absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, 
                                 "; at most ", ir::kMaxRank));
   }
   NodeId made = ir::kNoNode;
+  const auto place = static_cast<size_t>(axis);
   HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
     std::vector<ir::BufferId> buffers;
     for (ir::BufferId output : content.outputs) {
@@ -180,11 +181,11 @@ absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, 
                         .shape = p.buffers[output].shape,
                         .constant = p.buffers[output].constant,
                         .padded = p.buffers[output].padded};
-      buffer.shape.insert(buffer.shape.begin() + axis, p.node(loop).extent.value);
+      buffer.shape.insert(buffer.shape.begin() + place, p.node(loop).extent.value);
       p.buffers.push_back(std::move(buffer));
       buffers.push_back(static_cast<ir::BufferId>(p.buffers.size()) - 1);
     }
-    made = p.NewBlock(Partial(p, content, plan, loop, axis, buffers));
+    made = p.NewBlock(Partial(p, content, plan, loop, place, buffers));
     p.node(made).annotations = p.node(block).annotations;
     p.node(block).annotations.clear();
     const NodeId parent = p.node(block).parent;
@@ -216,7 +217,7 @@ absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, 
         {factor, p.node(loop).extent.value, true, Replaced(p, Index::Of(p.node(loop).var), loops)});
     for (const Index& index : content.indices) combine.indices.push_back(Replaced(p, index, vars));
     ir::IndexList places = combine.indices;
-    places.insert(places.begin() + axis, Index::Of(factor));
+    places.insert(places.begin() + place, Index::Of(factor));
     for (ir::BufferId buffer : buffers)
       combine.values.push_back(p.pool.Load(buffer, p.buffers[buffer].dtype, places));
     for (const ir::Condition& predicate : content.predicates) {

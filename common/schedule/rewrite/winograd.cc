@@ -97,7 +97,7 @@ class WinogradRewrite {
   // part O, which the code generator computes once.
   std::vector<ExprId> TransformInput(const std::vector<ExprId>& terms) {
     std::vector<ExprId> rows;
-    for (int64_t x = 0; x < alpha_; ++x) {
+    for (int x = 0; x < alpha_; ++x) {
       const std::vector<double>& row = matrices_.bt[x];
       if (x == 0 || x == alpha_ - 1) {
         rows.push_back(Combination(row, terms));
@@ -106,12 +106,12 @@ class WinogradRewrite {
       // The first of the pair is +a. Both parts are scaled so that their highest coefficients
       // are 1.
       const std::vector<double>& positive = matrices_.bt[(x - 1) / 2 * 2 + 1];
-      std::vector<double> even(alpha_, 0), odd(alpha_, 0);
+      std::vector<double> even(row.size(), 0), odd(row.size(), 0);
       double highest[2] = {0, 0};
-      for (int64_t i = 0; i < alpha_; ++i) {
+      for (int i = 0; i < alpha_; ++i) {
         if (positive[i] != 0) highest[i % 2] = positive[i];
       }
-      for (int64_t i = 0; i < alpha_; ++i)
+      for (int i = 0; i < alpha_; ++i)
         (i % 2 == 0 ? even : odd)[i] = positive[i] / highest[i % 2];
       // An α of 4 to 8 makes the highest power of a row, α − 2, even, with the coefficient 1.
       const double sign = x % 2 == 1 ? 1 : -1;
@@ -124,16 +124,16 @@ class WinogradRewrite {
   // Row a of Aᵀ applied to `terms`, pairs ±p first added and subtracted.
   std::vector<ExprId> TransformOutput(const std::vector<ExprId>& terms) {
     std::vector<ExprId> rows;
-    for (int64_t a = 0; a < m_; ++a) {
+    for (int a = 0; a < m_; ++a) {
       const std::vector<double>& row = matrices_.at[a];
       std::vector<double> coefficients = {row[0]};
       std::vector<ExprId> sums = {terms[0]};
-      for (int64_t x = 1; x + 1 < alpha_; x += 2) {
+      for (int x = 1; x + 1 < alpha_; x += 2) {
         coefficients.push_back(row[x]);
         sums.push_back(pool().Binary(a % 2 == 0 ? Op::kAdd : Op::kSub, terms[x], terms[x + 1]));
       }
-      coefficients.push_back(row[alpha_ - 1]);
-      sums.push_back(terms[alpha_ - 1]);
+      coefficients.push_back(row.back());
+      sums.push_back(terms.back());
       rows.push_back(Combination(coefficients, sums));
     }
     return rows;
@@ -168,7 +168,7 @@ class WinogradRewrite {
     const Axis t = NewTiles(), x = New("x", alpha_), j = New("j", alpha_),
                ci = New("ci", conv_.ci.extent);
     std::vector<ExprId> terms;
-    for (int64_t i = 0; i < alpha_; ++i)
+    for (int i = 0; i < alpha_; ++i)
       terms.push_back(LoadOf(w_, d, {At(t), Index(i), At(j), At(ci)}));
     return Insert("_bd", {t, x, j, ci}, Choose(At(x), TransformInput(terms)));
   }
@@ -177,7 +177,7 @@ class WinogradRewrite {
     const Axis x = New("x", alpha_), y = New("y", alpha_), t = NewTiles(),
                ci = New("ci", conv_.ci.extent);
     std::vector<ExprId> terms;
-    for (int64_t j = 0; j < alpha_; ++j)
+    for (int j = 0; j < alpha_; ++j)
       terms.push_back(LoadOf(w_, bd, {At(t), At(x), Index(j), At(ci)}));
     return Insert("_v", {x, y, t, ci}, Choose(At(y), TransformInput(terms)));
   }
@@ -186,7 +186,7 @@ class WinogradRewrite {
   BufferId Weights() {
     const Axis x = New("x", alpha_), y = New("y", alpha_), ci = New("ci", conv_.ci.extent),
                co = New("co", conv_.co.extent);
-    const auto coefficient = [&](const Axis& axis, int64_t column) {
+    const auto coefficient = [&](const Axis& axis, int column) {
       std::vector<ExprId> choices;
       for (const std::vector<double>& row : matrices_.g)
         choices.push_back(pool().Const(DType::kF64, row[column]));
@@ -194,14 +194,14 @@ class WinogradRewrite {
     };
     const auto sum_of_products = [&](const Axis& axis, const std::vector<ExprId>& terms) {
       ExprId sum = pool().Binary(Op::kMul, terms[0], coefficient(axis, 0));
-      for (int64_t k = 1; k < kKernel; ++k)
+      for (int k = 1; k < kKernel; ++k)
         sum = pool().Binary(Op::kAdd, sum, pool().Binary(Op::kMul, terms[k], coefficient(axis, k)));
       return sum;
     };
     std::vector<ExprId> rows;
-    for (int64_t r = 0; r < kKernel; ++r) {
+    for (int r = 0; r < kKernel; ++r) {
       std::vector<ExprId> terms;
-      for (int64_t s = 0; s < kKernel; ++s) {
+      for (int s = 0; s < kKernel; ++s) {
         terms.push_back(pool().Cast(
             DType::kF64, LoadOf(w_, conv_.weight, {Index(r), Index(s), At(ci), At(co)})));
       }
@@ -224,7 +224,7 @@ class WinogradRewrite {
     const Axis t = NewTiles(), a = New("a", m_), y = New("y", alpha_),
                co = New("co", conv_.co.extent);
     std::vector<ExprId> terms;
-    for (int64_t x = 0; x < alpha_; ++x)
+    for (int x = 0; x < alpha_; ++x)
       terms.push_back(LoadOf(w_, product, {Index(x), At(y), At(t), At(co)}));
     return Insert("_am", {t, a, y, co}, Choose(At(a), TransformOutput(terms)));
   }
@@ -235,7 +235,7 @@ class WinogradRewrite {
     const Index tile = (At(conv_.n) * rows_ + atoms.FloorDiv(At(conv_.h), m_)) * columns_ +
                        atoms.FloorDiv(At(conv_.w), m_);
     std::vector<ExprId> terms;
-    for (int64_t y = 0; y < alpha_; ++y)
+    for (int y = 0; y < alpha_; ++y)
       terms.push_back(LoadOf(w_, am, {tile, row, Index(y), At(conv_.co)}));
     ir::Stage& stage = w_.stages[stage_];
     stage.reducer = Reducer::kNone;
