@@ -118,9 +118,9 @@ TEST_P(CombinationTest, SearchesLearnsAndRestarts) {
       const record::Candidate& candidate = proposal.candidate;
       EXPECT_TRUE((*spaces)->IsLegal(candidate));
       EXPECT_TRUE(seen.insert({candidate.space_digest, candidate.decisions}).second);
-      log.push_back(Encode("job", (*search)->Tell(proposal.trial, {candidate, record::Outcome::kOk,
-                                                                   Latency(candidate)})));
+      (*search)->Tell(proposal.trial, {candidate, record::Outcome::kOk, Latency(candidate)});
     }
+    if (const auto tells = (*search)->TakeTells()) log.push_back(Encode("job", *tells));
     if ((*search)->TrainingIsDue()) {
       auto model = (*search)->trainer()->Train((*search)->TakeForTraining());
       ASSERT_TRUE(model.ok()) << model.status();
