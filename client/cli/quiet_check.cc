@@ -1,12 +1,18 @@
 #include "client/cli/quiet_check.h"
 
+#include <algorithm>
 #include <array>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
 
@@ -17,6 +23,7 @@ using State = HealthCheck::State;
 
 constexpr double kBusyLoad = 0.5;    // runnable processes in the last minute
 constexpr double kMuchSteal = 0.01;  // of the time
+constexpr int kMaxCores = 4096;
 constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
 
 // "" when the machine hides it.
@@ -63,6 +70,54 @@ void AddIsolation(const std::string& root, std::vector<HealthCheck>& checks) {
     check.advice =
         "for the last percent, boot with isolcpus=CORES nohz_full=CORES and start the worker there "
         "(taskset)";
+  }
+  checks.push_back(std::move(check));
+}
+
+// Of "2-3,5".
+std::set<int> CoresOfList(const std::string& list) {
+  std::set<int> cores;
+  for (absl::string_view range : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> ends = absl::StrSplit(range, '-');
+    int first = 0, last = 0;
+    if (!absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last)) continue;
+    for (int core = first; core <= std::min(last, kMaxCores); ++core) cores.insert(core);
+  }
+  return cores;
+}
+
+// Of "f,0000000c": hexadecimal digits, the last one for the first four.
+std::set<int> CoresOfMask(const std::string& mask) {
+  std::set<int> cores;
+  int core = 0;
+  for (auto digit = mask.rbegin(); digit != mask.rend(); ++digit) {
+    if (!absl::ascii_isxdigit(static_cast<unsigned char>(*digit))) continue;
+    const int bits = absl::ascii_isdigit(static_cast<unsigned char>(*digit))
+                         ? *digit - '0'
+                         : absl::ascii_tolower(static_cast<unsigned char>(*digit)) - 'a' + 10;
+    for (int bit = 0; bit < 4; ++bit, ++core) {
+      if ((bits >> bit & 1) != 0) cores.insert(core);
+    }
+  }
+  return cores;
+}
+
+// Isolated cores are not quiet while devices interrupt them.
+void AddInterrupts(const std::string& root, std::vector<HealthCheck>& checks) {
+  const std::set<int> isolated = CoresOfList(Setting(absl::StrCat(root, kCpuFolder, "/isolated")));
+  const std::string mask = Setting(root + "/proc/irq/default_smp_affinity");
+  if (isolated.empty() || mask.empty()) return;
+  std::set<int> both;
+  for (int core : CoresOfMask(mask)) {
+    if (isolated.contains(core)) both.insert(core);
+  }
+  HealthCheck check{"interrupts", State::kOk, "go to other cores than the isolated ones"};
+  if (!both.empty()) {
+    check.state = State::kWarning;
+    check.finding = absl::StrCat("may go to the isolated cores ", absl::StrJoin(both, ","));
+    check.advice =
+        "as root: write the mask of the other cores to /proc/irq/default_smp_affinity and to "
+        "/proc/irq/*/smp_affinity, and stop irqbalance (or set IRQBALANCE_BANNED_CPULIST)";
   }
   checks.push_back(std::move(check));
 }
@@ -127,6 +182,7 @@ std::vector<HealthCheck> CheckQuiet(const std::string& root) {
   std::vector<HealthCheck> checks = {Governor(root)};
   AddTurbo(root, checks);
   AddIsolation(root, checks);
+  AddInterrupts(root, checks);
   AddSteal(root, checks);
   AddLoad(root, checks);
   AddHugePages(root, checks);

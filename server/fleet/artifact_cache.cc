@@ -22,7 +22,7 @@ absl::Status ArtifactCache::Put(const std::string& digest, std::string bytes) {
   uses_.push_front(digest);
   entries_[digest] = {std::make_shared<const std::string>(std::move(bytes)), uses_.begin()};
   bytes_ += size;
-  while (bytes_ > max_bytes_ && uses_.size() > 1) {
+  while ((bytes_ > max_bytes_ || uses_.size() > max_artifacts_) && uses_.size() > 1) {
     auto oldest = entries_.find(uses_.back());
     bytes_ -= static_cast<int64_t>(oldest->second.bytes->size());
     entries_.erase(oldest);

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_FLEET_ARTIFACT_CACHE_H_
 #define HONE_SERVER_FLEET_ARTIFACT_CACHE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -14,14 +15,18 @@
 namespace hone::fleet {
 
 // Artifacts on their way from the worker that built them to the one that runs them, or to the
-// store. Memory only and bounded: the least recently used are dropped, and a candidate whose
-// artifact is gone is built again. Thread-safe.
+// store. Memory only and bounded, in bytes and in number: the least recently used are dropped, and
+// a candidate whose artifact is gone is built again. Thread-safe.
 class ArtifactCache {
  public:
   static constexpr int64_t kDefaultBytes = 256 << 20;
   static constexpr int64_t kMaxArtifactBytes = 64 << 20;
 
-  explicit ArtifactCache(int64_t max_bytes = kDefaultBytes) : max_bytes_(max_bytes) {}
+  static constexpr size_t kDefaultArtifacts = 1 << 16;
+
+  explicit ArtifactCache(int64_t max_bytes = kDefaultBytes,
+                         size_t max_artifacts = kDefaultArtifacts)
+      : max_bytes_(max_bytes), max_artifacts_(max_artifacts) {}
 
   // Keeps the bytes. InvalidArgument: they do not have that digest (32 hex digits), or are more
   // than kMaxArtifactBytes.
@@ -36,6 +41,7 @@ class ArtifactCache {
     std::list<std::string>::iterator use;
   };
   const int64_t max_bytes_;
+  const size_t max_artifacts_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::list<std::string> uses_ ABSL_GUARDED_BY(mutex_);  // most recent first

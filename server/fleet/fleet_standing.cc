@@ -235,7 +235,7 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   {
     absl::MutexLock lock(&mutex_);
     auto found = workers_.find(id);
-    if (found == workers_.end() && !(resume && (refused_.contains(id) || drained_.contains(id)))) {
+    if (found == workers_.end() && !refused_.contains(id) && !drained_.contains(id)) {
       return absl::NotFoundError(absl::StrCat("there is no worker ", id));
     }
     Standing standing = StandingNow(id);
@@ -243,7 +243,12 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
     if (resume) standing.refused.clear();
     SetStanding(standing, Source::kHere, after);
     NoteUnstored(id, /*drained=*/true, /*refused=*/resume);
-    if (found == workers_.end()) return WorkerInfo{.id = id, .silent = absl::InfiniteDuration()};
+    if (found == workers_.end()) {
+      return WorkerInfo{.id = id,
+                        .draining = standing.drained,
+                        .flagged = standing.refused,
+                        .silent = absl::InfiniteDuration()};
+    }
     Wake(id, found->second, after);
     Offer(after);
     info = Describe(id, found->second);
@@ -257,10 +262,11 @@ absl::StatusOr<int> Fleet::Remove(const std::string& id) {
   int requeued = 0;
   {
     absl::MutexLock lock(&mutex_);
-    if (!workers_.contains(id)) {
+    Standing standing = StandingNow(id);
+    const bool away = !standing.removed && (standing.drained || !standing.refused.empty());
+    if (!workers_.contains(id) && !away) {
       return absl::NotFoundError(absl::StrCat("there is no worker ", id));
     }
-    Standing standing = StandingNow(id);
     standing.refused = "an administrator removed it; hone workers resume lets it in";
     standing.removed = true;
     requeued = SetStanding(standing, Source::kHere, after);

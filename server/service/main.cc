@@ -204,6 +204,10 @@ void AddOptions(CLI::App& app, service::Flags& flags) {
                  "Calls a second that each caller may make; 0: any number")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--upload-limit", flags.upload_limit_mib,
+                 "MiB that workers' uploads under way may hold together")
+      ->capture_default_str()
+      ->check(CLI::Range(64, 1 << 20));
   app.add_option("--audit-log", flags.audit_log, "File that says who asked for what, JSON lines");
   app.add_option("--metrics-listen", flags.metrics_listen,
                  "Address for Prometheus, host:port of this machine: GET /metrics");

@@ -44,7 +44,7 @@ absl::Status ReferenceShelf::Put(const std::string& name, std::string bytes) {
   }
   bytes_ += static_cast<int64_t>(kept->size());
   entry->second.bytes = std::move(kept);
-  while (bytes_ > max_bytes_ && uses_.size() > 1) {
+  while ((bytes_ > max_bytes_ || uses_.size() > max_names_) && uses_.size() > 1) {
     auto oldest = entries_.find(uses_.back());
     bytes_ -= static_cast<int64_t>(oldest->second.bytes->size());
     entries_.erase(oldest);

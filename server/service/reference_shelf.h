@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_SERVICE_REFERENCE_SHELF_H_
 #define HONE_SERVER_SERVICE_REFERENCE_SHELF_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -16,13 +17,14 @@ namespace hone::service {
 
 // Reference kernels on their way from a machine that compiles to a board that cannot. They go by
 // their names (common/record/reference_name.h), since the board cannot know their digests; what is
-// put must be of the workload and target that it is named after. Memory only and bounded: the least
-// recently used are dropped, and their builder sends them again. A reference that computes
-// something else is found on the board, which has the interpreter compute some hundred elements.
-// Thread-safe.
+// put must be of the workload and target that it is named after. Memory only and bounded, in bytes
+// and in names: the least recently used are dropped, and their builder sends them again. A
+// reference that computes something else is found on the board, which has the interpreter compute
+// some hundred elements. Thread-safe.
 class ReferenceShelf {
  public:
-  explicit ReferenceShelf(int64_t max_bytes = int64_t{64} << 20) : max_bytes_(max_bytes) {}
+  explicit ReferenceShelf(int64_t max_bytes = int64_t{64} << 20, size_t max_names = 4096)
+      : max_bytes_(max_bytes), max_names_(max_names) {}
 
   bool Has(const std::string& name) const;
   // InvalidArgument: it is no such name, no artifact, or one of another workload or target.
@@ -36,6 +38,7 @@ class ReferenceShelf {
     std::list<std::string>::iterator use;
   };
   const int64_t max_bytes_;
+  const size_t max_names_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::list<std::string> uses_ ABSL_GUARDED_BY(mutex_);  // most recent first

@@ -44,6 +44,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       authenticator_(options_.tokens),
       certificates_(options_.security),
       limiter_(&steady_clock_, options_.calls_per_second, 2 * options_.calls_per_second),
+      uploads_(&steady_clock_, options_.uploads),
       fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
@@ -78,7 +79,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                            .authenticator = &authenticator_,
                                                            .target_wait = options_.target_wait});
   worker_service_ = std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_,
-                                                    &authenticator_, options_.observer);
+                                                    &authenticator_, &uploads_, options_.observer);
   admin_service_ =
       std::make_unique<AdminService>(AdminService::Rooms{.fleet = &fleet_,
                                                          .store = store_.get(),
@@ -196,6 +197,7 @@ void Server::RunTicks() {
     fleet_.Tick();
     jobs_->Tick();
     standings_->Tick();
+    uploads_.Tick();
     watches_->Tick();
     if (options_.private_mode) CancelUnwatched();
   }

@@ -31,6 +31,7 @@
 #include "server/service/server_observer.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/tuning_service.h"
+#include "server/service/upload_desk.h"
 #include "server/service/watch_hub.h"
 #include "server/service/worker_service.h"
 #include "server/store/store.h"
@@ -52,7 +53,8 @@ struct ServerOptions {
   // machine need security.insecure.
   std::shared_ptr<const rpc::TokenTable> tokens;
   double calls_per_second = 0;  // of each caller, twice as many at once; 0: no limit
-  std::string audit_log;        // file; "": none
+  UploadLimits uploads;
+  std::string audit_log;  // file; "": none
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; null: nobody listens
   // Serves the clients of one user alone and ends with them: a job that nobody watches for
@@ -128,6 +130,7 @@ class Server {
   std::unique_ptr<AuditLog> audit_;
   Readiness readiness_;
   fleet::ArtifactCache artifacts_;
+  UploadDesk uploads_;
   fleet::Fleet fleet_;
   const std::unique_ptr<task::TaskEnvironment> environment_;
   std::unique_ptr<task::ThreadPool> pool_;

@@ -61,6 +61,7 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
   HONE_ASSIGN_OR_RETURN(options.security, rpc::LoadServerSecurity(flags.security, absl::Now()));
   HONE_ASSIGN_OR_RETURN(options.tokens, LoadTokens(flags.tokens));
   options.calls_per_second = flags.rate_limit;
+  options.uploads.max_bytes = flags.upload_limit_mib << 20;
   options.audit_log = flags.audit_log;
   options.shutdown_limit = absl::Seconds(flags.shutdown_limit);
   options.threads = flags.threads > 0

@@ -23,6 +23,7 @@ struct Flags {
   std::string audit_log;
   std::string metrics_listen;
   double rate_limit = 10'000;
+  int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
   std::string log_format = "text";
   std::string log_level = "info";
   std::string ready_file;

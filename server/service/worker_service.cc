@@ -113,12 +113,19 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
  public:
   Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, ReferenceShelf* references,
+         UploadDesk* desk, grpc::CallbackServerContext* context,
          v1::UploadArtifactResponse* response)
-      : fleet_(fleet), artifacts_(artifacts), references_(references), response_(response) {
+      : fleet_(fleet),
+        artifacts_(artifacts),
+        references_(references),
+        desk_(desk),
+        number_(desk->Enter([context] { context->TryCancel(); })),
+        response_(response) {
     StartRead(&chunk_);
   }
   void OnReadDone(bool ok) override {
     if (!ok) return End();
+    desk_->Progress(number_);
     if (digest_.empty()) {
       digest_ = chunk_.digest();
       total_ = chunk_.total_bytes();
@@ -129,12 +136,18 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
         return Refuse(
             absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
       }
+      if (const absl::Status room = desk_->Reserve(number_, total_); !room.ok()) {
+        return Finish(rpc::ToGrpc(room));
+      }
     }
     bytes_ += chunk_.data();
     if (static_cast<int64_t>(bytes_.size()) > total_) return Refuse("more bytes than total_bytes");
     StartRead(&chunk_);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    desk_->Leave(number_);
+    delete this;
+  }
 
  private:
   ~Upload() override = default;
@@ -159,6 +172,8 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
   fleet::Fleet* const fleet_;
   fleet::ArtifactCache* const artifacts_;
   ReferenceShelf* const references_;
+  UploadDesk* const desk_;
+  const int64_t number_;
   v1::UploadArtifactResponse* const response_;
   v1::WorkerArtifactChunk chunk_;
   std::string digest_;
@@ -196,8 +211,8 @@ grpc::ServerUnaryReactor* WorkerService::Take(grpc::CallbackServerContext* conte
 }
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
-    grpc::CallbackServerContext*, v1::UploadArtifactResponse* response) {
-  return new Upload(fleet_, artifacts_, &references_, response);
+    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
+  return new Upload(fleet_, artifacts_, &references_, uploads_, context, response);
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(

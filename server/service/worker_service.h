@@ -10,25 +10,28 @@
 #include "server/service/readiness.h"
 #include "server/service/reference_shelf.h"
 #include "server/service/server_observer.h"
+#include "server/service/upload_desk.h"
 #include "server/store/store.h"
 
 namespace hone::service {
 
 // The door of the workers: converts, and leaves the work to the fleet. Thread-safe. Errors:
 // INVALID_ARGUMENT malformed or over a limit of worker_convert.h, or bytes that do not have their
-// digest, or are not of their name (reference_shelf.h); NOT_FOUND no such artifact; UNAVAILABLE the
-// server starts or drains.
+// digest, or are not of their name (reference_shelf.h); NOT_FOUND no such artifact;
+// RESOURCE_EXHAUSTED no room for an upload beside others (upload_desk.h); UNAVAILABLE the server
+// starts or drains.
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   // All outlive it; `observer` may be null.
   WorkerService(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, store::Store* store,
                 const Readiness* readiness, const rpc::Authenticator* authenticator,
-                ServerObserver* observer)
+                UploadDesk* uploads, ServerObserver* observer)
       : fleet_(fleet),
         artifacts_(artifacts),
         store_(store),
         readiness_(readiness),
         authenticator_(authenticator),
+        uploads_(uploads),
         observer_(observer) {}
 
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
@@ -52,6 +55,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   store::Store* const store_;
   const Readiness* const readiness_;
   const rpc::Authenticator* const authenticator_;
+  UploadDesk* const uploads_;
   ServerObserver* const observer_;
   ReferenceShelf references_;
 };

@@ -121,6 +121,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
       limiter_(&clock_, 0, 0),
       certificates_(rpc::ServerSecurity{}),
       store_(MakeStore(folder_, on_disk)),
+      uploads_(&clock_),
       fleet_(&clock_, &artifacts_,
              {.instance = "fuzz",
               .on_standing = [this](const std::string& id) { standings_.Keep(id); }}),
@@ -150,7 +151,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                                             .readiness = &readiness_,
                                             .authenticator = &authenticator_,
                                             .target_wait = absl::Seconds(5)}),
-      worker_(&fleet_, &artifacts_, store_.get(), &readiness_, &authenticator_, nullptr),
+      worker_(&fleet_, &artifacts_, store_.get(), &readiness_, &authenticator_, &uploads_, nullptr),
       admin_(service::AdminService::Rooms{.fleet = &fleet_,
                                           .store = store_.get(),
                                           .environment = &environment_,
@@ -221,6 +222,7 @@ void HandlersWorld::Pass(absl::Duration time, absl::Duration step) {
     fleet_.Tick();
     jobs_.Tick();
     standings_.Tick();
+    uploads_.Tick();
     watches_.Tick();
     Work();
   }

@@ -111,6 +111,7 @@ record::Record SomeRecord() {
   record.result.latency_ns = 1e6;
   record.result.samples_ns = {1e6, 1.1e6};
   record.result.detail = "three blocks";
+  record.environment = {.cpu = "a cpu", .isa = "avx2", .cores = 2, .os = "an os"};
   return record;
 }
 
@@ -129,7 +130,8 @@ void WriteMessages() {
                                            .decisions = {1, 2},
                                            .target = "target",
                                            .artifact_dir = "/tmp"}));
-  put(5, "build_response", record::ToProto(record::BuildResponse{}));
+  put(5, "build_response",
+      record::ToProto(record::BuildResponse{.artifact_digest = std::string(32, 'c')}));
   put(6, "run_request",
       record::ToProto(record::RunRequest{.workload = kWorkload,
                                          .workload_digest = std::string(32, 'a'),

@@ -1,5 +1,7 @@
 // hone records import, query and export against a server: every filter, both forms, pages.
 
+#include <signal.h>
+
 #include <fstream>
 #include <map>
 #include <memory>
@@ -7,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -242,6 +245,61 @@ TEST_F(RecordsTest, AnExportComesBackOnceAndKeepsEveryDigit) {
     return records;
   };
   EXPECT_EQ(list("one"), list("two"));
+}
+
+// hone records backup, and hone-server restore and merge, as the README has them.
+TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
+  const std::string backup = folder_ / "backup.db", store = folder_ / "one.db";
+  const Result made = Hone({"records", "backup", backup, "--json"});
+  ASSERT_EQ(made.code, 0) << made.errors;
+  EXPECT_EQ(OneLineOfJson(made.output)["records"], kMany + 3);
+  const Result again = Hone({"records", "backup", backup});
+  EXPECT_NE(again.code, 0) << "a name that is taken stays as it is";
+  EXPECT_THAT(again.errors, HasSubstr("backup.db"));
+  ASSERT_EQ(Hone({"records", "import", "-"}, "one", File({{.m = 40}})).code, 0);
+  EXPECT_EQ(Count({}), kMany + 4u);
+
+  const std::vector<std::string> restore = {"hone-server", "restore", "--store",
+                                            store,         "--from",  backup};
+  const Result refused = RunProgram(restore);
+  EXPECT_EQ(refused.code, 1) << "a server has the store open";
+  EXPECT_THAT(refused.errors, HasSubstr("open"));
+  server_->Signal(SIGTERM);
+  ASSERT_EQ(server_->Wait(), 0);
+  const Result restored = RunProgram(restore);
+  ASSERT_EQ(restored.code, 0) << restored.errors;
+  const std::string kept = restored.output.substr(restored.output.rfind(' ') + 1);
+  server_ = StartServer("one");
+  EXPECT_EQ(Count({}), kMany + 3u) << "as it was";
+
+  server_->Signal(SIGTERM);
+  ASSERT_EQ(server_->Wait(), 0);
+  const std::string before(absl::StripTrailingAsciiWhitespace(kept));
+  const std::vector<std::string> merge = {"hone-server", "merge",  "--store",
+                                          store,         "--from", before};
+  const Result merged = RunProgram(merge);
+  ASSERT_EQ(merged.code, 0) << merged.errors << restored.output;
+  EXPECT_THAT(merged.output, testing::StartsWith("1 records added"));
+  EXPECT_THAT(RunProgram(merge).output, testing::StartsWith("0 records added"));
+  server_ = StartServer("one");
+  EXPECT_EQ(Count({}), kMany + 4u);
+}
+
+TEST_F(RecordsTest, CompactingSaysWhatItRemoves) {
+  // The first is faster; of the other workload the old one is the best, which stays.
+  const std::string more = File({{}, {.age = absl::Hours(24 * 40)}});
+  ASSERT_EQ(Hone({"records", "import", "-"}, "one", more).code, 0);
+  const std::vector<std::string> words = {"records",     "compact", "--keep", "30d",
+                                          "--keep-best", "1",       "--json"};
+  std::vector<std::string> dry = words;
+  dry.push_back("--dry-run");
+  EXPECT_EQ(OneLineOfJson(Hone(dry).output)["records_removed"], 1);
+  EXPECT_EQ(Count({}), kMany + 5u) << "nothing is changed";
+  const Result done = Hone(words);
+  ASSERT_EQ(done.code, 0) << done.errors;
+  EXPECT_EQ(OneLineOfJson(done.output)["records_removed"], 1);
+  EXPECT_EQ(Count({}), kMany + 4u);
+  EXPECT_EQ(Count({"--until", "30d"}), 1u);
 }
 
 TEST_F(RecordsTest, ABadFileNamesItsLineAndLeavesNothing) {

@@ -140,6 +140,27 @@ class TakeOverTest : public ::testing::Test {
   Replica one_, two_;
 };
 
+TEST_F(TakeOverTest, WhatIsSaidOfAWorkerAtOneReplicaHoldsAtTheOther) {
+  const auto draining_at_two = [&] {
+    const nlohmann::json list = Ask(two_, {"workers", "list"});
+    if (!list.is_object()) return false;
+    for (const auto& worker : list["workers"]) {
+      if (worker["id"] == "worker-one") return worker["draining"].get<bool>();
+    }
+    return false;
+  };
+  ASSERT_EQ(RunProgram({"hone", "--server", one_.address, "workers", "drain", "worker-one"}).code,
+            0);
+  EXPECT_TRUE(Eventually(draining_at_two)) << "it never called there";
+  ASSERT_EQ(RunProgram({"hone", "--server", two_.address, "workers", "resume", "worker-one"}).code,
+            0);
+  EXPECT_TRUE(Eventually([&] {
+    const nlohmann::json list = Ask(one_, {"workers", "list"});
+    return list.is_object() && !list["workers"].empty() &&
+           !list["workers"][0]["draining"].get<bool>();
+  }));
+}
+
 TEST_F(TakeOverTest, TheJobOfAKilledReplicaIsFinishedByTheOther) {
   const auto tune = StartJob(one_);
   const auto before = Screened(two_);

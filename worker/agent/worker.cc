@@ -24,6 +24,8 @@ constexpr absl::Duration kNewsInterval =
     absl::Milliseconds(5);  // results that come together travel together
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLastBackoff = absl::Seconds(5);
+// A server without room for an upload is asked again for so long.
+constexpr absl::Duration kUploadPatience = absl::Minutes(1);
 constexpr absl::Duration kReferenceRetry = absl::Seconds(30);
 constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr absl::Duration kPulse = absl::Milliseconds(100);
@@ -37,6 +39,13 @@ std::string RandomHex() {
   std::random_device device;
   const uint64_t value = static_cast<uint64_t>(device()) << 32 | device();
   return absl::StrCat(absl::Hex(value, absl::kZeroPad16));
+}
+
+// After so many failures in a row; many workers do not come again together.
+absl::Duration BackoffAfter(int failures) {
+  std::random_device device;
+  const double jitter = 0.5 + static_cast<double>(device() % 1024) / 1024;
+  return std::min(kFirstBackoff * (1 << std::min(failures, 10)), kLastBackoff) * jitter;
 }
 
 MeasureResult Failure(Outcome outcome, absl::string_view detail) {
@@ -133,11 +142,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
     if (stopping_) return;
     // What the call told may be lost: it is said again.
     news_ = true;
-    const absl::Duration backoff =
-        std::min(kFirstBackoff * (1 << std::min(failures_, 10)), kLastBackoff);
-    std::random_device device;
-    const double jitter = 0.5 + static_cast<double>(device() % 1024) / 1024;
-    next_call_ = std::max(next_call_, now + backoff * jitter);
+    next_call_ = std::max(next_call_, now + BackoffAfter(failures_));
     if (failures_++ == 0) {
       spdlog::warn("the server does not answer: {}", response.status().ToString());
     }
@@ -317,7 +322,7 @@ void Worker::Prepare(const std::shared_ptr<HeldWork>& work, BuilderClient& build
       OfferReference(lease);
       const absl::StatusOr<std::string> bytes = ReadFile(artifacts_->PathOf(built.artifact_digest));
       absl::Status sent = bytes.status();
-      if (sent.ok()) sent = link_->Upload(built.artifact_digest, *bytes);
+      if (sent.ok()) sent = Upload(built.artifact_digest, *bytes);
       artifacts_->Unpin(built.artifact_digest);
       return Finish(work, sent.ok() ? MeasureResult{}
                                     : Failure(Outcome::kDeviceLost,
@@ -465,6 +470,21 @@ void Worker::RunBatch(const std::vector<std::shared_ptr<HeldWork>>& batch, Runne
 
 // --- Winners' artifacts ---
 
+absl::Status Worker::Upload(const std::string& name, const std::string& bytes) {
+  const absl::Time give_up = SteadyNow() + kUploadPatience;
+  for (int refusals = 0;; ++refusals) {
+    absl::Status sent = link_->Upload(name, bytes);
+    const absl::Time again = SteadyNow() + BackoffAfter(refusals);
+    if (!absl::IsResourceExhausted(sent) || again > give_up) return sent;
+    absl::MutexLock lock(&mutex_);
+    const auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || SteadyNow() >= again;
+    };
+    mutex_.Await(absl::Condition(&due));
+    if (stopping_) return sent;
+  }
+}
+
 void Worker::UploadLoop() {
   for (;;) {
     std::string digest;
@@ -480,7 +500,7 @@ void Worker::UploadLoop() {
     absl::Status sent = absl::NotFoundError("it is not kept here any more");
     if (Digest::FromHex(digest).ok() && artifacts_->Pin(digest)) {
       const absl::StatusOr<std::string> bytes = ReadFile(artifacts_->PathOf(digest));
-      sent = bytes.ok() ? link_->Upload(digest, *bytes) : bytes.status();
+      sent = bytes.ok() ? Upload(digest, *bytes) : bytes.status();
       artifacts_->Unpin(digest);
     }
     if (!sent.ok()) {  // the server asks again when it still wants it

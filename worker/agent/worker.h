@@ -95,6 +95,10 @@ class Worker {
   absl::StatusOr<std::string> SendReference(const v1::Lease& lease, const std::string& name,
                                             std::string digest);
 
+  // Sends an artifact or a reference kernel; again, while the server has no room for it, which is
+  // no failure of anything here.
+  absl::Status Upload(const std::string& name, const std::string& bytes);
+
   void Finish(const std::shared_ptr<HeldWork>& work, record::MeasureResult result);
   bool IsStopping();
   // Logs what the server says of this worker's standing when it changes.

@@ -51,7 +51,7 @@ absl::StatusOr<std::string> Worker::SendReference(const v1::Lease& lease, const 
     bytes = ReadFile(artifacts_->PathOf(digest));
   }
   HONE_RETURN_IF_ERROR(bytes.status());
-  HONE_RETURN_IF_ERROR(link_->Upload(name, *bytes));
+  HONE_RETURN_IF_ERROR(Upload(name, *bytes));
   return digest;
 }
 

@@ -57,6 +57,17 @@ TEST_F(QuietCheckTest, EachDisturbanceIsNamedWithWhatToDo) {
   EXPECT_THAT(Find("huge pages").advice, HasSubstr("madvise"));
 }
 
+TEST_F(QuietCheckTest, InterruptsKeepOffIsolatedCores) {
+  Write("/sys/devices/system/cpu/isolated", "2-3,33\n");
+  Write("/proc/irq/default_smp_affinity", "ffffffff,fffffffb\n");
+  EXPECT_EQ(Find("interrupts").finding, "may go to the isolated cores 3,33");
+  EXPECT_THAT(Find("interrupts").advice, HasSubstr("smp_affinity"));
+  Write("/proc/irq/default_smp_affinity", "FFFFFFFD,FFFFFFF3\n");
+  EXPECT_EQ(Find("interrupts").advice, "");
+  Write("/sys/devices/system/cpu/isolated", "\n");
+  EXPECT_EQ(Find("interrupts").name, "missing") << "nothing to keep off";
+}
+
 TEST_F(QuietCheckTest, AQuietMachineIsPraised) {
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
   Write("/sys/devices/system/cpu/cpufreq/boost", "0\n");

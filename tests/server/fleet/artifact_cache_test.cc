@@ -29,5 +29,17 @@ TEST(ArtifactCacheTest, DropsTheLeastRecentlyUsed) {
   EXPECT_TRUE(cache.Has(DigestText(c)));
 }
 
+TEST(ArtifactCacheTest, IsBoundedInNumberToo) {
+  ArtifactCache cache(1 << 20, /*max_artifacts=*/3);
+  for (int i = 0; i < 100; ++i) {
+    const std::string tiny = std::to_string(i);
+    ASSERT_TRUE(cache.Put(DigestText(tiny), tiny).ok());
+  }
+  int kept = 0;
+  for (int i = 0; i < 100; ++i) kept += cache.Has(DigestText(std::to_string(i))) ? 1 : 0;
+  EXPECT_EQ(kept, 3);
+  EXPECT_TRUE(cache.Has(DigestText("99")));
+}
+
 }  // namespace
 }  // namespace hone::fleet

@@ -268,6 +268,13 @@ TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
   EXPECT_TRUE(known[1].connected);
   EXPECT_EQ(known[2].flagged, "it lies");
   EXPECT_EQ(known[3].flagged, "go");
+
+  EXPECT_TRUE(fleet.Drain("a", false)->draining) << "who is listed is spoken to";
+  EXPECT_EQ(fleet.Drain("c", false)->flagged, "it lies");
+  ASSERT_TRUE(fleet.Remove("a").ok());
+  EXPECT_TRUE(fleet.StandingOf("a").removed);
+  EXPECT_TRUE(absl::IsNotFound(fleet.Remove("a").status())) << "it is removed";
+  EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
 }
 
 // Names that a token of many makes up: each reports one thing that cannot be, and is not seen

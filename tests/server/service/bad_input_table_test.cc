@@ -29,6 +29,8 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
                                  "an impossible latency",
                                  "wrong output claimed right",
                                  "a half-uploaded artifact",
+                                 "uploads without end",
+                                 "made-up worker names that lie",
                                  "a digest mismatch",
                                  "SQL in names",
                                  "a damaged import",

@@ -172,6 +172,68 @@ TEST_F(WorkerServiceTest, ArtifactsTravelInChunksAndAreVerified) {
   EXPECT_EQ(Upload("", 0, {}).error_code(), refused);
 }
 
+class UploadLimitTest : public ::testing::Test, protected ServiceHarness {
+ protected:
+  struct Upload {
+    grpc::ClientContext context;
+    v1::UploadArtifactResponse response;
+    std::unique_ptr<grpc::ClientWriter<v1::WorkerArtifactChunk>> writer;
+    bool Write(const std::string& digest, int64_t total, const std::string& data) {
+      v1::WorkerArtifactChunk chunk;
+      chunk.set_digest(digest);
+      chunk.set_total_bytes(total);
+      chunk.set_data(data);
+      return writer->Write(chunk);
+    }
+    grpc::Status End() {
+      writer->WritesDone();
+      return writer->Finish();
+    }
+  };
+  std::unique_ptr<Upload> Begin() {
+    auto upload = std::make_unique<Upload>();
+    upload->writer = working->UploadArtifact(&upload->context, &upload->response);
+    return upload;
+  }
+};
+
+TEST_F(UploadLimitTest, BytesUnderWayAreBoundedOverAllStreamsAndTheWorkerComesAgain) {
+  ServerOptions options;
+  options.uploads.max_bytes = 100;
+  ASSERT_TRUE(Start(std::move(options)).ok());
+  const std::string bytes(60, 'x'), digest = DigestOf(bytes).ToHex();
+  // Nobody is told that it was let in; so others are asked until one is refused.
+  auto first = Begin();
+  ASSERT_TRUE(first->Write(digest, 60, bytes.substr(0, 30)));
+  const std::string other(50, 'y'), other_digest = DigestOf(other).ToHex();
+  const auto send_other = [&] {
+    auto upload = Begin();
+    upload->Write(other_digest, 50, other);
+    return upload->End();
+  };
+  grpc::Status refused;
+  ASSERT_TRUE(Eventually([&] {
+    refused = send_other();
+    return !refused.ok();
+  }));
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("send it again in a second"));
+  ASSERT_TRUE(first->Write("", 0, bytes.substr(30)));
+  EXPECT_TRUE(first->End().ok()) << "what was let in can end";
+  EXPECT_TRUE(Eventually([&] { return send_other().ok(); })) << "and makes room";
+}
+
+TEST_F(UploadLimitTest, AnUploadThatStandsStillIsEnded) {
+  ServerOptions options;
+  options.uploads.stall_limit = absl::Milliseconds(200);
+  ASSERT_TRUE(Start(std::move(options)).ok());
+  auto silent = Begin();
+  auto half = Begin();
+  ASSERT_TRUE(half->Write(DigestOf("whole").ToHex(), 5, "wh"));
+  EXPECT_FALSE(half->writer->Finish().ok());
+  EXPECT_FALSE(silent->writer->Finish().ok());
+}
+
 TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
   const std::string workload = "workload copy\ninput A: f32[4]\noutput B[i: 4] = A[i]\n";
   const target::Target target = *target::TargetByName("x86-avx512");

@@ -7,6 +7,10 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -47,7 +51,8 @@ TEST(MetricsTest, SaysWhatHappenedAndHowTheServerStands) {
                                 .leases = {{"waiting", 40}},
                                 .fleet = {{"granted", 100}},
                                 .store_bytes = 4096,
-                                .store_queued_writes = 5};
+                                .store_queued_writes = 5,
+                                .unstored_standings = 6};
   });
   const std::string text = Scrape((*metrics)->port());
   for (const char* line : {
@@ -63,10 +68,22 @@ TEST(MetricsTest, SaysWhatHappenedAndHowTheServerStands) {
            "hone_fleet_events_total{event=\"granted\"} 100",
            "hone_store_bytes 4096",
            "hone_store_queued_writes 5",
+           "hone_standings_unstored 6",
            "process_resident_memory_bytes ",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  // README.md lists every one of them.
+  const std::string readme = ReadFile("server/web/README.md").value();
+  int listed = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "# TYPE ")) continue;
+    const std::string name(line.substr(0, line.find(' ')));
+    if (absl::StartsWith(name, "exposer_")) continue;  // the library's own
+    ++listed;
+    EXPECT_THAT(readme, HasSubstr(absl::StrCat("`", name, "`")));
+  }
+  EXPECT_GE(listed, 11);
   (*metrics)->Watch(nullptr);
   EXPECT_THAT(Scrape((*metrics)->port()), Not(HasSubstr("hone_workers")));
 }

@@ -75,6 +75,10 @@ class FakeServer final : public v1::WorkerService::Service {
     }
     response->set_digest(digest);
     absl::MutexLock lock(&mutex_);
+    if (uploads_without_room_ > 0) {
+      --uploads_without_room_;
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "upload: no room: send it again in a second"};
+    }
     artifacts_[digest] = bytes;
     uploads_.push_back(digest);
     return grpc::Status::OK;
@@ -133,6 +137,7 @@ class FakeServer final : public v1::WorkerService::Service {
   std::map<std::string, v1::MeasureResult> finished_;
   std::map<std::string, std::string> artifacts_;
   std::vector<std::string> uploads_;  // in their order
+  int uploads_without_room_ = 0;      // that are refused
   std::set<std::string> worker_ids_;
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
@@ -306,6 +311,23 @@ TEST_F(WorkerTest, ArtifactsTravel) {
   const std::string winner = Result("winner").artifact_digest();
   service_->Keep(winner);
   EXPECT_TRUE(service_->Await([&] { return service_->artifacts_.contains(winner); })) << Log();
+}
+
+TEST_F(WorkerTest, AServerWithoutRoomForAnUploadIsAskedAgain) {
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    service_->uploads_without_room_ = 3;
+  }
+  v1::Lease build = Lease("build", "good");
+  build.set_run(false);
+  service_->Grant(build);
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  const v1::MeasureResult result = Result("build");
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_OK)
+      << "it is no failure of the worker: " << result.detail();
+  absl::MutexLock lock(&service_->mutex_);
+  EXPECT_EQ(service_->uploads_without_room_, 0);
+  EXPECT_TRUE(service_->artifacts_.contains(result.artifact_digest()));
 }
 
 TEST_F(WorkerTest, AReferenceIsThereBeforeEveryCandidateOfItsWorkload) {

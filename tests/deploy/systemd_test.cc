@@ -1,0 +1,99 @@
+// The systemd units: their commands exist with the options that they give, systemd reads them, and
+// what they start is shut in.
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/process.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kAnalyze[] = "/usr/bin/systemd-analyze";
+
+struct Unit {
+  const char* name;
+  double most_exposure;  // as systemd reckons it, of 10
+};
+
+class SystemdTest : public ::testing::TestWithParam<Unit> {
+ protected:
+  void SetUp() override {
+    // Where the programs are here.
+    text_ = ReadFile(absl::StrCat("deploy/systemd/", GetParam().name)).value();
+    const std::string here =
+        absl::StrReplaceAll(text_, {{"/usr/bin/hone-", absl::StrCat(BinDir(), "/hone-")}});
+    path_ = folder_ / GetParam().name;
+    ASSERT_TRUE(WriteFileAtomically(path_, here).ok());
+  }
+  static bool HasAnalyze() { return RunProgram({"/usr/bin/test", "-x", kAnalyze}).code == 0; }
+
+  TemporaryFolder folder_;
+  std::string text_;
+  std::string path_;
+};
+
+TEST_P(SystemdTest, ItsCommandsHaveTheirOptions) {
+  int commands = 0;
+  for (absl::string_view line : absl::StrSplit(text_, '\n')) {
+    if (!absl::StartsWith(line, "ExecStart") || !absl::StrContains(line, "/usr/bin/hone-")) {
+      continue;
+    }
+    ++commands;
+    std::vector<std::string> words = absl::StrSplit(line.substr(line.find('=') + 1), ' ');
+    const std::string program = words[0].substr(words[0].rfind('/') + 1);
+    const Result help = RunProgram({program, "--help"});
+    ASSERT_EQ(help.code, 0) << help.errors;
+    for (const std::string& word : words) {
+      if (!absl::StartsWith(word, "--")) continue;
+      EXPECT_THAT(help.output, HasSubstr(word)) << line;
+    }
+  }
+  EXPECT_GE(commands, 1);
+}
+
+TEST_P(SystemdTest, SystemdReadsItWithoutAWord) {
+  if (!HasAnalyze()) GTEST_SKIP() << kAnalyze << " is not installed";
+  const Result verified = RunProgram({kAnalyze, "verify", path_});
+  EXPECT_EQ(verified.code, 0);
+  EXPECT_THAT(verified.output, IsEmpty());
+  EXPECT_THAT(verified.errors, Not(HasSubstr(GetParam().name)));
+}
+
+TEST_P(SystemdTest, WhatItStartsIsShutIn) {
+  for (const char* const line :
+       {"\nNoNewPrivileges=yes\n", "\nProtectSystem=strict\n", "\nCapabilityBoundingSet=\n"}) {
+    EXPECT_THAT(text_, HasSubstr(line));
+  }
+  if (!HasAnalyze()) GTEST_SKIP() << kAnalyze << " is not installed";
+  const Result looked = RunProgram({kAnalyze, "security", "--no-pager", "--offline=true", path_});
+  const size_t at = looked.output.find("Overall exposure level");
+  ASSERT_NE(at, std::string::npos) << looked.output << looked.errors;
+  const std::string rest = looked.output.substr(looked.output.find(": ", at) + 2);
+  double exposure = 10;
+  ASSERT_TRUE(absl::SimpleAtod(rest.substr(0, rest.find(' ')), &exposure)) << rest;
+  EXPECT_LE(exposure, GetParam().most_exposure) << looked.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, SystemdTest,
+                         ::testing::Values(Unit{"hone-server.service", 2.0},
+                                           Unit{"hone-worker@.service", 5.0}),
+                         [](const auto& info) {
+                           return std::string(info.index == 0 ? "Server" : "Worker");
+                         });
+
+}  // namespace
+}  // namespace hone::integration
