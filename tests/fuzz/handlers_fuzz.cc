@@ -1,14 +1,17 @@
 // Sequences of calls to the handlers of a server, over gRPC: handlers_script.h says how bytes are
 // calls. Every call is answered with a status of the protocol, none that is not its caller's to
 // make succeeds, and with time every job ends.
+#include <cstring>
 #include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
 #include "google/protobuf/stubs/logging.h"
 #include "hone/v1/admin.pb.h"
 #include "spdlog/spdlog.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/handlers_mutator.h"
 #include "tests/fuzz/handlers_script.h"
 #include "tests/fuzz/handlers_world.h"
 
@@ -78,6 +81,18 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);
   spdlog::set_level(spdlog::level::off);
   return 0;
+}
+
+// libFuzzer's own, where it drives.
+extern "C" __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  Rng rng(seed);
+  if (LLVMFuzzerMutate != nullptr && rng.Below(8) == 0) return LLVMFuzzerMutate(data, size, most);
+  const std::string script = fuzz::MutateScript(fuzz::TextOf(data, size), rng);
+  if (script.empty() || script.size() > most) return size;
+  std::memcpy(data, script.data(), script.size());
+  return script.size();
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -3,6 +3,7 @@
 #include "gtest/gtest.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
+#include "tests/fuzz/handlers_mutator.h"
 #include "tests/fuzz/handlers_script.h"
 #include "tests/fuzz/handlers_world.h"
 
@@ -69,6 +70,30 @@ TEST(HandlersSeedTest, EverySeedIsReadAndKeepsWhatMustHold) {
   for (const auto& [method, reply] : replies) refused += reply.status.ok() ? 0 : 1;
   EXPECT_GE(refused, 5);
   world.CheckWhatMustHold();
+}
+
+// What a mutation is for: most messages still say something to a handler.
+TEST(HandlersMutatorTest, MutationsAreOtherScriptsWhoseMessagesAreMostlyRead) {
+  const std::string script = TuningScript(/*on_disk=*/true);
+  int synchronize = 0, read = 0, others = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed), same(seed);
+    const std::string mutated = MutateScript(script, rng);
+    EXPECT_EQ(mutated, MutateScript(script, same));
+    EXPECT_TRUE(IsOnDisk(mutated));
+    others += mutated != script ? 1 : 0;
+    for (const ScriptedCall& call : ReadScript(mutated)) {
+      if (!std::string(call.method->path).ends_with("/Synchronize")) continue;
+      ++synchronize;
+      v1::SynchronizeRequest request;
+      if (!call.messages.empty() && request.ParseFromString(call.messages[0])) ++read;
+    }
+  }
+  EXPECT_GE(others, 190);
+  EXPECT_GE(synchronize, 200 * 10);
+  EXPECT_GE(read, synchronize * 95 / 100);
+  Rng rng(1);
+  EXPECT_EQ(MutateScript("", rng), "");
 }
 
 }  // namespace

@@ -26,6 +26,10 @@
 #include "common/base/rng.h"
 #include "tests/fuzz/fuzz_target.h"
 
+// How a target that knows its own form has libFuzzer mutate an input; few define it.
+extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                                                size_t most, unsigned seed);
+
 namespace {
 
 constexpr size_t kMaxBytes = 64 << 10;
@@ -83,6 +87,13 @@ std::string Mutated(const std::vector<std::string>& corpus, const std::vector<st
                                          "9223372036854775807",
                                          "99999999999999999999"};
   std::string text = corpus[rng.Below(corpus.size())];
+  if (LLVMFuzzerCustomMutator != nullptr && rng.Below(4) != 0) {
+    const size_t size = std::min(text.size(), kMaxBytes);
+    text.resize(kMaxBytes);
+    text.resize(LLVMFuzzerCustomMutator(reinterpret_cast<uint8_t*>(text.data()), size, kMaxBytes,
+                                        static_cast<unsigned>(rng())));
+    return text;
+  }
   const int edits = 1 + static_cast<int>(rng.Below(6));
   for (int e = 0; e < edits; ++e) {
     const size_t at = text.empty() ? 0 : rng.Below(text.size());
