@@ -241,6 +241,7 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
   record::MeasureResult& result = finished.result;
   const bool built = lease.build && !lease.run && result.outcome == record::Outcome::kOk;
   std::string wrong = finished.malformed;
+  if (lease.run) DropImpossibleDrift(item->work, worker.capabilities, &result);
   if (wrong.empty() && lease.run) wrong = WhyImpossible(item->work, result, worker.capabilities);
   if (!wrong.empty()) {
     worker.durable.push_back(finished.lease_id);

@@ -16,6 +16,11 @@ namespace hone::fleet {
 std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& result,
                           const Capabilities& device);
 
+// A result that only its drift makes faster than the peak has run beside a disturbed reference, as
+// happens on shared machines: it is taken as it was timed, and its detail says so.
+void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
+                         record::MeasureResult* result);
+
 // Operations per nanosecond that no device of the target exceeds; infinite when the text is none.
 double MostGflops(const std::string& target_text);
 

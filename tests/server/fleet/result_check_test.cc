@@ -38,6 +38,22 @@ TEST(ResultCheckTest, AMachineThatIsFasterThanAtItsRegistrationIsReckonedIn) {
   EXPECT_THAT(WhyImpossible(work, Ok(5500, 1), device), HasSubstr("5500"));
 }
 
+TEST(ResultCheckTest, ADisturbedReferenceMakesNoLiar) {
+  const WorkItem work{.least_operations = 1e6};
+  const Capabilities device{.peak_gflops = 100};
+  const auto dropped = [&](record::MeasureResult result) {
+    DropImpossibleDrift(work, device, &result);
+    return result;
+  };
+  const record::MeasureResult disturbed = dropped(Ok(12000, 1.9));
+  EXPECT_EQ(disturbed.reference_drift, 1);
+  EXPECT_THAT(disturbed.detail, HasSubstr("1.90"));
+  EXPECT_THAT(WhyImpossible(work, disturbed, device), IsEmpty());
+  EXPECT_EQ(dropped(Ok(12000, 1.2)).reference_drift, 1.2) << "it may be so";
+  EXPECT_EQ(dropped(Ok(5500, 0.9)).reference_drift, 0.9) << "this is the kernel's";
+  EXPECT_THAT(WhyImpossible(work, dropped(Ok(7900, 1.9)), device), HasSubstr("7900"));
+}
+
 TEST(ResultCheckTest, ADeviceIsNotBelievedMoreThanItsTargetCanDo) {
   const target::Target target = *target::TargetByName("x86-avx2");
   const double most = MostGflops(target.ToText());
