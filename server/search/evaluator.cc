@@ -8,18 +8,22 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
+#include "server/search/program_source.h"
 
 namespace hone::search {
 namespace {
 
-constexpr size_t kCacheSize = 4096;      // of each of the two
-constexpr size_t kPointsPerThread = 16;  // fewer are not worth starting one
+constexpr size_t kCacheSize = 4096;       // of each of the two
+constexpr size_t kPointsPerThread = 16;   // fewer are not worth starting one
 constexpr size_t kPointsPerPortion = 64;  // of each thread: a few ms
 
 }  // namespace
 
 Evaluator::Evaluator(const SearchContext* context)
-    : context_(context), machine_(DraftMachine::Of(context->target)) {}
+    : context_(context),
+      machine_(DraftMachine::Of(context->target)),
+      programs_(std::make_unique<ProgramSource>(context)) {}
+Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   const feature::FeatureSet* features = nullptr;
@@ -38,11 +42,9 @@ absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   return absl::OkStatus();
 }
 
-EvaluationPtr Evaluator::Make(const Point& point) const {
+EvaluationPtr Evaluator::Make(const Point& point, const ir::Program* program) const {
   auto evaluation = std::make_shared<Evaluation>();
-  const absl::StatusOr<ir::Program> program =
-      context_->spaces[point.space]->Replay(point.decisions);
-  if (!program.ok()) return evaluation;
+  if (program == nullptr) return evaluation;
   if (features_ != nullptr &&
       !features_
            ->ExtractCandidate(*program, {point.space, point.decisions}, context_->target,
@@ -84,6 +86,9 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
       missing.push_back(i);
     }
   }
+  // Of one space together, so that its structures are at hand.
+  std::stable_sort(missing.begin(), missing.end(),
+                   [&](size_t a, size_t b) { return points[a].space < points[b].space; });
   // In portions, between which a kernel may be timed.
   const size_t portion = kPointsPerPortion * context_->threads;
   for (size_t begin = 0; begin < missing.size(); begin += portion) {
@@ -91,14 +96,18 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
     const size_t threads =
         std::clamp<size_t>((end - begin) / kPointsPerThread, 1, context_->threads);
     const auto work = [&](size_t thread) {
-      for (size_t m = begin + thread; m < end; m += threads)
-        evaluations[missing[m]] = Make(points[missing[m]]);
+      std::vector<const Point*> own;
+      for (size_t m = begin + thread; m < end; m += threads) own.push_back(&points[missing[m]]);
+      programs_->Visit(thread, own, [&](size_t i, const ir::Program* program) {
+        evaluations[missing[begin + thread + i * threads]] = Make(*own[i], program);
+      });
     };
     YieldToTimers();
     std::vector<std::thread> others;
     for (size_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
     work(0);
     for (std::thread& other : others) other.join();
+    programs_->Settle();
   }
   for (size_t i = 0; i < points.size(); ++i) {
     if (evaluations[i] == nullptr) evaluations[i] = evaluations[first.at(keys[i])];

@@ -16,6 +16,8 @@
 
 namespace hone::search {
 
+class ProgramSource;
+
 // What a replay tells of a candidate.
 struct Evaluation {
   bool legal = false;       // it replays; else the rest is empty
@@ -29,13 +31,14 @@ struct Evaluation {
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
-// Replays candidates and keeps what it learnt of the last several thousand. An evaluation is a pure
-// function of the candidate, so neither the cache nor the number of threads changes an answer. Used
-// by one thread at a time.
+// Tells of candidates what their replays tell (program_source.h) and keeps it of the last several
+// thousand. An evaluation is a pure function of the candidate, so neither the caches nor the number
+// of threads change an answer. Used by one thread at a time.
 class Evaluator {
  public:
   // `context` outlives it.
   explicit Evaluator(const SearchContext* context);
+  ~Evaluator();
 
   // The rows that evaluations carry from now on: those of the feature set that a model reads; none
   // for "" or null. InvalidArgument: it reads a set that does not exist.
@@ -44,6 +47,9 @@ class Evaluator {
   // Evaluations from now on tell the stage group of each row, in spaces that have more than one and
   // where the feature set has a row per statement. `groups`: one per space; outlives it.
   void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
+
+  // How the programs came about.
+  const ProgramSource& programs() const { return *programs_; }
 
   // Evaluations from now on have no drafts: for who asks neither a draft nor a model.
   void LeaveOutDrafts() { drafts_ = false; }
@@ -66,7 +72,8 @@ class Evaluator {
  private:
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
 
-  EvaluationPtr Make(const Point& point) const;
+  // `program`: null where the replay is refused.
+  EvaluationPtr Make(const Point& point, const ir::Program* program) const;
   void Keep(const Digest& key, EvaluationPtr evaluation);
 
   const SearchContext* const context_;
@@ -74,6 +81,7 @@ class Evaluator {
   const feature::FeatureSet* features_ = nullptr;
   const std::vector<StageGroups>* groups_ = nullptr;  // null: not observed
   bool drafts_ = true;
+  const std::unique_ptr<ProgramSource> programs_;
   Cache recent_, older_;  // when the first is full it becomes the second
 };
 

@@ -1,13 +1,10 @@
-// What a ReplayProgram tells of a candidate is what its replay tells: program, digest, text, rows
+// What a ReplayTable tells of a candidate is what its replay tells: program, digest, text, rows
 // of every feature set and draft, bit for bit, over the design spaces of many operators.
-
-#include "common/schedule/recorded/replay_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/operator/operator.h"
 #include "common/schedule/recorded/recorded_replay.h"
+#include "common/schedule/recorded/replay_table.h"
 #include "server/feature/feature_set.h"
 #include "server/search/draft_score.h"
 #include "server/space/maker.h"
@@ -27,7 +25,7 @@ namespace {
 using recorded::RecordedReplay;
 using recorded::Recording;
 using recorded::ReplayFrame;
-using recorded::ReplayProgram;
+using recorded::ReplayTable;
 
 struct Task {
   const char* workload;
@@ -89,14 +87,15 @@ std::string FactsOf(const ir::Program& program, const target::Target& target) {
   return facts;
 }
 
-class ReplayPrograms : public testing::TestWithParam<Task> {};
+class RecordedReplays : public testing::TestWithParam<Task> {};
 
-TEST_P(ReplayPrograms, TellWhatTheReplayTells) {
+TEST_P(RecordedReplays, TellWhatTheReplayTells) {
   const target::Target target = TheTarget();
   int compared = 0, served = 0;
   for (const auto& space : SpacesOf(GetParam(), target)) {
     const auto replay = RecordedReplay::Create(space->text()).value();
-    std::list<ReplayFrame> frames;
+    ReplayTable table;
+    ReplayFrame frame(&table);
     Rng rng(7);
     std::vector<std::vector<int64_t>> drawn;
     for (int i = 0; i < 160; ++i) {
@@ -109,69 +108,72 @@ TEST_P(ReplayPrograms, TellWhatTheReplayTells) {
       ++compared;
       const auto program = space->Replay(*decisions);
       const absl::Span<const int64_t> lane = *decisions;
-      bool matched = false;
-      for (ReplayFrame& frame : frames) {
-        if (frame.Match({lane}) == 0) continue;
-        // Several that match must tell the same.
-        matched = true;
-        ASSERT_EQ(frame.replay().legal(), program.ok())
+      if (const int structure = frame.Match({lane})[0]; structure >= 0) {
+        ++served;
+        ASSERT_EQ(table.legal(structure), program.ok())
             << space->name() << " " << absl::StrJoin(lane, ", ");
         if (program.ok()) {
           ASSERT_EQ(FactsOf(frame.ProgramOf(0), target), FactsOf(*program, target))
               << space->name() << " " << absl::StrJoin(lane, ", ");
         }
+        continue;
       }
-      served += matched;
-      if (matched) continue;
-      auto made = ReplayProgram::Create(
-          replay->Record(lane),
-          program.ok() ? std::make_unique<const ir::Program>(*program) : nullptr);
-      ASSERT_TRUE(made.ok()) << space->name() << ": " << made.status();
-      frames.emplace_back(*std::move(made));
-      ASSERT_EQ(frames.back().Match({lane}), 1u) << "not of its own structure";
+      const auto added =
+          table.Add(replay->Record(lane),
+                    program.ok() ? std::make_unique<const ir::Program>(*program) : nullptr);
+      ASSERT_TRUE(added.ok()) << space->name() << ": " << added.status();
+      ASSERT_EQ(frame.Match({lane})[0], *added) << "not of its own structure";
     }
   }
   std::printf("%s: %d of %d without a replay\n", GetParam().workload, served, compared);
   EXPECT_GT(served, compared / 8);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, ReplayPrograms, testing::ValuesIn(kTasks), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Tasks, RecordedReplays, testing::ValuesIn(kTasks), [](const auto& info) {
   std::string name = absl::StrSplit(info.param.workload, ' ').begin()->data();
   name = name.substr(0, name.find(' '));
   return absl::StrCat(name, info.index);
 });
 
-// Sixteen at a time are what one at a time are.
-TEST(ReplayProgramTest, LanesAreIndependent) {
+// Sixteen at a time are what one at a time are, also of several structures.
+TEST(ReplayTableTest, LanesAreIndependent) {
   const target::Target target = TheTarget();
   const auto spaces = SpacesOf(kTasks[0], target);
   const space::DesignSpace& space = *spaces.back();
   const auto replay = RecordedReplay::Create(space.text()).value();
   Rng rng(3);
+  ReplayTable table;
+  ReplayFrame one(&table), many(&table);
+  int matched = 0;
   for (int round = 0; round < 20; ++round) {
     std::vector<std::vector<int64_t>> vectors = {space.Sample(rng).value()};
     while (vectors.size() < recorded::kLanes - 3)
       vectors.push_back(space.Mutate(vectors[rng.Below(vectors.size())], rng).value());
     std::vector<absl::Span<const int64_t>> lanes(vectors.begin(), vectors.end());
-    auto program = space.Replay(lanes[0]);
-    ASSERT_TRUE(program.ok());
-    ReplayFrame frame(ReplayProgram::Create(replay->Record(lanes[0]),
-                                            std::make_unique<const ir::Program>(*program))
-                          .value());
-    uint32_t alone = 0;
-    for (size_t i = 0; i < lanes.size(); ++i) alone |= frame.Match({lanes[i]}) << i;
-    ASSERT_EQ(frame.Match(lanes), alone);
+    if (one.Match({lanes[0]})[0] < 0) {
+      auto program = space.Replay(lanes[0]);
+      ASSERT_TRUE(program.ok());
+      ASSERT_TRUE(
+          table.Add(replay->Record(lanes[0]), std::make_unique<const ir::Program>(*program)).ok());
+    }
+    std::vector<int> alone;
+    for (const auto& lane : lanes) alone.push_back(one.Match({lane})[0]);
+    const absl::Span<const int> together = many.Match(lanes);
+    ASSERT_EQ(std::vector<int>(together.begin(), together.end()), alone);
     for (size_t i = 0; i < lanes.size(); ++i) {
-      if ((alone >> i & 1) == 0) continue;
-      ASSERT_EQ(frame.ProgramOf(static_cast<int>(i)).StructuralDigest(),
+      if (alone[i] < 0) continue;
+      ++matched;
+      ASSERT_EQ(many.ProgramOf(static_cast<int>(i)).StructuralDigest(),
                 space.Replay(lanes[i])->StructuralDigest());
     }
   }
+  EXPECT_GT(matched, 60);
+  EXPECT_GT(table.structures(), 5);
 }
 
 // The guards are what keeps structures apart: without one of them a program takes vectors that it
 // is not of, and the comparison above notices.
-TEST(ReplayProgramTest, NeedsItsGuards) {
+TEST(ReplayTableTest, NeedsItsGuards) {
   const target::Target target = TheTarget();
   int guards = 0, missed = 0;
   for (const auto& space : SpacesOf(kTasks[0], target)) {
@@ -183,12 +185,13 @@ TEST(ReplayProgramTest, NeedsItsGuards) {
     Recording coarse = replay->Record(recorded);
     guards += static_cast<int>(coarse.guards.size());
     coarse.guards.clear();
-    ReplayFrame frame(
-        ReplayProgram::Create(coarse, std::make_unique<const ir::Program>(*program)).value());
+    ReplayTable table;
+    ASSERT_TRUE(table.Add(coarse, std::make_unique<const ir::Program>(*program)).ok());
+    ReplayFrame frame(&table);
     for (int i = 0; i < 100; ++i) {
       const std::vector<int64_t> other = space->Sample(rng).value();
       const auto replayed = space->Replay(other);
-      ASSERT_EQ(frame.Match({absl::MakeConstSpan(other)}), 1u);
+      ASSERT_EQ(frame.Match({absl::MakeConstSpan(other)})[0], 0);
       missed +=
           !replayed.ok() || frame.ProgramOf(0).StructuralDigest() != replayed->StructuralDigest();
     }
@@ -198,22 +201,21 @@ TEST(ReplayProgramTest, NeedsItsGuards) {
 }
 
 // A recording that is not of the program is refused.
-TEST(ReplayProgramTest, RefusesWhatTheConcreteReplayDoesNotAgreeWith) {
+TEST(ReplayTableTest, RefusesWhatTheConcreteReplayDoesNotAgreeWith) {
   const auto spaces = SpacesOf(kTasks[0], TheTarget());
   const space::DesignSpace& space = *spaces[0];
   const auto replay = RecordedReplay::Create(space.text()).value();
   Rng rng(5);
   const std::vector<int64_t> decisions = space.Sample(rng).value();
   const Recording recording = replay->Record(decisions);
-  EXPECT_EQ(ReplayProgram::Create(recording, nullptr).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(ReplayTable().Add(recording, nullptr).status().code(), absl::StatusCode::kInternal);
   for (int i = 0; i < 10; ++i) {
     const auto program = space.Replay(space.Sample(rng).value());
     if (!program.ok() || program->StructuralDigest() == space.Replay(decisions)->StructuralDigest())
       continue;
-    EXPECT_EQ(ReplayProgram::Create(recording, std::make_unique<const ir::Program>(*program))
-                  .status()
-                  .code(),
-              absl::StatusCode::kInternal);
+    EXPECT_EQ(
+        ReplayTable().Add(recording, std::make_unique<const ir::Program>(*program)).status().code(),
+        absl::StatusCode::kInternal);
     return;
   }
   FAIL() << "no other program found";
