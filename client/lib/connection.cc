@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -398,9 +399,14 @@ class GrpcConnection final : public Connection {
       }
     }
     if (absl::IsUnavailable(status)) {
-      return absl::UnavailableError(absl::StrCat("cannot reach the server at ", address_, ": ",
-                                                 status.message(),
-                                                 "; is hone-server running there?"));
+      // Whoever answers in plain text is hung up on where calls are to be encrypted.
+      const bool hung_up =
+          !options_.security.tls() && absl::StrContains(status.message(), "Socket closed");
+      return absl::UnavailableError(absl::StrCat(
+          "cannot reach the server at ", address_, ": ", status.message(),
+          hung_up ? "; perhaps it wants encryption: give --config FILE (client.conf of "
+                    "hone-server init), or --ca FILE"
+                  : "; is hone-server running there?"));
     }
     if (absl::IsDeadlineExceeded(status)) {
       return absl::DeadlineExceededError(

@@ -104,7 +104,8 @@ bool Fleet::IsPinned(const Lane& lane) const {
   if (lane.worker_id.empty()) return false;
   auto wanted = workers_.find(lane.worker_id);
   return wanted != workers_.end() && wanted->second.connected && !wanted->second.drained &&
-         !refused_.contains(lane.worker_id);
+         !refused_.contains(lane.worker_id) &&
+         (!lane.build || CanBuild(wanted->second.capabilities, lane.target_key));
 }
 
 bool Fleet::Serves(const Lane& lane, const std::string& id, const Worker& worker) const {
@@ -164,7 +165,9 @@ void Fleet::Grant(const std::string& id, Worker& worker, SynchronizeReply& reply
     if (item == nullptr) return;
     LeaseState lease{.item = item->id, .worker_id = id, .alone = item->suspect};
     lease.build = item->artifact_digest.empty();
-    lease.run = !lease.build || CanRun(worker.capabilities, item->work.target_key);
+    Lane to_run = item->lane();
+    to_run.build = false;
+    lease.run = !lease.build || Serves(to_run, id, worker);
     lease.granted = clock_->Now();
     lease.deadline = lease.granted + options_.lease_limit;
     --(lease.build ? worker.free_build_slots : worker.free_run_slots);

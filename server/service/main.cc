@@ -258,6 +258,8 @@ int main(int argc, char** argv) {
       "  hone-server init /etc/hone --host hone.internal\n"
       "  hone-server --config /etc/hone/hone.toml\n"
       "  hone-server --listen localhost:7070 --store /var/lib/hone/hone.db\n"
+      "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone.db\n"
+      "  hone-server merge --store /var/lib/hone/hone.db --from old/hone.db\n"
       "Exit codes: 0 ended by a signal, 1 failed (the store cannot be opened, an address is in "
       "use), 2 usage or configuration.");
   hone::service::Flags flags;

@@ -1,5 +1,7 @@
 #include "server/service/offline_commands.h"
 
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -68,6 +70,7 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
+  umask(077);  // what a server keeps is nobody else's to read
   const absl::Status status = restore ? Restore(flags) : Merge(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());

@@ -1,7 +1,9 @@
 #include "server/service/server_flags.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -58,6 +60,10 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
     return absl::InvalidArgumentError("listen: an address is missing, such as localhost:7070");
   }
   if (flags.store.empty()) return absl::InvalidArgumentError("store: the database file is missing");
+  if (std::error_code unknown; std::filesystem::is_directory(flags.store, unknown)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "store: ", flags.store, " is a folder; name a file in it, as ", flags.store, "/hone.db"));
+  }
   HONE_ASSIGN_OR_RETURN(options.security, rpc::LoadServerSecurity(flags.security, absl::Now()));
   HONE_ASSIGN_OR_RETURN(options.tokens, LoadTokens(flags.tokens));
   options.calls_per_second = flags.rate_limit;
@@ -71,7 +77,12 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
   if (!flags.metrics_listen.empty()) {
     std::vector<rpc::Address> metrics;
     HONE_RETURN_IF_ERROR(ParseAddresses("metrics-listen", {flags.metrics_listen}, &metrics));
-    HONE_RETURN_IF_ERROR(rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure));
+    if (!rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure).ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("metrics-listen: ", flags.metrics_listen,
+                       " is not on this machine, and metrics are never encrypted: name localhost, "
+                       "or give --insecure if the network is trusted"));
+    }
   }
   return options;
 }

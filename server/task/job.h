@@ -162,6 +162,9 @@ class Job : public std::enable_shared_from_this<Job> {
   // What the first round of a finalist says of its stored records.
   void Judge(const Finalist& finalist, const record::Record& record);
   void AddIncumbent();
+  // On which the finalists run: all on one, or the rounds would compare devices. The one that has
+  // most of their artifacts.
+  void ChooseDevice();
   void NextRound();
   // What the one candidate of a decided space came to in all rounds.
   void ReportOnly();
@@ -252,6 +255,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
 
   std::vector<Finalist> finalists_;
+  std::string device_;  // the worker that runs the finalists; "": whoever is the first
   std::optional<Confirmation> confirmation_;
   int incumbent_ = -1;
   std::optional<record::Record> incumbent_record_;  // as published

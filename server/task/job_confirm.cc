@@ -2,6 +2,7 @@
 // the best.
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -87,8 +88,19 @@ void Job::StartConfirming() {
       services_.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
     }
   }
+  ChooseDevice();
   confirmation_.emplace(static_cast<int>(finalists_.size()), incumbent_, spec_.seed, options);
   NextRound();
+}
+
+void Job::ChooseDevice() {
+  std::map<std::string, int> finalists;  // by the worker that has their artifacts
+  for (const Finalist& finalist : finalists_) {
+    if (finalist.worker_id.empty()) continue;
+    const int count = ++finalists[finalist.worker_id];
+    if (device_.empty() || count > finalists[device_]) device_ = finalist.worker_id;
+  }
+  if (device_.empty()) device_ = services_.fleet->AnotherRunner(spec_.target_key, {});
 }
 
 void Job::AddIncumbent() {
@@ -157,12 +169,12 @@ void Job::SubmitFinalist(int index) {
   item.policy.repeats = kConfirmRepeats;
   item.policy.confidence = kConfirmConfidence;
   item.best_latency_ns = nullptr;  // nothing stops early
-  // Of one that was measured under an earlier server nobody knows who still has it: built anew.
-  if (!finalist.worker_id.empty() || services_.artifacts->Has(finalist.artifact_digest)) {
+  // Its bytes where they are known to be; else it is built anew.
+  const bool there = !device_.empty() && finalist.worker_id == device_;
+  if (there || services_.artifacts->Has(finalist.artifact_digest)) {
     item.artifact_digest = finalist.artifact_digest;
   }
-  // All on one device, or the rounds would compare devices; the one that has most of the artifacts.
-  item.worker_id = finalist.worker_id.empty() ? finalists_[0].worker_id : finalist.worker_id;
+  item.worker_id = device_;
   record::Record record = MakeRecord(finalist.candidate, finalist.trial);
   record.policy = item.policy;
   services_.fleet->Submit(
@@ -185,6 +197,7 @@ void Job::OnRound(int index, const record::Record& record, const std::string& wo
   if (state_.state != JobState::kConfirming) return;
   Finalist& finalist = finalists_[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
+  device_ = worker_id;  // another one than before when that was lost
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds) {
     ++finalist.noisy_rounds;
     return SubmitFinalist(index);

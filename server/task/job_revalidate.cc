@@ -49,6 +49,7 @@ void Job::StartRevalidating() {
   }
   state_.state = JobState::kConfirming;
   SetPhase("building the stored candidates again");
+  ChooseDevice();
   Save();
   ShowState();
   confirmation_.emplace(static_cast<int>(finalists_.size()), incumbent_, spec_.seed,

@@ -52,8 +52,10 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
       search->model_ = cost_model::MakeStackedModel(std::move(own), transfer->model);
     }
   }
-  search->next_event_ = search->step_ = kept.first_event;
+  search->next_event_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
+  // Beyond the steps of the search whose numbers it goes on with: nothing is drawn a second time.
+  search->step_ = kept.first_event + kept.first_trial - TaskSearchOptions().first_trial;
   for (const search::Measured& measured : prior) {
     search->known_.insert(CandidateDigest(measured.candidate));
     if (spaces->IsSearched(measured.candidate)) search->tells_.push_back(measured);

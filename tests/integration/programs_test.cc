@@ -1,5 +1,6 @@
 // What each program may depend on: a board that only measures needs no compiler, a server no LLVM.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 namespace hone::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -51,6 +53,42 @@ TEST(ProgramsTest, EveryOneTellsItsUsageAndThoseThatPeopleStartTheirVersion) {
     EXPECT_EQ(version.code, 0) << program;
     EXPECT_THAT(version.output, HasSubstr(std::string(program) + " "));
   }
+}
+
+TEST(ProgramsTest, AConfigurationIsLookedThroughBeforeTheServerStarts) {
+  const auto check = [](const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"hone-server", "--listen", "localhost:0", "--check-config"};
+    words.insert(words.end(), options.begin(), options.end());
+    return RunProgram(words);
+  };
+  const std::string folder = ::testing::TempDir();
+  const Result good = check({"--store", folder + "/hone.db"});
+  EXPECT_EQ(good.code, 0) << good.errors;
+  const Result no_file = check({"--store", folder});
+  EXPECT_EQ(no_file.code, 2);
+  EXPECT_THAT(no_file.errors, AllOf(HasSubstr("is a folder"), HasSubstr("hone.db")));
+  const Result open = check({"--store", folder + "/hone.db", "--metrics-listen", "0.0.0.0:9090"});
+  EXPECT_EQ(open.code, 2);
+  EXPECT_THAT(open.errors, AllOf(HasSubstr("metrics-listen"), HasSubstr("localhost")));
+}
+
+TEST(ProgramsTest, AStoreThatIsMadeOfflineIsItsUsersAlone) {
+  const std::filesystem::path folder = ::testing::TempDir() + "/offline_store";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string one = folder / "one.db", two = folder / "two.db", three = folder / "three.db";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"hone-server", "merge", "--store", one, "--from", two},
+        {"hone-server", "restore", "--store", three, "--from", one}}) {
+    const Result result = RunProgram(words);
+    ASSERT_EQ(result.code, 0) << result.errors;
+  }
+  for (const std::string& path : {one, two, three}) {
+    const auto others = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+    EXPECT_EQ(std::filesystem::status(path).permissions() & others, std::filesystem::perms::none)
+        << path;
+  }
+  EXPECT_THAT(RunProgram({"hone-server", "--help"}).output, HasSubstr("hone-server restore"));
 }
 
 }  // namespace

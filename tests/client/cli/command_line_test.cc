@@ -1,12 +1,17 @@
 // What a person types wrong, and what `hone` answers: message and exit code. No server is started
 // by any of it.
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -241,6 +246,28 @@ TEST_F(CommandLineTest, AnUnreachableServerHasItsOwnExitCode) {
                 AllOf(HasSubstr("cannot reach the server"), HasSubstr("nobody.sock")));
     EXPECT_THAT(result.output, IsEmpty());
   }
+}
+
+TEST_F(CommandLineTest, AServerThatHangsUpOnPlainTextPerhapsWantsEncryption) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ASSERT_EQ(listen(listener, 8), 0);
+  std::thread server([listener] {
+    char greeting[4096];
+    for (int peer = 0; (peer = accept(listener, nullptr, nullptr)) >= 0; close(peer)) {
+      recv(peer, greeting, sizeof(greeting), 0);
+    }
+  });
+  const Result result =
+      Hone({"--server", absl::StrCat("127.0.0.1:", ntohs(address.sin_port)), "workers", "list"});
+  shutdown(listener, SHUT_RDWR);
+  server.join();
+  close(listener);
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("encryption"), HasSubstr("--ca")));
 }
 
 TEST_F(CommandLineTest, AddressesAreChecked) {

@@ -273,6 +273,35 @@ TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileThatIsConnected) {
   EXPECT_THAT(second.started, SizeIs(1));
 }
 
+TEST_F(LeaseTest, WhatIsPinnedToABoardWithoutACompilerIsBuiltElsewhereAndRunThere) {
+  FakeWorker board = FakeWorker::Both("board", 1);
+  board.report.capabilities.can_build = false;
+  board.report.free_build_slots = 0;
+  board.Call(fleet);
+  FakeWorker strong = FakeWorker::Both("strong", 1);
+  strong.Call(fleet, absl::Seconds(10));
+  WorkItem item = Item("job", 1);
+  item.worker_id = "board";
+  auto answer = Submit(item);
+  ASSERT_THAT(strong.started, SizeIs(1));
+  EXPECT_TRUE(strong.started[0].build);
+  EXPECT_FALSE(strong.started[0].run) << "its times are not those of the board";
+
+  const std::string digest = DigestOf("code").ToHex();
+  ASSERT_TRUE(artifacts.Put(digest, "code").ok());
+  fleet.ArtifactArrived(digest);
+  strong.Finish(strong.started[0].lease_id, Measured(0, digest));
+  strong.Call(fleet);
+  EXPECT_THAT(strong.started, SizeIs(1));
+  board.Call(fleet);
+  ASSERT_THAT(board.started, SizeIs(1));
+  EXPECT_TRUE(board.started[0].run && !board.started[0].build);
+  board.Finish(board.started[0].lease_id, Measured(100));
+  board.Call(fleet);
+  ASSERT_TRUE(answer->called);
+  EXPECT_EQ(answer->result->worker_id, "board");
+}
+
 TEST_F(LeaseTest, BestLatencyIsReadWhenTheLeaseIsGranted) {
   auto best = std::make_shared<std::atomic<double>>(0);
   WorkItem item = Item("job", 1);

@@ -73,6 +73,44 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
   }
 }
 
+TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
+  // The same target, and yet not equally fast: times of the two cannot be compared.
+  FakeDevice slower("1", "slower");
+  slower.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = 1.3 * FakeLatency(lease.decisions);
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  const auto runs = [](const FakeDevice& one) {
+    std::map<std::vector<int64_t>, int> of;  // candidates
+    for (const fleet::LeaseGrant& lease : one.seen) {
+      if (lease.policy.name == "confirm") ++of[lease.decisions];
+    }
+    return of;
+  };
+  for (const bool restarted : {false, true}) {
+    const std::string id = Create(Spec(100, restarted ? "second" : "first"));
+    others = {&slower};
+    for (int i = 0; i < 500 && Get(id)->trials < 60; ++i) Step(2);
+    ASSERT_FALSE(slower.seen.empty());
+    if (restarted) Restart();
+    device.seen.clear();
+    slower.seen.clear();
+    auto job = RunToEnd(id);
+    ASSERT_EQ(job->state, JobState::kDone) << job->error;
+    const auto here = runs(device), there = runs(slower);
+    const auto& few = here.size() < there.size() ? here : there;
+    const auto& all = here.size() < there.size() ? there : here;
+    EXPECT_GE(all.size(), 4u);
+    ASSERT_LE(few.size(), 1u) << "that is the check of the winner";
+    if (!few.empty()) {
+      EXPECT_EQ(few.begin()->second, 1);
+    }
+    others.clear();
+  }
+}
+
 TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 100 && Get(id)->trials < 40; ++i) Step();

@@ -2,6 +2,8 @@
 
 #include "server/task/task_search.h"
 
+#include <set>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_task_environment.h"
@@ -62,6 +64,29 @@ TEST_F(TaskSearchTest, ReplayedEventsReproduceEveryCandidate) {
     second->AdoptModel(*second->trainer()->Train(second->TakeForTraining()));
   }
   EXPECT_EQ(first->Propose(10)->proposals, second->Propose(10)->proposals);
+}
+
+TEST_F(TaskSearchTest, ASearchBegunAnewDrawsNothingASecondTime) {
+  auto first = Make();
+  std::set<std::vector<int64_t>> drawn;  // the pools of a strategy that was told nothing
+  int64_t events = 0, trials = 1;
+  for (int batch = 0; batch < 6; ++batch) {
+    const ProposeEvent propose = *first->Propose(1);
+    events = propose.number + 1;
+    drawn.insert(propose.proposals.at(0).candidate.decisions);
+    first->Tell(trials++, {spaces_->default_schedule(), record::Outcome::kCrash});  // not searched
+    if (batch % 3 == 2) events = first->TakeTells()->number + 1;
+  }
+  const TaskSearchOptions anew{.strategy = "picky",
+                               .cost_model = "nearest",
+                               .seed = 3,
+                               .first_event = events,
+                               .first_trial = trials};
+  auto second = *TaskSearch::Create(&environment_, spaces_.get(), anew, {});
+  for (int batch = 0; batch < 6; ++batch) {
+    const ProposeEvent propose = *second->Propose(1);
+    EXPECT_FALSE(drawn.contains(propose.proposals.at(0).candidate.decisions)) << batch;
+  }
 }
 
 TEST_F(TaskSearchTest, TheModelMatters) {
