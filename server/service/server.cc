@@ -247,8 +247,9 @@ void Server::Shutdown() {
   if (absl::Status flushed = store_->Flush(); !flushed.ok()) {
     spdlog::error("the last writes were lost: {}", flushed.ToString());
   }
-  pool_.reset();  // runs what is queued; suspended jobs do nothing
-  store_.reset();
+  pool_->Stop();  // runs what is queued; suspended jobs do nothing
+  store_.reset();  // what a job was about to write is answered into the stopped pool
+  pool_.reset();
 }
 
 }  // namespace hone::service

@@ -16,12 +16,15 @@ ThreadPool::ThreadPool(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     ending_ = true;
   }
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void ThreadPool::Schedule(absl::AnyInvocable<void() &&> work) {

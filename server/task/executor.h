@@ -19,12 +19,15 @@ class Executor {
   virtual void Schedule(absl::AnyInvocable<void() &&> work) = 0;
 };
 
-// A fixed number of threads. Destroying it runs what is queued, and then ends.
+// A fixed number of threads.
 class ThreadPool final : public Executor {
  public:
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
   void Schedule(absl::AnyInvocable<void() &&> work) override;
+  // Runs what is queued, and ends the threads, as the destructor does. What comes afterwards is
+  // never run, and goes with the pool.
+  void Stop();
 
  private:
   void Work();

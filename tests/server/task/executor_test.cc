@@ -37,5 +37,18 @@ TEST(ThreadPoolTest, RunsWhatIsQueuedBeforeItEnds) {
   EXPECT_EQ(ran.load(), 100);
 }
 
+TEST(ThreadPoolTest, WhatComesAfterItsEndIsNeverRun) {
+  std::atomic<int> ran{0};
+  auto held = std::make_shared<int>(7);
+  {
+    ThreadPool pool(2);
+    pool.Schedule([&] { ran.fetch_add(1); });
+    pool.Stop();
+    pool.Schedule([&ran, held] { ran.fetch_add(1); });
+  }
+  EXPECT_EQ(ran.load(), 1);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 }  // namespace
 }  // namespace hone::task
