@@ -16,7 +16,9 @@ set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undef
 find_program(HONE_CCACHE ccache)
 if(HONE_CCACHE)
   # What ccache asks for before it keeps what was compiled with a precompiled header.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HONE_CCACHE})
+  # Paths below the sources are taken as relative to the build folder, so that checkouts share what is kept.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+               ${HONE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs every test. Ends with ctest's summary.
 #   tests/run.sh [ctest arguments]      e.g.  tests/run.sh -L unit
+# HONE_PRESET chooses another preset: ci (warnings are errors), dev, asan, tsan. Without it, what quickstart.sh built is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 deploy/install-deps.sh
-preset=${HONE_PRESET:-ci}
+preset=${HONE_PRESET:-release}
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" -- -k 0
 # Tests of real processes have deadlines, which a busy host can break: a failure is shown, and the test has a second try.

@@ -12,6 +12,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/lib/kernel_header.h"
+#include "client/lib/kernel_object.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
@@ -33,10 +34,11 @@ absl::Status CannotWrite(const absl::Status& status) {
 }
 
 absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::string& name,
-                                   const record::Artifact& artifact, const client::Best& best) {
+                                   const std::string& functions, const record::Artifact& artifact, const client::Best& best) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
   client::KernelFacts facts;
   facts.name = name;
+  facts.functions = functions;
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
   facts.workspace_bytes = best.record.result.facts.workspace_bytes;
@@ -51,7 +53,14 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
 
   const ir::Workload& workload = known.argument.workload;
   const std::string name = client::CIdentifier(options.name.empty() ? workload.name : options.name);
-  HONE_ASSIGN_OR_RETURN(const std::string header, Header(workload, name, artifact, known.best));
+  // A kernel that was given a name has functions of that name.
+  const std::string functions = options.name.empty() ? "" : name;
+  HONE_ASSIGN_OR_RETURN(const std::string header,
+                        Header(workload, name, functions, artifact, known.best));
+  std::string object = artifact.object;
+  if (!functions.empty()) {
+    HONE_ASSIGN_OR_RETURN(object, client::RenameFunctions(artifact.object, functions));
+  }
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) {
@@ -59,7 +68,7 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
         ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder)));
   }
   const std::vector<std::pair<std::string, absl::string_view>> files = {
-      {".so", artifact.shared_object}, {".o", artifact.object},    {".h", header},
+      {".so", artifact.shared_object}, {".o", object},    {".h", header},
       {".hone", artifact.workload},    {".trace", artifact.trace}, {".program", artifact.program}};
   Json written = Json::array();
   for (const auto& [suffix, content] : files) {
@@ -88,7 +97,8 @@ void AddExport(CLI::App& app, Globals& globals, Action& action) {
   command->add_option("-o,--output", options->folder, "DIR for the files; made when it is missing")
       ->required();
   command->add_option("--name", options->name,
-                      "Name of the files, and prefix in the header (default: the workload's name)");
+                      "Name of the files and of the object's functions (NAME_run instead of hone_kernel_run), so "
+                      "that one program can link several (default: the workload's name, hone_kernel)");
   AddGlobals(*command, globals);
   command->footer(
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
@@ -98,7 +108,8 @@ void AddExport(CLI::App& app, Globals& globals, Action& action) {
       "export until it is built: tune or check it first.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
-      "  gcc main.c kernel/matmul.o -Ikernel -lgomp");
+      "  gcc main.c kernel/matmul.o -Ikernel -lgomp\n"
+      "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities");
   command->callback([&globals, &action, options] {
     action = [&globals, options] { return Export(globals, *options); };
   });

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/target/kernel_abi.h"
 
@@ -122,12 +123,17 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
     absl::StrAppendFormat(&text, " * Measured there: %.4g us, %.1f GFLOP/s.\n",
                           facts.latency_ns / 1e3, facts.gflops);
   }
+  const std::string functions = facts.functions.empty() ? std::string(target::kFunctionPrefix)
+                                                        : absl::StrCat(facts.functions, "_");
+  absl::StrAppend(&text, " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. ",
+                  facts.functions.empty()
+                      ? "Every kernel's functions have\n * these names: export with --name NAME to link several into one program.\n"
+                      : absl::StrCat("The shared object's functions\n * begin with ",
+                                     target::kFunctionPrefix, " instead of ", functions, ".\n"));
+  // Says kFunctionPrefix throughout; the kernel's own takes its place below.
+  std::string body;
   absl::StrAppend(
-      &text,
-      " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. The "
-      "functions of every kernel have the\n",
-      " * same names: to use several in one program, load them with dlopen.\n *\n",
-      " * Example:\n"
+      &body, " *\n * Example:\n"
       " *   void* buffers[] = {",
       absl::StrJoin(buffers, ", ",
                     [&](std::string* out, ir::BufferId id) {
@@ -143,10 +149,10 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
       ", hone_kernel_workspace_bytes()) : NULL;\n"
       " *   if (packed && hone_kernel_prepack(buffers, packed) != HONE_KERNEL_OK) abort();\n"
       " *   if (hone_kernel_run(buffers, packed, workspace) != HONE_KERNEL_OK) abort();\n */\n");
-  absl::StrAppend(&text, "#ifndef HONE_KERNEL_", prefix, "_H\n#define HONE_KERNEL_", prefix,
+  absl::StrAppend(&body, "#ifndef HONE_KERNEL_", prefix, "_H\n#define HONE_KERNEL_", prefix,
                   "_H\n\n#include <stdint.h>\n\n");
-  absl::StrAppend(&text, kFunctions, "\n");
-  absl::StrAppend(&text, "#ifndef HONE_KERNEL_OK\n#define HONE_KERNEL_OK ",
+  absl::StrAppend(&body, kFunctions, "\n");
+  absl::StrAppend(&body, "#ifndef HONE_KERNEL_OK\n#define HONE_KERNEL_OK ",
                   static_cast<int>(target::kKernelOk), "\n#define HONE_KERNEL_UNSUPPORTED_CPU ",
                   static_cast<int>(target::kKernelUnsupportedCpu),
                   "    /* the CPU lacks a feature that the code uses */\n#define "
@@ -154,12 +160,12 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
                   static_cast<int>(target::kKernelMisalignedBuffer),
                   "  /* a pointer is null or not aligned */\n#endif\n\n");
   absl::StrAppend(
-      &text,
+      &body,
       "/* Alignment in bytes of every buffer, the packed constants and the workspace. */\n#define ",
       prefix, "_ALIGNMENT ", target::kBufferAlignment, "\n");
-  absl::StrAppend(&text, "/* What hone_kernel_workspace_bytes() returns. */\n#define ", prefix,
+  absl::StrAppend(&body, "/* What hone_kernel_workspace_bytes() returns. */\n#define ", prefix,
                   "_WORKSPACE_BYTES INT64_C(", facts.workspace_bytes, ")\n");
-  absl::StrAppend(&text,
+  absl::StrAppend(&body,
                   "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
                   prefix, "_BUFFERS ", buffers.size(), "\n\n");
   std::set<std::string> names;
@@ -168,10 +174,10 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
     std::string name = absl::StrCat(prefix, "_", absl::AsciiStrToUpper(CIdentifier(tensor.name)));
     // Tensors a and A are two, their macros would be one.
     while (!names.insert(name).second) absl::StrAppend(&name, "_", i);
-    absl::StrAppend(&text, BufferText(name, tensor, static_cast<int>(i)));
+    absl::StrAppend(&body, BufferText(name, tensor, static_cast<int>(i)));
   }
-  absl::StrAppend(&text, "#endif\n");
-  return text;
+  absl::StrAppend(&body, "#endif\n");
+  return text + absl::StrReplaceAll(body, {{target::kFunctionPrefix, functions}});
 }
 
 }  // namespace hone::client

@@ -20,6 +20,9 @@ enum KernelStatus : int32_t {
   kKernelMisalignedBuffer = 2,   // a pointer is null or not aligned to kBufferAlignment
 };
 
+// What the names of all these functions begin with.
+inline constexpr char kFunctionPrefix[] = "hone_kernel_";
+
 // Version of this interface: kKernelAbiVersion.
 inline constexpr char kAbiSymbol[] = "hone_kernel_abi";
 using AbiFunction = int32_t (*)();

@@ -106,6 +106,21 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(used.code, 0) << used.output;
   EXPECT_EQ(used.output, "right\n");
 
+  // Under names of their own, two kernels link into one program.
+  for (const char* name : {"first", "second"}) {
+    const Result named =
+        home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
+    ASSERT_EQ(named.code, 0) << named.errors;
+  }
+  std::ofstream(kernel / "two.c")
+      << "#include \"first.h\"\n#include \"second.h\"\n"
+         "int main(void) { return first_abi() != second_abi() || first_run(0, 0, 0) == HONE_KERNEL_OK; }\n";
+  const Result linked = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o",
+                                    kernel / "two", kernel / "two.c", kernel / "out" + "/first.o",
+                                    kernel / "out" + "/second.o", "-lgomp"});
+  ASSERT_EQ(linked.code, 0) << linked.errors;
+  EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
+
   // The exported trace is a schedule: replaying it gives the exported program.
   const Result replayed = home.Hone({"show", kernel / "out" + "/matmul.trace", "--program"});
   EXPECT_EQ(replayed.code, 0) << replayed.errors;

@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/target/kernel_abi.h"
 #include "worker/builder/stub_library.h"
 
 LLD_HAS_DRIVER(elf)
@@ -102,7 +103,8 @@ absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
   }
   Surroundings made;
   HONE_ASSIGN_OR_RETURN(made.version_script,
-                        MemoryFile::Create("{ global: hone_kernel_*; local: *; };\n"));
+                        MemoryFile::Create(absl::StrCat("{ global: ", target::kFunctionPrefix,
+                                                         "*; local: *; };\n")));
   for (const StubLibrary& library : KnownLibraries()) {
     HONE_ASSIGN_OR_RETURN(const std::string object, CompileStub(library, options.triple));
     HONE_ASSIGN_OR_RETURN(const auto file, MemoryFile::Create(object));

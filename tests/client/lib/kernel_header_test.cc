@@ -13,6 +13,7 @@ namespace hone::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ir::Workload Build(const std::string& op, const std::vector<std::string>& words) {
   auto workload = op::BuildWorkload(op, words);
@@ -60,6 +61,16 @@ TEST(KernelHeaderTest, CompilesAsCAndAsCxx) {
   EXPECT_EQ(std::system(("cc -std=c11" + flags).c_str()), 0);
   EXPECT_EQ(std::system(("c++ -x c++ -std=c++11" + flags).c_str()), 0);
   EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+TEST(KernelHeaderTest, FunctionsMayHaveNamesOfTheirOwn) {
+  KernelFacts facts = Facts("conv");
+  facts.functions = "conv";
+  const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts);
+  EXPECT_THAT(header, HasSubstr("int32_t conv_run("));
+  EXPECT_THAT(header, HasSubstr("conv_prepack(buffers, packed)"));
+  EXPECT_THAT(header, HasSubstr("begin with hone_kernel_ instead of conv_"));
+  EXPECT_THAT(header, Not(HasSubstr("hone_kernel_run")));
 }
 
 TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveMacrosOfTheirOwn) {

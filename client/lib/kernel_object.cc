@@ -1,0 +1,93 @@
+#include "client/lib/kernel_object.h"
+
+#include <elf.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "common/target/kernel_abi.h"
+
+namespace hone::client {
+namespace {
+
+absl::Status Malformed(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the kernel's object file ", what));
+}
+
+// A struct of the file; its place is checked, and need not be aligned.
+template <typename T>
+absl::StatusOr<T> Read(absl::string_view file, uint64_t offset) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return Malformed("is truncated");
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void Write(std::string& file, uint64_t offset, const T& value) {
+  std::memcpy(file.data() + offset, &value, sizeof(T));
+}
+
+// The zero-terminated name at `offset` of a string table.
+absl::StatusOr<absl::string_view> NameAt(absl::string_view strings, uint64_t offset) {
+  const size_t end = offset < strings.size() ? strings.find('\0', offset) : absl::string_view::npos;
+  if (end == absl::string_view::npos) return Malformed("names a symbol outside its string table");
+  return strings.substr(offset, end - offset);
+}
+
+absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
+  HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, Read<Elf64_Ehdr>(object, 0));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_type != ET_REL || header.e_shentsize != sizeof(Elf64_Shdr)) {
+    return Malformed("is no relocatable 64-bit ELF file");
+  }
+  return header;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix) {
+  HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, FileHeader(object));
+  const auto section_at = [&](uint64_t index) { return header.e_shoff + index * sizeof(Elf64_Shdr); };
+  uint64_t symbols_index = 0;
+  Elf64_Shdr symbols;
+  for (uint64_t i = 1; i < header.e_shnum && symbols_index == 0; ++i) {
+    HONE_ASSIGN_OR_RETURN(symbols, Read<Elf64_Shdr>(object, section_at(i)));
+    if (symbols.sh_type == SHT_SYMTAB) symbols_index = i;
+  }
+  if (symbols_index == 0 || symbols.sh_link >= header.e_shnum) return Malformed("has no symbols");
+  HONE_ASSIGN_OR_RETURN(Elf64_Shdr table, Read<Elf64_Shdr>(object, section_at(symbols.sh_link)));
+  if (table.sh_offset > object.size() || table.sh_size > object.size() - table.sh_offset) {
+    return Malformed("is truncated");
+  }
+
+  // The new names follow the old ones in a copy of the string table at the file's end.
+  std::string strings(object.substr(table.sh_offset, table.sh_size));
+  std::string renamed(object);
+  int functions = 0;
+  for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
+    const uint64_t offset = symbols.sh_offset + at;
+    HONE_ASSIGN_OR_RETURN(Elf64_Sym symbol, Read<Elf64_Sym>(object, offset));
+    HONE_ASSIGN_OR_RETURN(absl::string_view name, NameAt(strings, symbol.st_name));
+    if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || symbol.st_shndx == SHN_UNDEF) continue;
+    if (!absl::ConsumePrefix(&name, target::kFunctionPrefix)) continue;
+    const std::string new_name = absl::StrCat(prefix, "_", name);
+    symbol.st_name = static_cast<uint32_t>(strings.size());
+    strings.append(new_name.c_str(), new_name.size() + 1);
+    Write(renamed, offset, symbol);
+    ++functions;
+  }
+  if (functions == 0) return Malformed("has no function of a kernel");
+  table.sh_offset = renamed.size();
+  table.sh_size = strings.size();
+  Write(renamed, section_at(symbols.sh_link), table);
+  return renamed + strings;
+}
+
+}  // namespace hone::client
