@@ -47,6 +47,10 @@ absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
       header.e_type != ET_REL || header.e_shentsize != sizeof(Elf64_Shdr)) {
     return Malformed("is no relocatable 64-bit ELF file");
   }
+  if (header.e_shoff > object.size() ||
+      (object.size() - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum) {
+    return Malformed("is truncated");
+  }
   return header;
 }
 
