@@ -119,7 +119,7 @@ class Job : public std::enable_shared_from_this<Job> {
     record::Candidate candidate;
     std::string space;
     int64_t trial = 0;
-    bool is_default = false;
+    bool is_default = false;  // its program is the default schedule's
     std::string artifact_digest;  // "": it is built again
     std::string worker_id;
     bool rebuilt = false;
@@ -161,6 +161,8 @@ class Job : public std::enable_shared_from_this<Job> {
   absl::Status FindStoredFinalists();
   // What the first round of a finalist says of its stored records.
   void Judge(const Finalist& finalist, const record::Record& record);
+  // Among the finalists, by program: what a speed-up is over is measured as the best is.
+  void AddDefault(const std::map<std::string, int>& programs);
   void AddIncumbent();
   // On which the finalists run: all on one, or the rounds would compare devices. The one that has
   // most of their artifacts.
@@ -168,6 +170,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void NextRound();
   // What the one candidate of a decided space came to in all rounds.
   void ReportOnly();
+  // What the default schedule came to, where it was a finalist.
+  void ReportDefault();
   void SubmitFinalist(int index);
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnRoundError(int index, const absl::Status& status);
@@ -178,6 +182,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
   // Nobody is left to ask, and the finalist was found wrong.
   void Discard(int index, const std::string& liar, const std::string& why);
+  // Whether the incumbent is much faster than its record says.
+  bool HasOutgrown(int index) const;
   void PublishFinalist(int index);
   void OnPublished(const absl::StatusOr<record::Record>& record);
   void End(JobState state, absl::Status why = absl::OkStatus());

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,12 @@ namespace {
 constexpr char kConfirmPolicy[] = "confirm";
 constexpr int kConfirmRepeats = 5;           // blocks of each process
 constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
+// A default schedule that was at most so much slower than the best is confirmed, too: a speed-up of ten times needs no
+// second look, and a slow default would hold up the fast ones.
+constexpr double kDefaultWithin = 2.0;
+// An incumbent that wins is published anew when it is faster than its record by this share: that was measured while
+// something disturbed the machine.
+constexpr double kOutgrown = 0.05;
 // Rounds of a finalist that are measured again because the machine was disturbed; then the median
 // over the rounds has to do.
 constexpr int kNoisyRounds = 1;
@@ -65,7 +70,7 @@ void Job::StartConfirming() {
                         [this](const Screened& s) { return IsOnly(s.record.candidate); });
   const ConfirmationOptions& options = options_.confirmation;
   const double limit = record::SteadyLatencyNs(screened_[0].record.result) * options.within;
-  std::set<std::string> programs;  // equal programs are one finalist
+  std::map<std::string, int> programs;  // equal programs are one finalist
   for (const Screened& screened : screened_) {
     const record::Record& record = screened.record;
     const int count = static_cast<int>(finalists_.size());
@@ -75,13 +80,15 @@ void Job::StartConfirming() {
     const int min_finalists = only_.has_value() ? 1 : options.min_finalists;
     if (count >= min_finalists && record::SteadyLatencyNs(record.result) > limit) break;
     const std::string& program = record.result.facts.program_digest;
-    if (!program.empty() && !programs.insert(program).second) continue;
+    if (!program.empty() && !programs.emplace(program, count).second) continue;
     finalists_.push_back({.candidate = record.candidate,
                           .space = SpaceText(record.candidate.space_digest),
                           .trial = record.trial,
+                          .is_default = record.is_default,
                           .artifact_digest = record.result.artifact_digest,
                           .worker_id = screened.worker_id});
   }
+  AddDefault(programs);
   AddIncumbent();
   for (const Finalist& finalist : finalists_) {
     if (!finalist.artifact_digest.empty() && !finalist.worker_id.empty()) {
@@ -101,6 +108,30 @@ void Job::ChooseDevice() {
     if (device_.empty() || count > finalists[device_]) device_ = finalist.worker_id;
   }
   if (device_.empty()) device_ = services_.fleet->AnotherRunner(spec_.target_key, {});
+}
+
+void Job::AddDefault(const std::map<std::string, int>& programs) {
+  const auto screened =
+      std::find_if(screened_.begin(), screened_.end(),
+                   [](const Screened& candidate) { return candidate.record.is_default; });
+  if (screened == screened_.end()) return;
+  const record::Record& record = screened->record;
+  const auto same = programs.find(record.result.facts.program_digest);
+  if (same != programs.end()) {
+    finalists_[same->second].is_default = true;
+    return;
+  }
+  const double best = record::SteadyLatencyNs(screened_[0].record.result);
+  if (record::SteadyLatencyNs(record.result) > best * kDefaultWithin) return;
+  for (const Finalist& finalist : finalists_) {
+    if (finalist.candidate == record.candidate) return;
+  }
+  finalists_.push_back({.candidate = record.candidate,
+                        .space = SpaceText(record.candidate.space_digest),
+                        .trial = record.trial,
+                        .is_default = true,
+                        .artifact_digest = record.result.artifact_digest,
+                        .worker_id = screened->worker_id});
 }
 
 void Job::AddIncumbent() {
@@ -136,6 +167,7 @@ void Job::NextRound() {
   const std::vector<int> order = confirmation_->NextRound();
   if (order.empty()) {
     ReportOnly();
+    ReportDefault();
     ranking_ = confirmation_->Ranking();
     if (ranking_.empty()) {
       return End(cancelled_ ? JobState::kCancelled : JobState::kFailed,
@@ -159,6 +191,19 @@ void Job::ReportOnly() {
     record.result = confirmation_->Combined(static_cast<int>(i));
     record.result.facts = facts;
     state_.given = MakeBest(record);
+  }
+}
+
+void Job::ReportDefault() {
+  for (size_t i = 0; i < finalists_.size(); ++i) {
+    const record::Record& last = finalists_[i].last;
+    if (!finalists_[i].is_default || !state_.default_schedule || last.result.latency_ns <= 0) {
+      continue;
+    }
+    record::Record record = state_.default_schedule->record;
+    record.policy = last.policy;
+    record.result = confirmation_->Combined(static_cast<int>(i));
+    state_.default_schedule = MakeBest(record);
   }
 }
 
@@ -240,8 +285,8 @@ void Job::Publish() {
   if (publishing_) return;
   // The first in order whose bytes are here; the winner's are waited for.
   for (int index : ranking_) {
-    // A revalidated incumbent is published with what it does now.
-    if (index == incumbent_ && index == ranking_[0] && spec_.revalidate == 0) {
+    // A revalidated incumbent is published with what it does now, and so is one that outgrew its record.
+    if (index == incumbent_ && index == ranking_[0] && spec_.revalidate == 0 && !HasOutgrown(index)) {
       state_.best = MakeBest(*incumbent_record_);
       return End(cancelled_ ? JobState::kCancelled : JobState::kDone);
     }
@@ -261,6 +306,13 @@ void Job::Publish() {
   }
   End(JobState::kFailed,
       absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));
+}
+
+bool Job::HasOutgrown(int index) const {
+  const Finalist& finalist = finalists_[index];
+  return services_.artifacts->Has(finalist.artifact_digest) &&
+         confirmation_->Combined(index).latency_ns <
+             incumbent_record_->result.latency_ns * (1 - kOutgrown);
 }
 
 void Job::PublishFinalist(int index) {

@@ -73,6 +73,51 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
   }
 }
 
+// Screened while something disturbed the machine, and confirmed so: a later job finds out what it really does.
+TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
+  double disturbance = 3;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.decisions) * disturbance;
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  auto first = RunToEnd(Create(Spec(200, "first")));
+  ASSERT_EQ(first->state, JobState::kDone) << first->error;
+  disturbance = 1;
+  auto second = RunToEnd(Create(Spec(30, "second")));
+  ASSERT_EQ(second->state, JobState::kDone) << second->error;
+  const auto row = store.LookupBest({.workload_digest = first->workload_digest, .target = "t"});
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_NE(row->record.id, first->best->record.id);
+  EXPECT_EQ(row->record.result.latency_ns, FakeLatency(row->record.candidate.decisions));
+  EXPECT_EQ(second->best->record.id, row->record.id);
+}
+
+// What a speed-up is over is measured as the best is, where the two are near.
+TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    const bool untiled = lease.decisions.empty();
+    record::MeasureResult result;
+    result.latency_ns = untiled ? 120 : FakeLatency(lease.decisions);
+    if (untiled && lease.policy.name == "screen") result.latency_ns = 180;  // disturbed
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(100)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_TRUE(job->default_schedule.has_value());
+  EXPECT_EQ(job->default_schedule->record.result.latency_ns, 120);
+  EXPECT_EQ(job->default_schedule->record.policy.name, "confirm");
+}
+
+TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerHoldsNobodyUp) {
+  auto job = RunToEnd(Create(Spec(100)));  // ten times as slow
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) EXPECT_FALSE(lease.decisions.empty());
+  EXPECT_EQ(job->default_schedule->record.policy.name, "screen");
+}
+
 TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
   // The same target, and yet not equally fast: times of the two cannot be compared.
   FakeDevice slower("1", "slower");
