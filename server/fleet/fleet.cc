@@ -96,8 +96,9 @@ std::string Fleet::WhyTurnedAway(const WorkerReport& report) const {
                                                 : absl::StrCat("'", worker.identity, "'"),
                         "; give this worker a name of its own");
   }
+  // While the newer process lives; one that has gone leaves the name to whoever still calls.
   const auto& past = worker.past_epochs;
-  if (std::find(past.begin(), past.end(), report.epoch) != past.end()) {
+  if (worker.connected && std::find(past.begin(), past.end(), report.epoch) != past.end()) {
     return absl::StrCat("another process has registered as ", report.worker_id,
                         " since; give each worker a name of its own");
   }
@@ -175,6 +176,7 @@ void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& repo
     if (!worker.epoch.empty()) {
       LoseWorker(worker, "its process was started again", after);
       worker.past_epochs.push_back(worker.epoch);
+      std::erase(worker.past_epochs, report.epoch);
       if (worker.past_epochs.size() > kPastEpochs) worker.past_epochs.pop_front();
     }
     worker.epoch = report.epoch;

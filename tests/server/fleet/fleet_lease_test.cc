@@ -139,6 +139,25 @@ TEST_F(LeaseTest, ACandidateThatKillsTwoWorkersIsPoisoned) {
   EXPECT_THAT(worker.started, IsEmpty());
 }
 
+// Somebody started a second worker under the name, saw it, and stopped it again.
+TEST_F(LeaseTest, ANameThatAnotherProcessTookComesBackWhenThatHasGone) {
+  FakeWorker first = FakeWorker::Both("w", 1);
+  first.Call(fleet);
+  FakeWorker second = FakeWorker::Both("w", 1);
+  second.Restart("second");
+  second.Call(fleet);
+  auto answer = Submit(Item("job", 1));
+  first.Call(fleet);
+  EXPECT_THAT(first.reply->refused, HasSubstr("another process"));
+  EXPECT_THAT(first.started, IsEmpty());
+  Pass(FleetOptions().silence_limit() + absl::Seconds(1));
+  first.Call(fleet);
+  EXPECT_EQ(first.reply->refused, "");
+  EXPECT_THAT(first.started, SizeIs(1));
+  second.Call(fleet);  // it was only slow: the newest to have come back stays
+  EXPECT_THAT(second.reply->refused, HasSubstr("another process"));
+}
+
 TEST_F(LeaseTest, OnlyPhaseRunningPoisonsButEveryLossIsAnAttempt) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
