@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
+#include "common/target/caches.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "common/target/x86_features.h"
@@ -30,34 +31,6 @@ std::string FirstLine(const std::string& path) {
   return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
 }
 
-// "1024K" → 1048576; 0 when it is none.
-int64_t ParseSize(absl::string_view text) {
-  int64_t unit = 1;
-  if (absl::ConsumeSuffix(&text, "K")) unit = 1 << 10;
-  if (absl::ConsumeSuffix(&text, "M")) unit = 1 << 20;
-  int64_t value = 0;
-  return absl::SimpleAtoi(text, &value) && value > 0 ? value * unit : 0;
-}
-
-void DetectCaches(Target& target) {
-  for (int index = 0; index < 8; ++index) {
-    const std::string folder = absl::StrCat("/sys/devices/system/cpu/cpu0/cache/index", index, "/");
-    const std::string type = FirstLine(folder + "type");
-    if (type.empty()) break;
-    if (type == "Instruction") continue;
-    const int64_t size = ParseSize(FirstLine(folder + "size"));
-    const std::string level = FirstLine(folder + "level");
-    if (size == 0) continue;
-    if (level == "1") target.l1_bytes = size;
-    if (level == "2") target.l2_bytes = size;
-    if (level == "3") target.l3_bytes = size;
-    int line = 0;
-    if (absl::SimpleAtoi(FirstLine(folder + "coherency_line_size"), &line) && line >= 8) {
-      target.cache_line_bytes = line;
-    }
-  }
-}
-
 // CPUs' worth of time that the cgroup grants; 0: no limit, or none that can be read.
 double QuotaInCores() {
   const std::string v2 = FirstLine("/sys/fs/cgroup/cpu.max");  // "max 100000" or "150000 100000"
@@ -72,6 +45,18 @@ double QuotaInCores() {
   double period = 0;
   if (!absl::SimpleAtod(quota_text, &quota) || !absl::SimpleAtod(period_text, &period)) return 0;
   return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+// The CPUs that the process may run on.
+std::vector<int> UsableCpus() {
+  std::vector<int> cpus;
+  cpu_set_t mask;
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  const int count = known ? CPU_SETSIZE : static_cast<int>(std::thread::hardware_concurrency());
+  for (int cpu = 0; cpu < count; ++cpu) {
+    if (!known || CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  }
+  return cpus;
 }
 
 #if defined(__x86_64__)
@@ -155,9 +140,7 @@ void DetectProcessor(Target& target) {
 }  // namespace
 
 int UsableCores() {
-  int cores = static_cast<int>(std::thread::hardware_concurrency());
-  cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) cores = CPU_COUNT(&mask);
+  int cores = static_cast<int>(UsableCpus().size());
   const double quota = QuotaInCores();
   if (quota > 0) cores = std::min(cores, static_cast<int>(quota));
   return std::max(cores, 1);
@@ -166,8 +149,8 @@ int UsableCores() {
 Target DetectHost() {
   Target target;
   DetectProcessor(target);
-  DetectCaches(target);
   target.cores = UsableCores();
+  ReadCaches("", UsableCpus(), target);
   return target;
 }
 
