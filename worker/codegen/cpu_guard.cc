@@ -43,7 +43,7 @@ constexpr std::array<absl::string_view, 45> kNamedOnly = {
 
 // What is fast and what is slow: code chosen by it runs on every CPU. (evex512 is the width of what
 // avx512f brings, ermsb and fsrm are speeds of an old instruction.)
-constexpr std::array<absl::string_view, 59> kTuning = {"allow-light-256-bit",
+constexpr std::array<absl::string_view, 61> kTuning = {"allow-light-256-bit",
                                                        "branch-hint",
                                                        "branchfusion",
                                                        "ermsb",
@@ -88,6 +88,8 @@ constexpr std::array<absl::string_view, 59> kTuning = {"allow-light-256-bit",
                                                        "prefer-256-bit",
                                                        "prefer-mask-registers",
                                                        "prefer-movmsk-over-vtest",
+                                                       "prefer-no-gather",
+                                                       "prefer-no-scatter",
                                                        "sbb-dep-breaking",
                                                        "slow-3ops-lea",
                                                        "slow-incdec",
