@@ -86,4 +86,10 @@ void ReadCaches(const std::string& root, const std::vector<int>& cpus, Target& t
   }
 }
 
+int64_t ReachableL3Bytes(const Target& target) {
+  constexpr int kMostSharers = 16;
+  if (target.cores <= kMostSharers) return target.l3_bytes;
+  return target.l3_bytes / target.cores * kMostSharers;
+}
+
 }  // namespace hone::target

@@ -1,6 +1,7 @@
 #ifndef HONE_COMMON_TARGET_CACHES_H_
 #define HONE_COMMON_TARGET_CACHES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ std::vector<int> ParseCpuList(absl::string_view text);
 // cores have together: chiplets and sockets have one each, and no core fills more than one at a
 // time. What cannot be read stays as it is. `root`: a folder that stands for /, in tests.
 void ReadCaches(const std::string& root, const std::vector<int>& cpus, Target& target);
+
+// Bytes of L3 that one core can fill. A target knows the sum over chiplets and sockets alone, and up
+// to sixteen cores share one cache.
+int64_t ReachableL3Bytes(const Target& target);
 
 }  // namespace hone::target
 

@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
+#include "common/target/caches.h"
 #include "server/feature/nest.h"
 
 namespace hone::search {
@@ -399,15 +400,12 @@ class Drafter {
 DraftMachine DraftMachine::Of(const target::Target& target) {
   DraftMachine machine{.l1_bytes = target.l1_bytes,
                        .l2_bytes = target.l2_bytes,
-                       .l3_bytes = target.l3_bytes,
+                       .l3_bytes = target::ReachableL3Bytes(target),
                        .vector_bits = target.vector_bits,
                        .registers = target.vector_registers,
                        .cores = target.cores};
   machine.l1_ways =
       std::max(1.0, static_cast<double>(target.l1_bytes) / static_cast<double>(machine.l1_period));
-  // Chiplets of up to sixteen cores have an L3 each; the target knows their sum.
-  constexpr int kMostSharers = 16;
-  if (target.cores > kMostSharers) machine.l3_bytes = target.l3_bytes / target.cores * kMostSharers;
   const auto is_one_of = [&](std::initializer_list<absl::string_view> cpus) {
     return std::ranges::find(cpus, target.cpu) != cpus.end();
   };

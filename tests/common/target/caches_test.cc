@@ -106,5 +106,10 @@ TEST(ParseCpuListTest, ReadsWhatTheKernelWrites) {
   }
 }
 
+TEST(ReachableL3BytesTest, IsWhatSixteenCoresShare) {
+  EXPECT_EQ(ReachableL3Bytes({.cores = 8, .l3_bytes = 32 << 20}), 32 << 20);
+  EXPECT_EQ(ReachableL3Bytes({.cores = 128, .l3_bytes = 512 << 20}), 64 << 20);
+}
+
 }  // namespace
 }  // namespace hone::target
