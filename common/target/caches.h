@@ -19,8 +19,8 @@ std::vector<int> ParseCpuList(absl::string_view text);
 // time. What cannot be read stays as it is. `root`: a folder that stands for /, in tests.
 void ReadCaches(const std::string& root, const std::vector<int>& cpus, Target& target);
 
-// Bytes of L3 that one core can fill. A target knows the sum over chiplets and sockets alone, and up
-// to sixteen cores share one cache.
+// Bytes of L3 that one core can fill. A target knows the sum over chiplets and sockets alone, and
+// up to sixteen cores share one cache.
 int64_t ReachableL3Bytes(const Target& target);
 
 }  // namespace hone::target
