@@ -65,6 +65,15 @@ absl::StatusOr<ir::Extent> Call::Int(int operand) const {
   return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a number"));
 }
 
+absl::StatusOr<int> Call::IntBetween(int operand, int low, int high) const {
+  HONE_ASSIGN_OR_RETURN(const ir::Extent number, Int(operand));
+  if (number.value < low || number.value > high) {
+    return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " is ", number.value,
+                                                   ", and must be from ", low, " to ", high));
+  }
+  return static_cast<int>(number.value);
+}
+
 absl::StatusOr<std::string> Call::Text(int operand) const {
   if (operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kString) {
     return instruction_->operands[operand].text;

@@ -80,6 +80,9 @@ class Call {
   // Whether the operand is a loop register whose decision was to leave the block where it is.
   bool Stays(int operand) const;
   absl::StatusOr<ir::Extent> Int(int operand) const;
+  // The same as an int, of an operand that is a place or a count: nothing else may be narrowed.
+  // InvalidArgument: it is not a number, or not from `low` to `high`.
+  absl::StatusOr<int> IntBetween(int operand, int low, int high) const;
   absl::StatusOr<std::string> Text(int operand) const;
   // The numbers of an attribute; `fallback` when it is not given.
   std::vector<int64_t> Numbers(absl::string_view attribute, std::vector<int64_t> fallback = {}) const;

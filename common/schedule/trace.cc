@@ -332,7 +332,7 @@ absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line) {
 absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
   if (text.size() > ir::kMaxTextBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a trace file of ", text.size(), " bytes; at most ", ir::kMaxTextBytes));
+        absl::StrCat("1:1: a trace file of ", text.size(), " bytes; at most ", ir::kMaxTextBytes));
   }
   size_t begin = 0;
   int line = 1;

@@ -21,9 +21,10 @@ struct Target {
   int cores = 1;                      // that a kernel may use
   int vector_bits = 128;              // widest vector that pays
   int vector_registers = 16;
-  int64_t l1_bytes = 32 << 10;        // data caches: L1 and L2 of one core, L3 as shared by all
+  int64_t l1_bytes = 32 << 10;        // data caches of one core
   int64_t l2_bytes = 256 << 10;
-  int64_t l3_bytes = 0;
+  int64_t l3_bytes = 0;               // of all `cores` together: the sum over chiplets and sockets, so that
+                                      // l3_bytes / cores is what one core has; 0: none
   int cache_line_bytes = 64;
 
   bool HasFeature(absl::string_view feature) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
+#include "common/target/caches.h"
 #include "server/feature/nest.h"
 
 namespace hone::search {
@@ -398,15 +400,27 @@ class Drafter {
 DraftMachine DraftMachine::Of(const target::Target& target) {
   DraftMachine machine{.l1_bytes = target.l1_bytes,
                        .l2_bytes = target.l2_bytes,
-                       .l3_bytes = target.l3_bytes,
+                       .l3_bytes = target::ReachableL3Bytes(target),
                        .vector_bits = target.vector_bits,
                        .registers = target.vector_registers,
                        .cores = target.cores};
   machine.l1_ways =
       std::max(1.0, static_cast<double>(target.l1_bytes) / static_cast<double>(machine.l1_period));
-  if (target.vector_bits >= 512 && absl::StartsWith(target.cpu, "znver4"))
-    machine.fma_pipes = 1;  // two halves
-  if (target.vector_bits <= 256 && !absl::StartsWith(target.cpu, "znver")) machine.fma_latency = 5;
+  const auto is_one_of = [&](std::initializer_list<absl::string_view> cpus) {
+    return std::ranges::find(cpus, target.cpu) != cpus.end();
+  };
+  const bool zen = absl::StartsWith(target.cpu, "znver");
+  if (target.vector_bits <= 256 && (!zen || is_one_of({"znver1", "znver2"})))
+    machine.fma_latency = 5;
+  // The widest vectors of Zen 1 and Zen 4 are two halves to the pipes and to L1 (AMD's optimization
+  // guides of families 17h and 19h; Fog, microarchitecture.pdf and instruction_tables.pdf).
+  if ((target.vector_bits == 256 && is_one_of({"znver1"})) ||
+      (target.vector_bits >= 512 && is_one_of({"znver4"}))) {
+    machine.fma_pipes = 1;
+    machine.loads = 1;
+    machine.stores = 0.5;
+  }
+  if (is_one_of({"znver1", "znver2", "znver3", "znver4"})) machine.l2_ways = 8;
   return machine;
 }
 

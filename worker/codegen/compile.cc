@@ -22,6 +22,7 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "worker/codegen/cpu_guard.h"
 #include "worker/codegen/entry_points.h"
 #include "worker/codegen/function_emitter.h"
 #include "worker/codegen/tensor.h"
@@ -158,13 +159,16 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, con
     if (kernel.name == "prepack") state.last_parallel = {};
     (kernel.name == "prepack" ? prepack : main) = function;
   }
-  EmitEntryPoints(state, target, prepack, main);
+  HONE_ASSIGN_OR_RETURN(llvm::Function* const guard,
+                        EmitCpuGuard(module, *machine->getMCSubtargetInfo(), target));
+  EmitEntryPoints(state, guard, prepack, main);
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
     function.addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
-    function.addFnAttr("target-cpu", target.cpu);
+    // The guard has its own: it runs on every CPU.
+    if (!function.hasFnAttribute("target-cpu")) function.addFnAttr("target-cpu", target.cpu);
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);

@@ -11,7 +11,7 @@
 namespace hone::codegen {
 
 // Raised when the same program comes to give other code: stored records then say what they were measured with.
-inline constexpr int kCodegenVersion = 5;
+inline constexpr int kCodegenVersion = 6;
 
 // More is refused before LLVM's code generator begins, whose time grows with the square of it: a candidate that unrolls
 // too much is invalid within a second. (The largest kernel of tests/bench/traces has 30,000 instructions.)
@@ -32,7 +32,8 @@ struct CompiledObject {
 };
 
 // Generates machine code for a lowered program. One call at a time per thread; calls of several threads are independent.
-// InvalidArgument: the unrolled code exceeds a limit above, or the target is unknown to LLVM.
+// InvalidArgument: the unrolled code exceeds a limit above, the target is unknown to LLVM, or its CPU has a feature that the
+// guard (cpu_guard.h) cannot ask for.
 // Unimplemented: an operation or loop kind that has no CPU code. Internal: LLVM refuses its input (a bug, with its message).
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, const target::Target& target,
                                        const CompileOptions& options = {});

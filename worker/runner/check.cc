@@ -85,6 +85,24 @@ std::string Describe(const TensorSpec& spec, int64_t index, double got, double e
                          expected, allowed);
 }
 
+// The tolerance that would allow an element, were there no other allowance.
+double ToleranceOf(double got, double expected, double magnitude) {
+  const double error = std::fabs(got - expected);
+  if (error == 0) return 0;
+  const double relative = error / magnitude;
+  return std::isfinite(relative) ? relative : INFINITY;
+}
+
+// What a person may do about errors of the size of roundings, as other algorithms have them
+// (Winograd's); a kernel that is wrong has larger ones. `needed`: the tolerance that allows them
+// all.
+std::string Hint(const TensorSpec& spec, double needed) {
+  constexpr double kOfRounding = 1e-3;
+  if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfRounding) return "";
+  const double unit = std::pow(10.0, std::floor(std::log10(needed)));
+  return absl::StrFormat("; a tolerance of %.1g would allow it", std::ceil(needed / unit) * unit);
+}
+
 double SmallestNormal(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kF16:
@@ -132,11 +150,14 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
     result.max_error = scan.worst;
     if (scan.wrong == 0) return result;
   }
-  double worst = 0;
+  double worst = 0, needed = 0;
   for (int64_t i = 0; i < spec.elements; ++i) {
     const double got = ReadElement(spec.dtype, data, i);
     const double ratio = ErrorRatio(got, expected.values[i], expected.magnitudes[i], bound);
     worst = std::max(worst, ratio);
+    if (ratio > 1) {
+      needed = std::max(needed, ToleranceOf(got, expected.values[i], expected.magnitudes[i]));
+    }
     if (ratio > 1 && result.ok) {
       result.ok = false;
       const double allowed = bound.by_magnitude * expected.magnitudes[i] +
@@ -145,6 +166,7 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
     }
   }
   result.max_error = std::min(worst, kMaxReported);
+  result.detail += Hint(spec, needed);
   return result;
 }
 
@@ -170,10 +192,16 @@ CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected&
   for (int64_t i = 0; i < spec.elements; ++i) {
     const double got = ReadElement(spec.dtype, data, i);
     if (got == expected.values[i]) continue;
-    return {.ok = false,
-            .max_error = kMaxReported,
-            .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
-                                   Describe(spec, i, got, expected.values[i], 0))};
+    double needed = 0;
+    for (int64_t e = i; e < spec.elements; ++e) {
+      const double other = ReadElement(spec.dtype, data, e);
+      needed = std::max(needed, ToleranceOf(other, expected.values[e], expected.magnitudes[e]));
+    }
+    return {
+        .ok = false,
+        .max_error = kMaxReported,
+        .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
+                               Describe(spec, i, got, expected.values[i], 0), Hint(spec, needed))};
   }
   return {};
 }

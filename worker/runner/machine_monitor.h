@@ -19,7 +19,7 @@ struct CpuTimes {
 };
 // All zero when the text is none.
 CpuTimes ParseCpuTimes(absl::string_view proc_stat);
-// The largest "cpu MHz" of /proc/cpuinfo, 0 when there is none.
+// The largest "cpu MHz" of /proc/cpuinfo; 0 when there is none, or a hypervisor made it up.
 double ParseMegahertz(absl::string_view proc_cpuinfo);
 
 // How fast, hot and busy the machine is, read from /proc and /sys. What the machine hides is 0.

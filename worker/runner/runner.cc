@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
 #include "common/ir/workload_parser.h"
+#include "common/target/caches.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "worker/runner/check.h"
@@ -285,7 +286,8 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   const bool flushed = request.policy.cache == "flushed";
   if (flushed && flush_ == nullptr) {
     const target::Target host = target::DetectHost();
-    const int64_t bytes = std::max<int64_t>(2 * (host.l2_bytes * cores + host.l3_bytes), 16 << 20);
+    const int64_t caches = host.l2_bytes * cores + target::ReachableL3Bytes(host);
+    const int64_t bytes = std::max<int64_t>(2 * caches, 16 << 20);
     HONE_ASSIGN_OR_RETURN(flush_, TensorMemory::Create(bytes / 4096 * 4096, 0));
   }
   volatile uint64_t sink = 0;

@@ -165,8 +165,8 @@ absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, 
   HONE_ASSIGN_OR_RETURN(const Plan plan, Check(program, block, loop));
   const ir::Block content = program.BlockOf(block);
   const auto rank = static_cast<int64_t>(content.indices.size());
-  if (axis < 0) axis = rank;
-  if (axis > rank || rank == ir::kMaxRank) {
+  if (axis == -1) axis = rank;
+  if (axis < 0 || axis > rank || rank == ir::kMaxRank) {
     return Illegal(program, block,
                    absl::StrCat("rfactor: no dimension ", axis, " can be added to ", rank,
                                 "; at most ", ir::kMaxRank));
@@ -235,8 +235,7 @@ absl::Status ApplyRfactor(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
   int64_t axis = -1;
   if (call.operands() > 2) {
-    HONE_ASSIGN_OR_RETURN(const ir::Extent given, call.Int(2));
-    axis = given.value;
+    HONE_ASSIGN_OR_RETURN(axis, call.IntBetween(2, -1, ir::kMaxRank));
   }
   HONE_ASSIGN_OR_RETURN(const NodeId made, Rfactor(call.program(), block, loop, axis));
   return call.Return({made});

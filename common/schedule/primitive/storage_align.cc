@@ -53,13 +53,10 @@ absl::Status AlignStorage(ir::Program& program, NodeId block, ir::StorageAlign a
 
 absl::Status ApplyStorageAlign(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const ir::Extent axis, call.Int(1));
+  HONE_ASSIGN_OR_RETURN(const int axis, call.IntBetween(1, 0, ir::kMaxRank));
   HONE_ASSIGN_OR_RETURN(const ir::Extent factor, call.Int(2));
   HONE_ASSIGN_OR_RETURN(const ir::Extent offset, call.Int(3));
-  if (axis.value > ir::kMaxRank)
-    return absl::InvalidArgumentError(absl::StrCat("storage_align: axis ", axis.value));
-  return AlignStorage(call.program(), block,
-                      {static_cast<int>(axis.value), factor.value, offset.value});
+  return AlignStorage(call.program(), block, {axis, factor.value, offset.value});
 }
 
 }  // namespace hone::schedule

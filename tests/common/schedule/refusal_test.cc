@@ -302,6 +302,15 @@ TEST(RefusalTest, MalformedArguments) {
       {"reorder_by(2, \"0 1 | 1 0\", l0, l1)", "reorder_by: there is no order number 2 in \"0 1 | 1 0\""},
       {"reorder_by(0, \"0 0\", l0, l1)", "reorder_by: \"0 0\" is no order of 2 loops, counted from 0"},
       {"reorder_by(0, \"0\", l0, l1)", "reorder_by: \"0\" orders 1 loops, not the 2 that are given"},
+      {"storage_align(b0, -1, 64, 5)", "operand 2 is -1, and must be from 0 to 8"},
+      {"storage_align(b0, -4294967296, 64, 5)", "operand 2 is -4294967296, and must be from 0 to 8"},
+      {"storage_align(b0, 4294967296, 64, 5)", "operand 2 is 4294967296, and must be from 0 to 8"},
+      {"b9 = rfactor(b0, l2, -2)", "operand 3 is -2, and must be from -1 to 8"},
+      {"b9 = rfactor(b0, l2, -4294967297)", "operand 3 is -4294967297, and must be from -1 to 8"},
+      {"b9 = rfactor(b0, l2, 4294967295)", "operand 3 is 4294967295, and must be from -1 to 8"},
+      {"loop_kind(l0, 4294967296)", "loop_kind: 4294967296 is none of 0"},
+      {"reorder_by(-4294967296, \"0 1\", l0, l1)", "there is no order number -4294967296"},
+      {"l9 = loops(b0, 4294967297)", "loops takes one number from 1 to the 3 loops around the block"},
       {"loop_kind(l0, 3)", "loop_kind: 3 is none of 0 (serial), 1 (unrolled), 2 (vectorized)"},
   };
   const auto workload = std::make_shared<const ir::Workload>(*ir::ParseWorkload(kDense));

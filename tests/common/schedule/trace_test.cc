@@ -156,6 +156,7 @@ TEST(TraceFileTest, ReadsBack) {
 
 TEST(TraceFileTest, LinesAreThoseOfTheFile) {
   const auto error = [](const std::string& text) { return std::string(ParseTraceFile(text).status().message()); };
+  EXPECT_THAT(error(std::string(2 << 20, ' ')), StartsWith("1:1: a trace file of 2097152 bytes"));
   EXPECT_THAT(error(absl::StrCat(kWorkload, "trace 1\nfoo()\n")), StartsWith("6:4: unknown primitive 'foo'"));
   EXPECT_THAT(error(absl::StrCat(kWorkload, "trace 2\n")), StartsWith("5:1: 'trace 2': this program reads 'trace 1' only"));
   EXPECT_THAT(error(kWorkload), StartsWith("5:1: a line 'trace 1' must follow the workload"));

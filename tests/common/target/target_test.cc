@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/target/host.h"
+#include "common/target/x86_features.h"
 
 namespace hone::target {
 namespace {
@@ -120,6 +121,41 @@ TEST(X86CpuNameTest, NamesTheServersOfTheLastTenYears) {
   EXPECT_EQ(amd(0x1a, 0x02), "znver5");
   EXPECT_EQ(amd(0x18, 0), "");
   EXPECT_EQ(X86CpuName("SomebodyElse", 6, 0x55, true, true), "");
+}
+
+TEST(X86CpuNameTest, EveryNameIsOneWhoseFeaturesAreKnown) {
+  for (const absl::string_view vendor : {"GenuineIntel", "AuthenticAMD"}) {
+    for (int family = 0; family < 0x40; ++family) {
+      for (int model = 0; model < 0x100; ++model) {
+        for (const bool vnni : {false, true}) {
+          const absl::string_view name = X86CpuName(vendor, family, model, vnni, false);
+          EXPECT_TRUE(name.empty() || FeaturesOfX86Cpu(name).has_value()) << name;
+        }
+      }
+    }
+  }
+  for (const absl::string_view name : X86CpuNames()) {
+    const auto features = FeaturesOfX86Cpu(name);
+    for (const absl::string_view feature : *features) {
+      EXPECT_NE(FindX86Feature(feature), nullptr) << name << ": " << feature;
+    }
+  }
+}
+
+TEST(X86CpuNameTest, ANameIsUsedWhereTheMachineHasAllThatItImplies) {
+  const auto without = [](absl::string_view model, absl::string_view hidden) {
+    return std::string(
+        UsableX86CpuName(model, [&](const X86Feature& f) { return f.name != hidden; }));
+  };
+  EXPECT_EQ(without("znver5", ""), "znver5");
+  EXPECT_EQ(without("icelake-server", "avxvnni"), "icelake-server");
+  for (const absl::string_view hidden : {"gfni", "avx512vbmi2", "avx512bitalg", "avxvnni"}) {
+    EXPECT_EQ(without("znver5", hidden), "x86-64-v4") << hidden;
+  }
+  EXPECT_EQ(without("sapphirerapids", "avx512fp16"), "x86-64-v4");
+  EXPECT_EQ(without("znver4", "avx512cd"), "x86-64-v3");
+  EXPECT_EQ(without("haswell", "movbe"), "x86-64");
+  EXPECT_EQ(without("", ""), "x86-64-v4") << "a model that is not known";
 }
 
 }  // namespace

@@ -150,5 +150,30 @@ TEST(DraftScoreTest, NoCachesAndNoVectorsAreNoTrouble) {
   }
 }
 
+TEST(DraftScoreTest, HalvesOfVectorsTakeTwoTurns) {
+  const auto of = [](absl::string_view cpu, int vector_bits) {
+    return DraftMachine::Of({.cpu = std::string(cpu), .vector_bits = vector_bits});
+  };
+  for (const DraftMachine& halved : {of("znver4", 512), of("znver1", 256)}) {
+    EXPECT_EQ(halved.fma_pipes, 1);
+    EXPECT_EQ(halved.loads, 1);
+    EXPECT_EQ(halved.stores, 0.5);
+  }
+  for (const DraftMachine& whole : {of("znver5", 512), of("znver4", 256), of("znver3", 256),
+                                    of("znver2", 256), of("skylake-avx512", 512)}) {
+    EXPECT_EQ(whole.fma_pipes, 2);
+    EXPECT_EQ(whole.loads, 2);
+    EXPECT_EQ(whole.stores, 1);
+  }
+  EXPECT_EQ(of("znver2", 256).fma_latency, 5);
+  EXPECT_EQ(of("znver3", 256).fma_latency, 4);
+}
+
+TEST(DraftScoreTest, ACoreDoesNotReachTheCachesOfOtherChiplets) {
+  // 16 times 32 MiB of L3, for eight cores each; and one cache for eight cores.
+  EXPECT_EQ(DraftMachine::Of({.cores = 128, .l3_bytes = 512 << 20}).l3_bytes, 64 << 20);
+  EXPECT_EQ(DraftMachine::Of({.cores = 8, .l3_bytes = 32 << 20}).l3_bytes, 32 << 20);
+}
+
 }  // namespace
 }  // namespace hone::search

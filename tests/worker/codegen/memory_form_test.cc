@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "common/target/x86_features.h"
 #include "tests/worker/codegen/run_trace.h"
 
 namespace hone::codegen {
@@ -74,6 +75,23 @@ Values Numbered(int64_t n) {
   return values;
 }
 
+// A CPU whose gathers are slow.
+target::Target Zen(absl::string_view cpu) {
+  target::Target target = Preset(cpu < "znver4" ? "x86-avx2" : "x86-avx512");
+  target.cpu = std::string(cpu);
+  return target;
+}
+
+std::vector<target::Target> Targets() {
+  std::vector<target::Target> targets = RunnableTargets();
+  for (const absl::string_view cpu : {"znver5", "znver4", "znver3"}) {
+    if (target::UsableX86CpuName(cpu, target::HostHas) != cpu) continue;
+    targets.push_back(Zen(cpu));
+    break;
+  }
+  return targets;
+}
+
 TEST(MemoryFormTest, EveryFormAgreesWithTheInterpreter) {
   for (const Form& form : kForms) {
     for (const absl::string_view dtype : {"f32", "f64", "f16", "bf16", "i8", "i64"}) {
@@ -83,7 +101,7 @@ TEST(MemoryFormTest, EveryFormAgreesWithTheInterpreter) {
       const std::vector<Values> inputs = {Numbered(ir::ElementsOf(workload->tensors[0].shape))};
       const auto expected = ir::Interpret(*workload, inputs);
       ASSERT_TRUE(expected.ok()) << expected.status();
-      for (const target::Target& target : RunnableTargets()) {
+      for (const target::Target& target : Targets()) {
         for (const int lanes : {1, 3, 8, 16, 32}) {
           const auto actual = RunTrace(target, Vectorized(text, AxesOf(form), lanes), inputs);
           ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << text;
@@ -168,6 +186,19 @@ TEST(MemoryFormTest, OtherStridesAndIndicesAreGathersOfWholeRegisters) {
     EXPECT_GE(Count(code, "vgatherdps"), 1) << form << code;
     EXPECT_EQ(Count(code, "vgatherq"), 0) << form << " with 64-bit indices" << code;
     EXPECT_EQ(Count(code, "vpinsr") + Count(code, "vinsertps"), 0) << form << code;
+  }
+}
+
+TEST(MemoryFormTest, WhereGathersAreSlowStridesAreLoadsOfElements) {
+  for (const absl::string_view cpu : {"znver3", "znver4", "znver5"}) {
+    for (const int64_t stride : {5, 9}) {
+      const std::string text = absl::StrCat("workload strided\ninput X: f32[", stride * 64,
+                                            "]\noutput Y[i: 64] = X[", stride, "*i + 1]\n");
+      const auto code = AssemblyOf(Zen(cpu), Vectorized(text, 1, 16));
+      ASSERT_TRUE(code.ok()) << code.status();
+      EXPECT_EQ(Count(*code, "vgather"), 0) << cpu << *code;
+      EXPECT_EQ(Count(*code, "vmovss") + Count(*code, "vinsertps"), 16) << cpu << *code;
+    }
   }
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 using ir::DType;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kElements = 37;  // not a multiple of the vector scan's lanes
 
@@ -69,6 +70,22 @@ TEST_P(CheckTest, NamesTheFirstElementThatIsNot) {
     EXPECT_TRUE(Check(0.5).ok);  // a relaxed tolerance accepts it
     values_[index] = index - 10;
   }
+}
+
+TEST_P(CheckTest, ErrorsOfTheSizeOfRoundingsNameATolerance) {
+  if (GetParam() != DType::kF32) GTEST_SKIP() << "others' roundings differ";
+  values_[20] += 2.5e-5 * magnitudes_[20];
+  for (const CheckResult& result : {Check(), Exact()}) {
+    EXPECT_FALSE(result.ok);
+    EXPECT_THAT(result.detail, HasSubstr("; a tolerance of 3e-05 would allow it"));
+  }
+  EXPECT_TRUE(Check(3e-5).ok);
+  values_[21] += 1;  // that is no rounding
+  EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
+  EXPECT_THAT(Exact().detail, Not(HasSubstr("tolerance")));
+  values_[21] -= 1;
+  WriteElement(GetParam(), data_.data(), 33, NAN);
+  EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
 }
 
 TEST_P(CheckTest, NaNIsWrongUnlessExpected) {

@@ -57,6 +57,16 @@ TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
   EXPECT_EQ(monitor.Look().temperature_c, 47);
 }
 
+TEST_F(MachineMonitorTest, AVirtualMachineDoesNotKnowItsClock) {
+  Write("/proc/cpuinfo",
+        "processor\t: 0\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n"
+        "processor\t: 1\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n");
+  EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 0);
+  // A host that passes the real one on is believed.
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3900000\n");
+  EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 3900);
+}
+
 TEST_F(MachineMonitorTest, AMachineThatSaysNothingGivesZeros) {
   MachineMonitor monitor(root_);
   const MachineMonitor::State state = monitor.Look();
