@@ -39,7 +39,7 @@ class ReferenceBuilder {
     }
     for (const Stage& stage : from_.stages)
       AddStage(stage, stage.tensors, stage.values, /*magnitude=*/false);
-    // Divisors and conditions take part by their values alone.
+    // Conditions take part by their values alone.
     for (size_t s = from_.stages.size(); s-- > 0;) {
       const Stage& stage = from_.stages[s];
       for (size_t c = 0; c < stage.tensors.size(); ++c) {
@@ -74,6 +74,7 @@ class ReferenceBuilder {
       case Op::kAdd:
       case Op::kSub:
       case Op::kMul:
+      case Op::kDiv:
       case Op::kMin:
       case Op::kMax:
         MarkNeeded(expr.b);
@@ -229,8 +230,12 @@ class ReferenceBuilder {
       case Op::kDiv: {
         const ExprId divisor = Abs(F64(Value(expr.b)));
         const ExprId zero = pool.Binary(Op::kEqual, divisor, pool.Const(DType::kF64, 0));
-        return pool.Binary(Op::kDiv, Magnitude(expr.a),
-                           pool.Select(zero, pool.Const(DType::kF64, 1), divisor));
+        const ExprId one = pool.Const(DType::kF64, 1);
+        const ExprId condition =
+            pool.Select(zero, one, pool.Binary(Op::kDiv, Magnitude(expr.b), divisor));
+        const ExprId quotient =
+            pool.Binary(Op::kDiv, Magnitude(expr.a), pool.Select(zero, one, divisor));
+        return pool.Binary(Op::kMul, quotient, condition);
       }
       case Op::kMin:
       case Op::kMax:
@@ -241,6 +246,11 @@ class ReferenceBuilder {
         return Magnitude(expr.a);
       case Op::kSelect:
         return pool.Select(Value(expr.a), Magnitude(expr.b), Magnitude(expr.c));
+      case Op::kExp: {
+        const ExprId value = Abs(Value(id)), a = Magnitude(expr.a);
+        return pool.Binary(Op::kMax, pool.Binary(Op::kMax, value, a),
+                           pool.Binary(Op::kMul, value, a));
+      }
       default:
         return pool.Binary(Op::kMax, Abs(F64(Value(id))), Magnitude(expr.a));
     }

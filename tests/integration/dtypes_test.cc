@@ -47,6 +47,18 @@ TEST_F(DTypesTest, OutputsThatRound) {
                        "output D[i: 33, j: 48] = f16(C[i, j])\n")});
 }
 
+// Sums with cancellation, which f32 knows badly, below a fraction.
+TEST_F(DTypesTest, QuotientsOfSums) {
+  const std::string sums =
+      "workload quotient\n"
+      "input A: f32[100, 100]\n"
+      "input B: f32[100, 100]\n"
+      "S[i: 100, j: 100] = sum(k: 100) A[i, k] * B[k, j]\n"
+      "output Y[i: 100, j: 100] = ";
+  ExpectMeasured({File("reciprocal.hone", sums + "1.0 / S[i, j]\n")});
+  ExpectMeasured({File("sigmoid.hone", sums + "1.0 / (1.0 + exp(-S[i, j]))\n")});
+}
+
 TEST_F(DTypesTest, MasksAndSumsThatOnlyDivide) {
   ExpectMeasured(
       {File("masked.hone",

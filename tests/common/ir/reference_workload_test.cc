@@ -57,16 +57,14 @@ std::string ReferenceText(absl::string_view text) {
   return reference->ToText();
 }
 
-// Divisors and conditions take part by their values.
+// Conditions take part by their values.
 TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
       "input X: f32[7, 5]\n"
-      "S[i: 7] = sum(j: 5) X[i, j]\n"
       "P[i: 7] = prod(j: 5) X[i, j]\n"
       "M[i: 7] = max(j: 5) X[i, j]\n"
-      "output Z[i: 7, j: 5] = select(P[i] < 0.0, X[i, j] / S[i], X[i, j] - M[i])\n");
-  EXPECT_THAT(text, Not(HasSubstr("S_magnitude")));
+      "output Z[i: 7, j: 5] = select(P[i] < 0.0, X[i, j], X[i, j] / M[i])\n");
   EXPECT_THAT(text, Not(HasSubstr("P_magnitude")));
   EXPECT_THAT(text, HasSubstr("M_magnitude"));
 }

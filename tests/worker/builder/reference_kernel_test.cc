@@ -170,8 +170,7 @@ TEST_F(ReferenceKernelTest, BooleansAsInputsIntermediatesAndOutputs) {
       "output same[i: 7, j: 19] = N[i, j] == M[i, j]\n");
 }
 
-// The sums here are divisors and parts of conditions alone: their magnitudes are read by nobody. 16
-// does not divide the inner axes.
+// Magnitudes of what conditions alone read are read by nobody. 16 does not divide the inner axes.
 TEST_F(ReferenceKernelTest, SumsThatOnlyDivideOrDecide) {
   for (const absl::string_view value :
        {"1.0 / (1.0 + exp(-S[i, j]))", "1.0 / S[i, j]", "select(S[i, j] < 0, 0.0, 1.0)",
