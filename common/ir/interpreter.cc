@@ -254,7 +254,9 @@ class ElementMachine {
       case Op::kMul:
         return {value, a.magnitude * b.magnitude};
       case Op::kDiv:
-        return {value, b.value == 0 ? a.magnitude : a.magnitude / std::abs(b.value)};
+        // As of a product with 1/b, whose relative error is that of b.
+        if (b.value == 0) return {value, a.magnitude};
+        return {value, a.magnitude / std::abs(b.value) * (b.magnitude / std::abs(b.value))};
       case Op::kMin:
       case Op::kMax:
         return {value, std::max(a.magnitude, b.magnitude)};
@@ -262,6 +264,10 @@ class ElementMachine {
       case Op::kAbs:
       case Op::kCast:
         return {value, a.magnitude};
+      case Op::kExp:
+        // Its relative error is the error of a.
+        return {value,
+                std::max(std::max(std::abs(value), a.magnitude), std::abs(value) * a.magnitude)};
       default:
         return {value, std::max(std::abs(value), a.magnitude)};
     }

@@ -27,9 +27,10 @@ absl::StatusOr<std::vector<Values>> Interpret(const Program& program, absl::Span
 absl::StatusOr<std::vector<Values>> Interpret(const Workload& workload, absl::Span<const Values> inputs,
                                               int64_t max_steps = int64_t{1} << 32);
 
-// One element of an output, by recursion through the stages, in double without intermediate rounding. `read` answers an
-// input's element by tensor and flat row-major offset. Also gives the magnitude: the same with every load, product and sum
-// replaced by absolute values.
+// One element of an output, by recursion through the stages, in double without intermediate
+// rounding. `read` answers an input's element by tensor and flat row-major offset. Also gives the
+// magnitude: the same with every load, product and sum replaced by absolute values, and where a
+// quotient or an exponential carries an operand's error on, as much more.
 struct ElementValue {
   double value = 0;
   double magnitude = 0;

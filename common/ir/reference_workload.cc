@@ -1,6 +1,10 @@
 #include "common/ir/reference_workload.h"
 
 #include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -8,9 +12,21 @@
 namespace hone::ir {
 namespace {
 
+// What values of a dtype are computed in: floats in f64. Integers wrap and booleans choose, so both
+// keep their own.
+DType ValueDType(DType dtype) { return IsFloat(dtype) ? DType::kF64 : dtype; }
+
+bool IsSum(Reducer reducer) {
+  return reducer == Reducer::kSum || reducer == Reducer::kProd || reducer == Reducer::kNone;
+}
+
 class ReferenceBuilder {
  public:
-  explicit ReferenceBuilder(const Workload& workload) : from_(workload), values_(workload.tensors.size(), -1), magnitudes_(values_) {
+  explicit ReferenceBuilder(const Workload& workload)
+      : from_(workload),
+        values_(workload.tensors.size(), -1),
+        magnitudes_(values_),
+        needed_(workload.tensors.size()) {
     to_.name = workload.name + "_reference";
   }
 
@@ -21,47 +37,122 @@ class ReferenceBuilder {
       to_.tensors.push_back(from_.tensors[t]);
       to_.tensors.back().constant = false;
     }
-    for (const Stage& stage : from_.stages) AddStage(stage, /*magnitude=*/false);
-    for (const Stage& stage : from_.stages) AddStage(stage, /*magnitude=*/true);
+    for (const Stage& stage : from_.stages)
+      AddStage(stage, stage.tensors, stage.values, /*magnitude=*/false);
+    // Conditions take part by their values alone.
+    for (size_t s = from_.stages.size(); s-- > 0;) {
+      const Stage& stage = from_.stages[s];
+      for (size_t c = 0; c < stage.tensors.size(); ++c) {
+        const BufferId id = stage.tensors[c];
+        needed_[id] = needed_[id] || from_.tensors[id].output;
+        if (needed_[id]) MarkNeeded(stage.values[c]);
+      }
+    }
+    for (const Stage& stage : from_.stages) {
+      // A magnitude is not a tuple: each component reduces for itself.
+      for (size_t c = 0; c < stage.tensors.size(); ++c) {
+        if (needed_[stage.tensors[c]])
+          AddStage(stage, {stage.tensors[c]}, {stage.values[c]}, /*magnitude=*/true);
+      }
+    }
     HONE_RETURN_IF_ERROR(to_.Validate());
     return std::move(to_);
   }
 
  private:
-  void AddStage(const Stage& stage, bool magnitude) {
-    // A magnitude is not a tuple: each component reduces for itself.
-    const bool apart = magnitude && stage.tensors.size() > 1;
-    for (size_t part = 0; part < (apart ? stage.tensors.size() : 1); ++part) {
-      renamed_.assign(from_.atoms.size(), kNoAtom);
-      Stage copy;
-      const auto axes = [&](const std::vector<Axis>& list) {
-        std::vector<Axis> result;
-        for (const Axis& axis : list) {
-          renamed_[axis.var] = to_.atoms.AddVar(from_.atoms[axis.var].name, axis.extent);
-          result.push_back({renamed_[axis.var], axis.extent});
-        }
-        return result;
-      };
-      copy.spatial = axes(stage.spatial);
-      copy.reduce = axes(stage.reduce);
-      for (const Condition& guard : stage.guards) copy.guards.push_back({Renamed(guard.index), guard.extent});
-      const bool sum = stage.reducer == Reducer::kSum || stage.reducer == Reducer::kProd || stage.reducer == Reducer::kNone;
-      copy.reducer = magnitude && !sum ? Reducer::kMax : stage.reducer;
-      for (size_t c = 0; c < stage.tensors.size(); ++c) {
-        if (apart && c != part) continue;
-        const Tensor& tensor = from_.tensors[stage.tensors[c]];
-        const auto id = static_cast<BufferId>(to_.tensors.size());
-        to_.tensors.push_back({.name = absl::StrCat(tensor.name, magnitude ? "_magnitude" : "_value"),
-                               .dtype = DType::kF64,
-                               .shape = tensor.shape,
-                               .output = tensor.output,
-                               .stage = static_cast<int>(to_.stages.size())});
-        (magnitude ? magnitudes_ : values_)[stage.tensors[c]] = id;
-        copy.tensors.push_back(id);
-        copy.values.push_back(magnitude ? Magnitude(stage.values[c]) : Value(stage.values[c]));
-      }
-      to_.stages.push_back(std::move(copy));
+  // The tensors whose magnitudes Magnitude() of the expression reads.
+  void MarkNeeded(ExprId id) {
+    const Expr& expr = from_.pool[id];
+    switch (expr.op) {
+      case Op::kLoad:
+        needed_[expr.buffer] = true;
+        return;
+      case Op::kSelect:
+        MarkNeeded(expr.b);
+        MarkNeeded(expr.c);
+        return;
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kDiv:
+      case Op::kMin:
+      case Op::kMax:
+        MarkNeeded(expr.b);
+        break;
+      default:
+        break;
     }
+    if (expr.a != kNoExpr) MarkNeeded(expr.a);
+  }
+
+  std::vector<Axis> Renamed(const std::vector<Axis>& axes) {
+    std::vector<Axis> result;
+    for (const Axis& axis : axes) {
+      renamed_[axis.var] = to_.atoms.AddVar(from_.atoms[axis.var].name, axis.extent);
+      result.push_back({renamed_[axis.var], axis.extent});
+    }
+    return result;
+  }
+
+  BufferId AddTensor(std::string name, DType dtype, const Shape& shape, bool output) {
+    to_.tensors.push_back({.name = std::move(name),
+                           .dtype = dtype,
+                           .shape = shape,
+                           .output = output,
+                           .stage = static_cast<int>(to_.stages.size())});
+    return static_cast<BufferId>(to_.tensors.size()) - 1;
+  }
+
+  // The stage's values, or magnitudes, of these of its components.
+  void AddStage(const Stage& stage, const std::vector<BufferId>& tensors,
+                const std::vector<ExprId>& values, bool magnitude) {
+    renamed_.assign(from_.atoms.size(), kNoAtom);
+    Stage copy;
+    copy.spatial = Renamed(stage.spatial);
+    copy.reduce = Renamed(stage.reduce);
+    for (const Condition& guard : stage.guards)
+      copy.guards.push_back({Renamed(guard.index), guard.extent});
+    copy.reducer = magnitude && !IsSum(stage.reducer) ? Reducer::kMax : stage.reducer;
+    // Of no terms at all the largest is −∞, the magnitude 0.
+    const bool may_be_empty = copy.reducer == Reducer::kMax && magnitude && !stage.guards.empty();
+    for (size_t c = 0; c < tensors.size(); ++c) {
+      const Tensor& tensor = from_.tensors[tensors[c]];
+      const DType dtype = magnitude ? DType::kF64 : ValueDType(tensor.dtype);
+      const bool output = tensor.output && dtype == DType::kF64 && !may_be_empty;
+      const BufferId id = AddTensor(absl::StrCat(tensor.name, magnitude ? "_magnitude" : "_value"),
+                                    dtype, tensor.shape, output);
+      (magnitude ? magnitudes_ : values_)[tensors[c]] = id;
+      copy.tensors.push_back(id);
+      copy.values.push_back(magnitude ? Magnitude(values[c]) : Value(values[c]));
+    }
+    to_.stages.push_back(std::move(copy));
+    for (size_t c = 0; c < tensors.size(); ++c) {
+      const BufferId id = (magnitude ? magnitudes_ : values_)[tensors[c]];
+      if (may_be_empty) {
+        magnitudes_[tensors[c]] = AddCopy(stage, tensors[c], id, /*least=*/0);
+      } else if (from_.tensors[tensors[c]].output && to_.tensors[id].dtype != DType::kF64) {
+        AddCopy(stage, tensors[c], id,
+                std::nullopt);  // what reads the tensor goes on reading its own dtype
+      }
+    }
+  }
+
+  // A stage that copies a tensor of the reference, of the original's stage and tensor, as f64, at
+  // least `least`.
+  BufferId AddCopy(const Stage& stage, BufferId original, BufferId from,
+                   std::optional<double> least) {
+    Stage copy;
+    copy.spatial = Renamed(stage.spatial);
+    IndexList indices;
+    for (const Axis& axis : copy.spatial) indices.push_back(Index::Of(axis.var));
+    ExprId value = F64(to_.pool.Load(from, to_.tensors[from].dtype, std::move(indices)));
+    if (least) value = to_.pool.Binary(Op::kMax, value, to_.pool.Const(DType::kF64, *least));
+    const BufferId id = AddTensor(absl::StrCat(to_.tensors[from].name, "_f64"), DType::kF64,
+                                  to_.tensors[from].shape, from_.tensors[original].output);
+    copy.tensors.push_back(id);
+    copy.values.push_back(value);
+    to_.stages.push_back(std::move(copy));
+    return id;
   }
 
   Index Renamed(const Index& index) {
@@ -92,24 +183,23 @@ class ReferenceBuilder {
     IndexList indices;
     for (const Index& index : from_.pool.IndicesOf(expr)) indices.push_back(Renamed(index));
     const BufferId tensor = tensors[expr.buffer];
-    return F64(to_.pool.Load(tensor, to_.tensors[tensor].dtype, std::move(indices)));
+    const ExprId load = to_.pool.Load(tensor, to_.tensors[tensor].dtype, std::move(indices));
+    return to_.pool.Cast(ValueDType(to_.tensors[tensor].dtype), load);
   }
 
-  // In f64, but comparisons and logic in bool.
+  // Of ValueDType. Casts round all the same.
   ExprId Value(ExprId id) {
     const Expr expr = from_.pool[id];
     ExprPool& pool = to_.pool;
     switch (expr.op) {
       case Op::kConst:
-        return pool.Const(expr.dtype == DType::kBool ? DType::kBool : DType::kF64, expr.value);
+        return pool.Const(ValueDType(expr.dtype), expr.value);
       case Op::kIndex:
-        return F64(pool.OfIndex(Renamed(from_.pool.IndicesOf(expr)[0])));
+        return pool.OfIndex(Renamed(from_.pool.IndicesOf(expr)[0]));
       case Op::kLoad:
         return LoadOf(expr, values_);
-      case Op::kCast: {
-        const ExprId a = Value(expr.a);
-        return IsFloat(expr.dtype) ? F64(a) : F64(pool.Cast(DType::kI64, a));
-      }
+      case Op::kCast:
+        return pool.Cast(ValueDType(expr.dtype), pool.Cast(expr.dtype, Value(expr.a)));
       default:
         break;
     }
@@ -117,9 +207,6 @@ class ReferenceBuilder {
     const ExprId b = expr.b == kNoExpr ? kNoExpr : Value(expr.b);
     if (expr.op == Op::kSelect) return pool.Select(a, b, Value(expr.c));
     if (expr.b == kNoExpr) return pool.Unary(expr.op, a);
-    if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) {
-      return F64(pool.Binary(Op::kDiv, pool.Cast(DType::kI64, a), pool.Cast(DType::kI64, b)));
-    }
     return pool.Binary(expr.op, a, b);
   }
 
@@ -130,9 +217,9 @@ class ReferenceBuilder {
       case Op::kConst:
         return pool.Const(DType::kF64, std::abs(expr.value));
       case Op::kIndex:
-        return Abs(Value(id));
+        return Abs(F64(Value(id)));
       case Op::kLoad: {
-        const ExprId load = LoadOf(expr, magnitudes_);
+        const ExprId load = F64(LoadOf(expr, magnitudes_));
         return from_.tensors[expr.buffer].input ? Abs(load) : load;
       }
       case Op::kAdd:
@@ -141,10 +228,14 @@ class ReferenceBuilder {
       case Op::kMul:
         return pool.Binary(Op::kMul, Magnitude(expr.a), Magnitude(expr.b));
       case Op::kDiv: {
-        const ExprId divisor = Abs(Value(expr.b));
+        const ExprId divisor = Abs(F64(Value(expr.b)));
         const ExprId zero = pool.Binary(Op::kEqual, divisor, pool.Const(DType::kF64, 0));
-        const ExprId a = Magnitude(expr.a);
-        return pool.Select(zero, a, pool.Binary(Op::kDiv, a, divisor));
+        const ExprId one = pool.Const(DType::kF64, 1);
+        const ExprId condition =
+            pool.Select(zero, one, pool.Binary(Op::kDiv, Magnitude(expr.b), divisor));
+        const ExprId quotient =
+            pool.Binary(Op::kDiv, Magnitude(expr.a), pool.Select(zero, one, divisor));
+        return pool.Binary(Op::kMul, quotient, condition);
       }
       case Op::kMin:
       case Op::kMax:
@@ -155,21 +246,20 @@ class ReferenceBuilder {
         return Magnitude(expr.a);
       case Op::kSelect:
         return pool.Select(Value(expr.a), Magnitude(expr.b), Magnitude(expr.c));
-      case Op::kLess:
-      case Op::kLessEqual:
-      case Op::kEqual:
-      case Op::kAnd:
-      case Op::kOr:
-      case Op::kNot:
-        return F64(Value(id));
+      case Op::kExp: {
+        const ExprId value = Abs(Value(id)), a = Magnitude(expr.a);
+        return pool.Binary(Op::kMax, pool.Binary(Op::kMax, value, a),
+                           pool.Binary(Op::kMul, value, a));
+      }
       default:
-        return pool.Binary(Op::kMax, Abs(Value(id)), Magnitude(expr.a));
+        return pool.Binary(Op::kMax, Abs(F64(Value(id))), Magnitude(expr.a));
     }
   }
 
   const Workload& from_;
   Workload to_;
   std::vector<BufferId> values_, magnitudes_;  // of the original's tensors
+  std::vector<bool> needed_;                   // by the original's tensors: their magnitudes
   std::vector<AtomId> renamed_;                // variables of the stage being copied
 };
 

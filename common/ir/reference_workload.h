@@ -6,9 +6,12 @@
 
 namespace hone::ir {
 
-// The workload that an output check compares with: the same inputs; for each output its value with everything computed in
-// f64, then for each output its magnitude in f64, as InterpretElement defines it (Σ|a·b| for a product sum). Outputs are
-// in the order of the original's, values first. An error bound is a constant times the unit roundoff times the magnitude.
+// The workload that an output check compares with: the same inputs; for each output its value as
+// f64, then for each output its magnitude in f64, both as InterpretElement defines them (Σ|a·b| for
+// a product sum). Floats are computed in f64, integers and booleans in their own dtype; casts round
+// and wrap. Outputs are in the order of the original's, values first. An error bound is a constant
+// times the unit roundoff times the magnitude.
+//
 // InvalidArgument: the workload with twice its stages exceeds a limit.
 absl::StatusOr<Workload> ReferenceWorkload(const Workload& workload);
 

@@ -6,7 +6,7 @@
 namespace hone::lower {
 
 absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target) {
-  const ir::Program compact = CompactBuffers(program);
+  const ir::Program compact = CompactBuffers(RemoveDeadBlocks(program));
   LoweredProgram lowered = BuildTree(compact);
   PromoteAccumulators(lowered);
   LowerInits(lowered);

@@ -9,8 +9,12 @@
 // The passes of Lower, in their order; each is a function of its input alone.
 namespace hone::lower {
 
-// Program → program: every intermediate buffer shrinks to what one iteration of the innermost loop around all its uses
-// touches.
+// Program → program: blocks are gone whose results nobody reads and that are no outputs.
+ir::Program RemoveDeadBlocks(const ir::Program& program);
+
+// Program → program: every intermediate buffer shrinks to what one iteration of the innermost loop
+// around all its uses touches. REQUIRES no dead blocks: one has no uses around which to look for a
+// loop but its own, and would keep no more than one step of a reduction.
 ir::Program CompactBuffers(const ir::Program& program);
 
 // Program → tree: block instances become stores over loop variables; loops of one iteration vanish.

@@ -27,7 +27,8 @@ struct CheckResult {
 // u_out the rounding of the output's dtype and tiny its smallest normal number. The expected error
 // of a sum of K terms in any order grows with √K (Higham, Accuracy and Stability of Numerical
 // Algorithms, 2002, section 4.2); 4 covers blocked orders with room. NaN passes only where NaN is
-// expected.
+// expected; an infinity where it is expected, or where a value within the bound overflows the
+// output's dtype to it.
 CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected& expected,
                         const Signature& signature, double tolerance);
 

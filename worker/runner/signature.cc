@@ -36,6 +36,12 @@ Signature SignatureOf(const ir::Workload& workload) {
     for (const ir::BufferId id : stage.tensors) {
       signature.roundoff = std::max(signature.roundoff, UnitRoundoff(workload.tensors[id].dtype));
     }
+    for (const ir::ExprId value : stage.values) {
+      workload.pool.Visit(value, [&](const ir::Expr& expr) {
+        if (expr.op != ir::Op::kCast) return;
+        signature.roundoff = std::max(signature.roundoff, UnitRoundoff(expr.dtype));
+      });
+    }
   }
   signature.terms = std::max(terms, 1.0);
   return signature;

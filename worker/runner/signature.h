@@ -25,7 +25,8 @@ struct Signature {
   // K of the error bound: terms of the longest chain of reductions that an output element depends
   // on.
   double terms = 1;
-  // Unit roundoff of the coarsest float type that a reduction may be carried out in.
+  // Unit roundoff of the coarsest float type that a reduction may be carried out in or that a cast
+  // rounds to: what differs before a rounding in the last place differs by an ulp of it after.
   double roundoff = 0;
 };
 

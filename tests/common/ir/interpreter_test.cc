@@ -207,5 +207,22 @@ TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
   EXPECT_LE(reads, 4 * 1024);
 }
 
+// A small difference of large numbers is known badly, and so is what it divides or is the exponent
+// of.
+TEST(InterpreterTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands) {
+  const Workload workload = Parse(
+      "input X: f32[2]\n"
+      "output Q[i: 1] = 1.0 / (X[0] - X[1])\n"
+      "output E[i: 1] = exp(X[0] - X[1])\n");
+  const double inputs[] = {100.25, 100};
+  const auto magnitude = [&](int output) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t offset) { return inputs[offset]; })
+        .magnitude;
+  };
+  EXPECT_DOUBLE_EQ(magnitude(0), 4 * (200.25 / 0.25));
+  EXPECT_DOUBLE_EQ(magnitude(1), std::exp(0.25) * 200.25);
+}
+
 }  // namespace
 }  // namespace hone::ir

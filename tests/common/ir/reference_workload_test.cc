@@ -1,8 +1,10 @@
 #include "common/ir/reference_workload.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
@@ -10,6 +12,9 @@
 
 namespace hone::ir {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The reference computes what InterpretElement says of every element: value and magnitude.
 TEST(ReferenceWorkloadTest, AgreesWithTheElements) {
@@ -42,6 +47,38 @@ TEST(ReferenceWorkloadTest, AgreesWithTheElements) {
       EXPECT_GE(element.magnitude, std::abs(element.value));
     }
   }
+}
+
+std::string ReferenceText(absl::string_view text) {
+  const auto workload = ParseWorkload(text);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  const auto reference = ReferenceWorkload(*workload);
+  EXPECT_TRUE(reference.ok()) << reference.status();
+  return reference->ToText();
+}
+
+// Conditions take part by their values.
+TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
+  const std::string text = ReferenceText(
+      "workload w\n"
+      "input X: f32[7, 5]\n"
+      "P[i: 7] = prod(j: 5) X[i, j]\n"
+      "M[i: 7] = max(j: 5) X[i, j]\n"
+      "output Z[i: 7, j: 5] = select(P[i] < 0.0, X[i, j], X[i, j] / M[i])\n");
+  EXPECT_THAT(text, Not(HasSubstr("P_magnitude")));
+  EXPECT_THAT(text, HasSubstr("M_magnitude"));
+}
+
+TEST(ReferenceWorkloadTest, OnlyFloatsAreComputedInDouble) {
+  const std::string text = ReferenceText(
+      "workload w\n"
+      "input X: i8[7, 5]\n"
+      "input B: bool[7]\n"
+      "output S[i: 7] = sum(j: 5) X[i, j] * X[i, j]\n"
+      "output Z[i: 7] = select(B[i], f16(f32(S[i])), f16(0.1))\n");
+  EXPECT_THAT(text, HasSubstr("\nS_value[i: 7] = sum(j: 5) X[i, j] * X[i, j]\n"));
+  EXPECT_THAT(text, HasSubstr("\noutput S_value_f64[i: 7] = f64(S_value[i])\n"));
+  EXPECT_THAT(text, HasSubstr("select(B[i], f64(f16("));
 }
 
 }  // namespace

@@ -108,6 +108,27 @@ TEST_P(CheckTest, InfinityIsRightOnlyWhereExpected) {
   EXPECT_FALSE(Check().ok);
 }
 
+// The reference is computed in f64, where the kernel's dtype overflows.
+TEST_P(CheckTest, AnOverflowIsRightWhereTheReferenceLeavesTheRange) {
+  if (GetParam() == DType::kF64) GTEST_SKIP() << "nothing is beyond the range of f64";
+  const double beyond = GetParam() == DType::kF16 ? 1e5 : 1e39;
+  for (const int index : {3, kElements - 1}) {
+    for (const double sign : {1.0, -1.0}) {
+      values_[index] = sign * beyond;
+      magnitudes_[index] = beyond;
+      WriteElement(GetParam(), data_.data(), index, sign * INFINITY);
+      EXPECT_TRUE(Check().ok) << Check().detail;
+      WriteElement(GetParam(), data_.data(), index, -sign * INFINITY);
+      EXPECT_FALSE(Check().ok);
+      WriteElement(GetParam(), data_.data(), index, sign * 1000);
+      EXPECT_FALSE(Check().ok);
+    }
+    values_[index] = index - 10;
+    magnitudes_[index] = std::fabs(values_[index]) + 5;
+    WriteElement(GetParam(), data_.data(), index, index - 10);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(FloatTypes, CheckTest,
                          ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
                          [](const auto& info) { return std::string(ir::DTypeName(info.param)); });

@@ -51,6 +51,16 @@ TEST_F(ReferenceTest, TheSignatureTellsBuffersAndTerms) {
   EXPECT_EQ(signature_.roundoff, 0x1p-24);
 }
 
+// An f32 kernel's value before the cast may round to the next f16.
+TEST_F(ReferenceTest, ACastInsideAnExpressionCoarsensTheSignature) {
+  const auto cast = ir::ParseWorkload(
+      "workload rounded\n"
+      "input A: f32[6]\n"
+      "output C[i: 6] = f32(f16(A[i] * A[i]))\n");
+  ASSERT_TRUE(cast.ok()) << cast.status();
+  EXPECT_EQ(SignatureOf(*cast).roundoff, 0x1p-11);
+}
+
 TEST_F(ReferenceTest, TheInterpreterMakesItForSmallWorkloads) {
   ASSERT_TRUE(MakeReference(workload_, digest_, nullptr, path_).ok());
   const auto reference = Reference::Open(path_, digest_, signature_);

@@ -1,0 +1,76 @@
+// Every dtype can be tuned: candidates are checked against a reference that means what the workload
+// says, where integers wrap, casts round and booleans are stored.
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+class DTypesTest : public ::testing::Test {
+ protected:
+  // Every trial comes out right.
+  void ExpectMeasured(const std::vector<std::string>& workload) const {
+    std::vector<std::string> words = {"tune", "--trials", "2", "--seed", "1", "--json"};
+    words.insert(words.end(), workload.begin(), workload.end());
+    const Result tuned = home_.Hone(words);
+    ASSERT_EQ(tuned.code, 0) << workload[0] << ": " << tuned.errors << tuned.output;
+    const nlohmann::json run = OneLineOfJson(tuned.output);
+    ASSERT_TRUE(run.is_object()) << tuned.output;
+    EXPECT_EQ(run["outcomes"], nlohmann::json({{"ok", 2}})) << workload[0] << ": " << tuned.errors;
+  }
+  std::string File(const std::string& name, const std::string& text) const {
+    std::ofstream(files_ / name) << text;
+    return files_ / name;
+  }
+
+  HoneHome home_;
+  TemporaryFolder files_;
+};
+
+TEST_F(DTypesTest, IntegersThatWrap) {
+  ExpectMeasured({"matmul", "m=17", "n=17", "k=64", "dtype=i8"});
+  ExpectMeasured({"reduce_sum", "m=31", "n=57", "dtype=u8"});
+}
+
+TEST_F(DTypesTest, OutputsThatRound) {
+  ExpectMeasured({File("half.hone",
+                       "workload half\n"
+                       "input A: f16[33, 40]\n"
+                       "input B: f16[40, 48]\n"
+                       "C[i: 33, j: 48] = sum(k: 40) f32(A[i, k]) * f32(B[k, j])\n"
+                       "output D[i: 33, j: 48] = f16(C[i, j])\n")});
+}
+
+// Sums with cancellation, which f32 knows badly, below a fraction.
+TEST_F(DTypesTest, QuotientsOfSums) {
+  const std::string sums =
+      "workload quotient\n"
+      "input A: f32[100, 100]\n"
+      "input B: f32[100, 100]\n"
+      "S[i: 100, j: 100] = sum(k: 100) A[i, k] * B[k, j]\n"
+      "output Y[i: 100, j: 100] = ";
+  ExpectMeasured({File("reciprocal.hone", sums + "1.0 / S[i, j]\n")});
+  ExpectMeasured({File("sigmoid.hone", sums + "1.0 / (1.0 + exp(-S[i, j]))\n")});
+}
+
+TEST_F(DTypesTest, MasksAndSumsThatOnlyDivide) {
+  ExpectMeasured(
+      {File("masked.hone",
+            "workload masked\n"
+            "input M: bool[33, 50]\n"
+            "input A: f32[33, 40]\n"
+            "input B: f32[40, 50]\n"
+            "S[i: 33, j: 50] = sum(k: 40) A[i, k] * B[k, j]\n"
+            "output Y[i: 33, j: 50] = select(M[i, j], 1.0 / (1.0 + exp(-S[i, j])), 0.0)\n"
+            "output N[i: 33, j: 50] = not (M[i, j])\n")});
+  ExpectMeasured({"attention", "b=1", "h=2", "s=100", "d=16"});
+}
+
+}  // namespace
+}  // namespace hone::integration
