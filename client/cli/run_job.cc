@@ -36,8 +36,8 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
           problem = session.connection().CancelJob(created.id, count == 1).status();
           if (!problem.ok()) return false;
         }
-        if (session.private_server() != nullptr && !HasEnded(now.state)) {
-          problem = session.private_server()->Check();
+        if (!HasEnded(now.state)) {
+          problem = session.CheckPrivate();
           if (!problem.ok()) return false;
         }
         return true;

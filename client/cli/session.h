@@ -25,6 +25,10 @@ class Session {
   client::Connection& connection() { return *connection_; }
   // Null with a server that was named.
   client::PrivateServer* private_server() { return private_server_.get(); }
+  // Ok while a private server, and its worker once StartWorker has asked for one, are up or being
+  // started again, and always with a server that was named. Does not wait. Errors as of
+  // PrivateServer::Check.
+  absl::Status CheckPrivate();
 
   // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
   // has that name.
