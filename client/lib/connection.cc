@@ -457,9 +457,14 @@ class GrpcConnection final : public Connection {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
                                                              const ConnectionOptions& options) {
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                        rpc::CreateChannel(address, options.security));
-  return std::make_unique<GrpcConnection>(address, std::move(channel), options);
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      rpc::CreateChannel(address, options.security);
+  // Nothing was tried: an address that may not be called is a wrong word as one that is none.
+  if (absl::IsPermissionDenied(channel.status())) {
+    return absl::InvalidArgumentError(channel.status().message());
+  }
+  HONE_RETURN_IF_ERROR(channel.status());
+  return std::make_unique<GrpcConnection>(address, *std::move(channel), options);
 }
 
 }  // namespace hone::client
