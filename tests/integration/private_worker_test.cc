@@ -17,6 +17,7 @@
 namespace hone::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const std::vector<std::string> kTune = {"tune", "matmul", "m=48", "n=80", "k=64"};
@@ -82,6 +83,17 @@ TEST_F(PrivateWorkerTest, OneThatKeepsDyingEndsTheRunAndAResumedOne) {
 
   ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
   ExpectToldAtOnce({FolderWithBrokenWorker() + "/hone", "jobs", "resume", "1"});
+}
+
+TEST_F(PrivateWorkerTest, OfAnotherTargetIsRefusedAtOnceAndLookUpsAreNot) {
+  std::vector<std::string> words = kTune;
+  words.insert(words.end(), {"--target", "x86-avx2"});
+  const Result tuned = home_.Hone(words);
+  EXPECT_EQ(tuned.code, 2) << tuned.errors;
+  EXPECT_THAT(tuned.errors, AllOf(HasSubstr("--target x86-avx2"), HasSubstr("--server")));
+  EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
+  words[0] = "best";
+  EXPECT_EQ(home_.Hone(words).code, 3);
 }
 
 }  // namespace
