@@ -1,4 +1,10 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -37,7 +43,26 @@ std::string Footer() {
   return text;
 }
 
+// Descriptors 0 to 2 that we were started without: else a file or a socket of ours would get the
+// number, and what we print. They are opened the wrong way round, so that using one is an error.
+void FillStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) std::_Exit(kExitFailed);
+  }
+}
+
+// The exit code, once everything that was printed has arrived.
+int Finish(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "hone: standard output could not be written%s%s\n",
+               errno == 0 ? "" : ": ", errno == 0 ? "" : std::strerror(errno));
+  return code == kExitOk ? kExitFailed : code;
+}
+
 int Main(int argc, char** argv) {
+  FillStandardDescriptors();
   Globals globals;
   Action action;
   CLI::App app(
@@ -66,7 +91,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    return Finish(app.exit(success));
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     std::fprintf(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, error.what()).c_str());
@@ -75,7 +100,7 @@ int Main(int argc, char** argv) {
   absl::Status status = CompleteGlobals(globals);
   if (status.ok()) status = action();
   if (!status.ok()) std::fprintf(stderr, "hone: %s\n", std::string(status.message()).c_str());
-  return ExitCodeFor(status);
+  return Finish(ExitCodeFor(status));
 }
 
 }  // namespace

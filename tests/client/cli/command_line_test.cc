@@ -232,6 +232,27 @@ TEST_F(CommandLineTest, TheWorkloadComesFromStandardInputToo) {
   EXPECT_THAT(json["workload"].get<std::string>(), HasSubstr("input A: f32[4]"));
 }
 
+TEST_F(CommandLineTest, WhatCannotBePrintedIsAFailure) {
+  const std::string workload = File("scale.hone",
+                                    "workload scale\ninput A: f32[4]\n"
+                                    "output B[i: 4] = A[i] * 2.0\n");
+  for (const std::string& words : {std::string("--help"), std::string("--version"),
+                                   std::string("operators"), std::string("operators --json"),
+                                   absl::StrCat("show --workload ", workload)}) {
+    const auto with = [&](absl::string_view redirection) {
+      return integration::RunProgram(
+          {"/bin/sh", "-c",
+           absl::StrCat(integration::BinDir(), "/hone ", words, " ", redirection)},
+          {{"XDG_DATA_HOME", data_.path()}});
+    };
+    const Result full = with(">/dev/full");
+    EXPECT_EQ(full.code, 1) << words;
+    EXPECT_THAT(full.errors, HasSubstr("standard output could not be written")) << words;
+    EXPECT_EQ(with(">&-").code, 1) << words;
+    EXPECT_EQ(with("<&- 2>&-").code, 0) << words;
+  }
+}
+
 TEST_F(CommandLineTest, AnUnreachableServerHasItsOwnExitCode) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"best", "matmul", "m=4", "n=4", "k=4"},
