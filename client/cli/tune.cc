@@ -63,8 +63,18 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
   add("default", job.default_schedule);
-  add("best", job.best);
+  const bool confirmed = client::BestIsConfirmed(job);
+  add(confirmed ? "best" : "best, not confirmed", job.best);
   std::fputs(table.ToText().c_str(), stdout);
+  if (job.best.has_value() && !confirmed) {
+    std::printf("\nnot confirmed: \"hone best\" does not know it");
+    // A job that failed says in its error what is wrong with it.
+    if (job.state == client::JobState::kCancelled) {
+      std::printf("; \"hone jobs resume %s\" goes on with the search and confirms what is best",
+                  job.id.c_str());
+    }
+    std::printf("\n");
+  }
   if (!job.note.empty()) std::printf("\n%s\n", job.note.c_str());
   if (job.best.has_value()) {
     if (peak > 0)
