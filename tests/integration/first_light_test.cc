@@ -55,7 +55,8 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_THAT(KeysOf(run),
               UnorderedElementsAre("workload", "target", "trials", "outcomes", "wall_s",
                                    "trials_per_min", "best", "default", "peak_gflops", "job"));
-  EXPECT_THAT(KeysOf(run["best"]), UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed"));
+  EXPECT_THAT(KeysOf(run["best"]),
+              UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed"));
   EXPECT_EQ(run["best"]["confirmed"], true);
   EXPECT_THAT(KeysOf(run["default"]), UnorderedElementsAre("latency_ns", "gflops"));
   EXPECT_EQ(run["trials"], 24);
@@ -110,16 +111,19 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
 
   // Under names of their own, two kernels link into one program.
   for (const char* name : {"first", "second"}) {
-    const Result named =
-        home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
+    const Result named = home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
     ASSERT_EQ(named.code, 0) << named.errors;
   }
   std::ofstream(kernel / "two.c")
       << "#include \"first.h\"\n#include \"second.h\"\n"
-         "int main(void) { return first_abi() != second_abi() || first_run(0, 0, 0) == HONE_KERNEL_OK; }\n";
-  const Result linked = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o",
-                                    kernel / "two", kernel / "two.c", kernel / "out" + "/first.o",
-                                    kernel / "out" + "/second.o", "-lgomp"});
+         "int main(void) {\n"
+         "  void* odd[3] = {(void*)1, (void*)1, (void*)1};\n"
+         "  return first_abi() != second_abi() ||\n"
+         "         first_run(odd, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER ||\n"
+         "         second_run(odd, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER;\n}\n";
+  const Result linked = RunProgram(
+      {"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o", kernel / "two",
+       kernel / "two.c", kernel / "out" + "/first.o", kernel / "out" + "/second.o", "-lgomp"});
   ASSERT_EQ(linked.code, 0) << linked.errors;
   EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
 
