@@ -47,6 +47,15 @@ double PeakOf(const client::Job& job, client::Connection& connection) {
   return 0;
 }
 
+// Where not even the untiled schedule works, it says most about what is wrong; "" it works.
+std::string WhyDefaultFailed(const client::Job& job) {
+  if (!job.default_schedule.has_value()) return "";
+  const record::MeasureResult& result = job.default_schedule->record.result;
+  if (result.outcome == record::Outcome::kOk) return "";
+  return absl::StrCat("; the untiled default: ", record::OutcomeName(result.outcome),
+                      result.detail.empty() ? "" : ": ", result.detail);
+}
+
 void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak) {
   std::printf("%s on %s: %lld trials in %s\n\n", argument.title.c_str(), job.target.c_str(),
               static_cast<long long>(job.trials),
@@ -125,13 +134,14 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
     PrintReport(job, argument, peak);
   }
   if (job.state == client::JobState::kFailed) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
   }
   if (!job.best.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a schedule that works (",
-                                           job.trials == 0 ? "no trial" : OutcomesText(job),
-                                           "); \"hone records query --job ", job.id,
-                                           "\" says why candidates failed"));
+                                           job.trials == 0 ? "no trial" : OutcomesText(job), ")",
+                                           WhyDefaultFailed(job), "; \"hone records query --job ",
+                                           job.id, "\" says why candidates failed"));
   }
   return absl::OkStatus();
 }

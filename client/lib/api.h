@@ -115,6 +115,7 @@ struct RecordFilter {
   std::string job;            // "" all
   std::string outcome;        // by name; "" all
   Quarantined quarantined = Quarantined::kAll;
+  bool newest_first = false;  // else in the order of storing, as exports always are
 };
 
 struct ImportCounts {
