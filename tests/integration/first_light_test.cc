@@ -127,6 +127,13 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   ASSERT_EQ(linked.code, 0) << linked.errors;
   EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
 
+  // All files or none.
+  std::filesystem::create_directories(kernel / "taken/matmul.trace/x");
+  EXPECT_EQ(home.Hone(With({"export", "-o", kernel / "taken"}, kMatmul)).code, 1);
+  for (const char* suffix : {".so", ".o", ".h", ".hone", ".program"}) {
+    EXPECT_FALSE(std::filesystem::exists(kernel / "taken/matmul" + suffix)) << suffix;
+  }
+
   // The exported trace is a schedule: replaying it gives the exported program.
   const Result replayed = home.Hone({"show", kernel / "out" + "/matmul.trace", "--program"});
   EXPECT_EQ(replayed.code, 0) << replayed.errors;
