@@ -390,6 +390,13 @@ class GrpcConnection final : public Connection {
   }
 
   absl::Status Explain(const absl::Status& status) const {
+    // Somebody answers, in HTTP, and knows no such call.
+    if (absl::StrContains(status.message(), "http2 header with status") ||
+        absl::StrContains(status.message(), "http1.x server")) {
+      return absl::UnavailableError(absl::StrCat("what listens at ", address_,
+                                                 " is no hone-server (", status.message(),
+                                                 "); is the port right?"));
+    }
     if (absl::IsUnavailable(status) && options_.security.tls()) {
       // gRPC does not say why an encrypted connection could not be made.
       const absl::Status found = rpc::ProbeTls(address_, options_.security, kProbeLimit).status();
