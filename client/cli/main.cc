@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
@@ -88,12 +90,20 @@ int Main(int argc, char** argv) {
   AddOperators(app, globals, action);
   AddFeatures(app, globals, action);
   AddDoctor(app, globals, action);
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  for (const std::string& word : arguments) {
+    // The parser would take the next word as the value.
+    if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
+      std::fprintf(stderr, "hone: %s is empty; leave the option out, or give it a value\n",
+                   word.c_str());
+      return kExitUsage;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     return Finish(app.exit(success));
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
     std::fprintf(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, error.what()).c_str());
     return kExitUsage;
   }

@@ -160,6 +160,11 @@ void AddRecords(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* records =
       app.add_subcommand("records", "Look at what was measured; export, import and keep it");
   records->require_subcommand(1);
+  records->footer(
+      "Examples:\n"
+      "  hone records query --op conv2d --best\n"
+      "  hone records export --since 30d -o records.jsonl\n"
+      "  hone records compact --keep 90d --dry-run");
   CLI::App* command = records->add_subcommand("query", "List measurements, failed ones too");
   auto options = std::make_shared<RecordsOptions>();
   AddSelection(*command, options->which);

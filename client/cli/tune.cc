@@ -95,6 +95,21 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   std::fflush(stdout);
 }
 
+// InvalidArgument: the trace is of another computation, which a shape makes it, too.
+absl::Status CheckSchedules(const std::string& title, const std::string& trace,
+                            const WorkloadArgument& argument) {
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument own, WorkloadOfTrace(title, trace));
+  if (own.workload.StructuralDigest() == argument.workload.StructuralDigest()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--space ", title, " is of another computation: it schedules ",
+      DescribeWorkload(own.workload), ", and not ", DescribeWorkload(argument.workload), " (",
+      argument.title,
+      "); leave the operator out to tune what the trace schedules, or tune the operator without "
+      "--space"));
+}
+
 absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
                                        const WorkloadArgument& argument) {
   client::JobSpec spec;
@@ -120,6 +135,7 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && IsTrace(space)
                                                              ? WorkloadOfTrace(options.space, space)
                                                              : ReadWorkloadArgument(options.words));
+  if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
   HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
   spec.space = space;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
@@ -157,14 +173,21 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
       ->add_option("--trials", options->trials,
                    "Measure at most this many candidates (default 256 without --time)")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
-  command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m");
-  command->add_option("--seed", options->seed, "Seed of the search")->check(CLI::NonNegativeNumber);
-  command->add_option("--strategy", options->strategy,
-                      "Search strategy by name; the server lists them for an unknown one");
-  command->add_option("--cost-model", options->cost_model,
-                      "Cost model by name; the server lists them for an unknown one");
-  command->add_option("--feature-set", options->feature_set,
-                      "What the cost model reads instead of its own feature set, by name");
+  command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m")
+      ->check(NotEmpty());
+  command->add_option("--seed", options->seed, "Seed of the search")->check(IsSeed());
+  command
+      ->add_option("--strategy", options->strategy,
+                   "Search strategy by name; the server lists them for an unknown one")
+      ->check(NotEmpty());
+  command
+      ->add_option("--cost-model", options->cost_model,
+                   "Cost model by name; the server lists them for an unknown one")
+      ->check(NotEmpty());
+  command
+      ->add_option("--feature-set", options->feature_set,
+                   "What the cost model reads instead of its own feature set, by name")
+      ->check(NotEmpty());
   command->add_flag("--no-transfer", options->no_transfer,
                     "Start from nothing that was learnt on other workloads of the target");
   command
