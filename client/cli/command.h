@@ -38,6 +38,12 @@ void AddDoctor(CLI::App& app, Globals& globals, Action& action);
 // The words "OP key=value… | FILE.hone" of a command.
 void AddWorkloadWords(CLI::App& command, std::vector<std::string>& words, bool required);
 
+// Checks of options. An empty value is an error: it is a script's variable that nobody set, and to
+// go on as if the option were not there would use another server, or another strategy.
+CLI::Validator NotEmpty();
+// A whole number of 64 bits without sign.
+CLI::Validator IsSeed();
+
 // The hint of every command that found no stored best.
 std::string TuneFirstHint(const std::string& title);
 

@@ -70,19 +70,25 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   const std::vector<std::pair<std::string, absl::string_view>> files = {
       {".so", artifact.shared_object}, {".o", object},    {".h", header},
       {".hone", artifact.workload},    {".trace", artifact.trace}, {".program", artifact.program}};
-  Json written = Json::array();
+  std::vector<std::string> written;
   for (const auto& [suffix, content] : files) {
     const std::string path = (std::filesystem::path(options.folder) / (name + suffix)).string();
-    HONE_RETURN_IF_ERROR(CannotWrite(WriteFileAtomically(path, content)));
+    if (absl::Status status = WriteFileAtomically(path, content); !status.ok()) {
+      // A header beside another kernel's object would be worse than nothing.
+      for (const std::string& half : written) std::filesystem::remove(half, error);
+      return CannotWrite(status);
+    }
     written.push_back(path);
-    if (!globals.json)
-      std::printf("%s  %s\n", path.c_str(),
-                  FormatBytes(static_cast<int64_t>(content.size())).c_str());
   }
   if (globals.json) {
     Json json = BestJson(known.best);
-    json["files"] = std::move(written);
+    json["files"] = written;
     PrintJson(json);
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < files.size(); ++i) {
+    std::printf("%s  %s\n", written[i].c_str(),
+                FormatBytes(static_cast<int64_t>(files[i].second.size())).c_str());
   }
   return absl::OkStatus();
 }

@@ -2,31 +2,37 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
+#include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 
 void AddGlobals(CLI::App& command, Globals& globals) {
-  command.add_option("--server", globals.server,
-                     "ADDR of the server, host:port or unix:/path; without it a private server on "
-                     "this machine is used");
-  command.add_option("--config", globals.config,
-                     "FILE that says server, ca, token and certificate; default "
-                     "~/.config/hone/client.conf");
-  command.add_option("--ca", globals.sources.ca,
-                     "FILE with the authorities of the server's certificate, or system: encrypts");
-  command.add_option("--token-file", globals.sources.token_file, "FILE with your token");
-  command.add_option("--certificate", globals.sources.certificate, "FILE with your certificate");
-  command.add_option("--key", globals.sources.key, "FILE with its private key");
+  const auto add = [&](const char* name, std::string& value, const char* help) {
+    command.add_option(name, value, help)->check(NotEmpty());
+  };
+  add("--server", globals.server,
+      "ADDR of the server, host:port or unix:/path; without it a private server on this machine is "
+      "used");
+  add("--config", globals.config,
+      "FILE that says server, ca, token and certificate; default ~/.config/hone/client.conf");
+  add("--ca", globals.sources.ca,
+      "FILE with the authorities of the server's certificate, or system: encrypts");
+  add("--token-file", globals.sources.token_file, "FILE with your token");
+  add("--certificate", globals.sources.certificate, "FILE with your certificate");
+  add("--key", globals.sources.key, "FILE with its private key");
   command.add_flag("--insecure", globals.sources.insecure,
                    "Allow a server on another machine, without encryption");
-  command.add_option_function<std::string>(
-      "--target",
-      [&globals](const std::string& name) {
-        globals.target = name;
-        globals.target_given = true;
-      },
-      "What to make kernels for: native (default), a preset, or a key as other commands print it");
+  command
+      .add_option_function<std::string>(
+          "--target",
+          [&globals](const std::string& name) {
+            globals.target = name;
+            globals.target_given = true;
+          },
+          "What to make kernels for: native (default), a preset, or a key as other commands print "
+          "it")
+      ->check(NotEmpty());
   command.add_flag("--json", globals.json, "Print one JSON object on one line");
 }
 

@@ -127,6 +127,11 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
 void AddJobs(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* jobs = app.add_subcommand("jobs", "List, watch, cancel and resume tuning jobs");
   jobs->require_subcommand(1);
+  jobs->footer(
+      "Examples:\n"
+      "  hone jobs list --server hone.internal:7070\n"
+      "  hone jobs watch 4711 --server hone.internal:7070\n"
+      "  hone jobs resume 4711 --trials 2000");
 
   CLI::App* list = jobs->add_subcommand("list", "List the jobs of the server, newest first");
   auto limit = std::make_shared<int>(20);
@@ -169,7 +174,8 @@ void AddJobs(CLI::App& app, Globals& globals, Action& action) {
   add_id(resume, options->id);
   resume->add_option("--trials", options->trials, "The new limit of trials, all told")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
-  resume->add_option("--time", options->time, "The new limit of time, all told: 60s, 10m, 1h30m");
+  resume->add_option("--time", options->time, "The new limit of time, all told: 60s, 10m, 1h30m")
+      ->check(NotEmpty());
   AddGlobals(*resume, globals);
   resume->footer("Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070");
   resume->callback([&globals, &action, options] {

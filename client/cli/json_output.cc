@@ -102,7 +102,10 @@ Json ToJson(const client::Job& job) {
 
 Json TuneJson(const client::Job& job, double peak_gflops) {
   Json best = LatencyJson(job.best);
-  if (!best.is_null()) best["trace"] = job.best->trace;
+  if (!best.is_null()) {
+    best["trace"] = job.best->trace;
+    best["confirmed"] = client::BestIsConfirmed(job);
+  }
   const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
   return {
       {"workload", job.workload},

@@ -1,8 +1,16 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
@@ -37,7 +45,26 @@ std::string Footer() {
   return text;
 }
 
+// Descriptors 0 to 2 that we were started without: else a file or a socket of ours would get the
+// number, and what we print. They are opened the wrong way round, so that using one is an error.
+void FillStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) std::_Exit(kExitFailed);
+  }
+}
+
+// The exit code, once everything that was printed has arrived.
+int Finish(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "hone: standard output could not be written%s%s\n",
+               errno == 0 ? "" : ": ", errno == 0 ? "" : std::strerror(errno));
+  return code == kExitOk ? kExitFailed : code;
+}
+
 int Main(int argc, char** argv) {
+  FillStandardDescriptors();
   Globals globals;
   Action action;
   CLI::App app(
@@ -63,19 +90,27 @@ int Main(int argc, char** argv) {
   AddOperators(app, globals, action);
   AddFeatures(app, globals, action);
   AddDoctor(app, globals, action);
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  for (const std::string& word : arguments) {
+    // The parser would take the next word as the value.
+    if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
+      std::fprintf(stderr, "hone: %s is empty; leave the option out, or give it a value\n",
+                   word.c_str());
+      return kExitUsage;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    return Finish(app.exit(success));
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
     std::fprintf(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, error.what()).c_str());
     return kExitUsage;
   }
   absl::Status status = CompleteGlobals(globals);
   if (status.ok()) status = action();
   if (!status.ok()) std::fprintf(stderr, "hone: %s\n", std::string(status.message()).c_str());
-  return ExitCodeFor(status);
+  return Finish(ExitCodeFor(status));
 }
 
 }  // namespace

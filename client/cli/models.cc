@@ -260,7 +260,8 @@ void AddCommon(CLI::App& command, ModelsOptions& options) {
       .add_option("--records", options.records,
                   "At most this many records, evenly over workloads (default 4000)")
       ->check(CLI::Range(1, 50'000));
-  command.add_option("--seed", options.seed, "Of the split and of the models (default 0)");
+  command.add_option("--seed", options.seed, "Of the split and of the models (default 0)")
+      ->check(IsSeed());
   command.add_option("--time", options.time, "Give up after this time (default 10m)");
 }
 

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -17,6 +20,12 @@ namespace {
 constexpr absl::Duration kPlainInterval = absl::Seconds(5);
 // Below this the speed says more about the start than about what is left.
 constexpr int64_t kMinTrialsForEstimate = 8;
+
+// Where a line can be written over.
+bool IsTerminal() {
+  const char* const term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && (term == nullptr || absl::string_view(term) != "dumb");
+}
 
 int TerminalColumns() {
   winsize size = {};
@@ -37,20 +46,26 @@ absl::Duration TimeLeft(const client::Job& job) {
 
 }  // namespace
 
-std::string ProgressText(const client::Job& job) {
-  std::string text = job.state == client::JobState::kRunning
-                         ? "tuning"
-                         : std::string(client::JobStateName(job.state));
-  if (job.spec.max_trials > 0) {
-    absl::StrAppend(&text, "  ", job.trials, "/", job.spec.max_trials, " trials");
-  } else {
-    absl::StrAppend(&text, "  ", job.trials, " trials");
-  }
+std::string ProgressText(const client::Job& job, int columns) {
+  // Parts with the order in which they go when there is no room; those of 0 stay.
+  struct Part {
+    std::string text;
+    int goes;
+  };
+  std::vector<Part> parts;
+  const auto add = [&](int goes, const auto&... text) {
+    parts.push_back({absl::StrCat(text...), goes});
+  };
+  const absl::string_view state =
+      job.state == client::JobState::kRunning ? "tuning" : client::JobStateName(job.state);
+  add(job.phase.empty() ? 0 : 5, state);
+  add(0, "  ", job.trials);
+  if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
+  add(4, " trials");
   if (job.best.has_value() && job.best->gflops > 0) {
-    absl::StrAppend(&text, "  best ", FormatGflops(job.best->gflops), " GFLOP/s");
+    add(0, "  best ", FormatGflops(job.best->gflops), " GFLOP/s");
     if (job.best->peak_gflops > 0) {
-      absl::StrAppend(&text, " (", FormatShare(job.best->gflops, job.best->peak_gflops),
-                      " of peak)");
+      add(1, " (", FormatShare(job.best->gflops, job.best->peak_gflops), " of peak)");
     }
   }
   int64_t outcomes = 0;
@@ -60,30 +75,44 @@ std::string ProgressText(const client::Job& job) {
     if (name == "ok") ok += count;
   }
   if (outcomes > 0) {
-    absl::StrAppend(&text, "  invalid ",
-                    FormatShare(static_cast<double>(outcomes - ok), static_cast<double>(outcomes)));
+    add(3, "  invalid ",
+        FormatShare(static_cast<double>(outcomes - ok), static_cast<double>(outcomes)));
   }
   if (job.wall_ms > 0 && job.trials > 0) {
-    absl::StrAppendFormat(&text, "  %.1f trials/s",
-                          1e3 * static_cast<double>(job.trials) / static_cast<double>(job.wall_ms));
+    add(2, absl::StrFormat("  %.1f trials/s", 1e3 * static_cast<double>(job.trials) /
+                                                  static_cast<double>(job.wall_ms)));
   }
   const absl::Duration left = TimeLeft(job);
   if (job.state == client::JobState::kRunning && left < absl::InfiniteDuration()) {
-    absl::StrAppend(&text, "  ", FormatClock(left), " left");
+    add(0, "  ", FormatClock(left), " left");
   }
-  if (!job.phase.empty()) absl::StrAppend(&text, "  (", job.phase, ")");
-  return text;
+  if (!job.phase.empty()) add(0, "  (", job.phase, ")");
+
+  constexpr int kLastToGo = 5;
+  std::string text;
+  for (int gone = 0; gone <= kLastToGo; ++gone) {
+    text.clear();
+    for (const Part& part : parts) {
+      if (part.goes == 0 || part.goes > gone) text += part.text;
+    }
+    if (static_cast<int64_t>(text.size()) <= columns) break;
+  }
+  return std::string(absl::StripLeadingAsciiWhitespace(text));
 }
 
-ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine() : terminal_(IsTerminal()) {}
 
 ProgressLine::~ProgressLine() { Clear(); }
+
+int ProgressLine::columns() const {
+  return terminal_ ? std::max(0, TerminalColumns() - 1) : std::numeric_limits<int>::max();
+}
 
 void ProgressLine::Show(const std::string& text, bool important) {
   if (text == shown_) return;
   const absl::Time now = absl::Now();
   if (terminal_) {
-    const std::string line = text.substr(0, std::max(0, TerminalColumns() - 1));
+    const std::string line = text.substr(0, columns());
     absl::FPrintF(stderr, "\r%s\033[K", line);
   } else {
     if (!important && now - shown_at_ < kPlainInterval) return;

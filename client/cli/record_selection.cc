@@ -1,5 +1,7 @@
 #include "client/cli/record_selection.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
@@ -20,11 +22,12 @@ absl::StatusOr<int64_t> Ago(const std::string& age) {
 
 void AddSelection(CLI::App& command, RecordSelection& selection) {
   AddWorkloadWords(command, selection.words, /*required=*/false);
-  command.add_option("--op", selection.op, "Only of workloads with this name");
-  command.add_option("--job", selection.job, "Only of this job");
-  command.add_option("--since", selection.since, "Only of the last 2h, 30d, …");
-  command.add_option("--until", selection.until, "Only older than 2h, 30d, …");
-  command.add_option("--outcome", selection.outcome, "Only with this outcome: ok, crash, …");
+  command.add_option("--op", selection.op, "Only of workloads with this name")->check(NotEmpty());
+  command.add_option("--job", selection.job, "Only of this job")->check(NotEmpty());
+  command.add_option("--since", selection.since, "Only of the last 2h, 30d, …")->check(NotEmpty());
+  command.add_option("--until", selection.until, "Only older than 2h, 30d, …")->check(NotEmpty());
+  command.add_option("--outcome", selection.outcome, "Only with this outcome: ok, crash, …")
+      ->check(NotEmpty());
   command.add_flag("--best", selection.best, "Only the published bests");
   CLI::Option* const only =
       command.add_flag("--quarantined", selection.quarantined, "Only quarantined ones");
@@ -38,7 +41,13 @@ absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& select
   filter.job = selection.job;
   filter.best_only = selection.best;
   if (!selection.outcome.empty()) {
-    HONE_RETURN_IF_ERROR(record::OutcomeFromName(selection.outcome).status());
+    if (const auto known = record::OutcomeFromName(selection.outcome); !known.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--outcome: ", known.status().message(), "; there are ",
+          absl::StrJoin(record::AllOutcomes(), ", ", [](std::string* out, record::Outcome each) {
+            absl::StrAppend(out, record::OutcomeName(each));
+          })));
+    }
     filter.outcome = selection.outcome;
   }
   if (selection.quarantined) filter.quarantined = client::Quarantined::kOnly;

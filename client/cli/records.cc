@@ -31,8 +31,10 @@ struct RecordsOptions {
 };
 
 std::string Detail(const record::Record& record) {
-  std::string detail =
-      record.is_default ? "the untiled default" : record.result.detail.substr(0, 60);
+  std::string detail = record.result.detail.substr(0, 60);
+  if (record.is_default) {
+    detail = detail.empty() ? "the untiled default" : absl::StrCat("the untiled default: ", detail);
+  }
   if (record.quarantined) {
     detail =
         record.quarantine_reason.empty()
@@ -135,14 +137,19 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
   HONE_RETURN_IF_ERROR(CompleteSelection(globals, *session, filter));
   client::Connection& connection = session->connection();
   if (options.csv) return PrintCsv(connection, filter, options.limit);
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
-                        connection.ListRecords(filter, options.limit));
+  filter.newest_first = true;
+  // One more than is printed, which says whether there is more.
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> records,
+                        connection.ListRecords(filter, options.limit == 0 ? 0 : options.limit + 1));
+  const bool more = options.limit != 0 && records.size() > static_cast<size_t>(options.limit);
+  if (more) records.pop_back();
   if (globals.json) {
     Json list = Json::array();
     for (const record::Record& record : records) list.push_back(ToJson(record));
-    PrintJson({{"records", std::move(list)}});
+    PrintJson({{"records", std::move(list)}, {"more", more}});
   } else {
     PrintTable(records);
+    if (more) std::printf("the newest %d; --limit 0 for all\n", options.limit);
   }
   return absl::OkStatus();
 }
@@ -153,14 +160,22 @@ void AddRecords(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* records =
       app.add_subcommand("records", "Look at what was measured; export, import and keep it");
   records->require_subcommand(1);
+  records->footer(
+      "Examples:\n"
+      "  hone records query --op conv2d --best\n"
+      "  hone records export --since 30d -o records.jsonl\n"
+      "  hone records compact --keep 90d --dry-run");
   CLI::App* command = records->add_subcommand("query", "List measurements, failed ones too");
   auto options = std::make_shared<RecordsOptions>();
   AddSelection(*command, options->which);
-  command->add_option("--limit", options->limit, "At most this many; 0 for all (default 50)")
+  command
+      ->add_option("--limit", options->limit,
+                   "At most this many, the newest; 0 for all (default 50)")
       ->check(CLI::Range(0, 1'000'000'000));
   command->add_flag("--csv", options->csv, "Print comma-separated values, with a line of titles");
   AddGlobals(*command, globals);
   command->footer(
+      "The newest come first; with --csv the oldest do.\n\n"
       "Examples:\n"
       "  hone records query --op conv2d --best\n"
       "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"

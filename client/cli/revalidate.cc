@@ -153,6 +153,7 @@ Json ReportJson(const std::vector<Revalidated>& all) {
 absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::Open(globals, /*with_worker=*/true));
+  HONE_RETURN_IF_ERROR(session->TargetForTuning().status());  // before anything is waited for
   HONE_RETURN_IF_ERROR(session->WaitForWorker([] { return true; }));
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> due, FindDue(*session, options));
   std::vector<Revalidated> all;

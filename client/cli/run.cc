@@ -84,6 +84,7 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
                                       /*nearest=*/false);
   if (best.ok()) return Found{*std::move(best)};
   if (!absl::IsNotFound(best.status())) return best.status();
+  HONE_RETURN_IF_ERROR(session.TargetForTuning().status());  // it has to be measured
   client::JobSpec spec;
   spec.workload = argument.text;
   spec.target = target;

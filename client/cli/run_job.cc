@@ -23,7 +23,7 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
         const double gflops = now.best.has_value() ? now.best->gflops : 0;
         const bool important =
             HasEnded(now.state) || now.state != state || gflops > best_gflops * 1.02;
-        if (changed) progress.Show(ProgressText(now), important);
+        if (changed) progress.Show(ProgressText(now, progress.columns()), important);
         if (important) best_gflops = gflops;
         state = now.state;
         if (const int count = interrupts.count(); count > heard) {
@@ -36,8 +36,8 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
           problem = session.connection().CancelJob(created.id, count == 1).status();
           if (!problem.ok()) return false;
         }
-        if (session.private_server() != nullptr && !HasEnded(now.state)) {
-          problem = session.private_server()->Check();
+        if (!HasEnded(now.state)) {
+          problem = session.CheckPrivate();
           if (!problem.ok()) return false;
         }
         return true;

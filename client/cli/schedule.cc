@@ -175,7 +175,7 @@ void AddSchedule(CLI::App& app, Globals& globals, Action& action) {
                     "Compile it, compare its output with the reference, and time it as tuning "
                     "confirms a finalist");
   command->add_option("--seed", options->seed, "Of the decisions that the trace leaves open")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IsSeed());
   command
       ->add_option("--tolerance", options->tolerance,
                    "Allowed relative error of the output; 0 (default) is strict")

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
     // It is there: its keeper says so. A machine that is busy measuring may only be slow to accept.
     options.retry.give_up_after = kPrivatePatience;
     options.call_timeout = kPrivatePatience;
-    options.check = [server = session->private_server_.get()] { return server->Check(); };
+    options.check = [session = session.get()] { return session->CheckPrivate(); };
   }
   session->host_ = target::DetectHost();  // while the server starts
   session->host_key_ = session->host_.Key();
@@ -70,8 +70,21 @@ absl::StatusOr<std::string> Session::TargetText() const {
 }
 
 absl::StatusOr<std::string> Session::TargetForTuning() const {
-  if (globals_.target == "native" && private_server_ == nullptr) return std::string("native");
-  return TargetKey();
+  if (private_server_ == nullptr) {
+    return globals_.target == "native" ? std::string("native") : TargetKey();
+  }
+  HONE_ASSIGN_OR_RETURN(std::string key, TargetKey());
+  if (key == host_key_) return key;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--target ", globals_.target, ": this machine is ", host_key_,
+      ", and a private worker measures this machine only; name a server that has a worker of the "
+      "target with --server, or leave --target out"));
+}
+
+absl::Status Session::CheckPrivate() {
+  if (private_server_ != nullptr) HONE_RETURN_IF_ERROR(private_server_->Check());
+  // Only who asked for the worker hears that it does not stay up.
+  return with_worker_ != nullptr ? with_worker_->Check() : absl::OkStatus();
 }
 
 absl::Status Session::StartWorker() {
@@ -89,7 +102,7 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
     const bool there = std::any_of(workers.begin(), workers.end(),
                                    [](const client::Worker& w) { return w.connected; });
     if (there) return absl::OkStatus();
-    HONE_RETURN_IF_ERROR(private_server_->Check());
+    HONE_RETURN_IF_ERROR(CheckPrivate());
     if (!waiting()) return absl::CancelledError("interrupted");
     absl::SleepFor(kWorkerPoll);
   }

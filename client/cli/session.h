@@ -25,6 +25,10 @@ class Session {
   client::Connection& connection() { return *connection_; }
   // Null with a server that was named.
   client::PrivateServer* private_server() { return private_server_.get(); }
+  // Ok while a private server, and its worker once StartWorker has asked for one, are up or being
+  // started again, and always with a server that was named. Does not wait. Errors as of
+  // PrivateServer::Check.
+  absl::Status CheckPrivate();
 
   // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
   // has that name.
@@ -32,7 +36,9 @@ class Session {
   // The text form of the target that was named; a key that was given stays a key: only a server with
   // a worker of it knows more. Errors as of TargetKey.
   absl::StatusOr<std::string> TargetText() const;
-  // The key, but "native" stays a question to a server that was named: its workers' only target.
+  // For what is measured: the key, but "native" stays a question to a server that was named: its
+  // workers' only target. Errors as of TargetKey; InvalidArgument: a private server's worker, which
+  // measures this machine, has another target.
   absl::StatusOr<std::string> TargetForTuning() const;
 
   // Private server: from now on it has a worker of this machine, also when the session was opened

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/apply_trace.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
-#include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 
 namespace hone::cli {
@@ -55,27 +55,16 @@ void Print(const Globals& globals, const ShowOptions& options, const Shown& show
 
 // A trace file: its own workload, and what replaying it gives. Needs no server.
 absl::StatusOr<Shown> ReadTrace(const std::string& path, const std::string& text) {
-  absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
-  if (!file.ok())
-    return absl::InvalidArgumentError(absl::StrCat(path, ":", file.status().message()));
-  const schedule::Trace& trace = file->parsed.trace;
-  const std::vector<int64_t>& decisions = file->parsed.decisions;
-  if (decisions.empty() && trace.decisions > 0) {
+  const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
+  if (file.ok() && file->parsed.decisions.empty() && file->parsed.trace.decisions > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the trace is a design space, with ", trace.decisions,
+        path, ": the trace is a design space, with ", file->parsed.trace.decisions,
         " decisions open; write the decisions behind its samplings, as in \"= [16, 64]\""));
   }
-  Shown shown;
-  shown.workload = file->workload.ToText();
-  shown.trace = schedule::TraceFileText(file->workload, trace, decisions);
-  const absl::StatusOr<ir::Program> program = schedule::Replay(
-      std::make_shared<const ir::Workload>(std::move(file->workload)), trace, decisions);
-  if (!program.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the trace does not fit its workload: ", program.status().message()));
-  }
-  shown.program = program->ToText();
-  return shown;
+  HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyTrace(path, text, /*seed=*/0));
+  return Shown{.workload = applied.workload->ToText(),
+               .program = applied.program.ToText(),
+               .trace = applied.Text()};
 }
 
 absl::Status Show(const Globals& globals, const ShowOptions& options) {

@@ -51,7 +51,11 @@ std::string ExplainCommandLine(const CLI::App& app, const std::vector<std::strin
         return absl::StrCat("unknown option ", name, " of '", path, "'",
                             DidYouMean(name, OptionNames(*command)));
       }
-      if (option->get_items_expected() > 0 && name == word) ++i;  // its value
+      if (option->get_items_expected() > 0 && name == word) {
+        if (++i == arguments.size()) {
+          return absl::StrCat(name, " needs a value (see ", path, " --help)");
+        }
+      }
       continue;
     }
     const std::vector<std::string> names = CommandNames(*command);

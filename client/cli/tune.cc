@@ -47,6 +47,15 @@ double PeakOf(const client::Job& job, client::Connection& connection) {
   return 0;
 }
 
+// Where not even the untiled schedule works, it says most about what is wrong; "" it works.
+std::string WhyDefaultFailed(const client::Job& job) {
+  if (!job.default_schedule.has_value()) return "";
+  const record::MeasureResult& result = job.default_schedule->record.result;
+  if (result.outcome == record::Outcome::kOk) return "";
+  return absl::StrCat("; the untiled default: ", record::OutcomeName(result.outcome),
+                      result.detail.empty() ? "" : ": ", result.detail);
+}
+
 void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak) {
   std::printf("%s on %s: %lld trials in %s\n\n", argument.title.c_str(), job.target.c_str(),
               static_cast<long long>(job.trials),
@@ -63,8 +72,18 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
   add("default", job.default_schedule);
-  add("best", job.best);
+  const bool confirmed = client::BestIsConfirmed(job);
+  add(confirmed ? "best" : "best, not confirmed", job.best);
   std::fputs(table.ToText().c_str(), stdout);
+  if (job.best.has_value() && !confirmed) {
+    std::printf("\nnot confirmed: \"hone best\" does not know it");
+    // A job that failed says in its error what is wrong with it.
+    if (job.state == client::JobState::kCancelled) {
+      std::printf("; \"hone jobs resume %s\" goes on with the search and confirms what is best",
+                  job.id.c_str());
+    }
+    std::printf("\n");
+  }
   if (!job.note.empty()) std::printf("\n%s\n", job.note.c_str());
   if (job.best.has_value()) {
     if (peak > 0)
@@ -74,6 +93,21 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
     if (!job.best->trace.empty() && job.best->trace.back() != '\n') std::printf("\n");
   }
   std::fflush(stdout);
+}
+
+// InvalidArgument: the trace is of another computation, which a shape makes it, too.
+absl::Status CheckSchedules(const std::string& title, const std::string& trace,
+                            const WorkloadArgument& argument) {
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument own, WorkloadOfTrace(title, trace));
+  if (own.workload.StructuralDigest() == argument.workload.StructuralDigest()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--space ", title, " is of another computation: it schedules ",
+      DescribeWorkload(own.workload), ", and not ", DescribeWorkload(argument.workload), " (",
+      argument.title,
+      "); leave the operator out to tune what the trace schedules, or tune the operator without "
+      "--space"));
 }
 
 absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
@@ -101,6 +135,7 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && IsTrace(space)
                                                              ? WorkloadOfTrace(options.space, space)
                                                              : ReadWorkloadArgument(options.words));
+  if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
   HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
   spec.space = space;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
@@ -115,13 +150,14 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
     PrintReport(job, argument, peak);
   }
   if (job.state == client::JobState::kFailed) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
   }
   if (!job.best.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a schedule that works (",
-                                           job.trials == 0 ? "no trial" : OutcomesText(job),
-                                           "); \"hone records query --job ", job.id,
-                                           "\" says why candidates failed"));
+                                           job.trials == 0 ? "no trial" : OutcomesText(job), ")",
+                                           WhyDefaultFailed(job), "; \"hone records query --job ",
+                                           job.id, "\" says why candidates failed"));
   }
   return absl::OkStatus();
 }
@@ -137,14 +173,21 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
       ->add_option("--trials", options->trials,
                    "Measure at most this many candidates (default 256 without --time)")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
-  command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m");
-  command->add_option("--seed", options->seed, "Seed of the search")->check(CLI::NonNegativeNumber);
-  command->add_option("--strategy", options->strategy,
-                      "Search strategy by name; the server lists them for an unknown one");
-  command->add_option("--cost-model", options->cost_model,
-                      "Cost model by name; the server lists them for an unknown one");
-  command->add_option("--feature-set", options->feature_set,
-                      "What the cost model reads instead of its own feature set, by name");
+  command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m")
+      ->check(NotEmpty());
+  command->add_option("--seed", options->seed, "Seed of the search")->check(IsSeed());
+  command
+      ->add_option("--strategy", options->strategy,
+                   "Search strategy by name; the server lists them for an unknown one")
+      ->check(NotEmpty());
+  command
+      ->add_option("--cost-model", options->cost_model,
+                   "Cost model by name; the server lists them for an unknown one")
+      ->check(NotEmpty());
+  command
+      ->add_option("--feature-set", options->feature_set,
+                   "What the cost model reads instead of its own feature set, by name")
+      ->check(NotEmpty());
   command->add_flag("--no-transfer", options->no_transfer,
                     "Start from nothing that was learnt on other workloads of the target");
   command

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
+#include "client/cli/json_output.h"
 #include "client/lib/client_config.h"
 #include "common/base/config_file.h"
 #include "common/base/file.h"
@@ -46,6 +47,14 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
                                         .uri = rpc::IdentityUri(identity),
                                         .not_before = now - kClockSkew,
                                         .not_after = now + absl::Hours(24) * options.days}));
+  if (globals.json) {
+    PrintJson({{"server", server},
+               {"name", options.name},
+               {"ca", authority.certificate},
+               {"certificate", pair.certificate},
+               {"key", pair.key}});
+    return absl::OkStatus();
+  }
   std::printf(
       "# Of the worker %s, until %s: hone-worker --config FILE. It holds a secret.\n"
       "server = %s\nname = %s\nca = %s\ncertificate = %s\nkey = %s\n",

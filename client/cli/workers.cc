@@ -108,6 +108,10 @@ void AddOnWorker(CLI::App& workers, Globals& globals, Action& action, const char
 void AddWorkers(CLI::App& app, Globals& globals, Action& action) {
   CLI::App* workers = app.add_subcommand("workers", "Look at the machines that build and measure");
   workers->require_subcommand(1);
+  workers->footer(
+      "Examples:\n"
+      "  hone workers list --server hone.internal:7070\n"
+      "  hone workers drain pi-07 --server hone.internal:7070");
   CLI::App* command = workers->add_subcommand("list", "List the workers of the server");
   AddGlobals(*command, globals);
   command->footer(

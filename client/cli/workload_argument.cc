@@ -1,10 +1,11 @@
 #include "client/cli/workload_argument.h"
 
-#include <iostream>
-#include <iterator>
+#include <cerrno>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +18,11 @@
 namespace hone::cli {
 
 namespace {
+
+// Far more than any workload or trace has; a device may have no end.
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
+// With which some editors begin a file of UTF-8.
+constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // What there is, for a person who named an operator or a key that there is not.
 std::string KnownWords(absl::string_view op_name) {
@@ -40,16 +46,28 @@ bool NamesFile(absl::Span<const std::string> words) {
 }
 
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
+  std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "r");
+  if (file == nullptr) {
+    return absl::InvalidArgumentError(ErrnoStatus(errno, absl::StrCat("open ", path)).message());
+  }
+  const auto close = absl::MakeCleanup([file] {
+    if (file != stdin) std::fclose(file);
+  });
   std::string text;
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  } else {
-    absl::StatusOr<std::string> content = ReadFile(path);
-    if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
-    text = *std::move(content);
+  char piece[1 << 16];
+  for (size_t size; (size = std::fread(piece, 1, sizeof(piece), file)) > 0;) {
+    text.append(piece, size);
+    if (text.size() > kMaxTextBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, " is no workload and no trace: it is larger than ", kMaxTextBytes >> 20, " MiB"));
+    }
+  }
+  if (std::ferror(file) != 0) {
+    return absl::InvalidArgumentError(ErrnoStatus(errno, absl::StrCat("read ", path)).message());
   }
   if (absl::StrContains(text, '\0'))
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a text file"));
+  if (absl::StartsWith(text, kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 

@@ -33,8 +33,9 @@ bool IsTrace(absl::string_view text);
 // Whether the words name a file rather than an operator.
 bool NamesFile(absl::Span<const std::string> words);
 
-// The text of a file, or of standard input for "-". InvalidArgument: it cannot be read, or is no
-// file of text.
+// The text of a file, or of standard input for "-", without the byte order mark that it may begin
+// with. InvalidArgument: it cannot be read, is no file of text, or larger than any workload or
+// trace.
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path);
 
 // One line for a person: "matmul(f32[64, 64], f32[64, 64]) -> f32[64, 64]".

@@ -88,6 +88,13 @@ struct Job {
   std::string owner;  // who created it; "" nobody was asked
 };
 
+// Whether the best is one that LookupBest knows. One that was only screened becomes so when the job
+// confirms its finalists, which one that was cancelled at once, or failed, has not done.
+inline bool BestIsConfirmed(const Job& job) {
+  return job.state == JobState::kDone ||
+         (job.best.has_value() && job.best->record.policy.name == "confirm");
+}
+
 // What a feature set says of a candidate.
 struct FeatureTable {
   std::string feature_set;
@@ -108,6 +115,7 @@ struct RecordFilter {
   std::string job;            // "" all
   std::string outcome;        // by name; "" all
   Quarantined quarantined = Quarantined::kAll;
+  bool newest_first = false;  // else in the order of storing, as exports always are
 };
 
 struct ImportCounts {

@@ -84,6 +84,7 @@ v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
   request.set_job_id(filter.job);
   request.set_outcome(filter.outcome);
   request.set_quarantine(static_cast<v1::Quarantine>(filter.quarantined));
+  request.set_newest_first(filter.newest_first);
   return request;
 }
 

@@ -390,6 +390,13 @@ class GrpcConnection final : public Connection {
   }
 
   absl::Status Explain(const absl::Status& status) const {
+    // Somebody answers, in HTTP, and knows no such call.
+    if (absl::StrContains(status.message(), "http2 header with status") ||
+        absl::StrContains(status.message(), "http1.x server")) {
+      return absl::UnavailableError(absl::StrCat("what listens at ", address_,
+                                                 " is no hone-server (", status.message(),
+                                                 "); is the port right?"));
+    }
     if (absl::IsUnavailable(status) && options_.security.tls()) {
       // gRPC does not say why an encrypted connection could not be made.
       const absl::Status found = rpc::ProbeTls(address_, options_.security, kProbeLimit).status();
@@ -457,9 +464,14 @@ class GrpcConnection final : public Connection {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
                                                              const ConnectionOptions& options) {
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                        rpc::CreateChannel(address, options.security));
-  return std::make_unique<GrpcConnection>(address, std::move(channel), options);
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      rpc::CreateChannel(address, options.security);
+  // Nothing was tried: an address that may not be called is a wrong word as one that is none.
+  if (absl::IsPermissionDenied(channel.status())) {
+    return absl::InvalidArgumentError(channel.status().message());
+  }
+  HONE_RETURN_IF_ERROR(channel.status());
+  return std::make_unique<GrpcConnection>(address, *std::move(channel), options);
 }
 
 }  // namespace hone::client

@@ -111,8 +111,8 @@ class Connection {
   // NotFound.
   virtual absl::StatusOr<int> RemoveWorker(const std::string& id) = 0;
 
-  // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither.
-  // PermissionDenied: see rpc::CheckAllowed.
+  // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither, or may
+  // not be called without encryption (rpc::CheckAllowed).
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,
                                                           const ConnectionOptions& options);
 };

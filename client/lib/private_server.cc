@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
@@ -82,9 +83,14 @@ absl::StatusOr<std::unique_ptr<PrivateServer>> PrivateServer::StartOrJoin(const 
   if (options.data_dir.empty()) {
     HONE_ASSIGN_OR_RETURN(options.data_dir, DefaultDataDir());
   }
-  HONE_RETURN_IF_ERROR(CheckProgram(absl::StrCat(options.program_dir, "/hone-server")));
-  if (options.with_worker)
-    HONE_RETURN_IF_ERROR(CheckProgram(absl::StrCat(options.program_dir, "/hone-worker")));
+  std::vector<absl::string_view> programs = {"hone-server"};
+  // The worker needs two more, and says so late and in its log.
+  if (options.with_worker) {
+    programs.insert(programs.end(), {"hone-worker", "hone-builder", "hone-runner"});
+  }
+  for (const absl::string_view program : programs) {
+    HONE_RETURN_IF_ERROR(CheckProgram(absl::StrCat(options.program_dir, "/", program)));
+  }
   HONE_ASSIGN_OR_RETURN(PrivatePaths paths, MakePrivatePaths(options.data_dir));
 
   auto server =

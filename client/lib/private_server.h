@@ -19,14 +19,14 @@ class PrivateServer {
  public:
   struct Options {
     std::string data_dir;      // "": DefaultDataDir()
-    std::string program_dir;   // holds hone-server and hone-worker; "": the folder of this program
+    std::string program_dir;   // holds Hone's programs; "": the folder of this program
     bool with_worker = false;  // for commands that measure
     absl::Duration timeout = absl::Seconds(40);  // for start, or for the end of the one before
   };
 
   // Starts or joins; the server gets ready meanwhile. REQUIRES: this process has one thread (it may
-  // fork), so call it before anything of gRPC. NotFound: hone-server or hone-worker is not beside
-  // this program. PermissionDenied, ResourceExhausted: the data folder cannot be written or is
+  // fork), so call it before anything of gRPC. FailedPrecondition: hone-server, or what a worker
+  // consists of when one is wanted, is not beside this program. PermissionDenied, ResourceExhausted: the data folder cannot be written or is
   // full. DeadlineExceeded: an earlier server does not end.
   static absl::StatusOr<std::unique_ptr<PrivateServer>> StartOrJoin(const Options& options);
   ~PrivateServer();

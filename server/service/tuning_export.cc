@@ -62,8 +62,11 @@ absl::Status TuningService::FindRecords(const v1::ListRecordsRequest& request,
                                         v1::ListRecordsResponse* response) {
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
+  query.newest_first = request.newest_first();
+  // The id of the last record of the page before.
+  int64_t& last = query.newest_first ? query.before_id : query.after_id;
   if (!request.page_token().empty() &&
-      (!absl::SimpleAtoi(request.page_token(), &query.after_id) || query.after_id < 0)) {
+      (!absl::SimpleAtoi(request.page_token(), &last) || last < (query.newest_first ? 1 : 0))) {
     return absl::InvalidArgumentError("page_token: not one that this server gave");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, rooms_.store->Query(query));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -54,7 +55,9 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_THAT(KeysOf(run),
               UnorderedElementsAre("workload", "target", "trials", "outcomes", "wall_s",
                                    "trials_per_min", "best", "default", "peak_gflops", "job"));
-  EXPECT_THAT(KeysOf(run["best"]), UnorderedElementsAre("latency_ns", "gflops", "trace"));
+  EXPECT_THAT(KeysOf(run["best"]),
+              UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed"));
+  EXPECT_EQ(run["best"]["confirmed"], true);
   EXPECT_THAT(KeysOf(run["default"]), UnorderedElementsAre("latency_ns", "gflops"));
   EXPECT_EQ(run["trials"], 24);
   EXPECT_GT(run["best"]["latency_ns"].get<double>(), 0);
@@ -108,18 +111,28 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
 
   // Under names of their own, two kernels link into one program.
   for (const char* name : {"first", "second"}) {
-    const Result named =
-        home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
+    const Result named = home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
     ASSERT_EQ(named.code, 0) << named.errors;
   }
   std::ofstream(kernel / "two.c")
       << "#include \"first.h\"\n#include \"second.h\"\n"
-         "int main(void) { return first_abi() != second_abi() || first_run(0, 0, 0) == HONE_KERNEL_OK; }\n";
-  const Result linked = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o",
-                                    kernel / "two", kernel / "two.c", kernel / "out" + "/first.o",
-                                    kernel / "out" + "/second.o", "-lgomp"});
+         "int main(void) {\n"
+         "  void* odd[3] = {(void*)1, (void*)1, (void*)1};\n"
+         "  return first_abi() != second_abi() ||\n"
+         "         first_run(odd, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER ||\n"
+         "         second_run(odd, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER;\n}\n";
+  const Result linked = RunProgram(
+      {"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o", kernel / "two",
+       kernel / "two.c", kernel / "out" + "/first.o", kernel / "out" + "/second.o", "-lgomp"});
   ASSERT_EQ(linked.code, 0) << linked.errors;
   EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
+
+  // All files or none.
+  std::filesystem::create_directories(kernel / "taken/matmul.trace/x");
+  EXPECT_EQ(home.Hone(With({"export", "-o", kernel / "taken"}, kMatmul)).code, 1);
+  for (const char* suffix : {".so", ".o", ".h", ".hone", ".program"}) {
+    EXPECT_FALSE(std::filesystem::exists(kernel / "taken/matmul" + suffix)) << suffix;
+  }
 
   // The exported trace is a schedule: replaying it gives the exported program.
   const Result replayed = home.Hone({"show", kernel / "out" + "/matmul.trace", "--program"});
@@ -166,6 +179,35 @@ TEST(FirstLightTest, CtrlCKeepsWhatWasMeasuredAndConfirmsTheBest) {
   EXPECT_LT(run["trials"], 100000);
   const Result best = home.Hone(With({"best", "--json"}, kMatmul));
   EXPECT_EQ(best.code, 0) << "the finalists were not confirmed: " << best.errors;
+}
+
+TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
+  for (const bool json : {true, false}) {
+    HoneHome home;
+    std::vector<std::string> words = With({"hone", "tune", "--trials", "100000"}, kMatmul);
+    if (json) words.push_back("--json");
+    Process tune(words, home.variables());
+    ASSERT_TRUE(Eventually([&] {
+      const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
+      return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
+    })) << tune.Errors();
+    tune.Signal(SIGINT);
+    ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune.Errors(), "Ctrl-C again"); }));
+    tune.Signal(SIGINT);
+    EXPECT_EQ(tune.Wait(absl::Seconds(120)), 0) << tune.Errors();
+    EXPECT_EQ(home.Hone(With({"best"}, kMatmul)).code, 3);
+    if (json) {
+      EXPECT_EQ(OneLineOfJson(tune.Output())["best"]["confirmed"], false) << tune.Output();
+      continue;
+    }
+    EXPECT_THAT(tune.Output(), AllOf(HasSubstr("best, not confirmed"),
+                                     HasSubstr("\"hone jobs resume 1\" goes on")));
+    Process resumed({"hone", "jobs", "resume", "1"}, home.variables());
+    ASSERT_TRUE(Eventually([&] { return absl::StrContains(resumed.Errors(), "tuning"); }));
+    resumed.Signal(SIGINT);
+    EXPECT_EQ(resumed.Wait(absl::Seconds(120)), 0) << resumed.Errors();
+    EXPECT_EQ(home.Hone(With({"best"}, kMatmul)).code, 0);
+  }
 }
 
 TEST(FirstLightTest, EverythingEndsWithAClientThatIsKilled) {

@@ -46,13 +46,33 @@ TEST(ProgramsTest, EveryOneTellsItsUsageAndThoseThatPeopleStartTheirVersion) {
   for (const char* program :
        {"hone", "hone-server", "hone-worker", "hone-builder", "hone-runner"}) {
     EXPECT_EQ(RunProgram({program, "--help"}).code, 0) << program;
-    EXPECT_NE(RunProgram({program, "--no-such-option"}).code, 0) << program;
+    EXPECT_EQ(RunProgram({program, "--no-such-option"}).code, 2) << program;
   }
   for (const char* program : {"hone", "hone-server", "hone-worker"}) {
     const Result version = RunProgram({program, "--version"});
     EXPECT_EQ(version.code, 0) << program;
     EXPECT_THAT(version.output, HasSubstr(std::string(program) + " "));
   }
+}
+
+TEST(ProgramsTest, AWorkerThatIsToldWrongThingsEndsAsOneWithWrongUsage) {
+  TemporaryFolder folder;
+  const auto start = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"hone-worker", "--state-dir", folder / "state"});
+    return RunProgram(words);
+  };
+  EXPECT_EQ(start({}).code, 2);
+  EXPECT_EQ(start({"--server", "nonsense"}).code, 2);
+  EXPECT_EQ(start({"--server", "localhost:1", "--build-slots", "many"}).code, 2);
+  EXPECT_EQ(start({"--server", "localhost:1", "--log-level", "loud"}).code, 2);
+  EXPECT_EQ(start({"--server", "localhost:1", "--ca", folder / "nowhere.pem"}).code, 2);
+  const Result open = start({"--server", "192.0.2.1:7070"});
+  EXPECT_EQ(open.code, 2);
+  EXPECT_THAT(open.errors, HasSubstr("--insecure"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "state"));
+  // What is right, and does not work here.
+  EXPECT_EQ(start({"--server", "localhost:1", "--program-dir", folder.path()}).code, 1);
+  EXPECT_THAT(RunProgram({"hone-worker", "--help"}).output, HasSubstr("Exit codes:"));
 }
 
 TEST(ProgramsTest, AConfigurationIsLookedThroughBeforeTheServerStarts) {

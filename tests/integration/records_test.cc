@@ -213,6 +213,37 @@ TEST_F(RecordsTest, PagesAreOneListInEveryForm) {
   }
 }
 
+TEST_F(RecordsTest, TheNewestComeFirstAndItIsSaidThatThereAreMore) {
+  const nlohmann::json some =
+      OneLineOfJson(Hone({"records", "query", "--json", "--limit", "2"}).output);
+  ASSERT_EQ(some["records"].size(), 2u) << some;
+  EXPECT_EQ(some["more"], true);
+  EXPECT_EQ(some["records"][0]["trial"], kMany + 3);
+  EXPECT_EQ(some["records"][1]["trial"], kMany + 2);
+  const nlohmann::json all = OneLineOfJson(
+      Hone({"records", "query", "--json", "--limit", absl::StrCat(kMany + 3)}).output);
+  EXPECT_EQ(all["more"], false);
+  EXPECT_EQ(all["records"].back()["trial"], 1);
+  EXPECT_THAT(Hone({"records", "query"}).output,
+              testing::EndsWith("\nthe newest 50; --limit 0 for all\n"));
+  EXPECT_THAT(Hone({"records", "query", "--limit", "0"}).output,
+              testing::Not(HasSubstr("--limit")));
+  const Result csv = Hone({"records", "query", "--csv", "--limit", "1"});
+  EXPECT_THAT(csv.output, HasSubstr(",crash,")) << "the first that was stored";
+}
+
+TEST_F(RecordsTest, ADefaultThatFailedSaysWhy) {
+  nlohmann::json failed = Json({.m = 40, .outcome = "crash", .detail = "it divides by zero"}, 1);
+  failed["record"]["is_default"] = true;
+  std::string text = File({{.m = 40}});
+  const size_t end = text.rfind("{\"end\"");
+  const size_t record = text.rfind('\n', end - 2) + 1;
+  text.replace(record, end - record, failed.dump() + "\n");
+  ASSERT_EQ(Hone({"records", "import", "-"}, "one", text).code, 0);
+  EXPECT_THAT(Hone({"records", "query", "--limit", "1"}).output,
+              HasSubstr("the untiled default: it divides by zero"));
+}
+
 TEST_F(RecordsTest, TextsWithQuotesAndLinesAreOneCsvField) {
   const Result csv = Hone({"records", "query", "--csv", "--outcome", "crash"});
   EXPECT_THAT(csv.output, testing::EndsWith(",\"it said \"\"no, never\"\",\nand died\"\n"));

@@ -30,6 +30,9 @@
 
 namespace {
 
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
 struct Flags {
   std::string server;
   std::string name;
@@ -87,14 +90,22 @@ absl::StatusOr<std::string> WorkerId(const Flags& flags) {
   return name;
 }
 
+// The link, which connects later: InvalidArgument whatever is wrong, for it is the configuration.
+absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& flags) {
+  const auto security = hone::rpc::LoadSecurity(flags.security, absl::Now());
+  if (!security.ok()) return absl::InvalidArgumentError(security.status().message());
+  auto link = hone::agent::ConnectToServer(flags.server, *security);
+  if (!link.ok()) return absl::InvalidArgumentError(link.status().message());
+  return link;
+}
+
+// InvalidArgument: the configuration is wrong.
 absl::Status Work(Flags flags) {
-  HONE_ASSIGN_OR_RETURN(const hone::rpc::ChannelSecurity security,
-                        hone::rpc::LoadSecurity(flags.security, absl::Now()));
+  HONE_ASSIGN_OR_RETURN(const auto link, LinkOf(flags));
   HONE_RETURN_IF_ERROR(hone::MakeDirectories(flags.state_dir));
   HONE_RETURN_IF_ERROR(LockStateDir(flags.state_dir));
   hone::agent::WorkerOptions options;
   HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
-  HONE_ASSIGN_OR_RETURN(const auto link, hone::agent::ConnectToServer(flags.server, security));
   HONE_ASSIGN_OR_RETURN(options.capabilities,
                         hone::agent::DescribeMachine({.program_dir = flags.program_dir,
                                                       .state_dir = flags.state_dir,
@@ -160,7 +171,9 @@ int main(int argc, char** argv) {
       "  hone-worker --config pi-07.conf          # as hone worker-config prints it\n"
       "  hone-worker --server localhost:7070 --name pi-07\n"
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2\n"
-      "  hone-worker --config board-3.conf --run-only");
+      "  hone-worker --config board-3.conf --run-only\n"
+      "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
+      "use), 2 usage or configuration.");
   Flags flags;
   app.add_option("--server", flags.server, "The server's address: host:port or unix:PATH")
       ->required();
@@ -202,7 +215,11 @@ int main(int argc, char** argv) {
   app.add_option("--key", flags.key_file, "Private key of the certificate, PEM file");
   hone::CliConfig::Add(app, {{"key", &flags.security.key}, {"token", &flags.security.token}},
                        {"exit-with-parent"});
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
   if (!flags.key_file.empty()) flags.security.key = flags.key_file;
   if (!flags.security.token_file.empty()) flags.security.token.clear();
 
@@ -210,7 +227,7 @@ int main(int argc, char** argv) {
   if (absl::Status log = hone::SetUpLog("hone-worker", flags.log_format, flags.log_level);
       !log.ok()) {
     fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
-    return 1;
+    return kUsage;
   }
   hone::rpc::TakeGrpcLog();
   signal(SIGPIPE, SIG_IGN);
@@ -233,7 +250,7 @@ int main(int argc, char** argv) {
   }
   if (absl::Status worked = Work(flags); !worked.ok()) {
     spdlog::error("{}", std::string(worked.message()));
-    return 1;
+    return absl::IsInvalidArgument(worked) ? kUsage : kFailed;
   }
   return 0;
 }

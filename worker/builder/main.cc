@@ -22,6 +22,7 @@ namespace {
 using hone::HostLock;
 using hone::record::BuildResponse;
 
+constexpr int kUsage = 2;
 // A runaway compile dies alone.
 constexpr rlim_t kAddressSpaceBytes = rlim_t{4} << 30;
 
@@ -79,7 +80,11 @@ int main(int argc, char** argv) {
   app.add_flag("--describe", describe, "Print what compiles here as JSON and end");
   app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
   app.set_version_flag("--version", "hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
 
   if (describe) {
     std::printf(

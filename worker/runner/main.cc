@@ -26,6 +26,8 @@ using hone::HostLock;
 using hone::record::MeasureResult;
 using hone::record::Outcome;
 
+constexpr int kUsage = 2;
+
 std::string Encode(const MeasureResult& result) {
   hone::v1::RunResponse response;
   *response.mutable_result() = hone::record::ToProto(result);
@@ -153,7 +155,11 @@ int main(int argc, char** argv) {
                  "Address space in bytes; default: nine tenths of this machine's memory")
       ->check(CLI::PositiveNumber);
   app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
 
   if (measure_peak) return MeasurePeak();
   signal(SIGPIPE, SIG_IGN);

@@ -144,7 +144,80 @@ TEST_F(CommandLineTest, LimitsThatCannotBe) {
                    HasSubstr("\"soon\" is no duration"));
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--time", "-5s"},
                    HasSubstr("is no duration"));
-  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--seed", "-1"}, HasSubstr("--seed"));
+  for (const char* seed : {"-1", "18446744073709551616", "1.5"}) {
+    ExpectUsageError(
+        {"tune", "matmul", "m=4", "n=4", "k=4", "--seed", seed},
+        AllOf(HasSubstr("--seed"),
+              HasSubstr(absl::StrCat(seed, " is no whole number from 0 to 18446744073709551615"))));
+  }
+}
+
+TEST_F(CommandLineTest, AWorkersConfigurationIsOneObjectInJson) {
+  const std::string team = files_ / "team";
+  const Result made =
+      integration::RunProgram({"hone-server", "init", team, "--host", "hone.internal"});
+  ASSERT_EQ(made.code, 0) << made.errors;
+  const Result result = Hone({"worker-config", "--name", "pi-07", "--authority", team, "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << result.output;
+  EXPECT_EQ(json["name"], "pi-07");
+  EXPECT_THAT(json["server"].get<std::string>(), HasSubstr("hone.internal"));
+  for (const char* key : {"ca", "certificate", "key"}) {
+    EXPECT_THAT(json[key].get<std::string>(), HasSubstr("-----BEGIN ")) << key;
+  }
+}
+
+TEST_F(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatAreNotThere) {
+  const std::vector<std::string> tune = {"tune", "matmul", "m=4", "n=4", "k=4"};
+  for (const char* option : {"--server", "--time", "--strategy", "--cost-model", "--target"}) {
+    std::vector<std::string> words = tune;
+    words.insert(words.end(), {option, ""});
+    ExpectUsageError(words, AllOf(HasSubstr(option), HasSubstr("empty")));
+    words = tune;
+    words.insert(words.begin() + 1, absl::StrCat(option, "="));
+    ExpectUsageError(words, AllOf(HasSubstr(option), HasSubstr("empty")));
+  }
+  ExpectUsageError({"--server", "", "workers", "list"}, HasSubstr("empty"));
+  ExpectUsageError({"records", "query", "--job", ""}, HasSubstr("empty"));
+  ExpectUsageError({"--server"}, HasSubstr("--server needs a value"));
+  ExpectUsageError({"tune", "matmul", "--trials"}, HasSubstr("--trials needs a value"));
+}
+
+TEST_F(CommandLineTest, GroupsOfCommandsHaveExamplesOfTheirOwn) {
+  for (const std::string group : {"records", "workers", "jobs", "models"}) {
+    const Result result = Hone({group, "--help"});
+    EXPECT_EQ(result.code, 0);
+    EXPECT_THAT(result.output,
+                AllOf(HasSubstr("Examples:\n  hone " + group), Not(HasSubstr("hone tune"))));
+  }
+}
+
+TEST_F(CommandLineTest, AnUnknownOutcomeIsAnsweredWithAllOfThem) {
+  ExpectUsageError({"records", "query", "--outcome", "nonsense"},
+                   AllOf(HasSubstr("'nonsense'"), HasSubstr("ok, invalid"), HasSubstr("crash")));
+}
+
+TEST_F(CommandLineTest, FilesMayBeginWithAByteOrderMarkAndMustEnd) {
+  const std::string text = "\xEF\xBB\xBFworkload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\n";
+  EXPECT_EQ(Hone({"show", "--workload", File("mark.hone", text)}).code, 0);
+  EXPECT_EQ(Hone({"show", "--workload", "-"}, text).code, 0);
+  EXPECT_EQ(Hone({"schedule", File("mark.trace", text + "trace 1\nb0 = block(\"B\")\n")}).code, 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"schedule", "/dev/zero"}, {"tune", "/dev/zero"}}) {
+    ExpectUsageError(words, AllOf(HasSubstr("/dev/zero"), HasSubstr("larger than 64 MiB")));
+  }
+  ExpectUsageError({"tune", files_.path()}, HasSubstr("Is a directory"));
+}
+
+TEST_F(CommandLineTest, ATraceOfAnotherShapeIsNoSpaceOfAnOperator) {
+  const std::string trace =
+      File("eight.trace",
+           "workload matmul\ninput A: f32[8, 8]\ninput B: f32[8, 8]\n"
+           "output C[i: 8, j: 8] = sum(k: 8) A[i, k] * B[k, j]\ntrace 1\nb0 = block(\"C\")\n");
+  ExpectUsageError({"tune", "matmul", "m=8", "n=8", "k=16", "--space", "trace:" + trace},
+                   AllOf(HasSubstr("f32[8, 8], f32[8, 8]"), HasSubstr("f32[8, 16], f32[16, 8]"),
+                         HasSubstr("leave the operator out")));
 }
 
 TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
@@ -173,12 +246,11 @@ TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
       Hone({"show", File("good.trace", head + "l3, l4 = split(l0, 2, 4)\n"), "--program"});
   EXPECT_EQ(good.code, 0) << good.errors;
   EXPECT_THAT(good.output, HasSubstr("C"));
-  ExpectUsageError(
-      {"show", File("name.trace", workload + "trace 1\nb0 = block(\"D\")\n")},
-      AllOf(HasSubstr("name.trace: the trace does not fit its workload"), HasSubstr("D")));
+  ExpectUsageError({"show", File("name.trace", workload + "trace 1\nb0 = block(\"D\")\n")},
+                   AllOf(HasSubstr("name.trace:6:1: "), HasSubstr("D")));
   ExpectUsageError(
       {"show", File("loops.trace", workload + "trace 1\nb0 = block(\"C\")\nl0, l1 = loops(b0)\n")},
-      HasSubstr("does not fit its workload"));
+      HasSubstr("loops.trace:7:1: "));
   ExpectUsageError({"show", File("text.trace", head + "l3, l4 = splitt(l0, 2, 4)\n")},
                    HasSubstr("text.trace:8:"));
   ExpectUsageError(
@@ -232,6 +304,27 @@ TEST_F(CommandLineTest, TheWorkloadComesFromStandardInputToo) {
   EXPECT_THAT(json["workload"].get<std::string>(), HasSubstr("input A: f32[4]"));
 }
 
+TEST_F(CommandLineTest, WhatCannotBePrintedIsAFailure) {
+  const std::string workload = File("scale.hone",
+                                    "workload scale\ninput A: f32[4]\n"
+                                    "output B[i: 4] = A[i] * 2.0\n");
+  for (const std::string& words : {std::string("--help"), std::string("--version"),
+                                   std::string("operators"), std::string("operators --json"),
+                                   absl::StrCat("show --workload ", workload)}) {
+    const auto with = [&](absl::string_view redirection) {
+      return integration::RunProgram(
+          {"/bin/sh", "-c",
+           absl::StrCat(integration::BinDir(), "/hone ", words, " ", redirection)},
+          {{"XDG_DATA_HOME", data_.path()}});
+    };
+    const Result full = with(">/dev/full");
+    EXPECT_EQ(full.code, 1) << words;
+    EXPECT_THAT(full.errors, HasSubstr("standard output could not be written")) << words;
+    EXPECT_EQ(with(">&-").code, 1) << words;
+    EXPECT_EQ(with("<&- 2>&-").code, 0) << words;
+  }
+}
+
 TEST_F(CommandLineTest, AnUnreachableServerHasItsOwnExitCode) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"best", "matmul", "m=4", "n=4", "k=4"},
@@ -270,11 +363,48 @@ TEST_F(CommandLineTest, AServerThatHangsUpOnPlainTextPerhapsWantsEncryption) {
   EXPECT_THAT(result.errors, AllOf(HasSubstr("encryption"), HasSubstr("--ca")));
 }
 
+// Whoever answers, and is no hone-server: a web server of HTTP/1, and one of HTTP/2.
+TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
+  using std::string_literals::operator""s;
+  const std::string plain = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+  const std::string settings = "\0\0\0\4\0\0\0\0\0"s;
+  const std::string status_404 = "\0\0\1\1\5\0\0\0\1\x8d"s;
+  for (const bool http2 : {false, true}) {
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(address);
+    ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+    ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    ASSERT_EQ(listen(listener, 8), 0);
+    std::thread server([&] {
+      for (int peer = 0; (peer = accept(listener, nullptr, nullptr)) >= 0; close(peer)) {
+        const std::string& first = http2 ? settings : plain;
+        send(peer, first.data(), first.size(), MSG_NOSIGNAL);
+        std::string heard;
+        char piece[4096];
+        for (ssize_t got = 0; (got = recv(peer, piece, sizeof(piece), 0)) > 0;) {
+          heard.append(piece, got);
+          const size_t call = heard.find("TuningService");
+          if (!http2 || call == std::string::npos) continue;
+          send(peer, status_404.data(), status_404.size(), MSG_NOSIGNAL);
+          heard.erase(call, 1);
+        }
+      }
+    });
+    const Result result =
+        Hone({"--server", absl::StrCat("127.0.0.1:", ntohs(address.sin_port)), "workers", "list"});
+    shutdown(listener, SHUT_RDWR);
+    server.join();
+    close(listener);
+    EXPECT_EQ(result.code, 4) << result.errors;
+    EXPECT_THAT(result.errors,
+                AllOf(HasSubstr("what listens at 127.0.0.1:"), HasSubstr("is no hone-server")));
+  }
+}
+
 TEST_F(CommandLineTest, AddressesAreChecked) {
   ExpectUsageError({"--server", "nonsense", "workers", "list"}, HasSubstr("nonsense"));
-  const Result result = Hone({"--server", "192.0.2.1:7070", "workers", "list"});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.errors, HasSubstr("--insecure"));
+  ExpectUsageError({"--server", "192.0.2.1:7070", "workers", "list"}, HasSubstr("--insecure"));
 }
 
 TEST_F(CommandLineTest, ADataFolderThatCannotBeMade) {

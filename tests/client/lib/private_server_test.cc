@@ -46,6 +46,7 @@ class PrivateServerTest : public ::testing::Test {
     std::filesystem::create_directories(root_ + "/bin");
     WriteServer("touch \"$ready\"\nwhile :; do sleep 0.05; done\n");
     WriteProgram("hone-worker", "echo $$ >> " + root_ + "/workers\nexec sleep 1000\n");
+    for (const char* program : {"hone-builder", "hone-runner"}) WriteProgram(program, "exit 1\n");
   }
   void TearDown() override {
     EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); })) << "the keeper outlives its clients";
@@ -255,6 +256,16 @@ TEST_F(PrivateServerTest, MissingProgramsAndFoldersThatCannotBeWrittenAreExplain
   auto server = PrivateServer::StartOrJoin(options);
   EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("hone-server is missing"));
+
+  for (const char* program : {"hone-worker", "hone-builder", "hone-runner"}) {
+    std::filesystem::rename(root_ + "/bin/" + program, root_ + "/gone");
+    EXPECT_TRUE(PrivateServer::StartOrJoin(Options()).ok()) << "a look-up needs no " << program;
+    server = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
+    EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(server.status().message()),
+                HasSubstr(absl::StrCat(program, " is missing")));
+    std::filesystem::rename(root_ + "/gone", root_ + "/bin/" + program);
+  }
 
   options = Options();
   options.data_dir = "/proc/hone";  // where nobody can make a folder, root neither

@@ -142,6 +142,21 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   } while (!request.page_token().empty());
   EXPECT_GE(ids.size(), 40u);
 
+  request.set_newest_first(true);
+  std::vector<int64_t> falling;
+  do {
+    v1::ListRecordsResponse page;
+    ASSERT_TRUE(Call(*tuning, &Stub::ListRecords, request, &page).ok());
+    for (const v1::Record& record : page.records()) falling.push_back(record.id());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_EQ(falling, std::vector<int64_t>(ids.rbegin(), ids.rend()));
+  request.set_page_token("0");
+  v1::ListRecordsResponse none;
+  EXPECT_EQ(Call(*tuning, &Stub::ListRecords, request, &none).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT)
+      << "it would be the first page again";
+
   v1::ListJobsRequest jobs;
   jobs.set_page_size(1);
   v1::ListJobsResponse page;

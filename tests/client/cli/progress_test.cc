@@ -1,0 +1,56 @@
+#include "client/cli/progress.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+client::Job RunningJob() {
+  client::Job job;
+  job.state = client::JobState::kRunning;
+  job.spec.max_trials = 256;
+  job.trials = 128;
+  job.wall_ms = 20'000;
+  job.outcomes = {{"ok", 96}, {"crash", 32}};
+  job.best.emplace();
+  job.best->gflops = 291.8;
+  job.best->peak_gflops = 583.6;
+  return job;
+}
+
+TEST(ProgressTextTest, SaysEverythingWhereThereIsRoom) {
+  EXPECT_EQ(ProgressText(RunningJob()),
+            "tuning  128/256 trials  best 291.8 GFLOP/s (50.0 % of peak)  invalid 25.0 %"
+            "  6.4 trials/s  0:20 left");
+  client::Job job = RunningJob();
+  job.phase = "waiting";
+  EXPECT_THAT(ProgressText(job), HasSubstr("0:20 left  (waiting)"));
+}
+
+TEST(ProgressTextTest, PartsGoInOrderOfWhatIsMissedLeast) {
+  const client::Job job = RunningJob();
+  EXPECT_EQ(ProgressText(job, 84),
+            "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  6.4 trials/s  0:20 left");
+  EXPECT_EQ(ProgressText(job, 79),
+            "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  0:20 left");
+  EXPECT_EQ(ProgressText(job, 60), "tuning  128/256 trials  best 291.8 GFLOP/s  0:20 left");
+}
+
+TEST(ProgressTextTest, ThePhaseIsSeenOn80Columns) {
+  client::Job job = RunningJob();
+  job.state = client::JobState::kConfirming;
+  job.trials = job.spec.max_trials = 100'000;
+  job.best->gflops = 12'345;
+  job.phase = "confirming 8 finalists, round 3";
+  const std::string text = ProgressText(job, 79);
+  EXPECT_LE(text.size(), 79u);
+  EXPECT_THAT(text, HasSubstr("100000/100000"));
+  EXPECT_THAT(text, HasSubstr("GFLOP/s"));
+  EXPECT_THAT(text, HasSubstr("(confirming 8 finalists, round 3)"));
+}
+
+}  // namespace
+}  // namespace hone::cli
