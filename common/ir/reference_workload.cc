@@ -265,6 +265,24 @@ class ReferenceBuilder {
 
 }  // namespace
 
+int64_t ReferenceBytes(const Workload& workload) {
+  constexpr int64_t kFillings = 2;
+  int64_t elements = 0;  // no workload's overflow, nor does their sum times 32
+  for (const BufferId output : workload.Outputs()) {
+    elements += ElementsOf(workload.tensors[output].shape);
+    if (elements > kMostReferenceBytes) break;
+  }
+  return elements * kFillings * 2 * static_cast<int64_t>(sizeof(double));
+}
+
+absl::Status CheckReferenceBytes(const Workload& workload) {
+  const int64_t bytes = ReferenceBytes(workload);
+  if (bytes <= kMostReferenceBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "its outputs are too large to be checked: their reference takes ", bytes >> 20,
+      " MiB, 32 bytes for each element; at most ", kMostReferenceBytes >> 20, " MiB are spent on one"));
+}
+
 absl::StatusOr<Workload> ReferenceWorkload(const Workload& workload) { return ReferenceBuilder(workload).Run(); }
 
 }  // namespace hone::ir

@@ -102,6 +102,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   if (absl::IsFailedPrecondition(fits)) return FieldError("cost_model", fits.message());
   if (!fits.ok()) return FieldError("feature_set", fits.message());
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
+  if (!workload.unmeasurable.empty()) return FieldError("workload", workload.unmeasurable);
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
     const absl::Status fits = environment.CheckSpace(spec.workload, request.space());

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
@@ -229,7 +230,8 @@ class CompilerEnvironment final : public TaskEnvironment {
                         .op = workload.name,
                         .flops = workload.FlopCount(),
                         .least_operations = LeastOperations(workload, 0),
-                        .least_operations_tolerant = LeastOperations(workload, 1)};
+                        .least_operations_tolerant = LeastOperations(workload, 1),
+                        .unmeasurable = std::string(ir::CheckReferenceBytes(workload).message())};
   }
   absl::Status CheckSpace(const std::string& workload_text,
                           const std::string& space) const override {

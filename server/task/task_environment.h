@@ -25,6 +25,7 @@ struct WorkloadInfo {
   // What no algorithm can do without (least_operations.h), at tolerance 0 and above.
   double least_operations = 0;
   double least_operations_tolerant = 0;
+  std::string unmeasurable;  // why no job can measure it; "" it can
 };
 
 // Rows of a feature set with the names of their columns.

@@ -47,6 +47,13 @@ TEST_F(DTypesTest, OutputsThatRound) {
                        "output D[i: 33, j: 48] = f16(C[i, j])\n")});
 }
 
+// Said before anything is started, not by a device that is lost.
+TEST_F(DTypesTest, OutputsThatCannotBeCheckedAreRefused) {
+  const Result tuned = home_.Hone({"tune", "relu", "m=1", "n=8589934592", "--trials", "2"});
+  EXPECT_EQ(tuned.code, 2) << tuned.errors;
+  EXPECT_THAT(tuned.errors, ::testing::HasSubstr("too large to be checked"));
+}
+
 // Sums with cancellation, which f32 knows badly, below a fraction.
 TEST_F(DTypesTest, QuotientsOfSums) {
   const std::string sums =

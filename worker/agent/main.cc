@@ -115,9 +115,11 @@ absl::Status Work(Flags flags) {
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
+  std::error_code ignored;
+  std::filesystem::remove_all(flags.state_dir + "/references", ignored);  // of version 1
   // Kernels see what they are made of; references are written by a runner that runs no candidate.
   const std::string artifacts = flags.state_dir + "/artifacts";
-  const std::string references = flags.state_dir + "/references";
+  const std::string references = flags.state_dir + hone::agent::kReferences;
   options.runner.command = {flags.program_dir + "/hone-runner",
                             "--lock",
                             flags.lock,

@@ -60,7 +60,7 @@ MeasureResult Failure(Outcome outcome, absl::string_view detail) {
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, ServerLink* link) {
   HONE_ASSIGN_OR_RETURN(auto artifacts, BoundedDir::Open(options.state_dir + "/artifacts",
                                                          options.max_artifact_bytes));
-  HONE_ASSIGN_OR_RETURN(auto references, BoundedDir::Open(options.state_dir + "/references",
+  HONE_ASSIGN_OR_RETURN(auto references, BoundedDir::Open(options.state_dir + kReferences,
                                                           options.max_reference_bytes));
   HONE_ASSIGN_OR_RETURN(auto spool, Spool::Open(options.state_dir + "/spool"));
   auto worker = std::unique_ptr<Worker>(new Worker(std::move(options), link, std::move(artifacts),

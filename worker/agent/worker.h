@@ -22,6 +22,10 @@
 
 namespace hone::agent {
 
+// The folder of references in the state folder. Its number rises when a workload comes to have another reference than
+// before: what an older version kept is not used.
+inline constexpr char kReferences[] = "/references-2";
+
 struct WorkerOptions {
   std::string worker_id;
   std::string state_dir;  // artifacts, references and the spool

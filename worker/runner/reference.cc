@@ -16,6 +16,7 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/ir/interpreter.h"
+#include "common/ir/reference_workload.h"
 #include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {
@@ -248,13 +249,7 @@ Expected Reference::Of(Filling filling, int output) const {
 absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
                            const Kernel* kernel, const std::string& path) {
   const Signature signature = SignatureOf(workload);
-  constexpr size_t kMostBytes = size_t{4} << 30;
-  if (DataBytes(signature) > kMostBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the reference of this workload takes ", DataBytes(signature) >> 20,
-                     " MiB, 32 bytes for each element of its outputs; at most ", kMostBytes >> 20,
-                     " MiB are spent on one"));
-  }
+  HONE_RETURN_IF_ERROR(ir::CheckReferenceBytes(workload));
   double operations = 0;
   for (const TensorSpec& output : signature.outputs) {
     operations += static_cast<double>(output.elements) * signature.terms;

@@ -58,6 +58,18 @@ std::string ReferenceText(absl::string_view text) {
 }
 
 // Conditions take part by their values.
+TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
+  const auto small = ParseWorkload("workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ(ReferenceBytes(*small), 4 * 32);
+  EXPECT_TRUE(CheckReferenceBytes(*small).ok());
+  const auto large =
+      ParseWorkload("workload w\ninput A: f32[1]\noutput B[i: 8589934592] = A[0]\n");
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_THAT(CheckReferenceBytes(*large).message(),
+              ::testing::HasSubstr("262144 MiB, 32 bytes for each element; at most 4096 MiB"));
+}
+
 TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
