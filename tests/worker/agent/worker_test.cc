@@ -436,7 +436,7 @@ TEST_F(WorkerTest, AForeignServerNeedsInsecure) {
   auto foreign = ChildProcess::Start(
       {bin_dir_ + "/hone-worker", "--server", "192.0.2.1:7070", "--state-dir", folder_ + "/other"});
   ASSERT_TRUE(foreign.ok());
-  EXPECT_EQ((*foreign)->Wait(absl::Now() + kPatience).ToString(), "exit status 1");
+  EXPECT_EQ((*foreign)->Wait(absl::Now() + kPatience).ToString(), "exit status 2");
   EXPECT_THAT((*foreign)->TakeErrorOutput(), ::testing::HasSubstr("insecure"));
 }
 
