@@ -1,8 +1,6 @@
 #include "common/ir/dtype.h"
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -30,15 +28,6 @@ double RoundSignificand(double value, int digits, int min_exponent, double max_f
   return std::abs(rounded) > max_finite ? std::copysign(INFINITY, value) : rounded;
 }
 
-// Modulo 2^64.
-int64_t ToInteger(double value) {
-  if (!std::isfinite(value)) return 0;
-  const double whole = std::trunc(value);
-  if (whole >= -0x1p63 && whole < 0x1p63) return static_cast<int64_t>(whole);
-  const double wrapped = std::fmod(whole, 0x1p64);  // exact
-  return static_cast<int64_t>(wrapped < 0 ? -static_cast<uint64_t>(-wrapped) : static_cast<uint64_t>(wrapped));
-}
-
 }  // namespace
 
 absl::string_view DTypeName(DType dtype) { return kInfo[static_cast<int>(dtype)].name; }
@@ -62,20 +51,13 @@ double RoundTo(DType dtype, double value) {
       return RoundSignificand(value, 8, -125, 0x1.fep127);
     case DType::kF32:
       return static_cast<float>(value);
-    case DType::kF64:
+    default:
       return value;
-    case DType::kI8:
-      return static_cast<int8_t>(ToInteger(value));
-    case DType::kU8:
-      return static_cast<uint8_t>(ToInteger(value));
-    case DType::kI32:
-      return static_cast<int32_t>(ToInteger(value));
-    case DType::kI64:
-      return static_cast<double>(ToInteger(value));
-    case DType::kBool:
-      return value != 0 ? 1 : 0;
   }
-  return value;
+}
+
+DType AccumulatorOf(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
 }  // namespace hone::ir

@@ -18,9 +18,11 @@ absl::StatusOr<DType> DTypeFromName(absl::string_view name);
 // Size in memory; bool takes one byte.
 int DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
-// Rounds a value to what the type can hold: the float formats to nearest even; integers drop the fraction and wrap, and take
-// NaN and the infinities as 0.
+// Rounds a value to what a float type can hold, to nearest even. REQUIRES: IsFloat(dtype).
 double RoundTo(DType dtype, double value);
+// The type that sums and products of many terms are carried in: f32 for f16 and bf16, where a
+// rounding at every step would lose most of a long sum; the type itself for the others.
+DType AccumulatorOf(DType dtype);
 
 }  // namespace hone::ir
 

@@ -17,6 +17,7 @@ constexpr OpInfo kOps[] = {
     {"<", 2, true, 4},      {"<=", 2, true, 4},     {"==", 2, true, 3},     {"and", 2, true, 2},
     {"or", 2, true, 1},     {"not", 1, false, 0},
     {"select", 3, false, 0}, {"cast", 1, false, 0},
+    {"normal_cdf", 1, false, 0},
 };
 
 constexpr std::pair<Reducer, absl::string_view> kReducers[] = {
@@ -24,6 +25,33 @@ constexpr std::pair<Reducer, absl::string_view> kReducers[] = {
     {Reducer::kMax, "max"},       {Reducer::kArgMax, "argmax"}, {Reducer::kArgMin, "argmin"},
     {Reducer::kOnlineSoftmax, "online_softmax"},
 };
+
+template <typename T>
+constexpr std::pair<Scalar, Scalar> kRangeOf = {std::numeric_limits<T>::min(),
+                                                std::numeric_limits<T>::max()};
+
+// The least and the greatest value of a dtype, the infinities among them.
+std::pair<Scalar, Scalar> RangeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kI8:
+      return kRangeOf<int8_t>;
+    case DType::kU8:
+      return kRangeOf<uint8_t>;
+    case DType::kI32:
+      return kRangeOf<int32_t>;
+    case DType::kI64:
+      return kRangeOf<int64_t>;
+    case DType::kBool:
+      return {0, 1};
+    default:
+      break;
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return {-kInfinity, kInfinity};
+}
+
+Scalar LowestOf(DType dtype) { return RangeOf(dtype).first; }
+Scalar HighestOf(DType dtype) { return RangeOf(dtype).second; }
 
 }  // namespace
 
@@ -34,8 +62,8 @@ ExprId ExprPool::Add(Expr expr) {
   return size() - 1;
 }
 
-ExprId ExprPool::Const(DType dtype, double value) {
-  return Add({.op = Op::kConst, .dtype = dtype, .value = RoundTo(dtype, value)});
+ExprId ExprPool::Const(DType dtype, Scalar value) {
+  return Add({.op = Op::kConst, .dtype = dtype, .value = CastTo(dtype, value)});
 }
 
 ExprId ExprPool::OfIndex(Index index) {
@@ -64,6 +92,24 @@ ExprId ExprPool::Select(ExprId condition, ExprId then, ExprId otherwise) {
 ExprId ExprPool::Cast(DType dtype, ExprId a) {
   if (exprs_[a].op == Op::kConst) return Const(dtype, exprs_[a].value);
   return exprs_[a].dtype == dtype ? a : Add({.op = Op::kCast, .dtype = dtype, .a = a});
+}
+
+ExprId ExprPool::Rounded(ExprId value) {
+  const Expr& expr = exprs_[value];
+  const bool is_rounded = expr.op == Op::kConst || expr.op == Op::kLoad || expr.op == Op::kCast;
+  const DType dtype = expr.dtype, wide = AccumulatorOf(dtype);
+  return dtype == wide || is_rounded ? value : Cast(dtype, Cast(wide, value));
+}
+
+ExprId ExprPool::Widened(ExprId value) {
+  const Expr expr = exprs_[value];
+  if (AccumulatorOf(expr.dtype) == expr.dtype) return Cast(DType::kF32, value);
+  if (expr.op == Op::kConst || expr.op == Op::kLoad || expr.op == Op::kCast) {
+    return Cast(DType::kF32, value);
+  }
+  if (expr.op == Op::kSelect) return Select(expr.a, Widened(expr.b), Widened(expr.c));
+  const ExprId a = Widened(expr.a);
+  return expr.b == kNoExpr ? Unary(expr.op, a) : Binary(expr.op, a, Widened(expr.b));
 }
 
 ExprId ExprPool::WithOperands(ExprId of, ExprId a, ExprId b, ExprId c) {
@@ -125,39 +171,32 @@ Reducer ReducerFromName(absl::string_view name) {
   return Reducer::kNone;
 }
 
+DType AccumulatorOf(Reducer reducer, DType dtype) {
+  const bool adds = reducer == Reducer::kSum || reducer == Reducer::kProd;
+  return adds ? AccumulatorOf(dtype) : dtype;
+}
+
 int ReducerArity(Reducer reducer) { return reducer >= Reducer::kArgMax ? 2 : 1; }
 
-double ReducerIdentity(Reducer reducer, int component, DType dtype) {
-  const bool is_float = IsFloat(dtype);
-  const double lowest = is_float                 ? -std::numeric_limits<double>::infinity()
-                        : dtype == DType::kI8    ? -128.0
-                        : dtype == DType::kI32   ? -2147483648.0
-                        : dtype == DType::kI64   ? -0x1p63
-                                                 : 0.0;
-  const double highest = is_float               ? std::numeric_limits<double>::infinity()
-                         : dtype == DType::kI8  ? 127.0
-                         : dtype == DType::kU8  ? 255.0
-                         : dtype == DType::kI32 ? 2147483647.0
-                         : dtype == DType::kI64 ? 0x1p53  // exact in double; larger values do not occur in a reduction
-                                                : 1.0;
+Scalar ReducerIdentity(Reducer reducer, int component, DType dtype) {
   switch (reducer) {
     case Reducer::kProd:
-      return 1;
+      return CastTo(dtype, 1);
     case Reducer::kMax:
-      return lowest;
+      return LowestOf(dtype);
     case Reducer::kMin:
-      return highest;
+      return HighestOf(dtype);
     case Reducer::kArgMax:
-      return component == 0 ? lowest : -1;
+      return component == 0 ? LowestOf(dtype) : CastTo(dtype, -1);
     case Reducer::kArgMin:
-      return component == 0 ? highest : -1;
+      return component == 0 ? HighestOf(dtype) : CastTo(dtype, -1);
     case Reducer::kOnlineSoftmax:
-      return component == 0 ? lowest : 0;
+      return component == 0 ? LowestOf(dtype) : CastTo(dtype, 0);
     case Reducer::kNone:
     case Reducer::kSum:
       break;
   }
-  return 0;
+  return CastTo(dtype, 0);
 }
 
 absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Span<const ExprId> left,

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "common/ir/dtype.h"
 #include "common/ir/index.h"
+#include "common/ir/scalar.h"
 
 namespace hone::ir {
 
@@ -29,6 +30,8 @@ enum class Op : uint8_t {
   kLess, kLessEqual, kEqual, kAnd, kOr, kNot,
   kSelect,  // a ? b : c
   kCast,    // a as dtype
+  // Digests of programs hold these numbers, so new operations come last.
+  kNormalCdf,  // of the normal distribution: erfc(−a / √2) / 2
 };
 
 struct OpInfo {
@@ -43,7 +46,7 @@ struct Expr {
   Op op = Op::kConst;
   DType dtype = DType::kF32;
   ExprId a = kNoExpr, b = kNoExpr, c = kNoExpr;
-  double value = 0;          // kConst
+  Scalar value;              // kConst; one that the dtype can hold
   BufferId buffer = -1;      // kLoad
   int32_t indices = -1;      // kLoad, kIndex: which entry of the pool's index lists
 };
@@ -57,7 +60,8 @@ class ExprPool {
   const IndexList& IndicesOf(const Expr& expr) const { return index_lists_[expr.indices]; }
   int size() const { return static_cast<int>(exprs_.size()); }
 
-  ExprId Const(DType dtype, double value);
+  // The value is cast to the dtype.
+  ExprId Const(DType dtype, Scalar value);
   ExprId OfIndex(Index index);
   ExprId Load(BufferId buffer, DType dtype, IndexList indices);
   // dtype follows the operands; comparisons give bool. REQUIRES operands of equal dtype.
@@ -66,6 +70,11 @@ class ExprPool {
   ExprId Select(ExprId condition, ExprId then, ExprId otherwise);
   // A constant is cast at once.
   ExprId Cast(DType dtype, ExprId a);
+  // The value as a tensor of its dtype would hold it: rounded once to f16 or bf16, which arithmetic
+  // does not do. Itself if it is of another dtype, or known to be rounded.
+  ExprId Rounded(ExprId value);
+  // The value in f32. For f16 and bf16, arithmetic is done in f32 and what it reads is cast.
+  ExprId Widened(ExprId value);
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);
 
@@ -91,8 +100,11 @@ absl::string_view ReducerName(Reducer reducer);
 // kNone when no reducer has that name.
 Reducer ReducerFromName(absl::string_view name);
 int ReducerArity(Reducer reducer);
+// The dtype that a reduction into `dtype` adds up in: AccumulatorOf() for sums and products, where
+// rounding each partial result loses digits.
+DType AccumulatorOf(Reducer reducer, DType dtype);
 // The neutral element of a component.
-double ReducerIdentity(Reducer reducer, int component, DType dtype);
+Scalar ReducerIdentity(Reducer reducer, int component, DType dtype);
 // The expressions of combining two tuples.
 absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Span<const ExprId> left,
                                        absl::Span<const ExprId> right);

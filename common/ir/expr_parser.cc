@@ -10,6 +10,15 @@
 #include "common/ir/expr_printer.h"
 
 namespace hone::ir {
+namespace {
+
+// The negative of a constant. That of a literal 0 may become a float's −0, so it is a real number.
+Scalar Negated(const Expr& constant) {
+  if (!constant.value.is_whole() || constant.value == 0) return -constant.value.real();
+  return static_cast<int64_t>(-static_cast<uint64_t>(constant.value.whole()));
+}
+
+}  // namespace
 
 absl::Status ExprParser::CountOperator(const Token& token) {
   if (++operators_ <= options_.max_operators) return absl::OkStatus();
@@ -151,16 +160,19 @@ absl::StatusOr<ExprId> ExprParser::ParseExpr(DType dtype) {
 
 absl::StatusOr<ExprId> ExprParser::Typed(const Token& token, ExprId id, DType dtype) {
   if (!IsLiteral(id)) return id;
-  const double value = pool_[id].value;
-  if (!IsFloat(dtype) && RoundTo(dtype, value) != value) {
-    return TokenReader::Error(token, absl::StrCat("the number ", PrintConst(DType::kF64, value),
-                                                  " is not a value of ", DTypeName(dtype)));
+  const Expr literal = pool_[id];
+  // Beyond 2^53 a number with a fraction or an exponent may have been rounded already.
+  const bool exact = literal.value.is_whole() || std::abs(literal.value.real()) <= 0x1p53;
+  if (!IsFloat(dtype) && (!exact || CastTo(dtype, literal.value) != literal.value)) {
+    return TokenReader::Error(
+        token, absl::StrCat("the number ", PrintConst(literal.dtype, literal.value),
+                            " is not a value of ", DTypeName(dtype)));
   }
-  return pool_.Const(dtype, value);
+  return pool_.Const(dtype, literal.value);
 }
 
-ExprId ExprParser::Literal(double value) {
-  const ExprId id = pool_.Const(DType::kF64, value);
+ExprId ExprParser::Literal(Scalar value) {
+  const ExprId id = pool_.Const(value.is_whole() ? DType::kI64 : DType::kF64, value);
   literals_.insert(id);
   return id;
 }
@@ -180,7 +192,7 @@ absl::Status ExprParser::Unify(const Token& token, ExprId& a, ExprId& b) {
 absl::Status ExprParser::CheckOperand(const Token& token, Op op, ExprId operand) const {
   const DType dtype = pool_[operand].dtype;
   const bool logical = op == Op::kAnd || op == Op::kOr || op == Op::kNot;
-  const bool real = op >= Op::kExp && op <= Op::kSigmoid;
+  const bool real = (op >= Op::kExp && op <= Op::kSigmoid) || op == Op::kNormalCdf;
   const auto refuse = [&](absl::string_view takes) {
     return TokenReader::Error(
         token, absl::StrCat("'", InfoOf(op).name, "' takes ", takes, ", not ", DTypeName(dtype)));
@@ -223,15 +235,24 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
     return inner;
   }
   if (reader_.Accept("-")) {
+    // The least i64 has no positive counterpart.
+    int64_t whole = 0;
+    if (absl::SimpleAtoi(absl::StrCat("-", reader_.Peek().text), &whole) && whole != 0) {
+      reader_.Next();
+      return Literal(whole);
+    }
     HONE_ASSIGN_OR_RETURN(const ExprId inner, Primary(depth + 1));
-    if (IsLiteral(inner)) return Literal(-pool_[inner].value);
+    if (IsLiteral(inner)) return Literal(Negated(pool_[inner]));
     HONE_RETURN_IF_ERROR(CheckOperand(token, Op::kNeg, inner));
-    if (pool_[inner].op == Op::kConst) return pool_.Const(pool_[inner].dtype, -pool_[inner].value);
+    if (pool_[inner].op == Op::kConst) {
+      return pool_.Const(pool_[inner].dtype, Negated(pool_[inner]));
+    }
     return pool_.Unary(Op::kNeg, inner);
   }
   if (token.kind == Token::kNumber ||
       ((token.text == "inf" || token.text == "nan") && reader_.Peek(1).text != "[")) {
     reader_.Next();
+    if (int64_t whole = 0; absl::SimpleAtoi(token.text, &whole)) return Literal(whole);
     double value = 0;
     if (!absl::SimpleAtod(token.text, &value)) {
       return TokenReader::Error(token, absl::StrCat("'", token.text, "' is not a number"));
@@ -297,7 +318,7 @@ absl::StatusOr<ExprId> ExprParser::Call(const Token& token, const std::string& n
     return pool_.Binary(op, operands[0], operands[1]);
   }
   for (const Op op : {Op::kAbs, Op::kExp, Op::kLog, Op::kSqrt, Op::kRsqrt, Op::kTanh, Op::kErf,
-                      Op::kSigmoid, Op::kNot}) {
+                      Op::kNormalCdf, Op::kSigmoid, Op::kNot}) {
     if (InfoOf(op).name != name) continue;
     HONE_RETURN_IF_ERROR(expect_operands(1));
     HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], DType::kF32));

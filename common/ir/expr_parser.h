@@ -66,7 +66,7 @@ class ExprParser {
   absl::StatusOr<Index> IndexTermText(int depth);
 
   bool IsLiteral(ExprId id) const { return literals_.contains(id); }
-  ExprId Literal(double value);
+  ExprId Literal(Scalar value);
   absl::StatusOr<ExprId> Typed(const Token& token, ExprId id, DType dtype);
   absl::Status Unify(const Token& token, ExprId& a, ExprId& b);
   absl::Status CheckOperand(const Token& token, Op op, ExprId operand) const;

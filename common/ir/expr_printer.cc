@@ -49,8 +49,9 @@ std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int
 
 }  // namespace
 
-std::string PrintConst(DType dtype, double value) {
-  if (!IsFloat(dtype)) return absl::StrCat(static_cast<int64_t>(value));
+std::string PrintConst(DType dtype, Scalar constant) {
+  if (!IsFloat(dtype)) return absl::StrCat(constant.whole());
+  const double value = constant.real();
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char buffer[64];

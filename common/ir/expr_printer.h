@@ -15,7 +15,7 @@ std::string PrintExpr(const ExprPool& pool, const AtomTable& atoms, ExprId root,
 std::string PrintIndices(const AtomTable& atoms, const IndexList& indices);
 // The shortest decimal text that reads back as the same value of the type; always with a point, exponent, inf or nan for
 // the float types.
-std::string PrintConst(DType dtype, double value);
+std::string PrintConst(DType dtype, Scalar value);
 
 }  // namespace hone::ir
 

@@ -48,6 +48,10 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
                 .outputs = stage.tensors,
                 .values = stage.values,
                 .guards = stage.guards};
+    // What is compared is what is kept.
+    if (ReducerArity(stage.reducer) > 1) {
+      for (ExprId& value : block.values) value = program.pool.Rounded(value);
+    }
     NodeId parent = 0;
     for (const auto* axes : {&stage.spatial, &stage.reduce}) {
       for (const Axis& axis : *axes) {

@@ -221,7 +221,7 @@ class Encoder {
   void Add(ExprId id) {
     const Expr& expr = program_.pool[id];
     builder_.Add(static_cast<int64_t>(expr.op)).Add(static_cast<int64_t>(expr.dtype));
-    if (expr.op == Op::kConst) builder_.Add(expr.value);
+    if (expr.op == Op::kConst) AddTo(builder_, expr.value);
     if (expr.op == Op::kLoad) AddBuffer(expr.buffer);
     if (expr.indices >= 0) {
       for (const Index& index : program_.pool.IndicesOf(expr)) Add(index);

@@ -80,7 +80,7 @@ void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index
 void AddExpr(DigestBuilder& builder, const Workload& workload, ExprId id, const std::vector<AtomId>& vars) {
   const Expr& expr = workload.pool[id];
   builder.Add(absl::string_view(InfoOf(expr.op).name)).Add(static_cast<int64_t>(expr.dtype));
-  if (expr.op == Op::kConst) builder.Add(expr.value);
+  if (expr.op == Op::kConst) AddTo(builder, expr.value);
   if (expr.op == Op::kLoad) builder.Add(static_cast<int64_t>(expr.buffer));
   if (expr.indices >= 0) {
     for (const Index& index : workload.pool.IndicesOf(expr)) AddIndex(builder, workload.atoms, index, vars);
@@ -136,7 +136,7 @@ absl::Status ValidateTensor(const Tensor& tensor) {
   return absl::OkStatus();
 }
 
-absl::Status Workload::Validate() const {
+absl::Status Workload::Validate(int max_depth) const {
   if (stages.empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no stage"));
   if (tensors.size() > kMaxTensors) {
     return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has more than ", kMaxTensors, " tensors"));
@@ -145,11 +145,11 @@ absl::Status Workload::Validate() const {
   for (const Tensor& tensor : tensors) {
     if (tensor.input) HONE_RETURN_IF_ERROR(ValidateTensor(tensor));
   }
-  for (size_t s = 0; s < stages.size(); ++s) HONE_RETURN_IF_ERROR(ValidateStage(s));
+  for (size_t s = 0; s < stages.size(); ++s) HONE_RETURN_IF_ERROR(ValidateStage(s, max_depth));
   return absl::OkStatus();
 }
 
-absl::Status Workload::ValidateStage(size_t s) const {
+absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
   const Stage& stage = stages[s];
   const std::string& stage_name = tensors[stage.tensors[0]].name;
   for (BufferId tensor : stage.tensors) HONE_RETURN_IF_ERROR(ValidateTensor(tensors[tensor]));
@@ -167,6 +167,12 @@ absl::Status Workload::ValidateStage(size_t s) const {
   if (stage.reducer == Reducer::kNone && !stage.guards.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
   }
+  if (stage.reducer == Reducer::kOnlineSoftmax &&
+      AccumulatorOf(tensors[stage.tensors[1]].dtype) != tensors[stage.tensors[1]].dtype) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", stage_name, ": online_softmax adds up in f32 or f64, not ",
+                     DTypeName(tensors[stage.tensors[1]].dtype), "; cast its values, as in f32(x)"));
+  }
   double domain = 1;
   for (const auto* axes : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *axes) {
@@ -182,9 +188,9 @@ absl::Status Workload::ValidateStage(size_t s) const {
         absl::StrCat("stage ", stage_name, " has ", domain, " points; at most ", kMaxDomain, " are supported"));
   }
   for (size_t c = 0; c < stage.values.size(); ++c) {
-    if (Depth(pool, stage.values[c]) > kMaxExprDepth) {
+    if (Depth(pool, stage.values[c]) > max_depth) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the expression of ", stage_name, " is nested deeper than ", kMaxExprDepth));
+          absl::StrCat("the expression of ", stage_name, " is nested deeper than ", max_depth));
     }
     if (pool[stage.values[c]].dtype != tensors[stage.tensors[c]].dtype) {
       return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " computes ",

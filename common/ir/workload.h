@@ -80,9 +80,10 @@ struct Workload {
 
   // InvalidArgument: a limit is exceeded, a rank or dtype does not fit, an index can leave its tensor, or a stage reads a
   // tensor that is not computed before it. The message names the tensor and prints the index.
-  absl::Status Validate() const;
+  // `max_depth`: of expressions; only those that no text holds may be deeper than kMaxExprDepth.
+  absl::Status Validate(int max_depth = kMaxExprDepth) const;
   // The part of it that concerns one stage, when those before it are valid.
-  absl::Status ValidateStage(size_t stage) const;
+  absl::Status ValidateStage(size_t stage, int max_depth = kMaxExprDepth) const;
 
   // The structural hash: shapes, dtypes and expressions, not names. The same on every platform.
   Digest StructuralDigest() const;

@@ -75,6 +75,7 @@ class Counter {
       case Op::kRsqrt:
       case Op::kTanh:
       case Op::kErf:
+      case Op::kNormalCdf:
       case Op::kSigmoid:
         ++Of(expr.dtype).math;
         break;

@@ -29,8 +29,11 @@ absl::StatusOr<Value*> FunctionEmitter::EmitNewExpr(ir::ExprId id, Value* mask) 
   const ir::Expr expr = program.pool[id];
   switch (expr.op) {
     case Op::kConst:
-      if (ir::IsFloat(expr.dtype)) return llvm::ConstantFP::get(convert_.ValueType(expr.dtype), expr.value);
-      return llvm::ConstantInt::get(convert_.ValueType(expr.dtype), static_cast<uint64_t>(static_cast<int64_t>(expr.value)), true);
+      if (ir::IsFloat(expr.dtype)) {
+        return llvm::ConstantFP::get(convert_.ValueType(expr.dtype), expr.value.real());
+      }
+      return llvm::ConstantInt::get(convert_.ValueType(expr.dtype),
+                                    static_cast<uint64_t>(expr.value.whole()), true);
     case Op::kIndex: {
       const Index index = program.pool.IndicesOf(expr)[0];
       const Split split = SplitIndex(index);
@@ -132,6 +135,8 @@ absl::StatusOr<Value*> FunctionEmitter::EmitOp(const ir::Expr& expr, Value* a, V
       return math_.Sigmoid(a);
     case Op::kErf:
       return math_.Erf(a);
+    case Op::kNormalCdf:
+      return math_.NormalCdf(a);
     case Op::kLess:
       return is_float ? builder_.CreateFCmpOLT(a, b) : is_unsigned ? builder_.CreateICmpULT(a, b) : builder_.CreateICmpSLT(a, b);
     case Op::kLessEqual:

@@ -52,7 +52,7 @@ absl::Status FunctionEmitter::EmitLaneReduction(lower::StmtId id, const Stmt& st
   // neutral lanes, of which no half can be lost to one that is none.
   const bool ordered = ir::IsFloat(dtype) && (op == Op::kMin || op == Op::kMax);
   if (mask != nullptr || ordered) {
-    const double identity = ir::ReducerIdentity(store.reducer, 0, dtype);
+    const ir::Scalar identity = ir::ReducerIdentity(store.reducer, 0, dtype);
     const ir::ExprId neutral = program.pool.Const(dtype, identity);
     HONE_ASSIGN_OR_RETURN(Value * rest, EmitExpr(neutral, nullptr));
     rest = Widen(rest);

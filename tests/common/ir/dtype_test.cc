@@ -79,23 +79,6 @@ TEST(DTypeTest, RoundsToNearestEven) {
   EXPECT_EQ(RoundTo(DType::kF32, 0.1), static_cast<double>(0.1f));
 }
 
-TEST(DTypeTest, IntegersDropTheFractionAndWrap) {
-  EXPECT_EQ(RoundTo(DType::kI8, 127.9), 127);
-  EXPECT_EQ(RoundTo(DType::kI8, -128.9), -128);
-  EXPECT_EQ(RoundTo(DType::kI8, 128), -128);
-  EXPECT_EQ(RoundTo(DType::kI8, -129), 127);
-  EXPECT_EQ(RoundTo(DType::kU8, 256 + 7), 7);
-  EXPECT_EQ(RoundTo(DType::kU8, -1), 255);
-  EXPECT_EQ(RoundTo(DType::kI32, 2147483648.0), -2147483648.0);
-  EXPECT_EQ(RoundTo(DType::kI64, 0x1p63), -0x1p63);
-  EXPECT_EQ(RoundTo(DType::kI64, 0x1p64), 0);
-  EXPECT_EQ(RoundTo(DType::kI32, -(0x1p64 + 0x1p13)), -0x1p13);
-  EXPECT_EQ(RoundTo(DType::kI32, INFINITY), 0);
-  EXPECT_EQ(RoundTo(DType::kU8, std::nan("")), 0);
-  EXPECT_EQ(RoundTo(DType::kBool, -3.5), 1);
-  EXPECT_EQ(RoundTo(DType::kBool, 0), 0);
-}
-
 TEST(DTypeTest, NamesReadBack) {
   for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
     const auto dtype = static_cast<DType>(i);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
@@ -131,10 +132,10 @@ TEST(InterpreterTest, Functions) {
 
 TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
   const Workload workload = Parse("input A: f32[2]\noutput B[i: 2] = A[i]");
-  EXPECT_THAT(std::string(Interpret(workload, {}).status().message()), HasSubstr("has 1 inputs, not 0"));
-  EXPECT_THAT(std::string(Interpret(workload, {Values(3)}).status().message()),
+  EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{}).status().message()), HasSubstr("has 1 inputs, not 0"));
+  EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{Values(3)}).status().message()),
               HasSubstr("input A has 2 elements, not 3"));
-  EXPECT_EQ(Interpret(workload, {Values(2)}, /*max_steps=*/1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Interpret(workload, std::vector<Values>{Values(2)}, /*max_steps=*/1).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 // A program whose loops are wrong is found out, not computed.
@@ -144,84 +145,77 @@ TEST(InterpreterTest, FindsUnwrittenElementsAndStrayIndices) {
   Program program = Program::FromWorkload(workload);
   const NodeId loop = program.LoopsAbove(program.FindBlock("B"))[0];
   program.node(loop).extent = ExtentTable::Constant(3);
-  const absl::Status unwritten = Interpret(program, {Values(4, 1)}).status();
+  const absl::Status unwritten = Interpret(program, std::vector<Values>{Values(4, 1)}).status();
   EXPECT_EQ(unwritten.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(unwritten.message()), HasSubstr("of B is read before it is written"));
   program.node(loop).extent = ExtentTable::Constant(5);
-  const absl::Status stray = Interpret(program, {Values(4, 1)}).status();
+  const absl::Status stray = Interpret(program, std::vector<Values>{Values(4, 1)}).status();
   EXPECT_EQ(stray.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(stray.message()), HasSubstr("index 0 of B[i] is 4, the extent 4"));
 }
 
-TEST(InterpretElementTest, AgreesWithTheInterpreter) {
-  const Workload workload = Parse(
-      "input A: f64[5, 6]\ninput B: f64[6, 4]\n"
-      "C[i: 5, j: 4] = sum(k: 6 where 0 <= k - i < 6) A[i, k] * B[k, j]\n"
-      "(V, I)[i: 5] = argmax(j: 4) (C[i, j], index(j))\n"
-      "output D[i: 5, j: 4] = max(C[i, j], 0.0) - V[i] * 2.0\n"
-      "output E[i: 5] = I[i]\n"
-      "output P[i: 5] = prod(k: 6) A[i, k]");
-  Rng rng(11);
-  std::vector<Values> inputs = {Values(30), Values(24)};
-  for (Values& input : inputs) {
-    for (double& value : input) value = rng.Uniform() * 4 - 2;
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // no double holds it
+
+std::vector<Scalars> RunExactly(const std::string& text, const std::vector<Scalars>& inputs) {
+  const auto outputs = Interpret(Parse(text), inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  return outputs.ok() ? *outputs : std::vector<Scalars>();
+}
+
+TEST(InterpreterTest, IntegersOf64BitsAreExact) {
+  const auto outputs = RunExactly(
+      "input A: i64[3]\n"
+      "output Min[u: 1] = min(k: 3) A[k]\n"
+      "output Max[u: 1] = max(k: 3) A[k]\n"
+      "output Sum[u: 1] = sum(k: 3) A[k]\n"
+      "output (V, P)[u: 1] = argmin(k: 3) (A[k], i32(index(k)))\n"
+      "output Next[i: 3] = A[i] + 9007199254740993\n"
+      "output Third[i: 3] = A[i] / 3\n"
+      "output Least[i: 3] = select(A[i] == -9223372036854775808, i32(1), i32(0)) + i32(A[i])\n",
+      {{kMost, kMost - 1, kOdd}});
+  ASSERT_EQ(outputs.size(), 8u);
+  EXPECT_EQ(outputs[0][0], kOdd);
+  EXPECT_EQ(outputs[1][0], kMost);
+  EXPECT_EQ(outputs[2][0], static_cast<int64_t>(2 * static_cast<uint64_t>(kMost) - 1 + kOdd));
+  EXPECT_EQ(outputs[3][0], kOdd);
+  EXPECT_EQ(outputs[4][0], 2);
+  EXPECT_EQ(outputs[5][2], 2 * kOdd);
+  EXPECT_EQ(outputs[6][2], kOdd / 3);
+  EXPECT_EQ(outputs[7][0], -1);
+}
+
+// Above 2^53, where the neutral element of a minimum once lay.
+TEST(InterpreterTest, AMinimumOfLargeIntegersIsOneOfThem) {
+  const Scalars nanoseconds = {1763800000000000007, 1763800000000000009};
+  const auto outputs = RunExactly("input A: i64[2]\noutput M[u: 1] = min(k: 2) A[k]\n",
+                                  {nanoseconds});
+  EXPECT_EQ(outputs[0][0], nanoseconds[0]);
+}
+
+TEST(InterpreterTest, DivisionAndNegationWrapAtTheLeastInteger) {
+  const auto outputs = RunExactly(
+      "input A: i64[1]\n"
+      "output Q[i: 1] = A[i] / (-1)\n"
+      "output N[i: 1] = -A[i]\n"
+      "output B[i: 1] = abs(A[i])\n"
+      "output Z[i: 1] = A[i] / (A[i] - A[i])\n",
+      {{kLeast}});
+  EXPECT_EQ(outputs[0][0], kLeast);
+  EXPECT_EQ(outputs[1][0], kLeast);
+  EXPECT_EQ(outputs[2][0], kLeast);
+  EXPECT_EQ(outputs[3][0], 0);
+}
+
+// f16 and bf16 hold few digits: a sum that was rounded at each step would stop at 256 or 2048.
+TEST(InterpreterTest, SumsOfShortFormatsAreRoundedOnce) {
+  for (const absl::string_view dtype : {"f16", "bf16"}) {
+    const auto outputs = RunExactly(
+        absl::StrCat("input A: ", dtype, "[4096]\noutput S[u: 1] = sum(k: 4096) A[k]\n"),
+        {Scalars(4096, 1)});
+    EXPECT_EQ(outputs[0][0], 4096) << dtype;
   }
-  const auto outputs = Interpret(workload, inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  const auto read = [&](BufferId tensor, int64_t offset) { return inputs[tensor][offset]; };
-  const std::vector<BufferId> ids = workload.Outputs();
-  for (int64_t i = 0; i < 5; ++i) {
-    for (int64_t j = 0; j < 4; ++j) {
-      EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[0], {i, j}, read).value, (*outputs)[0][i * 4 + j]);
-    }
-    EXPECT_EQ(InterpretElement(workload, ids[1], {i}, read).value, (*outputs)[1][i]);
-    EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).value, (*outputs)[2][i]);
-    double product = 1;
-    for (int64_t k = 0; k < 6; ++k) product *= std::abs(inputs[0][i * 6 + k]);
-    EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).magnitude, product);
-  }
-}
-
-// The magnitude of a sum does not cancel.
-TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
-  const Workload workload = Parse("input A: f64[3]\noutput S[u: 1] = sum(k: 3) A[k] * A[k] - 2.0");
-  const Values a = {1, -1, 2};
-  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0}, [&](BufferId, int64_t o) { return a[o]; });
-  EXPECT_EQ(element.value, 0);
-  EXPECT_EQ(element.magnitude, 12);
-}
-
-// An element of a layer norm reads each number of its row a few times, not once for each of the others.
-TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
-  const Workload workload = Parse(
-      "input X: f32[4, 1024]\nS[i: 4] = sum(k: 1024) X[i, k]\n"
-      "Q[i: 4] = sum(k: 1024) (X[i, k] - S[i]) * (X[i, k] - S[i])\n"
-      "output Y[i: 4, j: 1024] = (X[i, j] - S[i]) * Q[i]");
-  int64_t reads = 0;
-  const auto read = [&](BufferId, int64_t offset) {
-    ++reads;
-    return static_cast<double>(offset % 3);
-  };
-  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {2, 0}, read);
-  EXPECT_NE(element.value, 0);
-  EXPECT_LE(reads, 4 * 1024);
-}
-
-// A small difference of large numbers is known badly, and so is what it divides or is the exponent
-// of.
-TEST(InterpreterTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands) {
-  const Workload workload = Parse(
-      "input X: f32[2]\n"
-      "output Q[i: 1] = 1.0 / (X[0] - X[1])\n"
-      "output E[i: 1] = exp(X[0] - X[1])\n");
-  const double inputs[] = {100.25, 100};
-  const auto magnitude = [&](int output) {
-    return InterpretElement(workload, workload.Outputs()[output], {0},
-                            [&](BufferId, int64_t offset) { return inputs[offset]; })
-        .magnitude;
-  };
-  EXPECT_DOUBLE_EQ(magnitude(0), 4 * (200.25 / 0.25));
-  EXPECT_DOUBLE_EQ(magnitude(1), std::exp(0.25) * 200.25);
 }
 
 }  // namespace

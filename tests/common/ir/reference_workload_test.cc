@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/rng.h"
+#include "common/ir/element_interpreter.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 
@@ -42,9 +43,10 @@ TEST(ReferenceWorkloadTest, AgreesWithTheElements) {
       const ElementValue element = InterpretElement(*workload, z, {i, j}, [&](BufferId tensor, int64_t offset) {
         return inputs[tensor][offset];
       });
-      EXPECT_NEAR((*outputs)[0][i * 5 + j], element.value, 1e-12 * std::abs(element.value));
+      const double value = element.value.real();
+      EXPECT_NEAR((*outputs)[0][i * 5 + j], value, 1e-12 * std::abs(value));
       EXPECT_NEAR((*outputs)[1][i * 5 + j], element.magnitude, 1e-12 * element.magnitude);
-      EXPECT_GE(element.magnitude, std::abs(element.value));
+      EXPECT_GE(element.magnitude, std::abs(value));
     }
   }
 }
@@ -57,7 +59,6 @@ std::string ReferenceText(absl::string_view text) {
   return reference->ToText();
 }
 
-// Conditions take part by their values.
 TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
   const auto small = ParseWorkload("workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
   ASSERT_TRUE(small.ok()) << small.status();
@@ -67,9 +68,10 @@ TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
       ParseWorkload("workload w\ninput A: f32[1]\noutput B[i: 8589934592] = A[0]\n");
   ASSERT_TRUE(large.ok()) << large.status();
   EXPECT_THAT(CheckReferenceBytes(*large).message(),
-              ::testing::HasSubstr("262144 MiB, 32 bytes for each element; at most 4096 MiB"));
+              ::testing::HasSubstr("262144 MiB; the limit is 4096 MiB"));
 }
 
+// Conditions take part by their values.
 TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
@@ -79,6 +81,70 @@ TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
       "output Z[i: 7, j: 5] = select(P[i] < 0.0, X[i, j], X[i, j] / M[i])\n");
   EXPECT_THAT(text, Not(HasSubstr("P_magnitude")));
   EXPECT_THAT(text, HasSubstr("M_magnitude"));
+}
+
+// The third of the reference's tensors, where values are rounded before they reach an output.
+TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
+  const auto workload = ParseWorkload(
+      "workload w\n"
+      "input X: bf16[7, 5]\n"
+      "E[i: 7, j: 5] = exp(X[i, j])\n"
+      "S[i: 7] = sum(j: 5) E[i, j]\n"
+      "T[i: 7] = prod(j: 5) E[i, j]\n"
+      "(M, Z)[i: 7] = online_softmax(j: 5) (f32(E[i, j]), 1.0)\n"
+      "output A[i: 7, j: 5] = E[i, j] / S[i] + sqrt(S[i]) * log(S[i])\n"
+      "output B[i: 7] = f32(T[i]) + Z[i] + rsqrt(f32(S[i])) + M[i]\n"
+      "output C[i: 7, j: 5] = X[i, j]\n"
+      "output D[i: 7] = max(j: 5 where 0 <= j - 9 < 2) E[i, j]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  ASSERT_TRUE(RoundsOnTheWay(*workload));
+  EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7) * 2 * 3 * 8);
+  const auto reference = ReferenceWorkload(*workload);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  Rng rng(3);
+  std::vector<Values> inputs = {Values(35)};
+  for (double& value : inputs[0]) value = RoundTo(DType::kBF16, rng.Uniform() * 2 - 1);
+  const auto outputs = Interpret(*reference, inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ(outputs->size(), 12u);
+  const auto read = [&](BufferId, int64_t offset) { return inputs[0][offset]; };
+  for (size_t o = 0; o < 4; ++o) {
+    const BufferId id = workload->Outputs()[o];
+    const bool matrix = workload->tensors[id].shape.size() == 2;
+    for (int64_t i = 0; i < 7; ++i) {
+      for (int64_t j = 0; j < (matrix ? 5 : 1); ++j) {
+        const std::vector<int64_t> at = matrix ? std::vector{i, j} : std::vector{i};
+        const ElementValue element = InterpretElement(*workload, id, at, read);
+        const double expected[] = {element.value.real(), element.magnitude, element.rounding};
+        for (size_t tensor = 0; tensor < 3; ++tensor) {
+          const double found = (*outputs)[tensor * 4 + o][matrix ? i * 5 + j : i];
+          if (std::isinf(expected[tensor])) continue;
+          EXPECT_NEAR(found, expected[tensor], 1e-12 * std::abs(expected[tensor]))
+              << "output " << o << ", tensor " << tensor;
+        }
+      }
+    }
+  }
+  EXPECT_FALSE(RoundsOnTheWay(*ParseWorkload(
+      "workload w\ninput X: bf16[7, 5]\noutput S[i: 7] = sum(j: 5) X[i, j] * X[i, j]\n")));
+}
+
+// The formula of a rounding has its operands more than once.
+TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
+  std::string value = "C[i]";
+  for (int depth = 0; depth < 30; ++depth) value = "C[i] / (C[i] * " + value + ")";
+  const auto workload = ParseWorkload("workload w\ninput X: f16[2]\nC[i: 2] = X[i] + 1.0\noutput D[i: 2] = " + value);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto reference = ReferenceWorkload(*workload);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  EXPECT_LT(reference->pool.size(), 100'000);
+}
+
+// i64 does not fit into f64.
+TEST(ReferenceWorkloadTest, IntegersOf64BitsStayWhatTheyAre) {
+  const std::string text =
+      ReferenceText("workload w\ninput A: i64[3]\noutput B[i: 3] = A[i] + 9007199254740993\n");
+  EXPECT_THAT(text, HasSubstr("output B_value[i: 3] = A[i] + 9007199254740993\n"));
 }
 
 TEST(ReferenceWorkloadTest, OnlyFloatsAreComputedInDouble) {

@@ -143,7 +143,7 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
       {"input A: f32[4]\noutput B[i: 4] = A[9999999999]\n", "3:20: index constant 9999999999 is larger than"},
       // Types.
       {"input A: f32[4]\ninput B: f64[4]\noutput C[i: 4] = A[i] + B[i]\n", "4:23: operands have dtypes f32 and f64; cast one"},
-      {"input A: i8[4]\noutput C[i: 4] = A[i] + 300\n", "3:23: the number 300.0 is not a value of i8"},
+      {"input A: i8[4]\noutput C[i: 4] = A[i] + 300\n", "3:23: the number 300 is not a value of i8"},
       {"input A: i8[4]\noutput C[i: 4] = A[i] * 1.5\n", "3:23: the number 1.5 is not a value of i8"},
       {"input A: f32[4]\noutput C[i: 4] = A[i] and A[i]\n", "3:23: 'and' takes bool, not f32"},
       {"input A: i32[4]\noutput C[i: 4] = exp(A[i])\n", "3:18: 'exp' takes a float type, not i32"},

@@ -91,7 +91,7 @@ TEST_F(ReferenceKernelTest, EveryOperationOnEveryDType) {
                                        absl::StrCat(name, "(index(7 * i))")};
     if (ir::IsFloat(dtype)) {
       for (const absl::string_view function :
-           {"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid"}) {
+           {"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "normal_cdf", "sigmoid"}) {
         values.push_back(absl::StrCat(function, "(A[i])"));
       }
     }

@@ -1,0 +1,183 @@
+#include "common/ir/element_interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/ir/arithmetic.h"
+#include "common/ir/error_bound.h"
+
+namespace hone::ir {
+namespace {
+
+class ElementMachine {
+ public:
+  ElementMachine(const Workload& workload, absl::FunctionRef<Scalar(BufferId, int64_t)> read)
+      : workload_(workload), read_(read) {}
+
+  ElementValue Tensor(BufferId tensor, absl::Span<const int64_t> indices) {
+    const ir::Tensor& t = workload_.tensors[tensor];
+    int64_t offset = 0;
+    for (size_t d = 0; d < t.shape.size(); ++d) offset = offset * t.shape[d] + indices[d];
+    if (t.input) {
+      const Scalar value = read_(tensor, offset);
+      return {value, std::abs(value.real())};
+    }
+    const Stage& stage = workload_.stages[t.stage];
+    std::vector<int64_t> vars(workload_.atoms.size(), 0);
+    for (size_t d = 0; d < stage.spatial.size(); ++d) vars[stage.spatial[d].var] = indices[d];
+    if (stage.reducer == Reducer::kNone) return Evaluate(stage.values[0], vars);
+    // A row's sum is read by each element of the row, and by the sum of what it is subtracted from:
+    // without a memory the work would grow with the power of the number of stages.
+    const auto known = reduced_.find({tensor, offset});
+    if (known != reduced_.end()) return known->second;
+    const auto component =
+        std::find(stage.tensors.begin(), stage.tensors.end(), tensor) - stage.tensors.begin();
+    const ElementValue result = Reduce(stage, vars)[component];
+    if (reduced_.size() < kMaxRemembered) reduced_.emplace(std::make_pair(tensor, offset), result);
+    return result;
+  }
+
+ private:
+  static constexpr size_t kMaxRemembered = 1 << 20;
+  using Tuple = std::vector<ElementValue>;
+
+  // Calls `visit` with the values of each point of the reduction's domain.
+  void ForEachPoint(const Stage& stage, std::vector<int64_t>& vars,
+                    absl::FunctionRef<void(const Tuple&)> visit) {
+    int64_t points = 1;
+    for (const Axis& axis : stage.reduce) points *= axis.extent;
+    Tuple values(stage.values.size());
+    for (int64_t point = 0; point < points; ++point) {
+      int64_t rest = point;
+      for (auto axis = stage.reduce.rbegin(); axis != stage.reduce.rend(); ++axis) {
+        vars[axis->var] = rest % axis->extent;
+        rest /= axis->extent;
+      }
+      const bool holds =
+          std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Condition& guard) {
+            const int64_t at = workload_.atoms.Evaluate(guard.index, vars);
+            return at >= 0 && at < guard.extent;
+          });
+      if (!holds) continue;
+      for (size_t c = 0; c < values.size(); ++c) values[c] = Evaluate(stage.values[c], vars);
+      visit(values);
+    }
+  }
+
+  Tuple Reduce(const Stage& stage, std::vector<int64_t>& vars) {
+    const size_t components = stage.values.size();
+    const auto dtype = [&](size_t c) { return workload_.tensors[stage.tensors[c]].dtype; };
+    std::vector<Scalar> value(components), next(components), combined(components);
+    Tuple result(components);
+    for (size_t c = 0; c < components; ++c) {
+      value[c] = ReducerIdentity(stage.reducer, static_cast<int>(c), dtype(c));
+      result[c].magnitude = stage.reducer == Reducer::kProd ? 1 : 0;
+    }
+    ForEachPoint(stage, vars, [&](const Tuple& point) {
+      for (size_t c = 0; c < components; ++c) {
+        // What is compared is what is kept.
+        next[c] = components > 1 ? CastTo(dtype(c), point[c].value) : point[c].value;
+      }
+      for (size_t c = 0; c < components; ++c) {
+        combined[c] = CombineScalars(stage.reducer, static_cast<int>(c), dtype(c), value, next);
+        AddTerm(stage.reducer, point[c], result[c]);
+      }
+      value.swap(combined);
+    });
+    for (size_t c = 0; c < components; ++c) result[c].value = value[c];
+    if (stage.reducer == Reducer::kProd) result[0].rounding *= std::abs(value[0].real());
+    if (stage.reducer == Reducer::kOnlineSoftmax) BoundSoftmaxSum(stage, vars, result);
+    return result;
+  }
+
+  // Adds a term to the magnitude and the rounding of a reduction. For products the rounding is
+  // relative to the value.
+  static void AddTerm(Reducer reducer, const ElementValue& term, ElementValue& sum) {
+    switch (reducer) {
+      case Reducer::kSum:
+        sum.magnitude += term.magnitude;
+        sum.rounding += term.rounding;
+        break;
+      case Reducer::kProd: {
+        const double size = std::abs(term.value.real());
+        sum.magnitude *= term.magnitude;
+        sum.rounding += term.rounding / (size == 0 ? 1 : size);
+        break;
+      }
+      default:
+        sum.magnitude = std::max(sum.magnitude, term.magnitude);
+        sum.rounding = std::max(sum.rounding, term.rounding);
+    }
+  }
+
+  // Σ s·exp(x − max): each exponential has the errors of x and of the maximum.
+  void BoundSoftmaxSum(const Stage& stage, std::vector<int64_t>& vars, Tuple& result) {
+    const ElementValue max = result[0];
+    result[1].magnitude = result[1].rounding = 0;
+    ForEachPoint(stage, vars, [&](const Tuple& point) {
+      const ElementValue &x = point[0], &s = point[1];
+      if (x.value.real() == -INFINITY) return;
+      const double weight = std::exp(x.value.real() - max.value.real());
+      result[1].magnitude += s.magnitude * weight * (1 + (x.magnitude + max.magnitude));
+      result[1].rounding +=
+          (s.rounding + std::abs(s.value.real()) * (x.rounding + max.rounding)) * weight;
+    });
+  }
+
+  // An element of a tensor as another stage reads it: rounded to its dtype, if that is a short one.
+  ElementValue Stored(BufferId tensor, absl::Span<const int64_t> indices) {
+    ElementValue element = Tensor(tensor, indices);
+    const ir::Tensor& t = workload_.tensors[tensor];
+    if (!t.input && AccumulatorOf(t.dtype) != t.dtype) {
+      element.value = CastTo(t.dtype, element.value);
+      element.rounding += StoreRounding(t.dtype) * std::abs(element.value.real());
+    }
+    return element;
+  }
+
+  ElementValue Evaluate(ExprId id, const std::vector<int64_t>& vars) {
+    const Expr& expr = workload_.pool[id];
+    if (expr.op == Op::kConst) return {expr.value, std::abs(expr.value.real())};
+    if (expr.op == Op::kIndex) {
+      const Scalar value = workload_.atoms.Evaluate(workload_.pool.IndicesOf(expr)[0], vars);
+      return {value, std::abs(value.real())};
+    }
+    if (expr.op == Op::kLoad) {
+      absl::InlinedVector<int64_t, 8> indices;
+      for (const Index& index : workload_.pool.IndicesOf(expr)) {
+        indices.push_back(workload_.atoms.Evaluate(index, vars));
+      }
+      return Stored(expr.buffer, indices);
+    }
+    const ElementValue a = Evaluate(expr.a, vars);
+    if (expr.op == Op::kSelect) return Evaluate(a.value.IsTrue() ? expr.b : expr.c, vars);
+    const ElementValue b = expr.b == kNoExpr ? ElementValue{} : Evaluate(expr.b, vars);
+    const Scalar value = EvaluateOp(expr.op, expr.dtype, a.value, b.value);
+    const double v = value.real(), a_value = a.value.real(), b_value = b.value.real();
+    const double magnitude = MagnitudeOf(expr.op, v, a.magnitude, b_value, b.magnitude);
+    const double rounding =
+        expr.op == Op::kCast
+            ? a.rounding + CastRounding(workload_.pool[expr.a].dtype, expr.dtype) * std::abs(v)
+        : a.rounding + b.rounding == 0
+            ? 0
+            : RoundingOf(expr.op, v, a_value, a.rounding, b_value, b.rounding);
+    return {value, magnitude, rounding};
+  }
+
+  const Workload& workload_;
+  absl::FunctionRef<Scalar(BufferId, int64_t)> read_;
+  std::map<std::pair<BufferId, int64_t>, ElementValue> reduced_;  // elements of reducing stages
+};
+
+}  // namespace
+
+ElementValue InterpretElement(const Workload& workload, BufferId tensor,
+                              absl::Span<const int64_t> indices,
+                              absl::FunctionRef<Scalar(BufferId, int64_t)> read) {
+  return ElementMachine(workload, read).Tensor(tensor, indices);
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,102 @@
+#ifndef HONE_COMMON_IR_ERROR_BOUND_H_
+#define HONE_COMMON_IR_ERROR_BOUND_H_
+
+#include "common/ir/dtype.h"
+#include "common/ir/expr.h"
+
+// How errors of operands reach a result. Two quantities go with every value:
+//   magnitude  the value with every load, product and sum replaced by absolute values. Errors of
+//              arithmetic are bounded by a constant times the unit roundoff times the magnitude.
+//   rounding   an absolute bound of how far the roundings to short formats on the way (intermediate
+//              tensors of f16 and bf16, casts) may drive two computations apart; 0 without them.
+// The formulas are first-order forward error analysis (Higham, Accuracy and Stability of Numerical
+// Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them and
+// the reference workload builds expressions of them. `Number` is double or has + - * / and the
+// functions below.
+namespace hone::ir {
+
+inline double Absolute(double a) { return a < 0 ? -a : a; }
+inline double Larger(double a, double b) { return a < b ? b : a; }
+inline double IfZero(double a, double then, double otherwise) { return a == 0 ? then : otherwise; }
+double Exponential(double a);
+double SquareRoot(double a);
+
+// Unit roundoff of a float type: half the distance of 1 and the next number. 0 for other types.
+double UnitRoundoff(DType dtype);
+
+// How far two values that differ by little may be apart once both are rounded to a float type,
+// relative to the value.
+inline double StoreRounding(DType dtype) { return 2 * UnitRoundoff(dtype); }
+// The same for a cast; 0 if it is exact or as good as the arithmetic around it.
+double CastRounding(DType from, DType to);
+
+// Of a unary or binary operation. `value`: of the result.
+template <typename Number>
+Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kSub:
+      return a + b;
+    case Op::kMul:
+      return a * b;
+    case Op::kDiv: {
+      // As of a product with 1/b, whose relative error is that of b.
+      const Number divisor = Absolute(b_value);
+      const Number safe = IfZero(divisor, 1 + 0 * divisor, divisor);
+      return IfZero(divisor, a, a / safe * (b / safe));
+    }
+    case Op::kMin:
+    case Op::kMax:
+      return Larger(a, b);
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kCast:
+      return a;
+    case Op::kExp:
+      // Its relative error is the error of a.
+      return Larger(Larger(Absolute(value), a), Absolute(value) * a);
+    default:
+      return Larger(Absolute(value), a);
+  }
+}
+
+// The rounding of a unary or binary operation other than a cast, from the values and roundings of
+// its operands.
+template <typename Number>
+Number RoundingOf(Op op, Number value, Number a_value, Number a, Number b_value, Number b) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kSub:
+      return a + b;
+    case Op::kMul:
+      return Absolute(a_value) * b + Absolute(b_value) * a + a * b;
+    case Op::kDiv: {
+      const Number divisor = Absolute(b_value);
+      const Number least = Larger(divisor - b, divisor * 0.5);
+      const Number safe = IfZero(least, 1 + 0 * least, least);
+      return (a + Absolute(value) * b) / safe;
+    }
+    case Op::kMin:
+    case Op::kMax:
+      return Larger(a, b);
+    case Op::kExp:
+      return Absolute(value) * (Exponential(a) - 1);
+    case Op::kLog: {
+      const Number least = Larger(Absolute(a_value) - a, Absolute(a_value) * 0.5);
+      return a / IfZero(least, 1 + 0 * least, least);
+    }
+    case Op::kSqrt: {
+      const Number root = SquareRoot(Larger(Absolute(a_value), a));
+      return a / IfZero(root, 1 + 0 * root, root);
+    }
+    case Op::kRsqrt:
+      return a * Absolute(value) * value * value;
+    default:
+      // The slopes of the others are at most 1.13.
+      return a * 1.13;
+  }
+}
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_ERROR_BOUND_H_

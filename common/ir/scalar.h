@@ -1,0 +1,67 @@
+#ifndef HONE_COMMON_IR_SCALAR_H_
+#define HONE_COMMON_IR_SCALAR_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <type_traits>
+
+#include "common/base/digest.h"
+#include "common/ir/dtype.h"
+
+namespace hone::ir {
+
+// The value of one element: a whole number, as integer dtypes and bool have it, or a real one, as
+// float dtypes have it. Whole numbers are exact over all of i64.
+//
+// It does not know its dtype. CastTo() makes it one that a dtype can hold: a whole number for
+// integers and bool, a real number for floats.
+class Scalar {
+ public:
+  constexpr Scalar() = default;
+  constexpr Scalar(double value) : real_(value), is_whole_(false) {}
+  template <typename T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
+  constexpr Scalar(T value) : whole_(static_cast<int64_t>(value)), is_whole_(true) {}
+
+  constexpr bool is_whole() const { return is_whole_; }
+  // The value as a double. A whole number beyond 2^53 is rounded.
+  constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
+  // The value without its fraction, modulo 2^64. 0 for NaN and the infinities.
+  int64_t whole() const;
+  constexpr bool IsTrue() const { return is_whole_ ? whole_ != 0 : real_ != 0; }
+
+  // Numeric order and equality. Two whole numbers compare exactly; otherwise both compare as
+  // doubles, where NaN is unordered.
+  friend constexpr bool operator==(Scalar a, Scalar b) {
+    return a.is_whole_ && b.is_whole_ ? a.whole_ == b.whole_ : a.real() == b.real();
+  }
+  friend constexpr bool operator<(Scalar a, Scalar b) {
+    return a.is_whole_ && b.is_whole_ ? a.whole_ < b.whole_ : a.real() < b.real();
+  }
+  friend constexpr bool operator<=(Scalar a, Scalar b) {
+    return a.is_whole_ && b.is_whole_ ? a.whole_ <= b.whole_ : a.real() <= b.real();
+  }
+  // Whole numbers in full, others with as many digits as a double may need.
+  std::string ToText() const;
+  friend std::ostream& operator<<(std::ostream& out, Scalar value) {
+    return out << value.ToText();
+  }
+
+ private:
+  union {
+    double real_;
+    int64_t whole_ = 0;
+  };
+  bool is_whole_ = true;
+};
+
+// The value in a dtype: floats round once, to nearest even; integers drop the fraction and wrap,
+// and take NaN and the infinities as 0; bool is 1 for anything but 0.
+Scalar CastTo(DType dtype, Scalar value);
+
+// Adds the value to a digest. Whole numbers that a double holds have the encoding of that double.
+void AddTo(DigestBuilder& builder, Scalar value);
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_SCALAR_H_

@@ -1,0 +1,138 @@
+#include "common/ir/element_interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/workload_parser.h"
+
+namespace hone::ir {
+namespace {
+
+Workload Parse(const std::string& body) {
+  auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return std::move(workload).value();
+}
+
+TEST(InterpretElementTest, AgreesWithTheInterpreter) {
+  const Workload workload = Parse(
+      "input A: f64[5, 6]\ninput B: f64[6, 4]\n"
+      "C[i: 5, j: 4] = sum(k: 6 where 0 <= k - i < 6) A[i, k] * B[k, j]\n"
+      "(V, I)[i: 5] = argmax(j: 4) (C[i, j], index(j))\n"
+      "output D[i: 5, j: 4] = max(C[i, j], 0.0) - V[i] * 2.0\n"
+      "output E[i: 5] = I[i]\n"
+      "output P[i: 5] = prod(k: 6) A[i, k]");
+  Rng rng(11);
+  std::vector<Values> inputs = {Values(30), Values(24)};
+  for (Values& input : inputs) {
+    for (double& value : input) value = rng.Uniform() * 4 - 2;
+  }
+  const auto outputs = Interpret(workload, inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const auto read = [&](BufferId tensor, int64_t offset) { return inputs[tensor][offset]; };
+  const std::vector<BufferId> ids = workload.Outputs();
+  for (int64_t i = 0; i < 5; ++i) {
+    for (int64_t j = 0; j < 4; ++j) {
+      EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[0], {i, j}, read).value.real(), (*outputs)[0][i * 4 + j]);
+    }
+    EXPECT_EQ(InterpretElement(workload, ids[1], {i}, read).value, (*outputs)[1][i]);
+    EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).value.real(), (*outputs)[2][i]);
+    double product = 1;
+    for (int64_t k = 0; k < 6; ++k) product *= std::abs(inputs[0][i * 6 + k]);
+    EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).magnitude, product);
+  }
+}
+
+// The magnitude of a sum does not cancel.
+TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
+  const Workload workload = Parse("input A: f64[3]\noutput S[u: 1] = sum(k: 3) A[k] * A[k] - 2.0");
+  const Values a = {1, -1, 2};
+  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0}, [&](BufferId, int64_t o) { return a[o]; });
+  EXPECT_EQ(element.value, 0);
+  EXPECT_EQ(element.magnitude, 12);
+}
+
+// An element of a layer norm reads each number of its row a few times, not once for each of the others.
+TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
+  const Workload workload = Parse(
+      "input X: f32[4, 1024]\nS[i: 4] = sum(k: 1024) X[i, k]\n"
+      "Q[i: 4] = sum(k: 1024) (X[i, k] - S[i]) * (X[i, k] - S[i])\n"
+      "output Y[i: 4, j: 1024] = (X[i, j] - S[i]) * Q[i]");
+  int64_t reads = 0;
+  const auto read = [&](BufferId, int64_t offset) {
+    ++reads;
+    return static_cast<double>(offset % 3);
+  };
+  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {2, 0}, read);
+  EXPECT_NE(element.value, 0);
+  EXPECT_LE(reads, 4 * 1024);
+}
+
+// A small difference of large numbers is known badly, and so is what it divides or is the exponent
+// of.
+TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands) {
+  const Workload workload = Parse(
+      "input X: f32[2]\n"
+      "output Q[i: 1] = 1.0 / (X[0] - X[1])\n"
+      "output E[i: 1] = exp(X[0] - X[1])\n");
+  const double inputs[] = {100.25, 100};
+  const auto magnitude = [&](int output) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t offset) { return inputs[offset]; })
+        .magnitude;
+  };
+  EXPECT_DOUBLE_EQ(magnitude(0), 4 * (200.25 / 0.25));
+  EXPECT_DOUBLE_EQ(magnitude(1), std::exp(0.25) * 200.25);
+}
+
+TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
+  const Workload workload = Parse(
+      "input A: i64[2]\n"
+      "output M[u: 1] = min(k: 2) A[k] + 9007199254740993\n");
+  const int64_t inputs[] = {1763800000000000009, 1763800000000000007};
+  const ElementValue element = InterpretElement(
+      workload, workload.Outputs()[0], {0},
+      [&](BufferId, int64_t offset) -> Scalar { return inputs[offset]; });
+  EXPECT_EQ(element.value, 1763800000000000007 + 9007199254740993);
+}
+
+// Σ s·exp(x − max): the sum of an online softmax is a sum, not a maximum.
+TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
+  const Workload workload = Parse(
+      "input X: f32[64]\n"
+      "output (M, S)[u: 1] = online_softmax(k: 64) (X[k], 1.0)");
+  const ElementValue sum = InterpretElement(workload, workload.Outputs()[1], {0},
+                                            [](BufferId, int64_t) { return 2.0; });
+  EXPECT_EQ(sum.value, 64);
+  EXPECT_EQ(sum.magnitude, 64 * (1 + 2 + 2));
+}
+
+// Each reads a tensor that was rounded to bf16, which may differ by an ulp.
+TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
+  const Workload workload = Parse(
+      "input X: bf16[8]\n"
+      "C[i: 8] = X[i] * X[i]\n"
+      "output D[i: 8] = C[i] + 1.0\n"
+      "output E[i: 8] = C[i] * C[i]\n"
+      "output F[u: 1] = sum(k: 8) C[k]\n"
+      "output G[i: 8] = X[i] * 3.0\n");
+  const auto rounding = [&](int output) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [](BufferId, int64_t) { return 2.0; })
+        .rounding;
+  };
+  constexpr double kUlp = 0x1p-7 * 4;  // of C = 4
+  EXPECT_EQ(rounding(0), kUlp);
+  EXPECT_EQ(rounding(1), 4 * kUlp + 4 * kUlp + kUlp * kUlp);
+  EXPECT_EQ(rounding(2), 8 * kUlp);
+  EXPECT_EQ(rounding(3), 0);
+}
+
+}  // namespace
+}  // namespace hone::ir
