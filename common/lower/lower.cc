@@ -8,7 +8,7 @@ namespace hone::lower {
 absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target) {
   const ir::Program compact = CompactBuffers(RemoveDeadBlocks(program));
   LoweredProgram lowered = BuildTree(compact);
-  PromoteAccumulators(lowered);
+  HONE_RETURN_IF_ERROR(PromoteAccumulators(lowered));
   LowerInits(lowered);
   NarrowDomain(lowered);
   HONE_RETURN_IF_ERROR(AssignStorage(lowered, compact, target));

@@ -21,8 +21,9 @@ ir::Program CompactBuffers(const ir::Program& program);
 LoweredProgram BuildTree(const ir::Program& program);
 
 // Reductions whose results stay in place while only reduction loops (and static ones) run accumulate in registers: load or
-// neutral element before, store after. At most 64 vectors.
-void PromoteAccumulators(LoweredProgram& program);
+// neutral element before, store after. At most 64 vectors. Sums of f16 and bf16 accumulate in f32 and are rounded when they
+// are stored. InvalidArgument: one would be stored before it is complete, which rounds its partial sums.
+absl::Status PromoteAccumulators(LoweredProgram& program);
 
 // Every remaining init becomes a nest before the outermost reduction loop.
 void LowerInits(LoweredProgram& program);

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {
@@ -15,23 +16,39 @@ constexpr int64_t kMaxRegisters = 64;
 
 // One reduction store and the loops around it, outermost first.
 struct Site {
+  struct Loop {
+    AtomId var;
+    int64_t extent;
+  };
   StmtId store;
+  ir::BufferId buffer;
   std::vector<StmtId> loops;
+  std::vector<Loop> around;  // the same loops as they were
 };
 
 class Promoter {
  public:
   explicit Promoter(LoweredProgram& program) : p_(program) {}
 
-  void Run() {
+  absl::Status Run() {
     for (LoweredKernel& kernel : p_.kernels) Visit(kernel.body);
-    for (const Site& site : sites_) Promote(site);
+    for (const Site& site : sites_) {
+      const size_t outside = Promote(site);
+      HONE_RETURN_IF_ERROR(CheckPartialSums(site, outside));
+    }
+    return absl::OkStatus();
   }
 
  private:
   void Visit(StmtId id) {
     if (p_.stmts[id].kind == Stmt::Kind::kStore) {
-      if (p_.stmts[id].reducer != ir::Reducer::kNone && p_.stmts[id].outputs.size() == 1) sites_.push_back({id, loops_});
+      const Stmt& store = p_.stmts[id];
+      if (store.reducer == ir::Reducer::kNone || store.outputs.size() != 1) return;
+      Site site{.store = id, .buffer = store.outputs[0], .loops = loops_};
+      for (StmtId loop : loops_) {
+        site.around.push_back({p_.stmts[loop].var, p_.stmts[loop].extent});
+      }
+      sites_.push_back(std::move(site));
       return;
     }
     const bool loop = p_.stmts[id].kind == Stmt::Kind::kFor;
@@ -96,11 +113,31 @@ class Promoter {
     return true;
   }
 
-  void Promote(const Site& site) {
+  // Sums of f16 and bf16 must not be stored before they are complete: `outside`, how many of the
+  // site's loops run around the accumulators.
+  absl::Status CheckPartialSums(const Site& site, size_t outside) const {
+    const Stmt& store = p_.stmts[site.store];
+    const ir::Buffer& buffer = p_.buffers[site.buffer];
+    if (ir::AccumulatorOf(store.reducer, buffer.dtype) == buffer.dtype) return absl::OkStatus();
+    for (size_t l = 0; l < outside; ++l) {
+      const Site::Loop& loop = site.around[l];
+      if (!Reduces(store, loop.var) || loop.extent == 1) continue;
+      const absl::string_view dtype = ir::DTypeName(buffer.dtype);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "partial sums of ", buffer.name, " would be rounded to ", dtype, " at each of the ",
+          loop.extent, " iterations of loop ", p_.atoms[loop.var].name,
+          "; after cache_write they are kept in f32"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns how many of the site's loops stay around the accumulators: all of them, where the sums
+  // are not promoted.
+  size_t Promote(const Site& site) {
     const Stmt store = p_.stmts[site.store];
     // An instruction that computes a tile of memory.
     for (AtomId var : store.tensor_vars) {
-      if (OccursInPlace(store, var)) return;
+      if (OccursInPlace(store, var)) return site.loops.size();
     }
     // The outermost loop of the chain down to the store in which only reductions and static loops run.
     size_t first = site.loops.size();
@@ -115,7 +152,7 @@ class Promoter {
       const bool place = OccursInPlace(store, loop.var);
       if (LoweredProgram::IsStatic(loop.loop)) {
         const bool reduces = Reduces(store, loop.var);
-        if (place && reduces) return;
+        if (place && reduces) return site.loops.size();
         if (reduces && loop.loop == ir::LoopKind::kUnrolled && loop.extent > 1) unrolled_reduction = l;
         if (place) {
           tile.push_back(site.loops[l]);
@@ -138,7 +175,10 @@ class Promoter {
     for (StmtId loop : tile) {
       if (p_.stmts[loop].loop == ir::LoopKind::kUnrolled) registers *= p_.stmts[loop].extent;
     }
-    if ((!runtime_reduction && unrolled_reduction == site.loops.size()) || first == site.loops.size() || registers > kMaxRegisters) return;
+    const bool reduces_inside = runtime_reduction || unrolled_reduction < site.loops.size();
+    if (!reduces_inside || first == site.loops.size() || registers > kMaxRegisters) {
+      return site.loops.size();
+    }
     std::reverse(tile.begin(), tile.end());
 
     // Where some iteration of the loops inside updates the place at all; elsewhere it may lie outside
@@ -146,7 +186,7 @@ class Promoter {
     std::vector<ir::Condition> place_conditions, implied;
     for (const ir::Condition& condition : store.conditions) {
       std::vector<ir::Condition>& list = InsidePart(site, first, condition.index) == Index(0) ? place_conditions : implied;
-      if (!AppendPlaceCondition(site, first, condition, list)) return;
+      if (!AppendPlaceCondition(site, first, condition, list)) return site.loops.size();
     }
     place_conditions.insert(place_conditions.end(), implied.begin(), implied.end());
 
@@ -155,10 +195,13 @@ class Promoter {
       return (p_.stmts[a].loop == ir::LoopKind::kVectorized) < (p_.stmts[b].loop == ir::LoopKind::kVectorized);
     });
     const ir::Buffer& target = p_.buffers[store.outputs[0]];
-    ir::Buffer accumulator{.name = absl::StrCat(target.name, ".acc", p_.buffers.size()), .dtype = target.dtype, .scope = ir::Scope::kFragment};
+    const ir::DType memory_dtype = target.dtype;
+    const ir::DType dtype = ir::AccumulatorOf(store.reducer, memory_dtype);
+    ir::Buffer accumulator{.name = absl::StrCat(target.name, ".acc", p_.buffers.size()),
+                           .dtype = dtype,
+                           .scope = ir::Scope::kFragment};
     for (StmtId loop : tile) accumulator.shape.push_back(p_.stmts[loop].extent);
     if (tile.empty()) accumulator.shape.push_back(1);
-    const ir::DType dtype = target.dtype;
     p_.buffers.push_back(std::move(accumulator));
     const auto registers_id = static_cast<ir::BufferId>(p_.buffers.size()) - 1;
 
@@ -193,7 +236,8 @@ class Promoter {
         if (outer != Index(0)) is_first.push_back({outer, 1});
       }
     }
-    if (narrowed) return;  // the first iteration is not number 0; LowerInits stores the neutral element apart
+    // The first iteration is not number 0; LowerInits stores the neutral element apart.
+    if (narrowed) return site.loops.size();
 
     const auto copy = [&](bool load) {
       std::vector<StmtId> cloned;
@@ -221,12 +265,14 @@ class Promoter {
       StmtId body;
       if (!load) {
         body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = store.outputs, .indices = memory,
-                       .values = {p_.pool.Load(registers_id, dtype, reg)}, .conditions = conditions});
+                       .values = {p_.pool.Cast(memory_dtype, p_.pool.Load(registers_id, dtype, reg))},
+                       .conditions = conditions});
       } else if (store.has_init && is_first.empty()) {
         body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = reg, .values = {identity}, .conditions = conditions});
       } else {
         body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = reg,
-                       .values = {p_.pool.Load(store.outputs[0], dtype, memory)}, .conditions = conditions});
+                       .values = {p_.pool.Cast(dtype, p_.pool.Load(store.outputs[0], memory_dtype, memory))},
+                       .conditions = conditions});
       }
       const auto wrap = [&](StmtId inner) {
         for (size_t l = cloned.size(); l-- > 0;) {
@@ -273,7 +319,10 @@ class Promoter {
     }
     const StmtId store_back = copy(false);
 
+    const ir::ExprId added =
+        dtype == memory_dtype ? store.values[0] : p_.pool.Widened(store.values[0]);
     Stmt& update = p_.stmts[site.store];
+    update.values = {added};
     update.outputs = {registers_id};
     update.indices = places;
     update.has_init = false;
@@ -284,6 +333,7 @@ class Promoter {
     const Stmt loop_copy = p_.stmts[outer];
     const StmtId inner = p_.Add(loop_copy);
     p_.stmts[outer] = Stmt{.kind = Stmt::Kind::kSeq, .children = {load, inner, store_back}};
+    return first;
   }
 
   LoweredProgram& p_;
@@ -293,6 +343,6 @@ class Promoter {
 
 }  // namespace
 
-void PromoteAccumulators(LoweredProgram& program) { Promoter(program).Run(); }
+absl::Status PromoteAccumulators(LoweredProgram& program) { return Promoter(program).Run(); }
 
 }  // namespace hone::lower

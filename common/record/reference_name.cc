@@ -11,7 +11,7 @@
 namespace hone::record {
 namespace {
 
-constexpr absl::string_view kPrefix = "reference/";
+constexpr absl::string_view kPrefix = "reference3/";
 constexpr size_t kMaxKey = 256;
 
 }  // namespace
@@ -25,7 +25,7 @@ bool IsReferenceName(absl::string_view text) { return absl::StartsWith(text, kPr
 absl::StatusOr<ReferenceName> ParseReferenceName(absl::string_view text) {
   absl::string_view rest = text;
   if (!absl::ConsumePrefix(&rest, kPrefix)) {
-    return absl::InvalidArgumentError("a reference's name begins with reference/");
+    return absl::InvalidArgumentError("a reference's name begins with reference3/");
   }
   const size_t slash = rest.find('/');
   const absl::string_view digest = rest.substr(0, slash);

@@ -10,7 +10,9 @@ namespace hone::record {
 
 // Which reference kernel: of a workload, for a target. A machine without a compiler cannot know the
 // digest of what a builder makes for it, so this is the one artifact that travels by a name:
-//   reference/0123456789abcdef0123456789abcdef/x86_64-avx2-8c-01234567
+//   reference3/0123456789abcdef0123456789abcdef/x86_64-avx2-8c-01234567
+// The number is that of the buffers that the kernel takes; reference kernels of other numbers are
+// not used.
 struct ReferenceName {
   std::string workload_digest;  // 32 hex digits
   std::string target_key;

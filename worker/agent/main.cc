@@ -116,7 +116,9 @@ absl::Status Work(Flags flags) {
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
   std::error_code ignored;
-  std::filesystem::remove_all(flags.state_dir + "/references", ignored);  // of version 1
+  for (const char* const older : {"/references", "/references-2"}) {
+    std::filesystem::remove_all(flags.state_dir + older, ignored);
+  }
   // Kernels see what they are made of; references are written by a runner that runs no candidate.
   const std::string artifacts = flags.state_dir + "/artifacts";
   const std::string references = flags.state_dir + hone::agent::kReferences;

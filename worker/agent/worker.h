@@ -24,7 +24,7 @@ namespace hone::agent {
 
 // The folder of references in the state folder. Its number rises when a workload comes to have another reference than
 // before: what an older version kept is not used.
-inline constexpr char kReferences[] = "/references-2";
+inline constexpr char kReferences[] = "/references-3";
 
 struct WorkerOptions {
   std::string worker_id;

@@ -146,6 +146,20 @@ Value* Conversion::RoundToOdd(Value* value) {
   return b_.CreateBitCast(odd, rounded->getType());
 }
 
+Value* Conversion::WithoutLowBits(Value* value) {
+  // A number of more than 53 bits keeps those above the last 11, with a bit that says whether
+  // anything was lost; it is then exact in f64.
+  constexpr uint64_t kLow = (1 << 11) - 1;
+  Value* low = b_.CreateAnd(value, Int(value, kLow));
+  Value* kept = b_.CreateXor(value, low);
+  Value* lost = b_.CreateICmpNE(low, Int(value, 0));
+  Value* odd = b_.CreateOr(kept, b_.CreateShl(b_.CreateZExt(lost, value->getType()),
+                                              Int(value, 11)));
+  Value* magnitude = b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, b_.getFalse());
+  Value* is_large = b_.CreateICmpUGE(magnitude, Int(value, uint64_t{1} << 53));
+  return b_.CreateSelect(is_large, odd, value);
+}
+
 Value* Conversion::ToInteger(Value* value, int bits) {
   const bool wide = bits == 64;
   const double modulus = wide ? 0x1p64 : 0x1p32, half = modulus / 2;
@@ -173,8 +187,9 @@ Value* Conversion::Cast(Value* value, DType from, DType to) {
     return from_float ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
   }
   if (to == DType::kF16 || to == DType::kBF16) {
-    // Bytes are exact; wider types pass through f64, which holds what the interpreter holds.
+    // Bytes are exact; wider types pass through f64, which is rounded once more.
     if (from == DType::kI8 || is_unsigned) return Cast(value, from, DType::kF32);
+    if (from == DType::kI64) value = WithoutLowBits(value);
     if (!from_float) return Cast(Cast(value, from, DType::kF64), DType::kF64, to);
     if (from == DType::kF64) value = RoundToOdd(value);
     return FromMemory(ToMemory(value, to), to);

@@ -41,6 +41,8 @@ class Conversion {
   llvm::Value* BF16FromFloat(llvm::Value* value);
   // f64 → f32 rounded to odd: rounding the result once more gives what rounding at once gives.
   llvm::Value* RoundToOdd(llvm::Value* value);
+  // i64: a number that is exact in f64 and rounds to the short formats as `value` does.
+  llvm::Value* WithoutLowBits(llvm::Value* value);
   // The whole part modulo 2^bits, of 32 or 64.
   llvm::Value* ToInteger(llvm::Value* value, int bits);
 

@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/ir/error_bound.h"
 #include "worker/runner/elements.h"
 
 namespace hone::runner {
 namespace {
 
 constexpr double kMaxReported = 1e30;  // errors are reported as finite numbers
-
-// bound = by_magnitude·magnitude + by_value·|expected| + tiny
-struct Bound {
-  double by_magnitude = 0;
-  double by_value = 0;
-  double tiny = 0;
-};
 
 // A vector's worth of lanes that the compiler turns into vectors; the widest that the CPU has is
 // chosen at load time.
@@ -64,49 +59,6 @@ Scan ScanF32(const float* data, const double* values, const double* magnitudes, 
   return scan;
 }
 
-// One element, with the cases that the fast scan leaves out. Returns the error over its bound;
-// infinite when wrong beyond measure.
-double ErrorRatio(ir::DType dtype, double got, double expected, double magnitude,
-                  const Bound& bound) {
-  if (std::isnan(expected) || std::isinf(expected)) {
-    const bool same = std::isnan(expected) ? std::isnan(got) : got == expected;
-    return same ? 0 : INFINITY;
-  }
-  const double error = std::fabs(got - expected);
-  if (error == 0) return 0;
-  const double allowed =
-      bound.by_magnitude * magnitude + bound.by_value * std::fabs(expected) + bound.tiny;
-  // Where the bound leaves the dtype's range, as where the reference does, overflow is right.
-  if (std::isinf(got) && ir::RoundTo(dtype, expected + std::copysign(allowed, got)) == got)
-    return 0;
-  const double ratio = error / allowed;
-  return std::isnan(ratio) ? INFINITY : ratio;
-}
-
-std::string Describe(const TensorSpec& spec, int64_t index, double got, double expected,
-                     double allowed) {
-  return absl::StrFormat("%s: element %d is %.9g, expected %.9g ± %.3g", spec.name, index, got,
-                         expected, allowed);
-}
-
-// The tolerance that would allow an element, were there no other allowance.
-double ToleranceOf(double got, double expected, double magnitude) {
-  const double error = std::fabs(got - expected);
-  if (error == 0) return 0;
-  const double relative = error / magnitude;
-  return std::isfinite(relative) ? relative : INFINITY;
-}
-
-// What a person may do about errors of the size of roundings, as other algorithms have them
-// (Winograd's); a kernel that is wrong has larger ones. `needed`: the tolerance that allows them
-// all.
-std::string Hint(const TensorSpec& spec, double needed) {
-  constexpr double kOfRounding = 1e-3;
-  if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfRounding) return "";
-  const double unit = std::pow(10.0, std::floor(std::log10(needed)));
-  return absl::StrFormat("; a tolerance of %.1g would allow it", std::ceil(needed / unit) * unit);
-}
-
 double SmallestNormal(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kF16:
@@ -121,54 +73,102 @@ double SmallestNormal(ir::DType dtype) {
   }
 }
 
-// Integers up to this are exact in the dtype.
-double ExactRange(ir::DType dtype) {
-  const double roundoff = UnitRoundoff(dtype);
-  if (roundoff > 0) return 1 / roundoff;
-  switch (dtype) {
-    case ir::DType::kBool:
-      return 1;
-    case ir::DType::kI8:
-      return 127;
-    case ir::DType::kU8:
-      return 255;
-    case ir::DType::kI32:
-      return 0x1p31 - 1;
-    default:
-      return 0x1p53;
+// The error that each element may have.
+class Bounds {
+ public:
+  Bounds(const TensorSpec& spec, const Expected& expected, const Signature& signature,
+         double tolerance)
+      : expected_(expected),
+        by_magnitude_(4 * signature.roundoff * std::sqrt(signature.terms) + tolerance),
+        by_value_(ir::UnitRoundoff(spec.dtype)),
+        tiny_(SmallestNormal(spec.dtype)) {}
+
+  double Of(int64_t i) const {
+    return by_magnitude_ * expected_.magnitudes[i] + expected_.Rounding(i) +
+           by_value_ * std::fabs(expected_.Value(i).real()) + tiny_;
   }
+  // All elements of an output of f32 whose roundings are 0.
+  Scan ScanAll(const float* data, int64_t elements) const {
+    return ScanF32(data, static_cast<const double*>(expected_.values), expected_.magnitudes,
+                   elements, by_magnitude_, by_value_, tiny_);
+  }
+
+ private:
+  const Expected& expected_;
+  double by_magnitude_, by_value_, tiny_;
+};
+
+// |a − b|, exact up to the rounding of the result.
+double Distance(ir::Scalar a, ir::Scalar b) {
+  if (!a.is_whole() || !b.is_whole()) return std::fabs(a.real() - b.real());
+  const auto left = static_cast<uint64_t>(a.whole()), right = static_cast<uint64_t>(b.whole());
+  return static_cast<double>(a < b ? right - left : left - right);
+}
+
+// The error of one element over its bound; infinite when wrong beyond measure.
+double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double allowed) {
+  const double wanted = expected.real(), found = got.real();
+  if (std::isnan(wanted) || std::isinf(wanted)) {
+    const bool same = std::isnan(wanted) ? std::isnan(found) : found == wanted;
+    return same ? 0 : INFINITY;
+  }
+  const double error = Distance(got, expected);
+  if (error == 0) return 0;
+  // Where the bound leaves the dtype's range, as where the reference does, overflow is right.
+  const bool overflows =
+      std::isinf(found) && ir::RoundTo(dtype, wanted + std::copysign(allowed, found)) == found;
+  if (overflows) return 0;
+  const double ratio = error / allowed;
+  return std::isnan(ratio) ? INFINITY : ratio;
+}
+
+std::string Describe(const TensorSpec& spec, int64_t index, ir::Scalar got, ir::Scalar expected,
+                     double allowed) {
+  const auto text = [](ir::Scalar value) {
+    return value.is_whole() ? value.ToText() : absl::StrFormat("%.9g", value.real());
+  };
+  return absl::StrFormat("%s: element %d is %s, expected %s ± %.3g", spec.name, index, text(got),
+                         text(expected), allowed);
+}
+
+// The tolerance that would allow an element, were there no other allowance.
+double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
+  const double error = Distance(got, expected);
+  if (error == 0) return 0;
+  const double relative = error / magnitude;
+  return std::isfinite(relative) ? relative : INFINITY;
+}
+
+// Advice for errors of the size of roundings, such as those of Winograd's algorithm; a kernel that
+// is wrong has larger ones. `needed`: the tolerance that allows all of them.
+std::string Hint(const TensorSpec& spec, double needed) {
+  constexpr double kOfRounding = 1e-3;
+  if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfRounding) return "";
+  const double unit = std::pow(10.0, std::floor(std::log10(needed)));
+  return absl::StrFormat("; a tolerance of %.1g would allow it", std::ceil(needed / unit) * unit);
 }
 
 }  // namespace
 
 CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected& expected,
                         const Signature& signature, double tolerance) {
-  const Bound bound = {
-      .by_magnitude = 4 * signature.roundoff * std::sqrt(signature.terms) + tolerance,
-      .by_value = UnitRoundoff(spec.dtype),
-      .tiny = SmallestNormal(spec.dtype)};
+  const Bounds bounds(spec, expected, signature, tolerance);
   CheckResult result;
-  if (spec.dtype == ir::DType::kF32) {
-    const Scan scan = ScanF32(static_cast<const float*>(data), expected.values, expected.magnitudes,
-                              spec.elements, bound.by_magnitude, bound.by_value, bound.tiny);
+  if (spec.dtype == ir::DType::kF32 && expected.roundings == nullptr) {
+    const Scan scan = bounds.ScanAll(static_cast<const float*>(data), spec.elements);
     result.max_error = scan.worst;
     if (scan.wrong == 0) return result;
   }
   double worst = 0, needed = 0;
   for (int64_t i = 0; i < spec.elements; ++i) {
-    const double got = ReadElement(spec.dtype, data, i);
-    const double ratio =
-        ErrorRatio(spec.dtype, got, expected.values[i], expected.magnitudes[i], bound);
+    const ir::Scalar got = ReadElement(spec.dtype, data, i), wanted = expected.Value(i);
+    const double ratio = ErrorRatio(spec.dtype, got, wanted, bounds.Of(i));
     worst = std::max(worst, ratio);
-    if (ratio > 1) {
-      needed = std::max(needed, ToleranceOf(got, expected.values[i], expected.magnitudes[i]));
-    }
-    if (ratio > 1 && result.ok) {
-      result.ok = false;
-      const double allowed = bound.by_magnitude * expected.magnitudes[i] +
-                             bound.by_value * std::fabs(expected.values[i]) + bound.tiny;
-      result.detail = Describe(spec, i, got, expected.values[i], allowed);
-    }
+    if (ratio <= 1) continue;
+    needed = std::max(needed, ToleranceOf(got, wanted, expected.magnitudes[i]));
+    if (!result.ok) continue;
+    result.ok = false;
+    result.detail = Describe(spec, i, got, wanted, bounds.Of(i));
   }
   result.max_error = std::min(worst, kMaxReported);
   result.detail += Hint(spec, needed);
@@ -176,11 +176,13 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
 }
 
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature) {
-  double range = ExactRange(spec.dtype);
+  double range = INFINITY;  // of integers, which wrap
   if (signature.roundoff > 0) range = std::min(range, 1 / signature.roundoff);
+  if (signature.rounding > 0) range = std::min(range, 1 / signature.rounding);
   for (int64_t i = 0; i < spec.elements; ++i) {
-    const double value = expected.values[i];
-    if (!(expected.magnitudes[i] <= range) || value != std::rint(value)) return false;
+    const ir::Scalar value = expected.Value(i);
+    const bool whole = value.is_whole() || value.real() == std::rint(value.real());
+    if (!(expected.magnitudes[i] <= range) || !whole) return false;
   }
   return true;
 }
@@ -188,25 +190,29 @@ bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& 
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected) {
   if (spec.dtype == ir::DType::kF32) {
     const auto* const got = static_cast<const float*>(data);
+    const auto* const values = static_cast<const double*>(expected.values);
     bool equal = true;
     for (int64_t i = 0; i < spec.elements; ++i) {
-      equal &= static_cast<double>(got[i]) == expected.values[i];
+      equal &= got[i] == static_cast<float>(values[i]);
     }
     if (equal) return {};
   }
   for (int64_t i = 0; i < spec.elements; ++i) {
-    const double got = ReadElement(spec.dtype, data, i);
-    if (got == expected.values[i]) continue;
+    const ir::Scalar got = ReadElement(spec.dtype, data, i);
+    const ir::Scalar wanted = ir::CastTo(spec.dtype, expected.Value(i));
+    if (got == wanted) continue;
     double needed = 0;
     for (int64_t e = i; e < spec.elements; ++e) {
-      const double other = ReadElement(spec.dtype, data, e);
-      needed = std::max(needed, ToleranceOf(other, expected.values[e], expected.magnitudes[e]));
+      const ir::Scalar other = ReadElement(spec.dtype, data, e);
+      needed = std::max(needed,
+                        ToleranceOf(other, ir::CastTo(spec.dtype, expected.Value(e)),
+                                    expected.magnitudes[e]));
     }
     return {
         .ok = false,
         .max_error = kMaxReported,
         .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
-                               Describe(spec, i, got, expected.values[i], 0), Hint(spec, needed))};
+                               Describe(spec, i, got, wanted, 0), Hint(spec, needed))};
   }
   return {};
 }

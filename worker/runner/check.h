@@ -4,16 +4,21 @@
 #include <cstdint>
 #include <string>
 
+#include "worker/runner/elements.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {
 
-// What an output should be: per element the reference computed with f64 accumulation, and its
-// magnitude, the same with every load, product and sum replaced by absolute values (Σ|a·b| for a
-// contraction).
+// What an output should be: per element the reference, computed with f64 accumulation, and what
+// bounds its errors (see common/ir/error_bound.h).
 struct Expected {
-  const double* values = nullptr;
+  ir::DType dtype = ir::DType::kF64;    // of the values, see ir::ReferenceDType
+  const void* values = nullptr;
   const double* magnitudes = nullptr;
+  const double* roundings = nullptr;    // null: all are 0
+
+  ir::Scalar Value(int64_t i) const { return ReadElement(dtype, values, i); }
+  double Rounding(int64_t i) const { return roundings == nullptr ? 0 : roundings[i]; }
 };
 
 struct CheckResult {
@@ -23,18 +28,19 @@ struct CheckResult {
 };
 
 // Compares an output with its reference: |got − expected| ≤ (4·u·√K + tolerance)·magnitude +
-// u_out·|expected| + tiny, with u the unit roundoff of the arithmetic, K the terms of the sums,
-// u_out the rounding of the output's dtype and tiny its smallest normal number. The expected error
-// of a sum of K terms in any order grows with √K (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2002, section 4.2); 4 covers blocked orders with room. NaN passes only where NaN is
-// expected; an infinity where it is expected, or where a value within the bound overflows the
-// output's dtype to it.
+// rounding + u_out·|expected| + tiny. u is the unit roundoff that sums are added up in (f32's for
+// f16 and bf16), K the terms of the sums, u_out the rounding to the output's dtype and tiny its
+// smallest normal number. The expected error of a sum of K terms in any order grows with √K (Higham,
+// Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); 4 covers blocked orders with
+// room. NaN passes only where NaN is expected; an infinity where it is expected, or where a value
+// within the bound overflows the output's dtype to it.
 CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected& expected,
                         const Signature& signature, double tolerance);
 
 // Whether an output on integer inputs is exact in any order of summation: every reference is an
-// integer and no partial sum can leave the exact range of the arithmetic. Then the kernel's output
-// must be equal to it.
+// integer, and no partial sum can leave the exact range of the arithmetic, nor an intermediate
+// result that of the formats that it is rounded to. Then the kernel's output must be the reference,
+// rounded to the output's dtype.
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature);
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected);
 

@@ -55,7 +55,7 @@ bool IsUnsigned(ir::DType dtype) { return dtype == ir::DType::kU8 || dtype == ir
 
 }  // namespace
 
-double ReadElement(ir::DType dtype, const void* data, int64_t index) {
+ir::Scalar ReadElement(ir::DType dtype, const void* data, int64_t index) {
   switch (dtype) {
     case ir::DType::kF16:
       return HalfToDouble(Load<uint16_t>(data, index));
@@ -73,32 +73,33 @@ double ReadElement(ir::DType dtype, const void* data, int64_t index) {
     case ir::DType::kI32:
       return Load<int32_t>(data, index);
     case ir::DType::kI64:
-      return static_cast<double>(Load<int64_t>(data, index));
+      return Load<int64_t>(data, index);
   }
   return NAN;
 }
 
-void WriteElement(ir::DType dtype, void* data, int64_t index, double value) {
-  value = ir::RoundTo(dtype, value);
+void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value) {
+  value = ir::CastTo(dtype, value);
   switch (dtype) {
     case ir::DType::kF16:
-      return Store(data, index, DoubleToHalf(value));
+      return Store(data, index, DoubleToHalf(value.real()));
     case ir::DType::kBF16:
       return Store(data, index,
-                   static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16));
+                   static_cast<uint16_t>(
+                       std::bit_cast<uint32_t>(static_cast<float>(value.real())) >> 16));
     case ir::DType::kF32:
-      return Store(data, index, static_cast<float>(value));
+      return Store(data, index, static_cast<float>(value.real()));
     case ir::DType::kF64:
-      return Store(data, index, value);
+      return Store(data, index, value.real());
     case ir::DType::kI8:
-      return Store(data, index, static_cast<int8_t>(value));
+      return Store(data, index, static_cast<int8_t>(value.whole()));
     case ir::DType::kU8:
     case ir::DType::kBool:
-      return Store(data, index, static_cast<uint8_t>(value));
+      return Store(data, index, static_cast<uint8_t>(value.whole()));
     case ir::DType::kI32:
-      return Store(data, index, static_cast<int32_t>(value));
+      return Store(data, index, static_cast<int32_t>(value.whole()));
     case ir::DType::kI64:
-      return Store(data, index, static_cast<int64_t>(value));
+      return Store(data, index, value.whole());
   }
 }
 

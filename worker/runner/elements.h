@@ -4,13 +4,15 @@
 #include <cstdint>
 
 #include "common/ir/dtype.h"
+#include "common/ir/scalar.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {
 
-// Element access by dtype. The value is one that the dtype holds exactly (see ir::RoundTo).
-double ReadElement(ir::DType dtype, const void* data, int64_t index);
-void WriteElement(ir::DType dtype, void* data, int64_t index, double value);
+// Element access by dtype. Integers and bool are whole numbers. A value that is written is cast to
+// the dtype (see ir::CastTo).
+ir::Scalar ReadElement(ir::DType dtype, const void* data, int64_t index);
+void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value);
 
 // What inputs are filled with.
 enum class Filling {

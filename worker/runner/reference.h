@@ -23,9 +23,10 @@ uint64_t InputSeed(absl::string_view workload_digest);
 // A workload's reference outputs in a file, mapped read-only and shared by every process that
 // checks against it.
 //
-// Format, little-endian: "HONEREF1"; the workload's digest, 32 characters; u64 number of outputs;
+// Format, little-endian: "HONEREF2"; the workload's digest, 32 characters; u64 number of outputs;
 // u64 elements of each; zeros up to a multiple of 4096 bytes. Then for each filling (kReal,
-// kInteger) and each output: elements × f64 references, elements × f64 magnitudes.
+// kInteger) and each output, elements × 8 bytes each: values (i64 for outputs of i64, else f64),
+// f64 magnitudes and, if the workload rounds on the way, f64 roundings.
 class Reference {
  public:
   // NotFound: no such file. DataLoss: not a reference of this workload, or cut off.
@@ -45,9 +46,8 @@ class Reference {
   std::vector<Expected> expected_;  // by filling, then output
 };
 
-// Makes the file: runs the reference kernel, whose buffers are the workload's inputs, then an f64
-// reference for each output, then an f64 magnitude for each output; some hundred elements are
-// computed again by the interpreter. Without a kernel (null) the interpreter computes everything,
+// Makes the file: runs the reference kernel, whose buffers are those of ir::ReferenceWorkload; some
+// hundred elements are computed again by the interpreter. Without a kernel (null) the interpreter computes everything,
 // if that is no more than some million operations. DataLoss: kernel and interpreter disagree; the
 // message names the element. ResourceExhausted: no memory, or the disk is full. InvalidArgument: no
 // kernel was given and the workload is too large for the interpreter, or the kernel refuses.

@@ -2,22 +2,9 @@
 
 #include <algorithm>
 
-namespace hone::runner {
+#include "common/ir/error_bound.h"
 
-double UnitRoundoff(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kF16:
-      return 0x1p-11;
-    case ir::DType::kBF16:
-      return 0x1p-8;
-    case ir::DType::kF32:
-      return 0x1p-24;
-    case ir::DType::kF64:
-      return 0x1p-53;
-    default:
-      return 0;
-  }
-}
+namespace hone::runner {
 
 Signature SignatureOf(const ir::Workload& workload) {
   Signature signature;
@@ -34,12 +21,24 @@ Signature SignatureOf(const ir::Workload& workload) {
     for (const ir::Axis& axis : stage.reduce) points *= static_cast<double>(axis.extent);
     terms += points;
     for (const ir::BufferId id : stage.tensors) {
-      signature.roundoff = std::max(signature.roundoff, UnitRoundoff(workload.tensors[id].dtype));
+      const ir::DType dtype = ir::AccumulatorOf(workload.tensors[id].dtype);
+      signature.roundoff = std::max(signature.roundoff, ir::UnitRoundoff(dtype));
     }
     for (const ir::ExprId value : stage.values) {
       workload.pool.Visit(value, [&](const ir::Expr& expr) {
-        if (expr.op != ir::Op::kCast) return;
-        signature.roundoff = std::max(signature.roundoff, UnitRoundoff(expr.dtype));
+        const bool arithmetic = expr.op >= ir::Op::kAdd && ir::IsFloat(expr.dtype);
+        if (arithmetic) {
+          const double unit = ir::UnitRoundoff(ir::AccumulatorOf(expr.dtype));
+          signature.roundoff = std::max(signature.roundoff, unit);
+        }
+        if (expr.op == ir::Op::kCast) {
+          const double cast = ir::CastRounding(workload.pool[expr.a].dtype, expr.dtype);
+          signature.rounding = std::max(signature.rounding, cast / 2);
+        }
+        const bool computed = expr.op == ir::Op::kLoad && !workload.tensors[expr.buffer].input;
+        if (computed && ir::AccumulatorOf(expr.dtype) != expr.dtype) {
+          signature.rounding = std::max(signature.rounding, ir::UnitRoundoff(expr.dtype));
+        }
       });
     }
   }

@@ -25,15 +25,15 @@ struct Signature {
   // K of the error bound: terms of the longest chain of reductions that an output element depends
   // on.
   double terms = 1;
-  // Unit roundoff of the coarsest float type that a reduction may be carried out in or that a cast
-  // rounds to: what differs before a rounding in the last place differs by an ulp of it after.
+  // Unit roundoff of the coarsest float type that values are added up in. f16 and bf16 add up in
+  // f32. 0 without floats.
   double roundoff = 0;
+  // Unit roundoff of the coarsest float type that values are rounded to before they reach an output;
+  // 0 without such roundings (see ir::RoundsOnTheWay).
+  double rounding = 0;
 };
 
 Signature SignatureOf(const ir::Workload& workload);
-
-// Unit roundoff of a float type, 0 for the others.
-double UnitRoundoff(ir::DType dtype);
 
 }  // namespace hone::runner
 

@@ -21,8 +21,14 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
   if (!program.BlockOf(block).exact) return Illegal(program, block, "cache_write: the block computes no more than others need");
   const ir::Buffer target = program.buffers[buffer];
   if (target.padded) return Illegal(program, block, absl::StrCat("cache_write: ", target.name, " is stored with padding"));
+  // Partial sums of f16 and bf16 are kept in f32; the copy rounds them once.
+  const ir::DType dtype = ir::AccumulatorOf(program.BlockOf(block).reducer, target.dtype);
+  if (dtype != target.dtype) {
+    const ir::ExprId widened = program.pool.Widened(program.BlockOf(block).values[0]);
+    program.BlockOf(block).values[0] = widened;
+  }
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(target.name, "_cache")),
-                             .dtype = target.dtype,
+                             .dtype = dtype,
                              .shape = target.shape,
                              .scope = scope,
                              .constant = target.constant});

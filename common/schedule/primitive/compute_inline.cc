@@ -42,7 +42,9 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content, const 
                 return own ? zero : nullptr;
               });
             };
-            return program.pool.Rewrite(content.values[0], [](const ir::Expr&) { return ir::kNoExpr; }, substitute);
+            const ir::ExprId value = program.pool.Rewrite(
+                content.values[0], [](const ir::Expr&) { return ir::kNoExpr; }, substitute);
+            return program.pool.Rounded(value);  // as the buffer held it
           },
           keep);
     }

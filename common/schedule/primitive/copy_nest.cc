@@ -31,7 +31,8 @@ NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, Nod
     at = loop;
   }
   block.indices = indices;
-  block.values = {program.pool.Load(from, program.buffers[from].dtype, indices)};
+  const ir::ExprId load = program.pool.Load(from, program.buffers[from].dtype, indices);
+  block.values = {program.pool.Cast(program.buffers[to].dtype, load)};
   const NodeId node = program.NewBlock(std::move(block));
   program.Append(at, node);
   return node;

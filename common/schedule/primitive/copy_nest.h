@@ -17,8 +17,8 @@ struct CopyPlace {
 };
 CopyPlace PlaceOfCopy(ir::Program& program, ir::NodeId reader_nest, bool ahead);
 
-// A nest that copies all of `to` from the same places of `from`, which is at least as large; put under `parent` at `position`.
-// Returns its block.
+// A nest that copies all of `to` from the same places of `from`, which is at least as large, with a
+// cast if their dtypes differ. It is put under `parent` at `position`. Returns its block.
 ir::NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, ir::NodeId parent, size_t position);
 
 // InvalidArgument: lists the names.

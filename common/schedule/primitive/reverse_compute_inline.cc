@@ -161,11 +161,10 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
       });
     };
     ir::Block fused = p.BlockOf(producing);
+    const ir::ExprId produced = p.pool.Rounded(producer.values[0]);  // as the buffer held it
     fused.values[0] = p.pool.Rewrite(
         consumer.values[0],
-        [&](const ir::Expr& load) {
-          return load.buffer == buffer ? producer.values[0] : ir::kNoExpr;
-        },
+        [&](const ir::Expr& load) { return load.buffer == buffer ? produced : ir::kNoExpr; },
         replace);
     fused.outputs = consumer.outputs;
     fused.indices.clear();

@@ -55,6 +55,12 @@ absl::StatusOr<Plan> Check(ir::Program& program, NodeId block, NodeId loop) {
   if (InTensorNest(program, block))
     return Illegal(program, block, "rfactor: the block is in a tensor nest");
   if (!content.has_init) return Illegal(program, block, "rfactor: the block has no init");
+  const ir::DType dtype = program.buffers[content.outputs[0]].dtype;
+  if (ir::AccumulatorOf(content.reducer, dtype) != dtype) {
+    return Illegal(program, block,
+                   absl::StrCat("rfactor: partial results would be rounded to ",
+                                ir::DTypeName(dtype), "; after cache_write they are f32"));
+  }
   if (program.WritersOf(content.outputs[0]).size() != 1) {
     return Illegal(program, block, "rfactor: another block writes the same buffer");
   }

@@ -133,6 +133,7 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
   const ir::Tensor &m = w.tensors[maximum], &s = w.tensors[sum.tensors[0]];
   if (m.dtype != s.dtype || !ir::IsFloat(m.dtype))
     return No("the maximum and the sum are not of one float type");
+  if (ir::AccumulatorOf(m.dtype) != m.dtype) return No("the sum would be rounded at every step");
   if (m.output || s.output) return No("the maximum or the sum is an output of the workload");
 
   ir::Stage& both = w.stages[w.tensors[maximum].stage];

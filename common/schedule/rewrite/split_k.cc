@@ -61,14 +61,33 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int position,
                   .spatial = stage.spatial,
                   .reduce = {sum},
                   .reducer = stage.reducer};
+  const std::string name = w.tensors[stage.tensors[0]].name;
+  const ir::DType dtype = w.tensors[stage.tensors[0]].dtype;
+  const bool widens = ir::AccumulatorOf(stage.reducer, dtype) != dtype;
   for (size_t c = 0; c < stage.values.size(); ++c) {
     const ir::Tensor& tensor = w.tensors[stage.tensors[c]];
-    const ir::DType dtype = tensor.dtype;
     partial.tensors.push_back(
-        NewTensor(w, absl::StrCat(tensor.name, "_part"), dtype, partial.spatial));
-    partial.values.push_back(w.pool.Rewrite(
-        stage.values[c], [](const ir::Expr&) { return ir::kNoExpr; }, rename));
+        NewTensor(w, absl::StrCat(tensor.name, "_part"),
+                  ir::AccumulatorOf(stage.reducer, tensor.dtype), partial.spatial));
+    const ir::ExprId value = w.pool.Rewrite(
+        stage.values[c], [](const ir::Expr&) { return ir::kNoExpr; }, rename);
+    partial.values.push_back(widens ? w.pool.Widened(value) : value);
     whole.values.push_back(LoadOf(w, partial.tensors.back(), place));
+  }
+  if (widens) {
+    // The sum of the parts is f32, too, and is rounded once.
+    std::vector<Axis> axes;
+    ir::IndexList rounded_place;
+    for (const Axis& axis : stage.spatial) {
+      axes.push_back(NewAxis(w, std::string(w.atoms[axis.var].name), axis.extent));
+      rounded_place.push_back(Index::Of(axes.back().var));
+    }
+    whole.tensors = {NewTensor(w, absl::StrCat(name, "_sum"), ir::AccumulatorOf(dtype), axes)};
+    const ir::ExprId total = LoadOf(w, whole.tensors[0], rounded_place);
+    const ir::Stage rounded{.tensors = stage.tensors,
+                            .spatial = std::move(axes),
+                            .values = {w.pool.Cast(dtype, total)}};
+    w.stages.insert(w.stages.begin() + position + 1, rounded);
   }
   w.stages[position] = std::move(whole);
   w.stages.insert(w.stages.begin() + position, std::move(partial));

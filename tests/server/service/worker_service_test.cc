@@ -267,8 +267,8 @@ TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
   for (const std::string& wrong :
        std::vector<std::string>{record::ReferenceName{other, target.Key()}.ToText(),
                                 record::ReferenceName{digest, "another-target"}.ToText(),
-                                "reference/", "reference/" + digest, "reference/../../etc/passwd",
-                                "reference/" + digest + "/a/b", "reference/" + digest + "/"}) {
+                                "reference3/", "reference3/" + digest, "reference3/../../etc/passwd",
+                                "reference3/" + digest + "/a/b", "reference3/" + digest + "/"}) {
     EXPECT_EQ(Upload(wrong, size, {bytes}).error_code(), refused) << wrong;
     EXPECT_EQ(download(wrong), "error 5") << wrong;
   }

@@ -342,7 +342,7 @@ TEST_F(WorkerTest, AReferenceIsThereBeforeEveryCandidateOfItsWorkload) {
   ASSERT_TRUE(AwaitFinished(4)) << Log();
   absl::MutexLock lock(&service_->mutex_);
   EXPECT_THAT(service_->uploads_, ::testing::SizeIs(5)) << "the reference once";
-  EXPECT_THAT(service_->uploads_.at(0), ::testing::StartsWith("reference/"));
+  EXPECT_THAT(service_->uploads_.at(0), ::testing::StartsWith("reference3/"));
 }
 
 TEST_F(WorkerTest, ANewServerIsGivenTheReferenceAgain) {
@@ -358,7 +358,7 @@ TEST_F(WorkerTest, ANewServerIsGivenTheReferenceAgain) {
       if (!AwaitFinished(count)) return false;
       absl::MutexLock lock(&service_->mutex_);
       for (const std::string& name : service_->uploads_) {
-        if (absl::StartsWith(name, "reference/")) return true;
+        if (absl::StartsWith(name, "reference3/")) return true;
       }
     }
     return false;
