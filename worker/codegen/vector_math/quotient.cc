@@ -34,8 +34,10 @@ Value* VectorMath::DivideByUniform(Value* numerators, Value* divisor) {
   Value* quotient = b_.CreateFMul(numerators, splat(reciprocal));
   Value* rest = Fma(b_.CreateFNeg(quotient), splat(scaled), numerators);
   Value* corrected = Fma(rest, splat(reciprocal), quotient);
-  // ∞, 0 / 0 and what overflows have no rest.
-  return b_.CreateSelect(b_.CreateFCmpUNO(corrected, corrected), quotient, corrected);
+  // The quotient stands as it is where it is 0, because a rest of 0 would take the sign of −0 away,
+  // and where it is ∞, 0 / 0 or overflows, because then there is no rest.
+  Value* final_already = b_.CreateFCmpUEQ(corrected, Number(corrected, 0));
+  return b_.CreateSelect(final_already, quotient, corrected);
 }
 
 }  // namespace hone::codegen
