@@ -19,6 +19,7 @@
 #include "common/base/rng.h"
 #include "tests/worker/codegen/compiled_program.h"
 #include "tests/worker/codegen/run_trace.h"
+#include "tests/worker/codegen/ulp_error.h"
 
 namespace hone::codegen {
 namespace {
@@ -38,42 +39,11 @@ const Function kFunctions[] = {
     {"log", [](long double x) { return std::log(x); }, 1, 1},
     {"tanh", [](long double x) { return std::tanh(x); }, 2, 2.5},
     {"erf", [](long double x) { return std::erf(x); }, 1.5, 1.5},
+    {"normal_cdf", ExactNormalCdf, 3.5, 3.5},
     {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 2, 2},
     {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
     {"sqrt", [](long double x) { return std::sqrt(x); }, 0.5, 0.5},
 };
-
-struct Format {
-  int digits;
-  int min_exponent;  // of the smallest normal number, as in frexp's 2^(e−1)
-};
-Format FormatOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return {11, -13};
-    case DType::kBF16:
-      return {8, -125};
-    case DType::kF64:
-      return {53, -1021};
-    default:
-      return {24, -125};
-  }
-}
-
-// |got − exact| in units of the last place of exact; infinite where one is a NaN or beyond range
-// and the other is not.
-double UlpError(DType dtype, double got, long double exact) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (std::isnan(exact)) return std::isnan(got) ? 0 : kInfinity;
-  const double rounded = ir::RoundTo(dtype, static_cast<double>(exact));
-  if (std::isinf(got) && got == rounded) return 0;
-  if (!std::isfinite(got) || !std::isfinite(rounded)) return kInfinity;
-  int exponent;
-  std::frexp(exact, &exponent);
-  const Format format = FormatOf(dtype);
-  return static_cast<double>(
-      std::ldexp(std::fabs(got - exact), format.digits - std::max(exponent, format.min_exponent)));
-}
 
 std::unique_ptr<CompiledProgram> Kernel(const target::Target& target, absl::string_view function,
                                         DType dtype, int64_t elements, int lanes) {
@@ -132,8 +102,14 @@ Values SpecialF64() {
                          6.0,
                          9.0,
                          9.02,
+                         12.98,
+                         14.17,
+                         14.3,
                          19.0,
                          19.1,
+                         37.52,
+                         38.47,
+                         38.6,
                          87.33,
                          88.72283,
                          88.722839,
@@ -279,6 +255,7 @@ TEST(VectorMathTest, SpecialValues) {
   EXPECT_THAT(run("log"),
               testing::ElementsAre(-kInfinity, -kInfinity, kInfinity, testing::IsNan(), 0));
   EXPECT_THAT(run("sigmoid"), testing::ElementsAre(0.5, 0.5, 1, 0, testing::_));
+  EXPECT_THAT(run("normal_cdf"), testing::ElementsAre(0.5, 0.5, 1, 0, testing::_));
   for (const absl::string_view odd : {"tanh", "erf"}) {
     const Values values = run(odd);
     EXPECT_THAT(values, testing::ElementsAre(0, 0, 1, -1, testing::_));

@@ -110,19 +110,23 @@ Value* VectorMath::ScaleByHardware(Value* value, Value* exponent) {
   return result;
 }
 
-Value* VectorMath::ExpOfClamped(Value* x, Rounding rounding) {
-  const bool f64 = IsF64(x);
-  if (hardware_scale_bits_ > 0 && x->getType()->isVectorTy()) {
-    const Reduced reduced = ReduceByLn2(x, 0);
-    return ScaleByHardware(ExpOfReduced(reduced.r, rounding), reduced.n);
-  }
+VectorMath::Reduced VectorMath::ReduceByLn2(Value* x) {
+  if (HasHardwareScale(x)) return ReduceByLn2(x, 0);
+  return ReduceByLn2(x, IsF64(x) ? 2 * 1023 : 2 * 127);
+}
+
+Value* VectorMath::TimesPowerOfTwo(Value* significand, const Reduced& reduced) {
+  if (HasHardwareScale(significand)) return ScaleByHardware(significand, reduced.n);
   // 2^n in two factors that are normal numbers; the first product is exact, the second rounds to a
   // denormal once.
-  const Reduced reduced = ReduceByLn2(x, f64 ? 2 * 1023 : 2 * 127);
   Value* half = b_.CreateLShr(reduced.bits, llvm::ConstantInt::get(reduced.bits->getType(), 1));
   Value* rest = b_.CreateSub(reduced.bits, half);
-  return b_.CreateFMul(b_.CreateFMul(ExpOfReduced(reduced.r, rounding), PowerOfTwo(half)),
-                       PowerOfTwo(rest));
+  return b_.CreateFMul(b_.CreateFMul(significand, PowerOfTwo(half)), PowerOfTwo(rest));
+}
+
+Value* VectorMath::ExpOfClamped(Value* x, Rounding rounding) {
+  const Reduced reduced = ReduceByLn2(x);
+  return TimesPowerOfTwo(ExpOfReduced(reduced.r, rounding), reduced);
 }
 
 Value* VectorMath::Exp(Value* x) {

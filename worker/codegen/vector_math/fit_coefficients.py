@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the coefficients of exponential.cc, logarithm.cc and error_function.cc.
+"""Prints the coefficients of exponential.cc, logarithm.cc, error_function.cc and
+normal_distribution.cc.
 
 Each is a minimax fit in the relative error of the function that it serves, by Remez' exchange algorithm on a grid of
 Chebyshev points with 40 digits (Muller, Elementary Functions, 3rd ed., chapter 3), rounded to the format afterwards. The
@@ -7,7 +8,7 @@ errors are in units of the last place of 1, before and after rounding. Needs mpm
 """
 import struct
 
-from mpmath import cos, erf, erfc, expm1, log, log1p, lu_solve, matrix, mp, mpf, pi, sqrt
+from mpmath import cos, erf, erfc, exp, expm1, log, log1p, lu_solve, matrix, mp, mpf, pi, sqrt
 
 mp.dps = 40
 GRID = 250
@@ -85,6 +86,11 @@ def erf_near(u):
     return erf(sqrt(u)) / sqrt(u) - 1 if u > 0 else 2 / sqrt(pi) - 1
 
 
+def normal_tail(t):
+    z = SHIFT * (mpf(1) / 2 + t) / (mpf(1) / 2 - t)
+    return erfc(z / sqrt(mpf(2))) / 2 * exp(z * z / 2) * (z + SHIFT)
+
+
 HALF_LN2 = log(mpf(2)) / 2 * mpf("1.00001")
 LOW, HIGH = (sqrt(mpf(1) / 2) - 1) * mpf("1.0001"), (sqrt(mpf(2)) - 1) * mpf("1.0001")
 ATANH_END = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1) * mpf("1.0001")) ** 2
@@ -99,3 +105,10 @@ for format, near_degree, split, far_degree, end, rounded, digits in (
 ):
     show("kNear" + format, erf_near, lambda u: 1 / (erf_near(u) + 1), near_degree, mpf(0), split**2, rounded, digits)
     show("kFar" + format, lambda x: log(erfc(x)), lambda x: erfc(x) / erf(x), far_degree, split, end, rounded, digits)
+SHIFT = mpf("3.875")
+for format, end, degree, rounded, digits in (
+    ("F32", mpf("14.3"), 9, round_f32, 24),
+    ("F64", mpf("38.6"), 21, round_f64, 53),
+):
+    last = end / (end + SHIFT) - mpf(1) / 2
+    show("kTail" + format, normal_tail, lambda t: 1 / normal_tail(t), degree, -mpf(1) / 2, last, rounded, digits)
