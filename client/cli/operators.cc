@@ -69,6 +69,19 @@ std::string TensorsText(const Shown& shown) {
   return text.substr(text.find('\n') + 1);  // the columns have no titles
 }
 
+// A paragraph in lines of at most 100 characters.
+std::string Wrapped(const std::string& paragraph) {
+  std::string text, line = " ";
+  for (const absl::string_view word : absl::StrSplit(paragraph, ' ')) {
+    if (line.size() + 1 + word.size() > 100) {
+      absl::StrAppend(&text, line, "\n");
+      line = " ";
+    }
+    absl::StrAppend(&line, " ", word);
+  }
+  return absl::StrCat(text, line, "\n");
+}
+
 std::string KeysText(const op::OperatorInfo& info) {
   Table table({{"  key", Table::Align::kLeft},
                {"default", Table::Align::kLeft},
@@ -126,6 +139,7 @@ Json ToJson(const Shown& shown) {
   Json json = {
       {"name", info.name},
       {"meaning", info.meaning},
+      {"note", info.note},
       {"keys", std::move(keys)},
       {"inputs", tensors(info.inputs,
                          built ? shown.workload->Inputs() : std::vector<ir::BufferId>(), "dtype")},
@@ -163,7 +177,10 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
   for (const Shown& shown : all) {
     absl::StrAppend(&text, Usage(*shown.info), "\n  ", shown.info->meaning, "\n",
                     TensorsText(shown));
-    if (!words.empty()) absl::StrAppend(&text, "\n", KeysText(*shown.info));
+    if (!words.empty()) {
+      if (!shown.info->note.empty()) absl::StrAppend(&text, "\n", Wrapped(shown.info->note));
+      absl::StrAppend(&text, "\n", KeysText(*shown.info));
+    }
     if (shown.workload.has_value()) {
       absl::StrAppend(&text, "\n", shown.workload->FlopCount() / 1e9, " GFLOP; the stages are:\n\n",
                       shown.workload->ToText());
@@ -176,7 +193,9 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
         "outermost to the innermost;\n"
         "constant ones are weights, which a kernel may repack ahead of time. Types are those of "
         "dtype=f32 and acc=dtype\n"
-        "unless a tensor says its own.\n";
+        "unless a tensor says its own. NaN inputs give NaN outputs, except that a maximum over "
+        "elements (argmax, max_pool2d,\n"
+        "reduce_max) leaves NaN out. OP alone tells what else an operator promises.\n";
   } else {
     text.pop_back();
   }
@@ -197,6 +216,7 @@ void AddOperators(CLI::App& app, Globals& globals, Action& action) {
       "Examples:\n"
       "  hone operators\n"
       "  hone operators conv2d\n"
+      "  hone operators reduce_max    (what it does with NaN)\n"
       "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
       "  hone operators --json | jq -r '.operators[].name'");
   command->callback([&globals, &action, words] {

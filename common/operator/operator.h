@@ -52,8 +52,9 @@ enum class Types {
 // One entry of the library.
 struct OperatorInfo {
   std::string name;
-  std::string meaning;                      // a formula or a sentence
-  std::vector<KeyInfo> keys;                // "dtype" and "acc" go without saying, see types
+  std::string meaning;        // a formula or a sentence
+  std::string note = "";      // special values, accuracy and limits that the formula does not tell
+  std::vector<KeyInfo> keys;  // "dtype" and "acc" go without saying, see types
   std::vector<TensorInfo> inputs, outputs;  // in the order of the workload's
   Types types = Types::kNumbers;
   absl::StatusOr<ir::Workload> (*build)(const Arguments&) = nullptr;

@@ -118,6 +118,11 @@ std::vector<OperatorInfo> WinogradOperators() {
                       "already: U[:, :, ci, co] = G W[:, :, ci, co] "
                       "G^T, G = [1/4 0 0; -1/6 -1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 "
                       "1/6; 0 0 1]; oh = h - 2",
+           .note =
+               "The error of an output is relative to the largest magnitude in its tile: 6 x 6 "
+               "inputs and 4 x 4 outputs, all input channels. An element whose own 3 x 3 window "
+               "is much smaller than the rest of its tile has the error of the tile: with "
+               "inputs of 1 beside inputs of 1e12 it may be wrong in every digit.",
            .keys = {{"n", "batch"},
                     {"h", "input height"},
                     {"w", "input width"},

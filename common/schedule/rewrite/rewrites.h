@@ -21,6 +21,8 @@ namespace hone::schedule {
 //   Y_m[x, y, t, co]    = Σ_ci Y_v·Y_u
 //   Y_am[t, a, y, co]   = Aᵀ·Y_m
 //   Y[n, h, w, co]      = Y_am·A
+// The tolerance is relative to the largest magnitude of a tile: an output whose own 3×3 window is
+// much smaller than the rest of its tile has the error of the tile.
 // FailedPrecondition: another kernel size, stride or dilation, groups, another layout or dtype.
 absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
                                       absl::Span<const int64_t> numbers);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -57,6 +58,25 @@ TEST_F(OperatorsTest, OneOperatorWithItsKeys) {
               AllOf(HasSubstr("attention b h s d [t=s]\n"),
                     HasSubstr("  t      s        keys and values\n"),
                     HasSubstr("  dtype  f32      type of the inputs\n"), Not(HasSubstr("conv2d"))));
+}
+
+// What the formula does not tell: where NaN goes, and what an error is relative to.
+TEST_F(OperatorsTest, OneOperatorWithItsSpecialValuesAndLimits) {
+  const std::pair<const char*, const char*> kNotes[] = {
+      {"reduce_max", "NaN elements are left out, as numpy.fmax.reduce does."},
+      {"argmax", "Index is -1 where all elements"},
+      {"max_pool2d", "must be smaller than the kernel, as ONNX Runtime requires."},
+      {"relu", "NaN stays NaN"},
+      {"winograd_conv2d", "relative to the largest magnitude in its tile"},
+  };
+  for (const auto& [op, note] : kNotes) {
+    const Result result = Hone({op});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    std::string in_one_line = absl::StrReplaceAll(result.output, {{"\n ", ""}});
+    EXPECT_THAT(in_one_line, HasSubstr(note)) << op;
+    EXPECT_THAT(Json({op})["operators"][0]["note"].get<std::string>(), HasSubstr(note)) << op;
+  }
+  EXPECT_THAT(Hone({}).output, HasSubstr("leaves NaN out"));
 }
 
 TEST_F(OperatorsTest, ShapesWhereTheKeysAreGiven) {

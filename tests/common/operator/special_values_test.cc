@@ -1,0 +1,115 @@
+// What operators make of NaN, infinities and −0, as README.md says: by the interpreter and by
+// compiled code, serial and in vectors.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/program.h"
+#include "common/schedule/default_schedule.h"
+#include "tests/common/operator/arrays.h"
+#include "tests/worker/codegen/compiled_program.h"
+#include "tests/worker/codegen/run_trace.h"
+
+namespace hone::op {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsNan;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The outputs by the interpreter, and by the default schedule on each target.
+std::vector<std::vector<ir::Values>> Outputs(const std::string& line,
+                                             const std::vector<ir::Values>& inputs) {
+  const auto workload = std::make_shared<const ir::Workload>(Built(line));
+  std::vector<std::vector<ir::Values>> all;
+  auto interpreted = ir::Interpret(*workload, inputs);
+  EXPECT_TRUE(interpreted.ok()) << interpreted.status();
+  if (interpreted.ok()) all.push_back(*std::move(interpreted));
+  for (const target::Target& target : codegen::RunnableTargets()) {
+    ir::Program program = ir::Program::FromWorkload(workload);
+    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.VectorLanesF32());
+    EXPECT_TRUE(scheduled.ok()) << scheduled;
+    const auto compiled = codegen::CompiledProgram::Load(program, target);
+    EXPECT_TRUE(compiled.ok()) << compiled.status();
+    if (!compiled.ok()) continue;
+    auto computed = (*compiled)->Run(inputs);
+    EXPECT_TRUE(computed.ok()) << computed.status();
+    if (computed.ok()) all.push_back(*std::move(computed));
+  }
+  return all;
+}
+
+// Three rows: NaN first, NaN last, nothing but NaN.
+constexpr int kColumns = 37;
+ir::Values RowsWithNan() {
+  ir::Values x;
+  for (int row = 0; row < 3; ++row) {
+    for (int k = 0; k < kColumns; ++k) x.push_back(row == 2 ? kNan : k * 5 % 11 - 20);
+  }
+  x[0] = x[2 * kColumns - 1] = kNan;
+  return x;
+}
+
+TEST(SpecialValuesTest, AMaximumLeavesNanOut) {
+  for (const char* dtype : {"f32", "f64", "bf16"}) {
+    const std::string keys = absl::StrCat(" m=3 n=", kColumns, " dtype=", dtype);
+    for (const auto& outputs : Outputs("reduce_max" + keys, {RowsWithNan()})) {
+      EXPECT_THAT(outputs[0], ElementsAre(-10, -10, -kInfinity)) << dtype;
+    }
+    for (const auto& outputs : Outputs("argmax" + keys, {RowsWithNan()})) {
+      EXPECT_THAT(outputs[0], ElementsAre(-10, -10, -kInfinity)) << dtype;
+      EXPECT_THAT(outputs[1], ElementsAre(2, 2, -1)) << dtype;
+    }
+  }
+}
+
+TEST(SpecialValuesTest, AMaximumOverWindowsLeavesNanAndPaddingOut) {
+  // Two rows of two pixels. The first window holds the NaN alone, three others hold it with more.
+  const ir::Values x = {kNan, -5, -7, -3};
+  for (const auto& outputs : Outputs("max_pool2d n=1 h=2 w=2 c=1 k=2 s=1 p=1", {x})) {
+    EXPECT_THAT(outputs[0], ElementsAre(-kInfinity, -5, -5, -7, -3, -3, -7, -3, -3));
+  }
+}
+
+TEST(SpecialValuesTest, ReluKeepsNanAndTheSignOfZero) {
+  const ir::Values x = {kNan, -0.0, 0.0, -2, 3, kInfinity, -kInfinity, kNan};
+  for (const auto& outputs : Outputs("relu m=1 n=8", {x})) {
+    EXPECT_THAT(outputs[0], ElementsAre(IsNan(), 0, 0, 0, 3, kInfinity, 0, IsNan()));
+    EXPECT_TRUE(std::signbit(outputs[0][1]));
+  }
+  for (const auto& outputs : Outputs("add_relu m=1 n=8", {x, ir::Values(8, 1)})) {
+    EXPECT_THAT(outputs[0], ElementsAre(IsNan(), 1, 1, 0, 4, kInfinity, 0, IsNan()));
+  }
+}
+
+TEST(SpecialValuesTest, NanInARowOfSoftmaxIsNanEverywhere) {
+  for (const auto& outputs : Outputs(absl::StrCat("softmax m=3 n=", kColumns), {RowsWithNan()})) {
+    EXPECT_THAT(outputs[0], Each(IsNan()));
+  }
+}
+
+TEST(SpecialValuesTest, ActivationsHaveTheirLimits) {
+  const ir::Values x = {kNan, kInfinity, -kInfinity, 0.0, -0.0, -1e30};
+  for (const char* dtype : {"f32", "f64"}) {
+    for (const char* op : {"gelu", "silu"}) {
+      for (const auto& outputs : Outputs(absl::StrCat(op, " m=1 n=6 dtype=", dtype), {x})) {
+        EXPECT_THAT(outputs[0], ElementsAre(IsNan(), kInfinity, IsNan(), 0, 0, 0)) << op;
+        EXPECT_FALSE(std::signbit(outputs[0][3])) << op;
+        EXPECT_TRUE(std::signbit(outputs[0][4])) << op;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::op
