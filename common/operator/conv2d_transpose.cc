@@ -51,11 +51,6 @@ absl::StatusOr<std::vector<Phases>> AllPhases(const Arguments& arguments) {
   for (const std::string dimension : {"h", "w"}) {
     Phases p{dimension, arguments[dimension], arguments["k" + dimension],
              arguments["s" + dimension], arguments["p" + dimension]};
-    if (p.padding >= p.kernel) {
-      return absl::InvalidArgumentError(absl::StrCat("conv2d_transpose: padding ", p.padding,
-                                                     " must be smaller than the kernel (", p.kernel,
-                                                     ")"));
-    }
     if (p.extent > 1 && p.stride > ir::kMaxElements / (p.extent - 1)) {
       return absl::InvalidArgumentError(absl::StrCat("conv2d_transpose: an output with ", p.extent,
                                                      " strides of ", p.stride, " has more than ",

@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/operator/families.h"
 #include "common/operator/formula.h"
@@ -11,6 +12,20 @@ using ir::Index;
 using ir::Reducer;
 
 namespace {
+
+// The windows of a pooling operator, each of which holds an element of the image: a maximum or a
+// mean of none has no meaning. ONNX and ONNX Runtime have the same rule.
+// InvalidArgument: as Windows says, or the padding is not smaller than the kernel.
+absl::StatusOr<std::vector<Window>> PoolingWindows(absl::string_view op,
+                                                   const Arguments& arguments) {
+  HONE_ASSIGN_OR_RETURN(std::vector<Window> windows, Windows(op, arguments, "hw"));
+  for (const Window& w : windows) {
+    if (w.padding < w.kernel) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        op, ": padding ", w.padding, " must be smaller than the kernel (", w.kernel, ")"));
+  }
+  return windows;
+}
 
 // The axes and guards of one stage that reduces over windows.
 struct Pool {
@@ -40,13 +55,13 @@ BufferId AddPool(OpBuilder& b, std::string name, const Arguments& arguments,
 
 // Padding is no element: the guard drops it from the maximum.
 absl::StatusOr<ir::Workload> MaxPool2d(const Arguments& arguments) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<Window> windows, Windows("max_pool2d", arguments, "hw"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Window> windows, PoolingWindows("max_pool2d", arguments));
   OpBuilder b("max_pool2d", arguments);
   return b.Build({AddPool(b, "Y", arguments, windows, Reducer::kMax)});
 }
 
 absl::StatusOr<ir::Workload> AvgPool2d(const Arguments& arguments) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<Window> windows, Windows("avg_pool2d", arguments, "hw"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Window> windows, PoolingWindows("avg_pool2d", arguments));
   OpBuilder b("avg_pool2d", arguments);
   const BufferId sum = AddPool(b, "Sum", arguments, windows, Reducer::kSum);
   if (arguments["pad_counts"] == 1 || (windows[0].padding == 0 && windows[1].padding == 0)) {
@@ -106,6 +121,14 @@ std::vector<OperatorInfo> PoolingOperators() {
        .default_value = 1,
        .minimum = 0,
        .maximum = 1});
+  avg.note = "The padding must be smaller than the kernel, as ONNX Runtime requires.";
+  OperatorInfo max =
+      Info("max_pool2d",
+           "Y[n, oh, ow, c] = maximum of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
+           Types::kNumbers, MaxPool2d);
+  max.note =
+      "NaN elements are left out, as numpy.fmax does; Y is -inf where all elements of a window are "
+      "NaN. Padding is no element. It must be smaller than the kernel, as ONNX Runtime requires.";
   OperatorInfo global{.name = "global_avg_pool",
                       .meaning = "Y[n, c] = mean of X[n, h, w, c] over h and w",
                       .keys = ImageKeys(),
@@ -113,10 +136,7 @@ std::vector<OperatorInfo> PoolingOperators() {
                       .outputs = {{"Y", "n c"}},
                       .types = Types::kFloats,
                       .build = GlobalAvgPool};
-  return {std::move(avg), std::move(global),
-          Info("max_pool2d",
-               "Y[n, oh, ow, c] = maximum of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
-               Types::kNumbers, MaxPool2d)};
+  return {std::move(avg), std::move(global), std::move(max)};
 }
 
 }  // namespace hone::op

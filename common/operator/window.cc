@@ -72,11 +72,6 @@ absl::StatusOr<std::vector<Window>> Windows(absl::string_view op, const Argument
                      dilated, " does not fit into the padded input of ",
                      product([](const Window& w) { return w.extent + 2 * w.padding; })));
   }
-  for (const Window& w : windows) {
-    if (w.padding < w.reach()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        op, ": padding ", w.padding, " must be smaller than the kernel (", w.reach(), ")"));
-  }
   return windows;
 }
 

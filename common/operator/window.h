@@ -40,7 +40,8 @@ struct Window {
 std::vector<KeyInfo> WindowKeys(absl::string_view dimensions, bool stride_is_kernel = false);
 
 // What these keys say; `dil` where the operator has that key.
-// InvalidArgument: a kernel does not fit into its padded input, or the padding exceeds the kernel.
+// The padding may be larger than a kernel: windows that lie in the padding alone have no taps.
+// InvalidArgument: a kernel does not fit into its padded input.
 absl::StatusOr<std::vector<Window>> Windows(absl::string_view op, const Arguments& arguments,
                                             absl::string_view dimensions);
 

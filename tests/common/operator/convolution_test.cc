@@ -76,6 +76,9 @@ const Case2d kCases2d[] = {
     {1, 4, 4, {4, 3, 1, 1}, {4, 3, 1, 1}, 4},        // as many groups as channels
     {1, 2, 2, {5, 1, 1, 0}, {9, 7, 1, 3}},           // 1 × 7
     {1, 2, 2, {7, 4, 3, 1}, {9, 2, 2, 0}},           // nothing square
+    {1, 2, 2, {4, 1, 1, 1}, {3, 1, 1, 2}},           // 1 × 1, with windows in the padding alone
+    {1, 2, 2, {3, 2, 2, 5}, {4, 3, 3, 7}},           // whole strides of such windows
+    {1, 4, 2, {3, 2, 1, 4, 2}, {4, 2, 2, 3, 2}, 2},  // taps on both sides, none inside
 };
 
 TEST(ConvolutionTest, Conv2dIsTheDefinition) {
@@ -155,9 +158,9 @@ TEST(ConvolutionTest, Conv2dBnReluIsAConvolutionThenAnAffineMapThenRelu) {
 }
 
 TEST(ConvolutionTest, Conv1dIsTheDefinition) {
-  const std::pair<Dim, int64_t> kCases[] = {{{16, 3, 2, 1}, 1}, {{9, 1, 2, 0}, 1},
-                                            {{8, 5, 1, 2}, 1},  {{17, 3, 2, 2, 4}, 1},
-                                            {{7, 3, 1, 1}, 2},  {{3, 3, 1, 0}, 1}};
+  const std::pair<Dim, int64_t> kCases[] = {
+      {{16, 3, 2, 1}, 1}, {{9, 1, 2, 0}, 1}, {{8, 5, 1, 2}, 1}, {{17, 3, 2, 2, 4}, 1},
+      {{7, 3, 1, 1}, 2},  {{3, 3, 1, 0}, 1}, {{5, 2, 1, 3}, 2}};
   for (const auto& [l, groups] : kCases) {
     const std::string line =
         absl::StrCat("conv1d n=2 l=", l.extent, " ci=4 co=6 k=", l.kernel, " s=", l.stride,
@@ -177,7 +180,8 @@ TEST(ConvolutionTest, Conv3dIsTheDefinition) {
   };
   for (const Case& c : {Case{{3, 3, 1, 1}, {4, 3, 1, 1}, {5, 3, 1, 1}, 1},
                         Case{{4, 2, 2, 0}, {5, 3, 2, 1}, {5, 1, 1, 0}, 1},
-                        Case{{5, 3, 2, 2, 2}, {5, 3, 2, 2, 2}, {6, 3, 2, 2, 2}, 2}}) {
+                        Case{{5, 3, 2, 2, 2}, {5, 3, 2, 2, 2}, {6, 3, 2, 2, 2}, 2},
+                        Case{{2, 1, 1, 1}, {3, 2, 1, 2}, {2, 1, 2, 3}, 1}}) {
     const std::string line = absl::StrCat(
         "conv3d n=2 d=", c.d.extent, " h=", c.h.extent, " w=", c.w.extent,
         " ci=2 co=4 kd=", c.d.kernel, " kh=", c.h.kernel, " kw=", c.w.kernel, " sd=", c.d.stride,
@@ -213,7 +217,7 @@ TEST(ConvolutionTest, CapsuleConv2dMultipliesMatrices) {
     int64_t cap;
   };
   for (const Case& c : {Case{{4, 3, 2, 1}, {5, 3, 2, 1}, 4}, Case{{3, 3, 1, 1}, {4, 2, 1, 0}, 4},
-                        Case{{5, 2, 1, 1}, {3, 3, 1, 2}, 3}}) {
+                        Case{{5, 2, 1, 1}, {3, 3, 1, 2}, 3}, Case{{3, 1, 1, 1}, {2, 2, 1, 3}, 2}}) {
     const int64_t n = 2, ci = 2, co = 3;
     const std::string line =
         absl::StrCat("capsule_conv2d n=2 h=", c.h.extent, " w=", c.w.extent,
@@ -258,7 +262,8 @@ TEST(ConvolutionTest, Conv2dTransposeIsTheTransposedMap) {
         std::pair(Dim{5, 3, 1, 1}, Dim{3, 3, 1, 2}),  // no stride
         std::pair(Dim{3, 2, 3, 0}, Dim{2, 2, 3, 1}),  // outputs that nothing reaches
         std::pair(Dim{3, 5, 3, 2}, Dim{4, 7, 2, 3}), std::pair(Dim{1, 3, 2, 0}, Dim{1, 1, 5, 0}),
-        std::pair(Dim{2, 6, 4, 4}, Dim{3, 5, 2, 4})}) {
+        std::pair(Dim{2, 6, 4, 4}, Dim{3, 5, 2, 4}),
+        std::pair(Dim{6, 1, 1, 1}, Dim{6, 3, 2, 4})}) {  // padding that crops whole inputs
     const int64_t n = 2, ci = 3, co = 2;
     const std::string line = absl::StrCat(
         "conv2d_transpose n=2 h=", h.extent, " w=", w.extent, " ci=3 co=2 kh=", h.kernel,
@@ -334,6 +339,7 @@ TEST(ConvolutionTest, FlopsAreThoseOfTheTapsInside) {
   const auto flops = [](const std::string& line) { return Built(line).FlopCount(); };
   EXPECT_EQ(flops("conv2d n=1 h=4 w=4 ci=8 co=16 k=3 p=1"),
             2.0 * 100 * 8 * 16);  // 4·9 + 8·6 + 4·4 taps
+  EXPECT_EQ(flops("conv2d n=1 h=4 w=4 ci=8 co=16 k=1 p=3"), 2.0 * 16 * 8 * 16);
   EXPECT_EQ(flops("conv2d n=1 h=5 w=5 ci=8 co=16 k=3 groups=4"), 2.0 * 9 * 9 * 2 * 16);
   EXPECT_EQ(flops("conv2d n=1 h=9 w=9 ci=8 co=16 k=3 dil=2"), 2.0 * 25 * 9 * 8 * 16);
   EXPECT_EQ(flops("conv3d n=1 d=4 h=5 w=6 ci=2 co=3 k=2"), 2.0 * 3 * 4 * 5 * 8 * 2 * 3);
