@@ -27,12 +27,19 @@ Term Exp(Term a) { return Unary(Op::kExp, a); }
 Term Sqrt(Term a) { return Unary(Op::kSqrt, a); }
 Term Rsqrt(Term a) { return Unary(Op::kRsqrt, a); }
 Term Tanh(Term a) { return Unary(Op::kTanh, a); }
-Term Erf(Term a) { return Unary(Op::kErf, a); }
+Term Abs(Term a) { return Unary(Op::kAbs, a); }
+Term NormalCdf(Term a) { return Unary(Op::kNormalCdf, a); }
 Term Sigmoid(Term a) { return Unary(Op::kSigmoid, a); }
 
-Term Gelu(Term a) {
-  constexpr double kRsqrt2 = 0.70710678118654752440;
-  return a * 0.5 * (Erf(a * kRsqrt2) + 1);
+Term Gelu(Term a) { return a * NormalCdf(a); }
+
+Term Silu(Term a) {
+  ir::ExprPool& pool = *a.pool;
+  const Term negative = Binary(Op::kLess, a, Like(a, 0));
+  const Term root = Exp(Abs(a) * -0.5);
+  // In this order: x·√z is a normal number wherever the result is not 0, z is not.
+  const Term numerator{&pool, pool.Select(negative.id, (a * root * root).id, a.id)};
+  return numerator / (root * root + 1);
 }
 
 Term SelectRow(const ir::Index& index, const std::vector<Term>& rows) {

@@ -30,10 +30,15 @@ Term Exp(Term a);
 Term Sqrt(Term a);
 Term Rsqrt(Term a);
 Term Tanh(Term a);
-Term Erf(Term a);
+Term Abs(Term a);
+// The distribution function of the standard normal distribution, Φ(x) = erfc(−x/√2) / 2.
+Term NormalCdf(Term a);
 Term Sigmoid(Term a);
-// x·Φ(x), by the error function.
+// x·Φ(x). Not x·(1 + erf(x/√2)) / 2, whose sum cancels for negative x.
 Term Gelu(Term a);
+// x·sigmoid(x) = x·z / (1 + z) for x < 0 and x / (1 + z) for x ≥ 0, where z = e^−|x| is the square
+// of a root that is computed. So digits are lost only where the result is denormal.
+Term Silu(Term a);
 // rows[index], 0 ≤ index < rows.size().
 Term SelectRow(const ir::Index& index, const std::vector<Term>& rows);
 
