@@ -5,6 +5,7 @@ namespace hone::op {
 
 using ir::Axis;
 using ir::BufferId;
+using ir::Index;
 
 namespace {
 
@@ -20,7 +21,10 @@ absl::StatusOr<ir::Workload> Norm(const Arguments& arguments) {
   return b.Build({b.Map("Y", {y}, Sqrt(b.At(sum, {y})))});
 }
 
-// Two passes over a row: E[x²] − E[x]² would cancel.
+// Two passes over a row: E[x²] − E[x]² would cancel. Everything is relative to the first element of
+// the row: where the elements share a large offset, differences to it are exact, and the sum is of
+// their spread and not of the offset. So the error of a result is a few units in the last place of
+// the largest result of its row, whatever the offset.
 absl::StatusOr<ir::Workload> LayerNorm(const Arguments& arguments) {
   OpBuilder b("layer_norm", arguments);
   const int64_t m = arguments["m"], n = arguments["n"];
@@ -28,9 +32,12 @@ absl::StatusOr<ir::Workload> LayerNorm(const Arguments& arguments) {
   const BufferId x = b.Input("X", {m, n});
   const BufferId gamma = b.Weight("Gamma", {n}), beta = b.Weight("Beta", {n});
   const Axis si = b.NewAxis("i", m), sk = b.NewAxis("k", n);
-  const BufferId sum = b.Sum("Sum", {si}, {sk}, b.At(x, {si, sk}));
+  const auto relative = [&](const Axis& i, const Axis& j) {
+    return b.At(x, {i, j}) - b.At(x, {i, Index(0)});
+  };
+  const BufferId sum = b.Sum("Sum", {si}, {sk}, relative(si, sk));
   const auto deviation = [&](const Axis& i, const Axis& j) {
-    return b.At(x, {i, j}) - b.At(sum, {i}) * share;
+    return relative(i, j) - b.At(sum, {i}) * share;
   };
   const Axis vi = b.NewAxis("i", m), vk = b.NewAxis("k", n);
   const BufferId squares = b.Sum("Squares", {vi}, {vk}, deviation(vi, vk) * deviation(vi, vk));
@@ -66,6 +73,8 @@ std::vector<OperatorInfo> NormalizationOperators() {
       {.name = "layer_norm",
        .meaning = "Y[m, n] = (X[m, n] - mean) * rsqrt(variance + 1e-5) * Gamma[n] + Beta[n]; mean "
                   "and variance are the row's",
+       .note = "The error of a result is a few units in the last place of the largest result of "
+               "its row (before Gamma and Beta), also where the elements share a large offset.",
        .keys = rows,
        .inputs = {{"X", "m n"},
                   {"Gamma", "n", /*constant=*/true},
