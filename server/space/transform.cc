@@ -101,9 +101,13 @@ std::vector<ir::BufferId> BuffersRead(const ir::Program& program, const ir::Bloc
   return buffers;
 }
 
-// A block that copies: no reduction over more than the one point that a guard needs.
-bool Copies(const ir::Block& block) {
-  return std::all_of(block.iters.begin(), block.iters.end(),
+// Whether a block copies one element at a time. It may reduce over one point, which a guard needs.
+// A product of one channel reduces over one point, too, but it reads two elements.
+bool Copies(const ir::Program& program, const ir::Block& block) {
+  int loads = 0;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
+  return loads == 1 &&
+         std::all_of(block.iters.begin(), block.iters.end(),
                      [](const ir::BlockIter& iter) { return !iter.reduce || iter.extent == 1; });
 }
 
@@ -144,7 +148,7 @@ std::optional<Transform> FindTransform(const ir::Program& program, NodeId last) 
   const ir::Block& first = program.BlockOf(found.first);
   for (const ir::BufferId buffer : BuffersRead(program, first)) {
     const NodeId producer = OwnProducer(program, buffer, found.first);
-    if (producer == ir::kNoNode || !Copies(program.BlockOf(producer))) continue;
+    if (producer == ir::kNoNode || !Copies(program, program.BlockOf(producer))) continue;
     found.gathered = producer;
     found.tile = VaryingDimensions(ReadsOf(program, first, buffer));
   }

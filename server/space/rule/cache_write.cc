@@ -14,7 +14,9 @@ std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sk
     return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
   if (!program.ok()) return {};
-  const ir::Block& block = program->BlockOf(program->FindBlock(tiled.name));
+  const ir::NodeId id = program->FindBlock(tiled.name);
+  if (id == ir::kNoNode) return {};
+  const ir::Block& block = program->BlockOf(id);
   const ir::Buffer& output = program->buffers[block.outputs[0]];
   const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
   int64_t stride = ir::DTypeBytes(output.dtype);

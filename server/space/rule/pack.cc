@@ -176,7 +176,9 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   if (!program.ok()) return {};
   const Tiling& tiling = *sketch.nests[nest].tiling;
   const Contraction& c = tiling.contraction;
-  const ir::Block& block = program->BlockOf(program->FindBlock(sketch.nests[nest].name));
+  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
+  if (id == ir::kNoNode) return {};
+  const ir::Block& block = program->BlockOf(id);
   // How often an element of the operand is read: once per tile along the other operand's axes.
   const auto pays = [&](const ContractionOperand& operand, int64_t reads) {
     if (operand.panel_dimension < 0) return false;

@@ -24,11 +24,18 @@ int OpenNestOf(const Sketch& sketch, const ir::Program& program, NodeId block) {
   return -1;
 }
 
-bool IsOpen(const Sketch& sketch, const ir::Program& program, const Transform& transform) {
-  for (const NodeId block : {transform.last, transform.first, transform.gathered}) {
-    if (block != ir::kNoNode && OpenNestOf(sketch, program, block) < 0) return false;
-  }
-  return true;
+std::vector<NodeId> BlocksOf(const Transform& transform) {
+  std::vector<NodeId> blocks = {transform.last, transform.first};
+  if (transform.gathered != ir::kNoNode) blocks.push_back(transform.gathered);
+  return blocks;
+}
+
+// Whether all blocks differ and each has a nest that nothing was done to.
+bool AreOpen(const Sketch& sketch, const ir::Program& program, std::vector<NodeId> blocks) {
+  std::sort(blocks.begin(), blocks.end());
+  return std::adjacent_find(blocks.begin(), blocks.end()) == blocks.end() &&
+         std::all_of(blocks.begin(), blocks.end(),
+                     [&](NodeId block) { return OpenNestOf(sketch, program, block) >= 0; });
 }
 
 // Products of transformed tiles that an output's transform reads, as in Winograd's convolution.
@@ -87,7 +94,16 @@ int64_t BytesOfRow(const ir::Program& program, const Products& products) {
   return elements / products.rows * ir::DTypeBytes(dtype);
 }
 
-// A sketch with a transform, or with all that lies between two of them, in place.
+// What AtRows places: the outputs' transform, the products and the inputs' transform.
+std::vector<NodeId> BlocksOf(const Transform& outputs, const Products& products) {
+  std::vector<NodeId> blocks = BlocksOf(outputs);
+  blocks.push_back(products.block);
+  for (const NodeId block : BlocksOf(products.inputs)) blocks.push_back(block);
+  return blocks;
+}
+
+// A sketch with a transform, or with all that lies between two of them, in place. REQUIRES AreOpen
+// of all blocks that are placed: each of them is placed once.
 class Transformer {
  public:
   Transformer(const Sketch& sketch, const ir::Program& program, const TileLimits& limits)
@@ -201,15 +217,15 @@ std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& ske
   const ir::NodeId last = program->FindBlock(end.name);
   if (last == ir::kNoNode) return {};
   const std::optional<Transform> transform = FindTransform(*program, last);
-  if (!transform.has_value() || !IsOpen(sketch, *program, *transform)) return {};
+  if (!transform.has_value() || !AreOpen(sketch, *program, BlocksOf(*transform))) return {};
   const TileLimits limits =
       TileLimits::Of(*context.target, program->buffers[program->BlockOf(last).outputs[0]].dtype);
 
   std::vector<Sketch> sketches = {Transformer(sketch, *program, limits).Alone(*transform)};
   const std::optional<Products> products = FindProducts(*program, *transform);
-  if (products.has_value() && IsOpen(sketch, *program, products->inputs) &&
-      OpenNestOf(sketch, *program, products->block) >= 0 && products->columns >= kLeastColumns &&
-      products->rows >= limits.cores && BytesOfRow(*program, *products) <= limits.block_bytes) {
+  if (products.has_value() && AreOpen(sketch, *program, BlocksOf(*transform, *products)) &&
+      products->columns >= kLeastColumns && products->rows >= limits.cores &&
+      BytesOfRow(*program, *products) <= limits.block_bytes) {
     sketches.push_back(Transformer(sketch, *program, limits).AtRows(*transform, *products));
   }
   return sketches;

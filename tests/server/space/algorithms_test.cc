@@ -177,6 +177,7 @@ INSTANTIATE_TEST_SUITE_P(All, RewrittenWorkload,
                          testing::Values("conv2d n=1 h=8 w=8 ci=6 co=24 k=3 s=1 p=0",
                                          "conv2d n=2 h=5 w=9 ci=3 co=37 k=3 s=1 p=1",
                                          "conv2d n=1 h=9 w=28 ci=17 co=16 k=3 s=1 p=1",
+                                         "conv2d n=1 h=3 w=13 ci=1 co=29 k=3 s=1 p=1",
                                          "conv2d_bn_relu n=1 h=6 w=7 ci=5 co=18 k=3 s=1 p=1"));
 
 // Few results and long sums: the sums are cut in parts that threads share out.

@@ -144,6 +144,8 @@ const char* const kSmall[] = {
     // Transforms of tiles, padded and not; few results of long sums, with a consumer.
     "winograd_conv2d n=1 h=9 w=30 ci=5 co=20",
     "winograd_conv2d n=2 h=10 w=10 ci=17 co=16",
+    // One channel: its products are a sum of one term, as a guarded copy is.
+    "winograd_conv2d n=1 h=30 w=30 ci=1 co=16",
     "matmul m=1 n=64 k=4096",
     "workload long_sums\n"
     "input A: f32[4, 3000]\n"

@@ -68,6 +68,7 @@ const char* const kSmall[] = {
     "conv2d n=1 h=8 w=8 ci=8 co=16 k=1 s=1 p=0",
     "conv2d n=1 h=6 w=11 ci=3 co=20 k=5 s=2 p=2",
     "conv2d n=1 h=8 w=8 ci=6 co=24 k=3 s=1 p=0",
+    "conv2d n=1 h=8 w=8 ci=1 co=24 k=3 s=1 p=1",
     "conv2d_bn_relu n=1 h=6 w=6 ci=5 co=18 k=3 s=1 p=1",
     "depthwise_conv2d n=1 h=8 w=9 c=20 k=3 s=1 p=1",
     "depthwise_conv2d n=2 h=7 w=7 c=40 k=3 s=2 p=1",
@@ -186,6 +187,9 @@ TEST(Templates, EachOperatorHasItsOwn) {
   const char* const kConv = "conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1";
   EXPECT_THAT(NamesOf(Make(kConv, Avx512(), 0)), ElementsAre("conv2d_direct", "conv2d_packed"));
   EXPECT_THAT(NamesOf(Make(kConv, Avx512(), 1e-3)),
+              ElementsAre("conv2d_direct", "conv2d_packed", "conv2d_winograd2", "conv2d_winograd4",
+                          "conv2d_winograd6"));
+  EXPECT_THAT(NamesOf(Make("conv2d n=1 h=14 w=14 ci=1 co=64 k=3 s=1 p=1", Avx512(), 1e-3)),
               ElementsAre("conv2d_direct", "conv2d_packed", "conv2d_winograd2", "conv2d_winograd4",
                           "conv2d_winograd6"));
   EXPECT_THAT(NamesOf(Make("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=2 p=1", Avx512(), 1e-3)),
