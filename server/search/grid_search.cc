@@ -83,7 +83,7 @@ class GridSearch final : public HistorySearch {
     return false;
   }
 
-  // To the next vector, legal or not. False: there is none.
+  // To the next vector that may be legal. False: there is none.
   bool Advance(const space::DesignSpace& space, Cursor& cursor) {
     if (cursor.done) return false;
     if (!cursor.begun) {
@@ -96,8 +96,12 @@ class GridSearch final : public HistorySearch {
       Enter(space, {}, cursor);
       return true;
     }
+    // Where the first decisions break a constraint already, the later ones are not gone through: a
+    // workload of several reductions has more of them than can be tried.
+    const int broken = space.BrokenPrefix(cursor.decisions);
     for (int i = static_cast<int>(cursor.sites.size()) - 1; i >= 0; --i) {
       const Site& site = cursor.sites[i];
+      if (broken > 0 && site.begin >= broken) continue;
       const auto current = absl::MakeConstSpan(cursor.decisions).subspan(site.begin, site.count);
       const size_t next = lists_.IndexOf(site, current) + 1;
       if (next >= lists_.Count(site)) continue;

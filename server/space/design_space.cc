@@ -266,4 +266,13 @@ bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
   });
 }
 
+int DesignSpace::BrokenPrefix(absl::Span<const int64_t> decisions) const {
+  int shortest = 0;
+  for (const Constraint& constraint : constraints_) {
+    if (shortest > 0 && constraint.decisions >= shortest) continue;
+    if (!constraint.holds(decisions.first(constraint.decisions))) shortest = constraint.decisions;
+  }
+  return shortest;
+}
+
 }  // namespace hone::space

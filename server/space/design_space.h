@@ -102,6 +102,9 @@ class DesignSpace {
   absl::StatusOr<std::string> ConcreteTraceText(absl::Span<const int64_t> decisions) const;
   // Whether a vector of the right length is legal at every site and meets every constraint.
   bool IsLegal(absl::Span<const int64_t> decisions) const;
+  // The length of the shortest beginning of a vector of the right length that breaks a constraint,
+  // as every other vector with this beginning does; 0 where the vector breaks none.
+  int BrokenPrefix(absl::Span<const int64_t> decisions) const;
 
  private:
   DesignSpace(std::string name, std::string text, std::shared_ptr<const ir::Workload> workload,

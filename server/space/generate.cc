@@ -1,6 +1,8 @@
 #include "server/space/generate.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -8,25 +10,30 @@
 #include "server/space/algorithm.h"
 #include "server/space/plain_nest.h"
 #include "server/space/rule.h"
+#include "server/space/stage_components.h"
 
 namespace hone::space {
 namespace {
 
-constexpr int kMaxMinor = 1;
+constexpr int kMaxMinor = 1;          // of a component
 constexpr size_t kMaxSketches = 256;  // that rules may reach on the way
 
-// A block register and a nest per stage.
-void AddNests(const ir::Workload& workload, Sketch& sketch) {
-  for (const ir::Stage& stage : workload.stages) {
-    const std::string& name = workload.tensors[stage.tensors[0]].name;
-    sketch.nests.push_back(
-        {.name = name, .block = sketch.trace.Add("block", {schedule::Text(name)})[0]});
+// A block register and a nest per stage. `minor`: what every component begins with.
+void AddNests(const ir::Workload& workload, int minor, Sketch& sketch) {
+  const std::vector<int> components = StageComponents(workload);
+  for (size_t s = 0; s < workload.stages.size(); ++s) {
+    const std::string& name = workload.tensors[workload.stages[s].tensors[0]].name;
+    sketch.nests.push_back({.name = name,
+                            .block = sketch.trace.Add("block", {schedule::Text(name)})[0],
+                            .component = components[s]});
+    sketch.components.resize(std::max(sketch.components.size(), components[s] + size_t{1}),
+                             {.minor = minor});
   }
 }
 
 Sketch InitialSketch(const ir::Workload& workload) {
   Sketch sketch;
-  AddNests(workload, sketch);
+  AddNests(workload, /*minor=*/0, sketch);
   return sketch;
 }
 
@@ -37,33 +44,90 @@ Sketch InitialSketch(const Algorithm& algorithm) {
                                              schedule::Text(algorithm.stage)};
   for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
   sketch.trace.Add("rewrite", std::move(operands));
-  AddNests(algorithm.rewritten, sketch);
+  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // its main alternatives alone
   sketch.name.push_back(algorithm.name);
-  sketch.minor = kMaxMinor;  // its main alternatives alone
   return sketch;
+}
+
+// The block that a rule looks at in its turn; nothing where the sketch has no more blocks.
+std::optional<int> NestAt(const Rule& rule, const Sketch& sketch, size_t turn) {
+  if (turn >= sketch.nests.size()) return std::nullopt;
+  return static_cast<int>(rule.last_first ? sketch.nests.size() - 1 - turn : turn);
+}
+
+// What a rule makes of a block of a sketch, without those that take too many minor alternatives;
+// nothing where it has nothing to say.
+std::optional<std::vector<Sketch>> Alternatives(const RuleContext& context, const Rule& rule,
+                                                Sketch& sketch, int nest) {
+  const int component = sketch.nests[nest].component;
+  sketch.minor = sketch.components[component].minor;
+  std::vector<Sketch> alternatives = rule.apply(context, sketch, nest);
+  if (alternatives.empty()) return std::nullopt;
+  std::erase_if(alternatives, [](const Sketch& s) { return s.minor > kMaxMinor; });
+  for (size_t a = 0; a < alternatives.size(); ++a) {
+    Sketch& alternative = alternatives[a];
+    for (size_t added = sketch.nests.size(); added < alternative.nests.size(); ++added)
+      alternative.nests[added].component = component;
+    ComponentChoices& choices = alternative.components[component];
+    choices.minor = alternative.minor;
+    if (alternatives.size() > 1) choices.taken.push_back(static_cast<int>(a));
+  }
+  return alternatives;
+}
+
+// Lets a rule look at one block of every sketch.
+//
+// The alternatives of a component are combined with each other, but not with those of other
+// components, whose product would be large and say nothing new. Of the sketches that made the same
+// choices in the component at hand, each takes some of the alternatives in turn: the i-th sketch
+// the i-th one, again from the first when there are more sketches, and more than one of them when
+// there are more alternatives. So each alternative is there, and there are about as many sketches
+// as the component with the most choices needs.
+std::vector<Sketch> ApplyToBlock(const RuleContext& context, const Rule& rule, size_t turn,
+                                 std::vector<Sketch> sketches) {
+  using Group = std::pair<int, ComponentChoices>;
+  const auto group_of = [](const Sketch& sketch, int nest) -> Group {
+    const int component = sketch.nests[nest].component;
+    return {component, sketch.components[component]};
+  };
+  std::map<Group, size_t> sizes, seen;
+  for (const Sketch& sketch : sketches) {
+    if (const std::optional<int> nest = NestAt(rule, sketch, turn))
+      ++sizes[group_of(sketch, *nest)];
+  }
+  std::vector<Sketch> next;
+  const auto keep = [&](Sketch sketch) {
+    if (next.size() < kMaxSketches) next.push_back(std::move(sketch));
+  };
+  for (Sketch& sketch : sketches) {
+    const std::optional<int> nest = NestAt(rule, sketch, turn);
+    if (!nest.has_value()) {
+      keep(std::move(sketch));
+      continue;
+    }
+    const Group group = group_of(sketch, *nest);
+    const size_t size = sizes[group], place = seen[group]++;
+    std::optional<std::vector<Sketch>> alternatives = Alternatives(context, rule, sketch, *nest);
+    if (!alternatives.has_value()) {
+      keep(std::move(sketch));
+    } else if (const size_t count = alternatives->size(); place >= count && count > 0) {
+      keep(std::move((*alternatives)[place % count]));
+    } else {
+      for (size_t a = place; a < count; a += size) keep(std::move((*alternatives)[a]));
+    }
+  }
+  return next;
 }
 
 std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
   std::vector<Sketch> sketches;
   sketches.push_back(std::move(initial));
   for (const Rule& rule : Rules()) {
-    for (size_t nest = 0;; ++nest) {
-      // Rules add nests for the blocks that they create.
-      const bool any = std::any_of(sketches.begin(), sketches.end(),
-                                   [&](const Sketch& s) { return nest < s.nests.size(); });
-      if (!any) break;
-      std::vector<Sketch> next;
-      for (Sketch& sketch : sketches) {
-        std::vector<Sketch> alternatives;
-        if (nest < sketch.nests.size())
-          alternatives = rule.apply(context, sketch, static_cast<int>(nest));
-        if (alternatives.empty()) alternatives.push_back(std::move(sketch));
-        for (Sketch& alternative : alternatives) {
-          if (alternative.minor <= kMaxMinor && next.size() < kMaxSketches)
-            next.push_back(std::move(alternative));
-        }
-      }
-      sketches = std::move(next);
+    // Rules add nests for the blocks that they create.
+    for (size_t turn = 0; std::any_of(sketches.begin(), sketches.end(),
+                                      [&](const Sketch& s) { return turn < s.nests.size(); });
+         ++turn) {
+      sketches = ApplyToBlock(context, rule, turn, std::move(sketches));
     }
   }
   return sketches;

@@ -47,6 +47,14 @@ struct Nest {
   int loops = 0;
   int64_t lanes = 1;  // of kFused
   std::optional<Tiling> tiling;
+  int component = 0;  // of its stage, see StageComponents; rules leave it alone
+};
+
+// What a sketch says of one component of the workload (StageComponents).
+struct ComponentChoices {
+  std::vector<int> taken;  // the place of each alternative that was taken
+  int minor = 0;           // of them, those that seldom matter
+  friend auto operator<=>(const ComponentChoices&, const ComponentChoices&) = default;
 };
 
 // A design space in the making: what the rules applied so far have written.
@@ -55,7 +63,10 @@ struct Sketch {
   std::vector<std::string> name;  // parts
   std::vector<Nest> nests;        // the workload's stages, in order; blocks that rules add follow
   std::vector<Constraint> constraints;
-  int minor = 0;  // alternatives taken that seldom matter; sketches with more than one are dropped
+  // Alternatives that seldom matter, taken so far for the component that a rule looks at. Sketches
+  // with more than one in a component are dropped.
+  int minor = 0;
+  std::vector<ComponentChoices> components;  // kept by GenerateDesignSpaces; rules leave it alone
 };
 
 struct RuleContext {
@@ -73,6 +84,7 @@ struct Rule {
   absl::string_view name;
   std::vector<Sketch> (*apply)(const RuleContext& context, const Sketch& sketch, int nest);
   absl::string_view meaning;
+  bool last_first = false;  // looks at the last block first, for groups that grow from their end
 };
 
 // Every rule, in the order in which they are applied, each to all blocks. To add one: a file in

@@ -213,8 +213,8 @@ class RowFuser {
 // Reductions along rows, with the stages that compute their elements or use their results.
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest) {
-  // From the last stage to the first: a group takes what its end can reach.
-  const Nest& end = sketch.nests[sketch.nests.size() - 1 - nest];
+  // The rule looks at the last block first: a group takes what its end can reach.
+  const Nest& end = sketch.nests[nest];
   if (end.state != Nest::State::kOpen) return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
   if (!program.ok()) return {};

@@ -209,8 +209,8 @@ class Transformer {
 // Small linear maps of tiles: their short axes are unrolled, a vector of channels at a time. Those
 // of outputs also with the products and the inputs' transforms, a row of tiles at a time.
 std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest) {
-  // From the last stage to the first: outputs take what they read with them.
-  const Nest& end = sketch.nests[sketch.nests.size() - 1 - nest];
+  // The rule looks at the last block first: outputs take what they read with them.
+  const Nest& end = sketch.nests[nest];
   if (end.state != Nest::State::kOpen) return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
   if (!program.ok()) return {};
