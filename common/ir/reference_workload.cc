@@ -172,12 +172,17 @@ class ReferenceBuilder {
 
   void AddValues(const Stage& stage) {
     Stage copy = CopyDomain(stage, stage.reducer);
+    // Integers of less than 64 bits are computed as they are and kept as f64. All outputs of a stage
+    // are copied or none, so that they keep their order.
+    const bool copies = std::any_of(stage.tensors.begin(), stage.tensors.end(), [&](BufferId id) {
+      const Tensor& tensor = from_.tensors[id];
+      return tensor.output && ValueDType(tensor.dtype) != ReferenceDType(tensor.dtype);
+    });
     for (size_t c = 0; c < stage.tensors.size(); ++c) {
       const Tensor& tensor = from_.tensors[stage.tensors[c]];
       const DType dtype = ValueDType(tensor.dtype);
-      const bool output = tensor.output && dtype == ReferenceDType(tensor.dtype);
-      values_[stage.tensors[c]] =
-          AddTensor(absl::StrCat(tensor.name, "_value"), dtype, tensor.shape, output);
+      values_[stage.tensors[c]] = AddTensor(absl::StrCat(tensor.name, "_value"), dtype,
+                                            tensor.shape, tensor.output && !copies);
       copy.tensors.push_back(values_[stage.tensors[c]]);
       // What is compared is what is kept.
       const ExprId value = Value(stage.values[c]);
@@ -186,10 +191,9 @@ class ReferenceBuilder {
                                    : value);
     }
     to_.stages.push_back(std::move(copy));
-    // The stages that read the tensor go on reading its own dtype.
+    // The stages that read the tensors go on reading their own dtypes.
     for (const BufferId original : stage.tensors) {
-      const Tensor& tensor = from_.tensors[original];
-      if (tensor.output && ValueDType(tensor.dtype) != ReferenceDType(tensor.dtype)) {
+      if (copies && from_.tensors[original].output) {
         AddCopy(stage, original, values_[original], std::nullopt);
       }
     }
@@ -273,8 +277,8 @@ class ReferenceBuilder {
     map.spatial = Renamed(stage.spatial);
     map.values.push_back(value(map));
     const Tensor& tensor = from_.tensors[original];
-    const BufferId id =
-        AddTensor(absl::StrCat(tensor.name, suffix), DType::kF64, tensor.shape, tensor.output);
+    const BufferId id = AddTensor(absl::StrCat(tensor.name, suffix), to_.pool[map.values[0]].dtype,
+                                  tensor.shape, tensor.output);
     map.tensors.push_back(id);
     to_.stages.push_back(std::move(map));
     return id;
@@ -289,11 +293,15 @@ class ReferenceBuilder {
     });
   }
 
-  // A copy of a tensor of the reference as f64, at least `least`, in the place of the original.
+  // A copy of a tensor of the reference, values of i64 as they are and everything else as f64, at
+  // least `least`, in the place of the original.
   BufferId AddCopy(const Stage& stage, BufferId original, BufferId from,
                    std::optional<double> least) {
-    // Not the original's name: the tensor that is copied may have that.
     const std::string suffix = to_.tensors[from].name.substr(from_.tensors[original].name.size());
+    if (to_.tensors[from].dtype == DType::kI64) {
+      return AddMap(stage, original, absl::StrCat(suffix, "_i64"),
+                    [&](const Stage& map) { return LoadAtPlace(from, map); });
+    }
     return AddMap(stage, original, absl::StrCat(suffix, "_f64"), [&](const Stage& map) {
       const F64Term value = AtPlace(from, map);
       return least ? Larger(value, Constant(value, *least)).id : value.id;
@@ -324,9 +332,12 @@ class ReferenceBuilder {
   F64Term Term(ExprId value) { return {&to_.pool, to_.pool.Cast(DType::kF64, value)}; }
   // The element of a tensor at a stage's own place.
   F64Term AtPlace(BufferId tensor, const Stage& stage) {
+    return Term(LoadAtPlace(tensor, stage));
+  }
+  ExprId LoadAtPlace(BufferId tensor, const Stage& stage) {
     IndexList indices;
     for (const Axis& axis : stage.spatial) indices.push_back(Index::Of(axis.var));
-    return Term(to_.pool.Load(tensor, to_.tensors[tensor].dtype, std::move(indices)));
+    return to_.pool.Load(tensor, to_.tensors[tensor].dtype, std::move(indices));
   }
 
   ExprId LoadOf(const Expr& expr, const std::vector<BufferId>& tensors) {

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
-#include "server/search/program_source.h"
 
 namespace hone::search {
 namespace {
@@ -20,9 +19,7 @@ constexpr size_t kPointsPerPortion = 64;  // of each thread: a few ms
 }  // namespace
 
 Evaluator::Evaluator(const SearchContext* context)
-    : context_(context),
-      machine_(DraftMachine::Of(context->target)),
-      programs_(std::make_unique<ProgramSource>(context)) {}
+    : context_(context), machine_(DraftMachine::Of(context->target)) {}
 Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
@@ -42,9 +39,10 @@ absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   return absl::OkStatus();
 }
 
-EvaluationPtr Evaluator::Make(const Point& point, const ir::Program* program) const {
+EvaluationPtr Evaluator::Make(const Point& point) const {
   auto evaluation = std::make_shared<Evaluation>();
-  if (program == nullptr) return evaluation;
+  const auto program = context_->spaces[point.space]->Replay(point.decisions);
+  if (!program.ok()) return evaluation;
   if (features_ != nullptr &&
       !features_
            ->ExtractCandidate(*program, {point.space, point.decisions}, context_->target,
@@ -86,7 +84,7 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
       missing.push_back(i);
     }
   }
-  // Of one space together, so that its structures are at hand.
+  // Candidates of one space together: replays share the state behind its first instructions.
   std::stable_sort(missing.begin(), missing.end(),
                    [&](size_t a, size_t b) { return points[a].space < points[b].space; });
   // In portions, between which a kernel may be timed.
@@ -96,18 +94,15 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
     const size_t threads =
         std::clamp<size_t>((end - begin) / kPointsPerThread, 1, context_->threads);
     const auto work = [&](size_t thread) {
-      std::vector<const Point*> own;
-      for (size_t m = begin + thread; m < end; m += threads) own.push_back(&points[missing[m]]);
-      programs_->Visit(thread, own, [&](size_t i, const ir::Program* program) {
-        evaluations[missing[begin + thread + i * threads]] = Make(*own[i], program);
-      });
+      for (size_t m = begin + thread; m < end; m += threads) {
+        evaluations[missing[m]] = Make(points[missing[m]]);
+      }
     };
     YieldToTimers();
     std::vector<std::thread> others;
     for (size_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
     work(0);
     for (std::thread& other : others) other.join();
-    programs_->Settle();
   }
   for (size_t i = 0; i < points.size(); ++i) {
     if (evaluations[i] == nullptr) evaluations[i] = evaluations[first.at(keys[i])];

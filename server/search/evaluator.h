@@ -16,8 +16,6 @@
 
 namespace hone::search {
 
-class ProgramSource;
-
 // What a replay tells of a candidate.
 struct Evaluation {
   bool legal = false;       // it replays; else the rest is empty
@@ -31,8 +29,7 @@ struct Evaluation {
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
-// Tells of candidates what their replays tell (program_source.h) and keeps it of the last several
-// thousand. An evaluation is a pure function of the candidate, so neither the caches nor the number
+// Replays candidates, tells what their programs tell, and keeps it of the last several thousand. An evaluation is a pure function of the candidate, so neither the caches nor the number
 // of threads change an answer. Used by one thread at a time.
 class Evaluator {
  public:
@@ -47,9 +44,6 @@ class Evaluator {
   // Evaluations from now on tell the stage group of each row, in spaces that have more than one and
   // where the feature set has a row per statement. `groups`: one per space; outlives it.
   void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
-
-  // How the programs came about.
-  const ProgramSource& programs() const { return *programs_; }
 
   // Evaluations from now on have no drafts: for who asks neither a draft nor a model.
   void LeaveOutDrafts() { drafts_ = false; }
@@ -72,8 +66,7 @@ class Evaluator {
  private:
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
 
-  // `program`: null where the replay is refused.
-  EvaluationPtr Make(const Point& point, const ir::Program* program) const;
+  EvaluationPtr Make(const Point& point) const;
   void Keep(const Digest& key, EvaluationPtr evaluation);
 
   const SearchContext* const context_;
@@ -81,7 +74,6 @@ class Evaluator {
   const feature::FeatureSet* features_ = nullptr;
   const std::vector<StageGroups>* groups_ = nullptr;  // null: not observed
   bool drafts_ = true;
-  const std::unique_ptr<ProgramSource> programs_;
   Cache recent_, older_;  // when the first is full it becomes the second
 };
 

@@ -41,9 +41,6 @@ struct SearchContext {
   int population = 512;
   // Whether the analytic draft takes part in scores; the strategies of the literature know none.
   bool draft = true;
-  // Candidates are evaluated without a replay where their structure is known (program_source.h).
-  // They are the same; it pays in long searches only (README.md, "Programs without a replay").
-  bool feature_programs = false;
   // Candidates of these spaces that are believed good before anything is measured, best first: what
   // related workloads taught. At most kMostSeeds of those that are legal and new are proposed,
   // among the first proposals; their results are told like all others.

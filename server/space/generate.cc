@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "server/space/algorithm.h"
-#include "server/space/plain_nest.h"
 #include "server/space/rule.h"
 #include "server/space/stage_components.h"
 
@@ -163,19 +162,6 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
     return absl::InvalidArgumentError(
         absl::StrCat("workload ", workload->name, ": ", last.message()));
   return spaces;
-}
-
-absl::StatusOr<std::unique_ptr<DesignSpace>> DefaultCandidate(
-    std::shared_ptr<const ir::Workload> workload, const target::Target& target) {
-  HONE_RETURN_IF_ERROR(workload->Validate());
-  const ir::Program program = ir::Program::FromWorkload(workload);
-  Sketch sketch = InitialSketch(*workload);
-  for (const Nest& nest : sketch.nests) {
-    const ir::Block& block = program.BlockOf(program.FindBlock(nest.name));
-    const int64_t lanes = TileLimits::Of(target, program.buffers[block.outputs[0]].dtype).lanes;
-    SchedulePlainNest(sketch.trace, nest.block, block, lanes, /*sampled=*/false);
-  }
-  return DesignSpace::Create("default", std::move(workload), std::move(sketch.trace).Build());
 }
 
 }  // namespace hone::space

@@ -21,8 +21,8 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
 
 // The schedule that tuning is compared with, as a design space without decisions ("default"): in
 // every stage the outer spatial loops are fused and parallel, the innermost one is vectorized by
-// the target's lanes, with the reductions outside the vector; nothing is tiled. InvalidArgument:
-// the workload is not valid.
+// the target's lanes, with the reductions outside the vector; nothing is tiled. Sums of more than
+// 16,384 floats are added up in parts. InvalidArgument: the workload is not valid.
 absl::StatusOr<std::unique_ptr<DesignSpace>> DefaultCandidate(
     std::shared_ptr<const ir::Workload> workload, const target::Target& target);
 

@@ -12,6 +12,7 @@ namespace hone::space {
 namespace {
 
 constexpr Rule kRules[] = {
+    {"wide_accumulator", ApplyWideAccumulator, "sums of f16 and bf16 add up in a buffer of f32"},
     {"auto_inline", ApplyAutoInline, "element-wise producers are computed where they are read"},
     {"transform", ApplyTransform,
      "small linear maps of tiles, as Winograd's: unrolled; with the products between them or not",

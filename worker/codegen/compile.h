@@ -11,7 +11,7 @@
 namespace hone::codegen {
 
 // Raised when the same program comes to give other code: stored records then say what they were measured with.
-inline constexpr int kCodegenVersion = 6;
+inline constexpr int kCodegenVersion = 7;
 
 // More is refused before LLVM's code generator begins, whose time grows with the square of it: a candidate that unrolls
 // too much is invalid within a second. (The largest kernel of tests/bench/traces has 30,000 instructions.)

@@ -181,6 +181,11 @@ absl::StatusOr<OperatorForm> MatchOperator(const Workload& workload) {
     return NoTemplate(workload, "it does not begin with a sum");
   form.main = workload.tensors[main.tensors[0]].name;
   form.dtype = workload.tensors[main.tensors[0]].dtype;
+  // Templates cut the reduction in tiles, whose partial sums they store.
+  if (ir::AccumulatorOf(form.dtype) != form.dtype) {
+    return NoTemplate(workload, absl::StrCat("it adds up in ", ir::DTypeName(form.dtype),
+                                             " and not in f32"));
+  }
   form.guarded = !main.guards.empty();
 
   std::vector<ir::Axis> axes = main.spatial;

@@ -54,7 +54,7 @@ std::vector<Array> Inputs(const ir::Workload& workload, uint64_t seed, Kind kind
       const double whole = tensor.dtype == ir::DType::kU8 ? static_cast<double>(rng.Below(4))
                                                           : static_cast<double>(rng.Below(7)) - 3;
       const double real = static_cast<double>(rng.Below(1 << 20)) * 0x1p-18 - 2;
-      value = kind == Kind::kWhole ? whole : ir::RoundTo(tensor.dtype, real);
+      value = kind == Kind::kWhole ? whole : ir::CastTo(tensor.dtype, real).real();
     }
   }
   return inputs;

@@ -109,19 +109,6 @@ TEST_P(StrategyTest, ThreadsDoNotChangeTheCandidates) {
   EXPECT_EQ(Run(spaces, *one, first_learner, 3), Run(spaces, *four, second_learner, 3));
 }
 
-// Programs without a replay (program_source.h) change nothing.
-TEST_P(StrategyTest, FeatureProgramsGiveTheSameCandidates) {
-  const TestSpaces spaces = MatmulSpaces();
-  SearchContext context = spaces.Context(7);
-  context.population = 64;
-  context.feature_programs = true;
-  auto programs = CreateSearchStrategy(GetParam(), std::move(context));
-  ASSERT_TRUE(programs.ok()) << programs.status();
-  Learner first_learner(&spaces), second_learner(&spaces);
-  const auto replays = Create(spaces);
-  EXPECT_EQ(Run(spaces, **programs, first_learner, 6), Run(spaces, *replays, second_learner, 6));
-}
-
 TEST_P(StrategyTest, RestoredInTheMiddleItGoesOnTheSame) {
   const TestSpaces spaces = MatmulSpaces();
   Learner learner(&spaces), restored_learner(&spaces);

@@ -14,6 +14,7 @@
 #include "common/target/kernel_abi.h"
 #include "worker/builder/link.h"
 #include "worker/codegen/compile.h"
+#include "worker/runner/elements.h"
 
 namespace hone::codegen {
 namespace {
@@ -44,60 +45,21 @@ class Guarded {
   int64_t bytes_;
 };
 
-template <typename T>
-void Write(unsigned char* at, int64_t i, double value) {
-  const T converted = static_cast<T>(value);
-  std::memcpy(at + i * sizeof(T), &converted, sizeof(T));
-}
-template <typename T>
-double Read(const unsigned char* at, int64_t i) {
-  T value;
-  std::memcpy(&value, at + i * sizeof(T), sizeof(T));
-  return static_cast<double>(value);
+std::vector<ir::Scalars> ToScalars(absl::Span<const ir::Values> tensors) {
+  std::vector<ir::Scalars> scalars;
+  for (const ir::Values& values : tensors) scalars.emplace_back(values.begin(), values.end());
+  return scalars;
 }
 
-void Store(unsigned char* at, ir::DType dtype, int64_t i, double value) {
-  switch (dtype) {
-    case ir::DType::kF32: return Write<float>(at, i, value);
-    case ir::DType::kF64: return Write<double>(at, i, value);
-    case ir::DType::kI8: return Write<int8_t>(at, i, value);
-    case ir::DType::kU8:
-    case ir::DType::kBool: return Write<uint8_t>(at, i, value);
-    case ir::DType::kI32: return Write<int32_t>(at, i, value);
-    case ir::DType::kI64: return Write<int64_t>(at, i, value);
-    case ir::DType::kF16:
-      return Write<_Float16>(at, i, value);
-    case ir::DType::kBF16: {
-      const auto f = static_cast<float>(value);
-      uint32_t bits;
-      std::memcpy(&bits, &f, 4);
-      const auto high = static_cast<uint16_t>(bits >> 16);
-      std::memcpy(at + i * 2, &high, 2);
-      return;
-    }
+absl::StatusOr<std::vector<ir::Values>> ToValues(
+    absl::StatusOr<std::vector<ir::Scalars>> tensors) {
+  HONE_RETURN_IF_ERROR(tensors.status());
+  std::vector<ir::Values> all;
+  for (const ir::Scalars& scalars : *tensors) {
+    ir::Values& values = all.emplace_back();
+    for (const ir::Scalar scalar : scalars) values.push_back(scalar.real());
   }
-}
-
-double Fetch(const unsigned char* at, ir::DType dtype, int64_t i) {
-  switch (dtype) {
-    case ir::DType::kF32: return Read<float>(at, i);
-    case ir::DType::kF64: return Read<double>(at, i);
-    case ir::DType::kI8: return Read<int8_t>(at, i);
-    case ir::DType::kU8:
-    case ir::DType::kBool: return Read<uint8_t>(at, i);
-    case ir::DType::kI32: return Read<int32_t>(at, i);
-    case ir::DType::kI64: return Read<int64_t>(at, i);
-    case ir::DType::kF16: return Read<_Float16>(at, i);
-    case ir::DType::kBF16: {
-      uint16_t high;
-      std::memcpy(&high, at + i * 2, 2);
-      const uint32_t bits = uint32_t{high} << 16;
-      float f;
-      std::memcpy(&f, &bits, 4);
-      return f;
-    }
-  }
-  return 0;
+  return all;
 }
 
 }  // namespace
@@ -134,25 +96,36 @@ int64_t CompiledProgram::workspace_bytes() const {
   return reinterpret_cast<target::SizeFunction>(Symbol(target::kWorkspaceSymbol))();
 }
 
-absl::StatusOr<std::vector<ir::Values>> CompiledProgram::Run(absl::Span<const ir::Values> inputs) { return RunWith(inputs, -1, -1); }
-absl::StatusOr<std::vector<ir::Values>> CompiledProgram::RunRange(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end) {
-  return RunWith(inputs, begin, end);
+absl::StatusOr<std::vector<ir::Values>> CompiledProgram::Run(absl::Span<const ir::Values> inputs) {
+  return ToValues(RunWith(ToScalars(inputs), -1, -1));
+}
+absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::Run(
+    absl::Span<const ir::Scalars> inputs) {
+  return RunWith(inputs, -1, -1);
+}
+absl::StatusOr<std::vector<ir::Values>> CompiledProgram::RunRange(
+    absl::Span<const ir::Values> inputs, int64_t begin, int64_t end) {
+  return ToValues(RunWith(ToScalars(inputs), begin, end));
 }
 
-absl::StatusOr<std::vector<ir::Values>> CompiledProgram::RunWith(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end) {
+absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::RunWith(
+    absl::Span<const ir::Scalars> inputs, int64_t begin, int64_t end) {
   std::vector<Guarded> memory;
   std::vector<void*> buffers;
   const std::vector<ir::BufferId> input_ids = workload_->Inputs(), output_ids = workload_->Outputs();
   for (size_t t = 0; t < input_ids.size(); ++t) {
     const ir::Tensor& tensor = workload_->tensors[input_ids[t]];
     memory.emplace_back(tensor.bytes());
-    for (size_t e = 0; e < inputs[t].size(); ++e) Store(memory.back().data(), tensor.dtype, e, inputs[t][e]);
+    for (size_t e = 0; e < inputs[t].size(); ++e) {
+      runner::WriteElement(tensor.dtype, memory.back().data(), e, inputs[t][e]);
+    }
   }
   for (ir::BufferId id : output_ids) {
     const ir::Tensor& tensor = workload_->tensors[id];
     memory.emplace_back(tensor.bytes());
     for (int64_t e = 0; e < ir::ElementsOf(tensor.shape); ++e) {
-      Store(memory.back().data(), tensor.dtype, e, ir::IsFloat(tensor.dtype) ? NAN : 77);
+      runner::WriteElement(tensor.dtype, memory.back().data(), e,
+                           ir::IsFloat(tensor.dtype) ? ir::Scalar(NAN) : ir::Scalar(77));
     }
   }
   const int64_t packed_bytes = reinterpret_cast<target::SizeFunction>(Symbol(target::kPackedSymbol))();
@@ -172,11 +145,14 @@ absl::StatusOr<std::vector<ir::Values>> CompiledProgram::RunWith(absl::Span<cons
   for (size_t b = 0; b < memory.size(); ++b) {
     if (!memory[b].Intact()) return absl::InternalError(absl::StrCat("bytes outside buffer ", b, " were written"));
   }
-  std::vector<ir::Values> outputs;
+  std::vector<ir::Scalars> outputs;
   for (size_t t = 0; t < output_ids.size(); ++t) {
     const ir::Tensor& tensor = workload_->tensors[output_ids[t]];
-    ir::Values& values = outputs.emplace_back(ir::ElementsOf(tensor.shape));
-    for (size_t e = 0; e < values.size(); ++e) values[e] = Fetch(memory[input_ids.size() + t].data(), tensor.dtype, e);
+    ir::Scalars& values = outputs.emplace_back(ir::ElementsOf(tensor.shape));
+    const void* const data = memory[input_ids.size() + t].data();
+    for (size_t e = 0; e < values.size(); ++e) {
+      values[e] = runner::ReadElement(tensor.dtype, data, static_cast<int64_t>(e));
+    }
   }
   return outputs;
 }

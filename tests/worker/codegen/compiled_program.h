@@ -22,6 +22,7 @@ class CompiledProgram {
 
   // Outputs are NaN (integers: a pattern) before the run. Internal: a return code, or bytes outside a buffer were written.
   absl::StatusOr<std::vector<ir::Values>> Run(absl::Span<const ir::Values> inputs);
+  absl::StatusOr<std::vector<ir::Scalars>> Run(absl::Span<const ir::Scalars> inputs);
   // hone_kernel_range over [begin, end) after prepacking, without the rest of the kernel.
   absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end);
   int64_t range_extent() const;
@@ -30,7 +31,8 @@ class CompiledProgram {
 
  private:
   CompiledProgram() = default;
-  absl::StatusOr<std::vector<ir::Values>> RunWith(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end);
+  absl::StatusOr<std::vector<ir::Scalars>> RunWith(absl::Span<const ir::Scalars> inputs,
+                                                   int64_t begin, int64_t end);
   std::shared_ptr<const ir::Workload> workload_;
   void* handle_ = nullptr;
 };

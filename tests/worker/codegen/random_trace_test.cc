@@ -39,6 +39,8 @@ std::string Problem(const schedule::RandomTrace& random) {
   const auto compiled = CompiledProgram::Load(random.program, SmallTarget());
   // More code than is compiled: a limit of candidates, not a fault.
   if (absl::StrContains(compiled.status().message(), "the unrolled code")) return "";
+  // Sums of f16 and bf16 that the trace would store before they are complete.
+  if (absl::StrContains(compiled.status().message(), "partial sums of")) return "";
   if (!compiled.ok()) return std::string(compiled.status().message());
   const auto actual = (*compiled)->Run(inputs);
   if (!actual.ok()) return std::string(actual.status().message());

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "common/ir/error_bound.h"
 #include "worker/runner/elements.h"
 
 namespace hone::runner {
@@ -22,7 +24,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
   CheckTest() : spec_{"C", GetParam(), kElements}, data_(spec_.bytes()) {
     signature_.outputs = {spec_};
     signature_.terms = 64;
-    signature_.roundoff = UnitRoundoff(GetParam());
+    signature_.roundoff = ir::UnitRoundoff(GetParam());
     for (int i = 0; i < kElements; ++i) {
       values_.push_back(i - 10);
       magnitudes_.push_back(std::fabs(i - 10) + 5);
@@ -30,11 +32,15 @@ class CheckTest : public ::testing::TestWithParam<DType> {
     }
   }
   CheckResult Check(double tolerance = 0) {
-    return CheckOutput(spec_, data_.data(), {values_.data(), magnitudes_.data()}, signature_,
-                       tolerance);
+    return CheckOutput(spec_, data_.data(), Reference(), signature_, tolerance);
   }
   CheckResult Exact() {
-    return CheckExact(spec_, data_.data(), {values_.data(), magnitudes_.data()});
+    return CheckExact(spec_, data_.data(), Reference());
+  }
+  Expected Reference() const {
+    return {.values = values_.data(),
+            .magnitudes = magnitudes_.data(),
+            .roundings = roundings_.empty() ? nullptr : roundings_.data()};
   }
   // The allowed error of element i.
   double Bound(int i) const {
@@ -47,6 +53,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
   std::vector<char> data_;
   std::vector<double> values_;
   std::vector<double> magnitudes_;
+  std::vector<double> roundings_;
 };
 
 TEST_P(CheckTest, AcceptsWhatIsWithinTheBound) {
@@ -86,6 +93,19 @@ TEST_P(CheckTest, ErrorsOfTheSizeOfRoundingsNameATolerance) {
   values_[21] -= 1;
   WriteElement(GetParam(), data_.data(), 33, NAN);
   EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
+}
+
+// What a rounding on the way may change is allowed beside the error of the arithmetic.
+TEST_P(CheckTest, RoundingsAreAllowedWhereTheyHappen) {
+  const double off = 3 * Bound(20);
+  values_[20] += off;
+  EXPECT_FALSE(Check().ok);
+  roundings_.assign(kElements, 0);
+  EXPECT_FALSE(Check().ok);
+  roundings_[20] = off;
+  EXPECT_TRUE(Check().ok) << Check().detail;
+  values_[21] += off;
+  EXPECT_FALSE(Check().ok);
 }
 
 TEST_P(CheckTest, NaNIsWrongUnlessExpected) {
@@ -141,23 +161,67 @@ TEST(CheckIntegerTest, IntegerTypesMustBeEqual) {
   const double values[] = {1, -2, 3};
   const double off[] = {1, -2, 4};
   const double magnitudes[] = {100, 100, 100};
-  EXPECT_TRUE(CheckOutput(spec, data, {values, magnitudes}, signature, 0).ok);
-  EXPECT_FALSE(CheckOutput(spec, data, {off, magnitudes}, signature, 0).ok);
+  const auto check = [&](const double* expected) {
+    const Expected reference = {.values = expected, .magnitudes = magnitudes};
+    return CheckOutput(spec, data, reference, signature, 0).ok;
+  };
+  EXPECT_TRUE(check(values));
+  EXPECT_FALSE(check(off));
+}
+
+// Doubles would not tell these from their neighbours.
+TEST(CheckIntegerTest, IntegersOf64BitsAreComparedExactly) {
+  const TensorSpec spec = {"C", DType::kI64, 2};
+  Signature signature;
+  signature.terms = 100;
+  const int64_t data[] = {(int64_t{1} << 53) + 1, std::numeric_limits<int64_t>::min()};
+  const int64_t off[] = {int64_t{1} << 53, std::numeric_limits<int64_t>::min() + 1};
+  const double magnitudes[] = {0x1p53, 0x1p63};
+  for (const int wrong : {-1, 0, 1}) {
+    int64_t values[] = {data[0], data[1]};
+    if (wrong >= 0) values[wrong] = off[wrong];
+    const Expected reference = {
+        .dtype = DType::kI64, .values = values, .magnitudes = magnitudes};
+    EXPECT_EQ(CheckOutput(spec, data, reference, signature, 0).ok, wrong < 0);
+    EXPECT_EQ(CheckExact(spec, data, reference).ok, wrong < 0);
+  }
+  const Expected first = {.dtype = DType::kI64, .values = off, .magnitudes = magnitudes};
+  EXPECT_NE(CheckOutput(spec, data, first, signature, 0)
+                .detail.find("C: element 0 is 9007199254740993, expected 9007199254740992"),
+            std::string::npos);
 }
 
 TEST(IsExactTest, ASumIsExactWhileNoPartialSumLeavesTheExactRange) {
   const TensorSpec spec = {"C", DType::kF32, 2};
   Signature signature;
-  signature.roundoff = UnitRoundoff(DType::kF32);
+  signature.roundoff = ir::UnitRoundoff(DType::kF32);
+  const auto is_exact = [&](const double* expected, const double* magnitudes) {
+    return IsExact(spec, {.values = expected, .magnitudes = magnitudes}, signature);
+  };
   const double values[] = {5, -7};
   const double fractions[] = {5, -7.5};
   const double small[] = {100, 0x1p24};
   const double large[] = {100, 0x1p24 + 2};
-  EXPECT_TRUE(IsExact(spec, {values, small}, signature));
-  EXPECT_FALSE(IsExact(spec, {values, large}, signature));
-  EXPECT_FALSE(IsExact(spec, {fractions, small}, signature));
-  signature.roundoff = UnitRoundoff(DType::kF16);  // an f16 stage on the way
-  EXPECT_FALSE(IsExact(spec, {values, small}, signature));
+  EXPECT_TRUE(is_exact(values, small));
+  EXPECT_FALSE(is_exact(values, large));
+  EXPECT_FALSE(is_exact(fractions, small));
+  signature.rounding = ir::UnitRoundoff(DType::kF16);  // an f16 stage on the way
+  EXPECT_FALSE(is_exact(values, small));
+}
+
+// The sum is exact in f32 and is rounded once.
+TEST(IsExactTest, OutputsOfShortFormatsAreTheRoundedSum) {
+  const TensorSpec spec = {"C", DType::kBF16, 1};
+  Signature signature;
+  signature.roundoff = ir::UnitRoundoff(DType::kF32);
+  const double values[] = {4097}, magnitudes[] = {5000};
+  const Expected expected = {.values = values, .magnitudes = magnitudes};
+  EXPECT_TRUE(IsExact(spec, expected, signature));
+  std::vector<char> data(spec.bytes());
+  WriteElement(spec.dtype, data.data(), 0, 4096);
+  EXPECT_TRUE(CheckExact(spec, data.data(), expected).ok);
+  WriteElement(spec.dtype, data.data(), 0, 4128);  // the next one
+  EXPECT_FALSE(CheckExact(spec, data.data(), expected).ok);
 }
 
 }  // namespace

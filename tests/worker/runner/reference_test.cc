@@ -52,13 +52,14 @@ TEST_F(ReferenceTest, TheSignatureTellsBuffersAndTerms) {
 }
 
 // An f32 kernel's value before the cast may round to the next f16.
-TEST_F(ReferenceTest, ACastInsideAnExpressionCoarsensTheSignature) {
+TEST_F(ReferenceTest, ACastInsideAnExpressionIsARoundingOfTheSignature) {
   const auto cast = ir::ParseWorkload(
       "workload rounded\n"
       "input A: f32[6]\n"
       "output C[i: 6] = f32(f16(A[i] * A[i]))\n");
   ASSERT_TRUE(cast.ok()) << cast.status();
-  EXPECT_EQ(SignatureOf(*cast).roundoff, 0x1p-11);
+  EXPECT_EQ(SignatureOf(*cast).rounding, 0x1p-11);
+  EXPECT_EQ(SignatureOf(*cast).roundoff, 0x1p-24);
 }
 
 TEST_F(ReferenceTest, TheInterpreterMakesItForSmallWorkloads) {
@@ -78,13 +79,43 @@ TEST_F(ReferenceTest, TheInterpreterMakesItForSmallWorkloads) {
           sum += product;
           magnitude += std::fabs(product);
         }
-        EXPECT_DOUBLE_EQ(expected.values[i * 4 + j], sum);
+        EXPECT_DOUBLE_EQ(expected.Value(i * 4 + j).real(), sum);
         EXPECT_DOUBLE_EQ(expected.magnitudes[i * 4 + j], magnitude);
       }
     }
   }
   EXPECT_TRUE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kInteger, 0), signature_));
   EXPECT_FALSE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kReal, 0), signature_));
+}
+
+// Values of i64 are kept as they are, and roundings stand behind the magnitudes.
+TEST_F(ReferenceTest, HoldsLargeIntegersAndRoundings) {
+  const auto workload = ir::ParseWorkload(
+      "workload two\n"
+      "input A: i64[6]\n"
+      "input B: bf16[6]\n"
+      "T[i: 6] = B[i] * B[i]\n"
+      "output C[i: 6] = A[i] + 9007199254740993\n"
+      "output D[i: 6] = T[i] + T[i]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const std::string digest = workload->StructuralDigest().ToHex();
+  const Signature signature = SignatureOf(*workload);
+  ASSERT_TRUE(MakeReference(*workload, digest, nullptr, path_).ok());
+  const auto reference = Reference::Open(path_, digest, signature);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  int64_t a[6];
+  uint16_t b[6];
+  FillTensor(signature.inputs[0], Filling::kReal, InputSeed(digest), 0, a);
+  FillTensor(signature.inputs[1], Filling::kReal, InputSeed(digest), 1, b);
+  const Expected c = (*reference)->Of(Filling::kReal, 0), d = (*reference)->Of(Filling::kReal, 1);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(c.Value(i), a[i] + 9007199254740993);
+    EXPECT_EQ(c.Rounding(i), 0);
+    const double value = ReadElement(ir::DType::kBF16, b, i).real();
+    const double square = ir::RoundTo(ir::DType::kBF16, value * value);
+    EXPECT_EQ(d.Value(i).real(), 2 * square);
+    EXPECT_EQ(d.Rounding(i), 2 * 0x1p-7 * square);
+  }
 }
 
 TEST_F(ReferenceTest, AFileOfAnotherWorkloadOrCutOffIsRefused) {

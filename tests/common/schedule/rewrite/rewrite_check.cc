@@ -32,7 +32,7 @@ std::vector<ir::Values> RandomInputs(const ir::Workload& workload, Fill fill, Rn
       value = fill == Fill::kInteger     ? static_cast<double>(rng.Below(9)) - 4
               : fill == Fill::kSymmetric ? 2 * uniform - 1
                                          : uniform;
-      value = ir::RoundTo(tensor.dtype, value);
+      value = ir::CastTo(tensor.dtype, value).real();
     }
   }
   return inputs;
@@ -65,7 +65,7 @@ RewriteError ErrorOf(const ir::Workload& original, const ir::Workload& rewritten
           ir::InterpretElement(original, output, indices, [&](ir::BufferId tensor, int64_t at) {
             return inputs[std::find(ids.begin(), ids.end(), tensor) - ids.begin()][at];
           });
-      const double error = std::abs((*got)[o][e] - exact.value);
+      const double error = std::abs((*got)[o][e] - exact.value.real());
       if (std::isnan(error)) return {kInfinite, kInfinite};
       largest_error = std::max(largest_error, error);
       largest_magnitude = std::max(largest_magnitude, exact.magnitude);

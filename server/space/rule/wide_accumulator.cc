@@ -1,0 +1,37 @@
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+namespace {
+
+// The block that writes a buffer.
+std::string WriterOf(const ir::Program& program, ir::BufferId buffer) {
+  return program.BlockOf(program.WritersOf(buffer)[0]).name;
+}
+
+}  // namespace
+
+// A sum of f16 or bf16 adds up in a buffer of f32 (common/schedule/primitive/cache_write.cc), which
+// an element-wise block rounds into the output. Lowering refuses to store partial sums in a short
+// format, so that the reduction could not be tiled otherwise.
+std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketch& sketch,
+                                         int nest) {
+  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
+  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return {};
+  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
+  if (id == ir::kNoNode) return {};
+  const ir::Block& block = program->BlockOf(id);
+  const ir::BufferId output = block.outputs[0];
+  const ir::DType dtype = program->buffers[output].dtype;
+  if (ir::AccumulatorOf(block.reducer, dtype) == dtype) return {};
+
+  Sketch widened = sketch;
+  const schedule::Operand copy =
+      widened.trace.Add("cache_write", {sketch.nests[nest].block, schedule::Text("global")})[0];
+  const absl::StatusOr<ir::Program> after = context.ProgramOf(widened);
+  if (!after.ok()) return {};
+  widened.nests.push_back({.name = WriterOf(*after, output), .block = copy});
+  return {std::move(widened)};
+}
+
+}  // namespace hone::space

@@ -1,0 +1,111 @@
+// A record that an earlier version measured, and whose kernel would be refused today: it is
+// quarantined when its best is revalidated, and tuning finds another.
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/ir/workload_parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/space/given_trace.h"
+#include "tests/integration/hone_home.h"
+#include "tests/server/store/done.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::string_view kWorkload =
+    "workload short_sum\n"
+    "input A: bf16[16, 256]\n"
+    "input B: bf16[256, 32]\n"
+    "output C[i: 16, j: 32] = sum(k: 256) A[i, k] * B[k, j]\n";
+// Every step of the reduction runs over the whole output: partial sums are stored as bf16.
+constexpr absl::string_view kTrace =
+    "trace 1\n"
+    "b0 = block(\"C\")\n"
+    "l0, l1, l2 = loops(b0)\n"
+    "reorder(l2, l0, l1)\n";
+
+class RefusedRecordTest : public ::testing::Test {
+ protected:
+  RefusedRecordTest() {
+    std::ofstream(workload_) << kWorkload;
+    std::ofstream(trace_) << kWorkload << kTrace;
+  }
+  nlohmann::json BestRecord() const {
+    const Result best = home_.Hone({"best", workload_, "--json"});
+    EXPECT_TRUE(best.code == 0 || best.code == 3) << best.errors;
+    return OneLineOfJson(best.output)["best"];
+  }
+
+  // Publishes the trace as the best that version 6 of the code generator measured. Everything else
+  // is as a real measurement of this machine has it.
+  void PublishOldRecord() {
+    ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
+    auto opened = store::OpenSqliteStore(home_.store());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    store::Store& store = **opened;
+    const auto records = store.Query({.best_only = true});
+    ASSERT_TRUE(records.ok()) << records.status();
+    ASSERT_EQ(records->size(), 1u);
+    const auto workload = ir::ParseWorkload(kWorkload);
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    const auto space = space::GivenTraceSpace(*workload, absl::StrCat(kWorkload, kTrace));
+    ASSERT_TRUE(space.ok()) << space.status();
+    ASSERT_TRUE(store::PutText(store, (*space)->digest(), (*space)->text()).ok());
+    record::Record old = records->front();
+    old.candidate = {(*space)->digest(), {}};
+    old.result.latency_ns /= 100;
+    for (double& sample : old.result.samples_ns) sample /= 100;
+    old.result.facts.program_digest.clear();
+    old.environment.codegen_version = 6;
+    const auto appended = store::Append(store, old);
+    ASSERT_TRUE(appended.ok()) << appended.status();
+    old_record_ = appended->id;
+    const absl::Status published = store::PublishBest(store, appended->id);
+    ASSERT_TRUE(published.ok()) << published;
+  }
+
+  HoneHome home_;
+  TemporaryFolder files_;
+  const std::string workload_ = files_ / "short_sum.hone", trace_ = files_ / "short_sum.trace";
+  int64_t old_record_ = 0;
+};
+
+TEST_F(RefusedRecordTest, IsQuarantinedAndFoundAgain) {
+  const Result first = home_.Hone({"tune", workload_, "--trials", "2", "--json"});
+  ASSERT_EQ(first.code, 0) << first.errors;
+  ASSERT_NO_FATAL_FAILURE(PublishOldRecord());
+  EXPECT_EQ(BestRecord()["record"], old_record_);
+
+  const Result revalidated = home_.Hone({"revalidate", "--json"});
+  ASSERT_EQ(revalidated.code, 0) << revalidated.errors;
+  const nlohmann::json report = OneLineOfJson(revalidated.output)["revalidated"];
+  ASSERT_EQ(report.size(), 1u) << revalidated.output;
+  EXPECT_EQ(report[0]["quarantined"], 1) << revalidated.output;
+  const Result quarantined = home_.Hone({"records", "query", "--json"});
+  EXPECT_THAT(quarantined.output, HasSubstr("partial sums of C would be rounded to bf16"));
+
+  const Result again = home_.Hone({"tune", workload_, "--trials", "4", "--json"});
+  ASSERT_EQ(again.code, 0) << again.errors;
+  const nlohmann::json best = BestRecord();
+  ASSERT_TRUE(best.is_object()) << best;
+  EXPECT_NE(best["record"], old_record_);
+  EXPECT_THAT(std::string(best["trace"]), Not(HasSubstr("reorder(l2, l0, l1)")));
+}
+
+TEST_F(RefusedRecordTest, TheTraceIsRefusedWithAWayOut) {
+  const Result checked = home_.Hone({"schedule", trace_, "--check"});
+  EXPECT_EQ(checked.code, 1) << checked.output;
+  EXPECT_THAT(checked.output + checked.errors,
+              HasSubstr("partial sums of C would be rounded to bf16 at each of the 256 iterations "
+                        "of loop k; after cache_write they are kept in f32"));
+}
+
+}  // namespace
+}  // namespace hone::integration

@@ -1,0 +1,136 @@
+// The output check finds a kernel that leaves a part of a reduction out, whatever the dtype, the
+// length of the reduction and the size of the part.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/rng.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/workload_parser.h"
+#include "worker/runner/check.h"
+#include "worker/runner/reference.h"
+
+namespace hone::runner {
+namespace {
+
+using ir::DType;
+
+constexpr DType kNumbers[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
+                              DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+
+// $T is the dtype, $K the length of the reduction, $G a guard that the wrong kernel has.
+constexpr absl::string_view kMatmul =
+    "workload matmul\n"
+    "input A: $T[8, $K]\n"
+    "input B: $T[$K, 8]\n"
+    "output C[i: 8, j: 8] = sum(k: $K$G) A[i, k] * B[k, j]\n";
+constexpr absl::string_view kSum =
+    "workload sum\n"
+    "input A: $T[8, $K]\n"
+    "output S[i: 8] = sum(k: $K$G) A[i, k]\n";
+// The sum is a tensor of a short format that an epilogue reads.
+constexpr absl::string_view kEpilogue =
+    "workload epilogue\n"
+    "input A: $T[8, $K]\n"
+    "input B: $T[$K, 8]\n"
+    "input D: $T[8]\n"
+    "C[i: 8, j: 8] = sum(k: $K$G) A[i, k] * B[k, j]\n"
+    "output E[i: 8, j: 8] = max(C[i, j] + D[j], 0)\n";
+// The same with a sum of f32 that is cast.
+constexpr absl::string_view kMixed =
+    "workload mixed\n"
+    "input A: $T[8, $K]\n"
+    "input B: $T[$K, 8]\n"
+    "C[i: 8, j: 8] = sum(k: $K$G) f32(A[i, k]) * f32(B[k, j])\n"
+    "output E[i: 8, j: 8] = $T(C[i, j])\n";
+
+class DroppedTileTest : public ::testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/hone-dropped-tile-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static ir::Workload Parse(absl::string_view form, int64_t terms, absl::string_view guard) {
+    auto workload = ir::ParseWorkload(absl::StrReplaceAll(
+        form, {{"$T", ir::DTypeName(GetParam())}, {"$K", absl::StrCat(terms)}, {"$G", guard}}));
+    EXPECT_TRUE(workload.ok()) << workload.status();
+    return *std::move(workload);
+  }
+
+  // Whether the runner would accept what `kernel` computes as the outputs of `workload`.
+  static bool IsAccepted(const ir::Workload& workload, const Reference& reference,
+                         const std::string& digest, const ir::Workload& kernel) {
+    const Signature signature = SignatureOf(workload);
+    const TensorSpec& spec = signature.outputs[0];
+    for (const Filling filling : {Filling::kReal, Filling::kInteger}) {
+      const Expected expected = reference.Of(filling, 0);
+      if (filling == Filling::kInteger && !IsExact(spec, expected, signature)) continue;
+      std::vector<ir::Scalars> inputs;
+      for (size_t i = 0; i < signature.inputs.size(); ++i) {
+        const TensorSpec& input = signature.inputs[i];
+        std::vector<char> memory(input.bytes());
+        FillTensor(input, filling, InputSeed(digest), static_cast<int>(i), memory.data());
+        ir::Scalars& values = inputs.emplace_back();
+        for (int64_t e = 0; e < input.elements; ++e) {
+          values.push_back(ReadElement(input.dtype, memory.data(), e));
+        }
+      }
+      const auto outputs = ir::Interpret(kernel, inputs);
+      EXPECT_TRUE(outputs.ok()) << outputs.status();
+      std::vector<char> data(spec.bytes());
+      for (int64_t e = 0; e < spec.elements; ++e) {
+        WriteElement(spec.dtype, data.data(), e, (*outputs)[0][e]);
+      }
+      const CheckResult check = filling == Filling::kReal
+                                    ? CheckOutput(spec, data.data(), expected, signature, 0)
+                                    : CheckExact(spec, data.data(), expected);
+      if (!check.ok) return false;
+    }
+    return true;
+  }
+
+  void ExpectFound(absl::string_view form, int64_t terms, Rng& rng) {
+    const ir::Workload workload = Parse(form, terms, "");
+    const std::string digest = workload.StructuralDigest().ToHex();
+    const std::string path = folder_ + "/reference";
+    const absl::Status made = MakeReference(workload, digest, nullptr, path);
+    ASSERT_TRUE(made.ok()) << made;
+    const auto reference = Reference::Open(path, digest, SignatureOf(workload));
+    ASSERT_TRUE(reference.ok()) << reference.status();
+    EXPECT_TRUE(IsAccepted(workload, **reference, digest, workload)) << workload.ToText();
+    for (const int64_t tile : {int64_t{4}, int64_t{16}, terms / 8}) {
+      // The first tiles are left out, or the last.
+      const bool first = rng.Below(2) == 0;
+      const int64_t kept = terms - tile;
+      const std::string guard =
+          absl::StrCat(" where 0 <= k - ", first ? tile : 0, " < ", kept);
+      const ir::Workload wrong = Parse(form, terms, guard);
+      EXPECT_FALSE(IsAccepted(workload, **reference, digest, wrong)) << wrong.ToText();
+    }
+  }
+
+  std::string folder_;
+};
+
+TEST_P(DroppedTileTest, IsAWrongOutput) {
+  Rng rng(20261122);
+  for (const int64_t terms : {64, 512, 4096}) {
+    for (const absl::string_view form : {kMatmul, kSum, kEpilogue}) ExpectFound(form, terms, rng);
+    if (ir::IsFloat(GetParam())) ExpectFound(kMixed, terms, rng);
+  }
+  ExpectFound(kSum, 100'000, rng);
+}
+
+INSTANTIATE_TEST_SUITE_P(Numbers, DroppedTileTest, ::testing::ValuesIn(kNumbers),
+                         [](const auto& info) { return std::string(ir::DTypeName(info.param)); });
+
+}  // namespace
+}  // namespace hone::runner
