@@ -167,12 +167,6 @@ absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
   if (stage.reducer == Reducer::kNone && !stage.guards.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
   }
-  if (stage.reducer == Reducer::kOnlineSoftmax &&
-      AccumulatorOf(tensors[stage.tensors[1]].dtype) != tensors[stage.tensors[1]].dtype) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", stage_name, ": online_softmax adds up in f32 or f64, not ",
-                     DTypeName(tensors[stage.tensors[1]].dtype), "; cast its values, as in f32(x)"));
-  }
   double domain = 1;
   for (const auto* axes : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *axes) {

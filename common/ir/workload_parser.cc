@@ -207,6 +207,10 @@ class Parser final : private ExprNames {
     if (stage.reducer == Reducer::kOnlineSoftmax && (!IsFloat(dtype(0)) || dtype(0) != dtype(1))) {
       return Error(token, "both components of online_softmax must be of one float dtype");
     }
+    if (stage.reducer == Reducer::kOnlineSoftmax && AccumulatorOf(dtype(1)) != dtype(1)) {
+      return Error(token, absl::StrCat("online_softmax adds up in f32 or f64, not ",
+                                       DTypeName(dtype(1)), "; cast its values, as in f32(x)"));
+    }
     return absl::OkStatus();
   }
 

@@ -144,6 +144,9 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
       // Types.
       {"input A: f32[4]\ninput B: f64[4]\noutput C[i: 4] = A[i] + B[i]\n", "4:23: operands have dtypes f32 and f64; cast one"},
       {"input A: i8[4]\noutput C[i: 4] = A[i] + 300\n", "3:23: the number 300 is not a value of i8"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9223372036854775808\n", "3:23: the number 9.223372036854776e+18 is not a value of i64"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + (-9223372036854775809)\n", "3:23: the number -9.223372036854776e+18 is not a value of i64"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9007199254740993.0\n", "3:23: the number 9007199254740992.0 is not a value of i64"},
       {"input A: i8[4]\noutput C[i: 4] = A[i] * 1.5\n", "3:23: the number 1.5 is not a value of i8"},
       {"input A: f32[4]\noutput C[i: 4] = A[i] and A[i]\n", "3:23: 'and' takes bool, not f32"},
       {"input A: i32[4]\noutput C[i: 4] = exp(A[i])\n", "3:18: 'exp' takes a float type, not i32"},
@@ -154,6 +157,7 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
       {"input A: f32[4]\noutput (V, I)[i: 1] = sum(k: 4) (A[k], A[k])\n", "3:33: this stage has 2 components, its reducer 1"},
       {"input A: f32[4]\noutput V[i: 1] = argmax(k: 4) A[k]\n", "3:31: this stage has 1 components, its reducer 2"},
       {"input A: f32[4]\noutput (V, I)[i: 1] = argmax(k: 4) (A[k], A[k])\n", "3:36: the second component of argmax must be i32 or i64"},
+      {"input A: bf16[4]\noutput (M, S)[i: 1] = online_softmax(k: 4) (A[k], 1.0)\n", "3:45: online_softmax adds up in f32 or f64, not bf16; cast its values, as in f32(x)"},
       {"input A: i32[4]\noutput (V, I)[i: 1] = online_softmax(k: 4) (A[k], A[k])\n", "3:44: both components of online_softmax must be of one float dtype"},
       {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 1 <= k < 4) A[k]\n", "3:33: a guard has the form 0 <= index < extent"},
       {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k) A[k]\n", "3:39: expected '<', found ')'"},

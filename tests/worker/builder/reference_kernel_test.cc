@@ -134,8 +134,9 @@ TEST_F(ReferenceKernelTest, EveryReductionOfEveryDType) {
                       "(k: 13 where 0 <= 17 - i - k < 9) (X[h, i, k], i32(index(k)))\n");
     }
     if (ir::IsFloat(dtype)) {
-      absl::StrAppend(
-          &text, "output (top, scale)[h: 5, i: 21] = online_softmax(k: 13) (X[h, i, k], 1.0)\n");
+      const absl::string_view wide = ir::DTypeName(ir::AccumulatorOf(dtype));
+      absl::StrAppend(&text, "output (top, scale)[h: 5, i: 21] = online_softmax(k: 13) (", wide,
+                      "(X[h, i, k]), 1.0)\n");
     }
     ExpectAsInterpreted(text);
   }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "common/ir/element_interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/rewrite/rewrite.h"
 
