@@ -1,0 +1,163 @@
+"""Runs the kernels of a case and compares them with the oracle. A process of its own: what crashes
+or hangs is this process, and its parent knows from the last "step" which kernel it was.
+
+Reads a line of JSON per case on standard input, answers with lines of JSON; the last one has the
+event "verdict".
+"""
+import json
+import sys
+
+import numpy as np
+
+import dtypes
+import evaluate
+import inputs as drawing
+import kernel as calling
+import onnx_oracle
+import operators
+import workload_text
+from compare import compare
+from number import Number, Sums
+
+_POISONS = (0xFF, 0xAA)  # 0xFF...: NaN in every float type
+
+
+def _send(event, **fields):
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+class _Expected:
+    """What the outputs should be for one filling of the inputs, by as many oracles as there are."""
+
+    def __init__(self, case, workload, filling):
+        self.arrays = [
+            drawing.draw(filling, tensor.dtype, tensor.shape, case["seed"], tensor.name)
+            for tensor in workload.inputs]
+        self._case, self._workload = case, workload
+        self._numbers = {
+            tensor.name: Number(tensor.dtype, dtypes.from_memory(tensor.dtype, array))
+            for tensor, array in zip(workload.inputs, self.arrays)}
+        self._known = {}
+
+    def outputs(self, tolerance):
+        """(who says so, Numbers in the order of the outputs) for kernels of such a tolerance."""
+        if tolerance not in self._known:
+            Sums.tolerance = tolerance
+            self._known[tolerance] = self._compute()
+            Sums.tolerance = 0.0
+        return self._known[tolerance]
+
+    def _compute(self):
+        found = []
+        if self._case["source"] == "operator":
+            found.append(("the operator's definition",
+                          operators.define(self._case["text"], self._numbers)))
+        # Whether the text means what the operator says is a check of the operator library.
+        if self._case["source"] != "operator" or self._case.get("text_too"):
+            by_name = evaluate.evaluate(self._workload, self._numbers)
+            found.append(("the workload's text",
+                          [by_name[name] for name in self._workload.outputs()]))
+        return found
+
+
+class _Case:
+    def __init__(self, request):
+        self.case, self.kernels = request["case"], request["kernels"]
+        self.workload = workload_text.parse(request["text"])
+        self.outputs = [(t["name"], t["dtype"], t["shape"]) for t in request["outputs"]]
+        self.failures, self.runs, self.told, self.unsupported = [], 0, 1.0, 0
+        self.worst = 0.0
+        self.onnx = False
+
+    def fail(self, message, kernel=None):
+        self.failures.append({"message": message, "kernel": kernel})
+
+    def check(self):
+        names = [(t.name, t.dtype, list(t.shape)) for t in self.workload.inputs]
+        sent = [(t["name"], t["dtype"], t["shape"]) for t in self.case["inputs"]]
+        if names != sent:
+            self.fail(f"the oracle reads the inputs as {names}, Hone as {sent}")
+            return
+        for n, filling in enumerate(self.case["fillings"]):
+            _send("step", step=f"compute what filling {filling} gives", kernel=None)
+            expected = _Expected(self.case, self.workload, filling)
+            self._check_onnx(expected, filling)
+            for k, kernel in enumerate(self.kernels):
+                if not kernel["path"] or len(self.failures) > 8:
+                    continue
+                _send("step", step=f"run kernel {k} ({kernel['origin']}) on filling {filling}",
+                      kernel=k)
+                try:
+                    self._check_kernel(k, kernel, expected, filling, thorough=n == 0)
+                except calling.UnsupportedCpu:
+                    self.unsupported += 1
+                except calling.Fault as fault:
+                    self.fail(f"{kernel['origin']}, filling {filling}: {fault}", k)
+
+    def _check_onnx(self, expected, filling):
+        if self.case["source"] != "operator":
+            return
+        given = onnx_oracle.run(self.case["text"], expected.arrays, filling)
+        if given is None:
+            return
+        self.onnx = True
+        (who, numbers), *_ = expected.outputs(0.0)
+        for (name, _, _), array, number in zip(self.outputs, given, numbers):
+            comparison = compare(name, array, number, onnx_oracle.SHARE)
+            if comparison.message:
+                self.fail(f"ONNX Runtime and {who} disagree, filling {filling}: "
+                          f"{comparison.message}")
+
+    def _check_kernel(self, k, kernel, expected, filling, thorough):
+        loaded = calling.Kernel(kernel["path"])
+        if loaded.abi != 1:
+            raise calling.Fault(f"the kernel has ABI {loaded.abi}, not 1")
+        sizes = [dtypes.DTYPES[dtype].bytes * int(np.prod(shape, dtype=np.int64))
+                 for _, dtype, shape in self.outputs]
+        first = None
+        for place, poison, threads in self._ways(thorough):
+            _OPENMP.omp_set_max_active_levels(0 if threads == 1 else 1)
+            call = calling.Call(loaded, expected.arrays, sizes, place, poison)
+            for _ in range(2 if thorough else 1):
+                given = call.run()
+                self.runs += 1
+                if first is None:
+                    first = given
+                elif any(not np.array_equal(a, b) for a, b in zip(first, given)):
+                    raise calling.Fault(
+                        f"two runs on the same inputs differ (buffers at {place}, "
+                        f"{'one thread' if threads == 1 else 'all threads'})")
+            if thorough and place == "odd":
+                call.run_misaligned()
+        for who, numbers in expected.outputs(kernel["tolerance"]):
+            for (name, dtype, shape), data, number in zip(self.outputs, first, numbers):
+                array = data.view(dtypes.DTYPES[dtype].memory).reshape(shape)
+                if number.dtype != dtype:
+                    raise calling.Fault(f"{name} is {dtype}, {who} has {number.dtype}")
+                comparison = compare(name, array, number)
+                self.told = min(self.told, comparison.told)
+                self.worst = max(self.worst, comparison.worst)
+                if comparison.message:
+                    raise calling.Fault(f"not what {who} gives: {comparison.message}")
+
+    def _ways(self, thorough):
+        """Where buffers lie, what they hold before, and whether threads are forbidden."""
+        yield "odd", _POISONS[0], self.case["threads"]
+        if thorough:
+            yield "end", _POISONS[1], self.case["threads"]
+            # A caller that is inside a parallel region gets no more threads.
+            yield "begin", _POISONS[0], 1
+
+
+def main():
+    for line in sys.stdin:
+        case = _Case(json.loads(line))
+        case.check()
+        _send("verdict", failures=case.failures, runs=case.runs, told=case.told, worst=case.worst,
+              onnx=case.onnx, unsupported=case.unsupported)
+
+
+_OPENMP = calling.openmp()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The scalar types of workloads: how they lie in memory, how they round and how they wrap.
+
+Written without ml_dtypes, so that the rounding of bf16 is the oracle's own.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class DType:
+    name: str
+    bytes: int
+    memory: type  # of the array that holds the bytes
+    kind: str  # "float", "int" or "bool"
+    digits: int = 0  # bits of a float's significand, the hidden one included
+    largest: float = 0.0  # finite value of a float
+    tiny: float = 0.0  # the least positive float, a denormal
+
+
+DTYPES = {
+    dtype.name: dtype
+    for dtype in (
+        DType("f16", 2, np.float16, "float", 11, 65504.0, 2.0**-24),
+        DType("bf16", 2, np.uint16, "float", 8, float.fromhex("0x1.fep127"), 2.0**-133),
+        DType("f32", 4, np.float32, "float", 24, float(np.finfo(np.float32).max), 2.0**-149),
+        DType("f64", 8, np.float64, "float", 53, float(np.finfo(np.float64).max), 5e-324),
+        DType("i8", 1, np.int8, "int"),
+        DType("u8", 1, np.uint8, "int"),
+        DType("i32", 4, np.int32, "int"),
+        DType("i64", 8, np.int64, "int"),
+        DType("bool", 1, np.uint8, "bool"),
+    )
+}
+
+
+def is_float(name):
+    return DTYPES[name].kind == "float"
+
+
+def arithmetic(name):
+    """What floats are computed in between two stores: f32 unless they are f64."""
+    return "f64" if name == "f64" else "f32"
+
+
+def roundoff(name):
+    """The unit roundoff: half the distance from 1 to the next number."""
+    return 2.0 ** -DTYPES[name].digits
+
+
+def _round_to_bf16_bits(values):
+    """The bits of the nearest bf16, ties to even. Rounds once, from f64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = values.astype(np.float32)
+    # A double that rounds to a single halfway between two bf16 must not round a second time: round
+    # the first time to odd. That is, if the single is not exact, its last bit becomes 1.
+    bits = single.view(np.uint32).astype(np.int64)
+    exact = single.astype(np.float64)
+    inexact = np.isfinite(values) & np.isfinite(single) & (exact != values)
+    too_large = inexact & (np.abs(exact) > np.abs(values))
+    odd = np.where(inexact, (bits - too_large) | 1, bits)
+    rounded = (odd + 0x7FFF + ((odd >> 16) & 1)) >> 16
+    rounded = np.where(np.isnan(values), 0x7FC0, rounded)
+    return rounded.astype(np.uint16)
+
+
+def to_memory(name, values):
+    """An array of numbers (f64, int64 or bool) as its bytes lie in a buffer."""
+    dtype = DTYPES[name]
+    if name == "bf16":
+        return _round_to_bf16_bits(np.asarray(values, np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(values).astype(dtype.memory)
+
+
+def from_memory(name, array):
+    """Floats as f64, integers in their own type, bool as bool. Exact."""
+    if name == "bf16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    if is_float(name):
+        with np.errstate(invalid="ignore"):  # a signaling NaN
+            return array.astype(np.float64)
+    return array != 0 if name == "bool" else array
+
+
+def round_to(name, values):
+    """The nearest float of a type, as f64; beyond the largest it is infinite."""
+    if name == "f64":
+        return np.asarray(values, np.float64)
+    return from_memory(name, to_memory(name, np.asarray(values, np.float64)))
+
+
+def wrap_integers(name, values):
+    """Integers of any type in another, modulo a power of two."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(DTYPES[name].memory)
+
+
+def floats_to_integers(name, values):
+    """Drops the fraction and wraps; NaN and the infinities give 0."""
+    whole = np.trunc(np.where(np.isfinite(values), values, 0.0))
+    # Modulo 2^64, exactly; then the two's complement.
+    wrapped = np.fmod(whole, 2.0**64)
+    wrapped = np.where(wrapped < 0, wrapped + 2.0**64, wrapped)
+    # A small negative number must not lose its low bits in the sum above.
+    small = np.abs(whole) < 2.0**62
+    with np.errstate(invalid="ignore", over="ignore"):
+        low = np.where(small, whole, 0.0).astype(np.int64)
+        high = np.where(small | (wrapped >= 2.0**64), 0.0, wrapped).astype(np.uint64).astype(np.int64)
+    return wrap_integers(name, np.where(small, low, high))

@@ -1,0 +1,222 @@
+"""Draws workloads in text form: stages over odd shapes, with guards, tuples, casts and constants."""
+import dtypes
+
+_EXTENTS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19, 33, 37)
+_DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64", "i64")
+_MOST_POINTS = 30000
+_INTEGER_CONSTANTS = {
+    "i8": (-7, -1, 2, 3, 100),
+    "u8": (1, 2, 3, 200),
+    "i32": (-7, -2, 2, 3, 1 << 20, (1 << 31) - 1),
+    "i64": (-2, 3, 7, (1 << 53) + 1, -(1 << 53) - 1, (1 << 60) + 5, -(1 << 61) - 3),
+}
+_FLOAT_CONSTANTS = ("0.5", "2.0", "1.25", "0.1", "(-3.0)", "(-0.7)")
+
+
+def draw(rng):
+    """The text of a workload."""
+    return _Writer(rng).write()
+
+
+class _Writer:
+    def __init__(self, rng):
+        self.rng = rng
+        self.dtype = rng.choice(_DTYPES)
+        self.inputs = {}  # name: [dtype, least extents so far]
+        self.stages = {}  # name: (dtype, shape)
+        self.read = set()
+        self.lines = []  # (names, text behind "output")
+
+    def write(self):
+        for n in range(self.rng.randint(1, 3)):
+            dtype = self.dtype if n < 2 else self.rng.choice((self.dtype, *_DTYPES, "bool"))
+            self.inputs["ABC"[n]] = [dtype, [1] * self.rng.choice((1, 2, 2))]
+        for n in range(self.rng.randint(1, 4)):
+            self._stage(n)
+        text = ["workload drawn"]
+        for name, (dtype, shape) in self.inputs.items():
+            constant = " constant" if self.rng.random() < 0.2 else ""
+            text.append(f"input {name}: {dtype}[{', '.join(map(str, shape))}]{constant}")
+        for n, (names, line) in enumerate(self.lines):
+            is_output = n + 1 == len(self.lines) or not self.read.intersection(names)
+            if is_output or self.rng.random() < 0.2:
+                line = "output " + line
+            text.append(line)
+        return "\n".join(text) + "\n"
+
+    # -- stages -----------------------------------------------------------------------------------
+
+    def _stage(self, n):
+        spatial = self._axes("ij"[:self.rng.choice((1, 2, 2))], _MOST_POINTS)
+        kind = self.rng.choice(("map", "map", "sum", "sum", "prod", "min", "max", "arg", "online"))
+        if kind == "online" and not dtypes.is_float(self.dtype):
+            kind = "arg"
+        if kind == "map":
+            self.axes = spatial
+            dtype = self.dtype if self.rng.random() < 0.85 else "bool"
+            value = self._condition(2) if dtype == "bool" else self._value(dtype, 3)
+            self._add([f"T{n}"], [dtype], spatial, value)
+            return
+        points = 1
+        for _, extent in spatial:
+            points *= extent
+        most = _MOST_POINTS // points
+        reduce = self._axes("kl"[:self.rng.choice((1, 1, 2))], min(12, most) if kind == "prod" else most)
+        self.axes = spatial + reduce
+        where = self._guards(spatial, reduce)
+        head = f"({', '.join(f'{name}: {extent}' for name, extent in reduce)}{where})"
+        if kind == "arg":
+            reducer = self.rng.choice(("argmax", "argmin"))
+            place = self.rng.choice(("i32", "i64"))
+            flat = self._flat_place(reduce)
+            index = f"index({flat})" if place == "i64" else f"i32(index({flat}))"
+            self._add([f"V{n}", f"P{n}"], [self.dtype, place], spatial,
+                      f"{reducer}{head} ({self._value(self.dtype, 1)}, {index})")
+        elif kind == "online":
+            self._add([f"M{n}", f"S{n}"], [self.dtype] * 2, spatial,
+                      f"online_softmax{head} ({self._load(self.dtype)}, 1.0)")
+        else:
+            value = self._load(self.dtype) if kind == "prod" else self._value(self.dtype, 2)
+            self._add([f"T{n}"], [self.dtype], spatial, f"{kind}{head} {value}")
+
+    def _add(self, names, kinds, spatial, value):
+        axes = ", ".join(f"{name}: {extent}" for name, extent in spatial)
+        left = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        self.lines.append((names, f"{left}[{axes}] = {value}"))
+        for name, dtype in zip(names, kinds):
+            self.stages[name] = (dtype, [extent for _, extent in spatial])
+
+    def _axes(self, names, most):
+        axes = []
+        for name in names:
+            extent = self.rng.choice([e for e in _EXTENTS if e <= max(1, most)])
+            most //= extent
+            axes.append((name, extent))
+        return axes
+
+    def _flat_place(self, reduce):
+        if len(reduce) == 1:
+            return reduce[0][0]
+        return f"{reduce[0][0]} * {reduce[1][1]} + {reduce[1][0]}"
+
+    def _guards(self, spatial, reduce):
+        if self.rng.random() < 0.6:
+            return ""
+        name, extent = self.rng.choice(reduce)
+        other, _ = self.rng.choice(spatial)
+        sign = self.rng.choice("+-")
+        return f" where 0 <= {name} {sign} {other} + {self.rng.randint(0, 3)} < {self.rng.choice((extent, 5, extent + 2))}"
+
+    # -- expressions ------------------------------------------------------------------------------
+
+    def _value(self, dtype, depth):
+        if depth == 0 or self.rng.random() < 0.2:
+            return self._leaf(dtype)
+        value = lambda: self._value(dtype, depth - 1)
+        kind = self.rng.choice("+-*mMnas/f")
+        if kind in "+-*":
+            return f"({value()} {kind} {value()})"
+        if kind in "mM":
+            return f"{'min' if kind == 'm' else 'max'}({value()}, {value()})"
+        if kind == "n":
+            return f"(-{value()})"
+        if kind == "a":
+            return f"abs({value()})"
+        if kind == "s":
+            return f"select({self._condition(depth - 1)}, {value()}, {value()})"
+        if not dtypes.is_float(dtype):
+            return f"({value()} / {self._leaf(dtype)})"
+        if kind == "/":
+            return f"({value()} / (abs({value()}) + 1.0))"
+        function = self.rng.choice(("tanh", "sigmoid", "erf", "exp", "sqrt", "log", "rsqrt"))
+        if function in ("sqrt", "log", "rsqrt"):
+            return f"{function}(abs({value()}) + 0.5)"
+        return f"{function}({'tanh(' + value() + ')' if function == 'exp' else value()})"
+
+    def _leaf(self, dtype):
+        chance = self.rng.random()
+        if chance < 0.65:
+            return self._load(dtype)
+        if chance < 0.9:
+            constant = self._constant(dtype)
+            return constant
+        return f"{dtype}(index({self.rng.choice(self.axes)[0]}))"
+
+    def _constant(self, dtype):
+        if dtypes.is_float(dtype):
+            return f"{dtype}({self.rng.choice(_FLOAT_CONSTANTS)})"
+        number = self.rng.choice(_INTEGER_CONSTANTS[dtype])
+        return f"{dtype}({number})" if number >= 0 else f"{dtype}(({number}))"
+
+    def _condition(self, depth):
+        if depth > 0 and self.rng.random() < 0.4:
+            a = self._condition(depth - 1)
+            if self.rng.random() < 0.3:
+                return f"not ({a})"
+            return f"({a} {self.rng.choice(('and', 'or'))} {self._condition(depth - 1)})"
+        masks = [name for name, (dtype, _) in (*self.inputs.items(), *self.stages.items())
+                 if dtype == "bool"]
+        if masks and self.rng.random() < 0.4:
+            return self._load_of(self.rng.choice(masks))
+        operator = self.rng.choice(("<", "<=", "=="))
+        return f"({self._load(self.dtype)} {operator} {self._leaf(self.dtype)})"
+
+    def _load(self, dtype):
+        """A tensor, cast where it has another dtype."""
+        known = {name: kind for name, (kind, _) in (*self.inputs.items(), *self.stages.items())}
+        same = [name for name, kind in known.items() if kind == dtype]
+        name = self.rng.choice(same if same and self.rng.random() < 0.8 else list(known))
+        load = self._load_of(name)
+        return load if known[name] == dtype else f"{dtype}({load})"
+
+    def _load_of(self, name):
+        self.read.add(name)
+        if name in self.inputs:
+            extents = self.inputs[name][1]
+            indices = []
+            for d in range(len(extents)):
+                index, largest = self._free_index(d)
+                extents[d] = max(extents[d], largest + 1)
+                indices.append(index)
+        else:
+            indices = [self._index_within(d, extent)
+                       for d, extent in enumerate(self.stages[name][1])]
+        return f"{name}[{', '.join(indices)}]"
+
+    def _free_index(self, d):
+        """An index of an input, whose extent follows from it."""
+        name, extent = self.axes[(d + (self.rng.random() < 0.25)) % len(self.axes)]
+        last = extent - 1
+        kind = self.rng.random()
+        if kind < 0.5:
+            return name, last
+        other, other_extent = self.rng.choice(self.axes)
+        if kind < 0.6 and other != name:
+            # Windows that overlap: the stride is odd and smaller than the reach.
+            stride, reach = self.rng.choice((1, 3)), min(other_extent, 7) - 1
+            if other_extent <= 7:
+                return f"{stride} * {name} + {other}", stride * last + reach
+        if kind < 0.7:
+            return f"{last} - {name}", last
+        if kind < 0.8:
+            stride, offset = self.rng.choice((2, 3)), self.rng.randint(0, 2)
+            return f"{stride} * {name} + {offset}", stride * last + offset
+        if kind < 0.9:
+            divisor = self.rng.choice((2, 3, 4))
+            return f"{name} / {divisor}", last // divisor
+        divisor = self.rng.choice((2, 3, 5))
+        return f"{name} % {divisor}", min(last, divisor - 1)
+
+    def _index_within(self, d, extent):
+        """An index of a stage's tensor, whose extent is known."""
+        name, reach = self.axes[d % len(self.axes)]
+        if reach > extent:
+            if self.rng.random() < 0.5:
+                return f"{name} % {extent}"
+            return f"{name} / {-(-reach // extent)}"
+        kind = self.rng.random()
+        if kind < 0.7:
+            return name
+        if kind < 0.85:
+            return f"{extent - 1} - {name}"
+        return f"{name} + {extent - reach}"
