@@ -21,11 +21,11 @@ def from_file(path):
     path = Path(path)
     text = path.read_text()
     options = {"threads": 2, "fillings": ["normal", "whole"], "candidates": 4, "random_traces": 1,
-               "target": "native", "seed": 1, "text_too": True}
+               "target": "native", "seed": 1, "tolerance": 0.0, "text_too": True}
     for words in _DIRECTIVE.findall(text):
         for key, value in (word.split("=", 1) for word in words.split()):
-            options[key] = value.split(",") if key == "fillings" else \
-                int(value) if value.isdigit() else value
+            kind = type(options[key])
+            options[key] = value.split(",") if kind is list else kind(value)
     base = {**options, "source": _SOURCES[path.suffix]}
     if path.suffix != ".op":
         return [{**base, "id": str(path), "name": "text", "text": text}]
@@ -44,7 +44,7 @@ def drawn(seed, number):
     rng = random.Random(f"{seed}/{number}")
     case = {"id": str(number), "seed": rng.getrandbits(32), "threads": rng.randint(1, 7),
             "target": "native" if rng.random() < 0.85 else "x86-avx2", "candidates": 2,
-            "random_traces": 1}
+            "random_traces": 1, "tolerance": 0.0}
     if number % 3 == 0:
         fillings = rng.sample(("normal", "whole", "uniform", "any", "ends", "far", "wide"), 2)
         return {**case, "source": "workload", "name": "text", "text": random_text.draw(rng),

@@ -15,17 +15,16 @@ class Comparison:
 
 
 def compare(name, array, expected, share=0.0):
-    """`array`: the memory of an output, shaped. `expected`: a Number. `share`: of the largest element,
-    a further error that is allowed."""
+    """`array`: the memory of an output, shaped. `expected`: a Number. `share`: of the largest
+    element, a further error that is allowed."""
     dtype = expected.dtype
     got = dtypes.from_memory(dtype, array)
     value = np.broadcast_to(expected.value, got.shape)
-    bound = np.broadcast_to(expected._error, got.shape)
+    bound = np.broadcast_to(expected.error, got.shape)
     told = float(np.isfinite(bound).mean()) if bound.size else 1.0
     worst = 0.0
     if not expected.is_float:
         wrong = (got != value) & ~(bound > 0)
-        wrong &= ~_is_place_of_nan(expected, got)
     else:
         # What lies within the bound, and is rounded to the type then, is right.
         with np.errstate(all="ignore"):
@@ -37,8 +36,6 @@ def compare(name, array, expected, share=0.0):
             both_nan = np.isnan(got) & np.isnan(value)
             same = got == value
             ratio = np.abs(got - value) / slack
-        if expected.maybe_nan is not None:
-            both_nan |= np.isnan(got) & np.broadcast_to(expected.maybe_nan, got.shape)
         wrong = ~(inside | both_nan | same | np.isinf(bound))
         ratio = ratio[np.isfinite(ratio)]
         worst = float(ratio.max()) if ratio.size else 0.0
@@ -51,11 +48,3 @@ def compare(name, array, expected, share=0.0):
     return Comparison(
         f"{name}[{at}] is {got[place].item()!r}, expected {expected_text}{bounds}; "
         f"{int(wrong.sum())} of {wrong.size} elements are wrong", worst, told)
-
-
-def _is_place_of_nan(expected, got):
-    """Whether the answer of argmax points at a NaN."""
-    if not hasattr(expected, "or_one_of"):
-        return np.zeros(got.shape, bool)
-    nan, index = expected.or_one_of
-    return ((index == got[..., None]) & nan).any(-1)

@@ -106,5 +106,5 @@ def floats_to_integers(name, values):
     small = np.abs(whole) < 2.0**62
     with np.errstate(invalid="ignore", over="ignore"):
         low = np.where(small, whole, 0.0).astype(np.int64)
-        high = np.where(small | (wrapped >= 2.0**64), 0.0, wrapped).astype(np.uint64).astype(np.int64)
-    return wrap_integers(name, np.where(small, low, high))
+        high = np.where(small | (wrapped >= 2.0**64), 0.0, wrapped).astype(np.uint64)
+    return wrap_integers(name, np.where(small, low, high.astype(np.int64)))

@@ -31,13 +31,8 @@ def _stage(stage, tensors):
 def _joined(parts):
     if len(parts) == 1:
         return parts[0]
-    maybe_nan = None
-    if any(part.maybe_nan is not None for part in parts):
-        maybe_nan = np.concatenate(
-            [np.zeros(part.value.shape, bool) if part.maybe_nan is None else part.maybe_nan
-             for part in parts])
-    error = np.concatenate([np.broadcast_to(part._error, part.value.shape) for part in parts])
-    return Number(parts[0].dtype, np.concatenate([part.value for part in parts]), error, maybe_nan)
+    error = np.concatenate([np.broadcast_to(part.error, part.value.shape) for part in parts])
+    return Number(parts[0].dtype, np.concatenate([part.value for part in parts]), error)
 
 
 class _Domain:
@@ -75,11 +70,8 @@ class _Domain:
         return [getattr(values[0], reducer)(axes, where)]
 
     def _full(self, number):
-        value = np.broadcast_to(number.value, self.shape)
-        maybe_nan = number.maybe_nan
-        if maybe_nan is not None:
-            maybe_nan = np.broadcast_to(maybe_nan, self.shape)
-        return Number(number.dtype, value, np.broadcast_to(number._error, self.shape), maybe_nan)
+        return Number(number.dtype, np.broadcast_to(number.value, self.shape),
+                      np.broadcast_to(number.error, self.shape))
 
     def _index(self, index):
         kind, *rest = index
@@ -127,7 +119,7 @@ def _arg_extreme(values, where, spatial, largest):
     with np.errstate(invalid="ignore"):
         if value.is_float:
             apart = np.abs(value.value - best.value[..., None])
-            near = ~(apart > value.error + np.asarray(best._error)[..., None])
+            near = ~(apart > value.error + np.asarray(best.error)[..., None])
             near = (near | (value.value == best.value[..., None])) & where
         else:
             near = (value.value == best.value[..., None]) & where
@@ -136,10 +128,7 @@ def _arg_extreme(values, where, spatial, largest):
     nothing = ~(near & ~nan).any(-1)
     at = np.where(nothing, -1, at).astype(index.value.dtype)
     doubt = ((near & ~nan).sum(-1) > 1) & ((near & ~nan) & value.unsure).any(-1)
-    place = Number(index.dtype, at, np.where(doubt, np.inf, 0.0))
-    if nan.any():
-        place.or_one_of = (nan, index.value)
-    return [best, place]
+    return [best, Number(index.dtype, at, np.where(doubt, np.inf, 0.0))]
 
 
 def _online_softmax(values, where, axes):

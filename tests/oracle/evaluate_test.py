@@ -28,7 +28,8 @@ class EvaluateTest(unittest.TestCase):
 
     def test_the_lowest_index_wins_and_nothing_is_the_neutral_element(self):
         out = _run("input A: i64[2, 4]\n"
-                   "output (V, P)[i: 2] = argmin(k: 4 where 0 <= i + k - 1 < 3) (A[i, k], index(k))\n"
+                   "output (V, P)[i: 2] = argmin(k: 4 where 0 <= i + k - 1 < 3)"
+                   " (A[i, k], index(k))\n"
                    "output N[i: 2] = min(k: 4 where 0 <= k + 9 < 3) A[i, k]",
                    A=np.array([[0, 5, 5, 7], [3, 2, 2, 1]]))
         self.assertEqual(out["V"].value.tolist(), [5, 2])
@@ -38,7 +39,8 @@ class EvaluateTest(unittest.TestCase):
     def test_operators_bind_as_the_grammar_says(self):
         out = _run("input A: i32[1]\n"
                    "output X[i: 1] = -A[i] * 2 - 3 * (A[i] + 1) / 2\n"
-                   "output B[i: 1] = not (A[i] < 4) or A[i] == 5 and A[i] <= 4", A=np.array([5], np.int32))
+                   "output B[i: 1] = not (A[i] < 4) or A[i] == 5 and A[i] <= 4",
+                   A=np.array([5], np.int32))
         self.assertEqual(out["X"].value.tolist(), [-10 - 9])
         self.assertEqual(out["B"].value.tolist(), [True])
 

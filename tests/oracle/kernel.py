@@ -21,8 +21,8 @@ def openmp():
 
 
 class Buffer:
-    """Memory of a tensor between canaries, with a page behind it (or in front of it) that nobody may
-    touch.
+    """Memory of a tensor between canaries, with a page behind it (or in front of it) that nobody
+    may touch.
 
     `place` "end": the buffer ends where the forbidden page begins, as far as alignment allows it.
     "begin": it begins where a forbidden page ends. "odd": in the middle, at an odd multiple of the
@@ -119,7 +119,7 @@ class Call:
         self._packed_bytes = self._packed.data.copy()
 
     def run(self):
-        """Poisons outputs and workspace, runs, checks everything around, gives the outputs' bytes."""
+        """Poisons outputs and workspace, runs, checks what is around, gives the outputs' bytes."""
         for buffer in (*self._outputs, self._workspace):
             buffer.fill(self._poison)
         code = self._kernel.run(self._addresses, self._packed.address, self._workspace.address)

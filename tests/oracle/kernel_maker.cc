@@ -110,7 +110,7 @@ class KernelMaker {
     if (decisions.empty()) {
       HONE_ASSIGN_OR_RETURN(decisions, source.given->Sample(rng_));
     }
-    return BuildSpace(*source.given, /*tolerance=*/0, decisions);
+    return BuildSpace(*source.given, request_.tolerance, decisions);
   }
 
   absl::Status BuildCandidates() {

@@ -5,7 +5,7 @@ for each element, a bound on the error that a correct kernel may make. The bound
 rules of rounding analysis (Higham, Accuracy and Stability of Numerical Algorithms):
 
   an operation     the operands' errors carried on, and one rounding of the arithmetic
-  a sum            the terms' errors, and c * u * sqrt(K) * sum |t|; 0 when all partial sums are exact
+  a sum            the terms' errors, and c * u * sqrt(K) * sum |t|; 0 if all partial sums are exact
   a store          a rounding to the type, which may be left out where a stage was inlined
 
 f16 and bf16 are computed in f32 and rounded when they are stored; sums of them are f32 sums. An
@@ -23,7 +23,7 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def normal_cdf(x):
-    """erfc(-x / sqrt 2) / 2, also where a rounding of the argument would be carried on a thousandfold."""
+    """erfc(-x / sqrt 2) / 2, also where a rounding of the argument is carried on a thousandfold."""
     with np.errstate(all="ignore"):
         x = np.asarray(x, np.float64)
         exact = -x.astype(np.longdouble) / np.sqrt(np.longdouble(2))
@@ -47,12 +47,11 @@ def _quiet(function):
 
 
 class Number:
-    def __init__(self, dtype, value, error=None, maybe_nan=None, each_rounds=False):
+    def __init__(self, dtype, value, error=None, each_rounds=False):
         self.dtype = dtype
         self.value = np.asarray(value)
         zero = np.zeros(1).reshape((1,) * self.value.ndim) if self.value.ndim else np.zeros(())
-        self._error = zero if error is None else np.asarray(error, np.float64)
-        self.maybe_nan = maybe_nan  # where NaN is as right as the value
+        self.error = zero if error is None else np.asarray(error, np.float64)
         self.each_rounds = each_rounds  # every operation may round to the dtype, not to f32 only
 
     # -- how it is made -------------------------------------------------------------------------
@@ -68,12 +67,6 @@ class Number:
         with np.errstate(invalid="ignore"):
             error = np.where(rounded == exact, 0.0, np.abs(rounded - exact))
         return cls(dtype, exact, np.where(np.isnan(exact), 0.0, error))
-
-    @property
-    def error(self):
-        if self.maybe_nan is None:
-            return self._error
-        return np.where(self.maybe_nan, np.inf, self._error)
 
     @property
     def is_float(self):
@@ -124,13 +117,11 @@ class Number:
         """After a stage: rounded to the type, or not yet, because the stage was inlined."""
         if not self.is_float or self.dtype in ("f32", "f64"):
             return self
-        low = dtypes.round_to(self.dtype, self.value - self._error)
-        high = dtypes.round_to(self.dtype, self.value + self._error)
+        low = dtypes.round_to(self.dtype, self.value - self.error)
+        high = dtypes.round_to(self.dtype, self.value + self.error)
         error = np.maximum(np.abs(low - self.value), np.abs(high - self.value))
-        error = np.where(np.isfinite(self.value), np.maximum(error, self._error), self._error)
-        result = self._like(self.value, error)
-        result.maybe_nan = self.maybe_nan
-        return result
+        error = np.where(np.isfinite(self.value), np.maximum(error, self.error), self.error)
+        return self._like(self.value, error)
 
     @_quiet
     def cast(self, to):
@@ -211,23 +202,20 @@ class Number:
         return self._like(np.abs(self.value), self.error)
 
     @_quiet
-    def _extremum(self, other, pick):
-        value = pick(self.value, other.value)
+    def _extremum(self, other, second_wins):
+        # The first operand where they are equal or unordered.
+        value = np.where(second_wins, other.value, self.value)
         if not self.is_float:
             return self._like(value, self._either(other))
-        # The first operand where they are unordered, says the interpreter; NumPy gives NaN.
-        maybe_nan = np.isnan(value)
-        value = np.where(maybe_nan, np.where(np.isnan(self.value), other.value, self.value), value)
-        both = np.isnan(self.value) & np.isnan(other.value)
-        result = self._like(value, np.where(both, 0.0, np.maximum(self.error, other.error)))
-        result.maybe_nan = maybe_nan & ~both if maybe_nan.any() else None
-        return result
+        unordered = np.isnan(self.value) | np.isnan(other.value)
+        largest = np.maximum(self.error, other.error)
+        return self._like(value, np.where(unordered, self.error, largest))
 
     def maximum(self, other):
-        return self._extremum(other, np.maximum)
+        return self._extremum(other, self.value < other.value)
 
     def minimum(self, other):
-        return self._extremum(other, np.minimum)
+        return self._extremum(other, other.value < self.value)
 
     @_quiet
     def apply(self, name):
@@ -334,7 +322,7 @@ class Number:
 
     @_quiet
     def extreme(self, axes, largest, where=True):
-        """The maximum or minimum; of no terms the neutral element."""
+        """The maximum or minimum, NaN left out; of nothing the neutral element."""
         where = np.broadcast_to(where, self.value.shape)
         reduce = np.max if largest else np.min
         if not self.is_float:
@@ -343,13 +331,10 @@ class Number:
             value = reduce(np.where(where, self.value, neutral), axis=axes)
             unsure = (np.where(where, self.error, 0.0) > 0).any(axes)
             return self._like(value, np.where(unsure, np.inf, 0.0))
-        is_nan = np.isnan(self.value) & where
+        taken = where & ~np.isnan(self.value)
         neutral = -np.inf if largest else np.inf
-        value = reduce(np.where(where & ~is_nan, self.value, neutral), axis=axes)
-        error = np.where(where & ~is_nan, self.error, 0.0).max(axes)
-        result = self._like(value, error)
-        result.maybe_nan = is_nan.any(axes) if is_nan.any() else None
-        return result
+        value = reduce(np.where(taken, self.value, neutral), axis=axes)
+        return self._like(value, np.where(taken, self.error, 0.0).max(axes))
 
 
 def _divide(a, b):

@@ -160,7 +160,7 @@ _NODES = {
 
 
 def run(text, arrays, filling):
-    """The outputs, or None: ONNX Runtime has no such operator, or is no oracle for these numbers."""
+    """The outputs, or None: ONNX Runtime lacks the operator, or is no oracle for these numbers."""
     name, arguments, types = parse_words(text)
     if filling in ("special", "denormal"):
         return None  # What it gives for NaN depends on its place, and it may flush denormals.

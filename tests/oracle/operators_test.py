@@ -52,12 +52,23 @@ class OperatorsTest(unittest.TestCase):
                                                 -12 * 1.776482112077679e-33], rtol=1e-14)
         self.assertTrue((y.error < 1e-6 * np.abs(y.value)).all())
 
-    def test_nan_is_allowed_only_where_there_is_one(self):
-        x = np.array([[1.0, np.nan, 3.0], [1.0, 2.0, 2.0]])
-        best, place = operators.define("argmax m=2 n=3 dtype=f64", _numbers(X=x))
-        self.assertEqual(best.value.tolist(), [3, 2])
-        self.assertEqual(best.maybe_nan.tolist(), [True, False])
-        self.assertEqual(place.value.tolist(), [2, 1])
+    def test_maxima_leave_nan_out_and_relu_keeps_it(self):
+        x = np.array([[1.0, np.nan, 3.0], [1.0, 2.0, 2.0], [np.nan] * 3])
+        best, place = operators.define("argmax m=3 n=3 dtype=f64", _numbers(X=x))
+        self.assertEqual(best.value.tolist(), [3, 2, -np.inf])
+        self.assertEqual(place.value.tolist(), [2, 1, -1])
+        (kept,) = operators.define("relu m=3 n=3 dtype=f64", _numbers(X=x))
+        self.assertTrue((np.isnan(kept.value) == np.isnan(x)).all())
+
+    def test_an_offset_costs_layer_norm_nothing(self):
+        x = (1e4 + np.random.default_rng(2).standard_normal((2, 300))).astype(np.float32)
+        numbers = {"X": x, "Gamma": np.ones(300), "Beta": np.zeros(300)}
+        (y,) = operators.define("layer_norm m=2 n=300", {
+            name: Number("f32", np.asarray(array, np.float64)) for name, array in numbers.items()})
+        x = x.astype(np.float64)
+        direct = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(y.value, direct, atol=1e-9)
+        self.assertTrue((y.error < 1e-4).all())  # u * 1e4 would be six times that
 
 
 if __name__ == "__main__":

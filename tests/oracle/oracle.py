@@ -1,4 +1,4 @@
-"""The independent oracle: see README.md. Run it by run.sh, which finds the programs and packages."""
+"""The independent oracle: see README.md. run.sh runs it, and finds the programs and packages."""
 import argparse
 import collections
 import os
@@ -16,13 +16,13 @@ import operators
 from peers import Builder, Checker, Died
 
 _MOST_SHOWN = 4  # failures of a case
-_BUILD_FIELDS = ("seed", "candidates", "random_traces", "threads", "target")
+_BUILD_FIELDS = ("seed", "candidates", "random_traces", "threads", "target", "tolerance")
 
 
 @dataclass
 class Result:
     case: dict
-    failures: list = field(default_factory=list)  # (message, the kernel's trace or "")
+    failures: list = field(default_factory=list)  # (message, the kernel or None)
     kernels: int = 0
     refused: int = 0
     runs: int = 0
@@ -49,7 +49,7 @@ class Worker:
                 **{key: case[key] for key in _BUILD_FIELDS}})
             self._check(case, answer, result)
         except Died as death:
-            result.failures.append((str(death), ""))
+            result.failures.append((str(death), None))
         shutil.rmtree(folder)
         return result
 
@@ -62,7 +62,7 @@ class Worker:
         for message in answer:
             if message["event"] in ("done", "reference") and not message["ok"]:
                 what = "Hone's reference refuses the workload: " * (message["event"] == "reference")
-                result.failures.append((what + message["detail"], ""))
+                result.failures.append((what + message["detail"], None))
         for kernel in kernels:
             if kernel["outcome"] == "ok":
                 result.kernels += 1
@@ -70,8 +70,7 @@ class Worker:
                 result.refused += 1
             else:
                 result.failures.append(
-                    (f"{kernel['origin']}: {kernel['outcome']}: {kernel['detail']}",
-                     kernel["trace"]))
+                    (f"{kernel['origin']}: {kernel['outcome']}: {kernel['detail']}", kernel))
         described = [message for message in answer if message["event"] == "workload"]
         if not described:
             return
@@ -81,19 +80,19 @@ class Worker:
         try:
             verdict = self._checker.ask(request)[-1]
         except Died as death:
-            trace = "" if death.kernel is None else kernels[death.kernel]["trace"]
-            result.failures.append((str(death), trace))
+            kernel = None if death.kernel is None else kernels[death.kernel]
+            result.failures.append((str(death), kernel))
             return
         for failure in verdict["failures"]:
-            trace = "" if failure["kernel"] is None else kernels[failure["kernel"]]["trace"]
-            result.failures.append((failure["message"], trace))
+            kernel = None if failure["kernel"] is None else kernels[failure["kernel"]]
+            result.failures.append((failure["message"], kernel))
         wrong = {failure["kernel"] for failure in verdict["failures"]}
         for n, kernel in enumerate(kernels):
             # Where a bound is infinite (nearly equal candidates of an argmax) neither can tell.
             if kernel["own_check"] and n not in wrong and verdict["told"] == 1.0:
                 result.failures.append(
                     (f"Hone's own check refuses {kernel['origin']}, which is right: "
-                     f"{kernel['own_check']}", kernel["trace"]))
+                     f"{kernel['own_check']}", kernel))
         for key in ("runs", "onnx", "told", "worst", "unsupported"):
             setattr(result, key, verdict[key])
 
@@ -125,28 +124,34 @@ class Report:
         print(f"\nFAILED case {case['id']}: {case['text'].strip()}")
         print(f"  seed={case['seed']} threads={case['threads']} target={case['target']} "
               f"fillings={','.join(case['fillings'])}")
-        for n, (message, trace) in enumerate(result.failures[:_MOST_SHOWN]):
+        for n, (message, kernel) in enumerate(result.failures[:_MOST_SHOWN]):
             print("  " + message.replace("\n", "\n    "))
-            if not trace:
-                continue
-            self._options.failures.mkdir(parents=True, exist_ok=True)
-            name = case["id"].replace("/", "_").replace(":", "_")
-            path = self._options.failures / f"seed{self._options.seed}-{name}-{n}.trace"
-            path.write_text(f"# {message.splitlines()[0]}\n# oracle: threads={case['threads']} "
-                            f"fillings={','.join(case['fillings'])} seed={case['seed']} "
-                            f"target={case['target']}\n{trace}")
-            print(f"    the kernel's trace: {path}")
+            if kernel is not None:
+                print(f"    the kernel's trace: {self._save(case, n, message, kernel)}")
         if len(result.failures) > _MOST_SHOWN:
             print(f"  and {len(result.failures) - _MOST_SHOWN} more")
         print(f"  repeat: tests/oracle/run.sh --seed {self._options.seed} --case {case['id']}",
               flush=True)
 
+    def _save(self, case, number, message, kernel):
+        """A file that --case takes."""
+        folder = self._options.failures
+        folder.mkdir(parents=True, exist_ok=True)
+        name = case["id"].replace("/", "_").replace(":", "_")
+        path = folder / f"seed{self._options.seed}-{name}-{number}.trace"
+        path.write_text(
+            f"# {message.splitlines()[0]}\n"
+            f"# oracle: threads={case['threads']} fillings={','.join(case['fillings'])} "
+            f"seed={case['seed']} target={case['target']} tolerance={kernel['tolerance']}\n"
+            f"{kernel['trace']}")
+        return path
+
     def finish(self):
         c = self._counts
         print("\n" + " ".join(f"{name}:{count}" for name, count in sorted(self._by_name.items())))
         print(f"oracle: seed {self._options.seed}, {c['cases']} cases, {c['kernels']} kernels, "
-              f"{c['runs']} runs, {c['refused']} candidates refused, {c['onnx']} cases also by ONNX "
-              f"Runtime, {c['vague']} with bounds for less than half of an output, "
+              f"{c['runs']} runs, {c['refused']} candidates refused, {c['onnx']} cases also by "
+              f"ONNX Runtime, {c['vague']} with bounds for less than half of an output, "
               f"{c['unsupported']} unsupported here, largest error {self._worst:.2f} of its bound, "
               f"{time.monotonic() - self._begin:.0f} s")
         if self._failed:

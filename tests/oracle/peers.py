@@ -1,7 +1,7 @@
 """The two processes that a case needs: oracle_kernels, which builds, and checker.py, which runs.
 
-Either may crash or hang; it is then ended and started anew for the next case, and the case fails with
-the last step that it told.
+Either may crash or hang; it is then ended and started anew for the next case, and the case fails
+with the last step that it told.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""Draws workloads in text form: stages over odd shapes, with guards, tuples, casts and constants."""
+"""Draws workloads in text form: stages over odd shapes with guards, tuples, casts, constants."""
 import dtypes
 
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19, 33, 37)
@@ -10,6 +10,7 @@ _INTEGER_CONSTANTS = {
     "i32": (-7, -2, 2, 3, 1 << 20, (1 << 31) - 1),
     "i64": (-2, 3, 7, (1 << 53) + 1, -(1 << 53) - 1, (1 << 60) + 5, -(1 << 61) - 3),
 }
+_FUNCTIONS = ("tanh", "sigmoid", "erf", "normal_cdf", "exp", "sqrt", "log", "rsqrt")
 _FLOAT_CONSTANTS = ("0.5", "2.0", "1.25", "0.1", "(-3.0)", "(-0.7)")
 
 
@@ -61,7 +62,9 @@ class _Writer:
         for _, extent in spatial:
             points *= extent
         most = _MOST_POINTS // points
-        reduce = self._axes("kl"[:self.rng.choice((1, 1, 2))], min(12, most) if kind == "prod" else most)
+        if kind == "prod":
+            most = min(12, most)
+        reduce = self._axes("kl"[:self.rng.choice((1, 1, 2))], most)
         self.axes = spatial + reduce
         where = self._guards(spatial, reduce)
         head = f"({', '.join(f'{name}: {extent}' for name, extent in reduce)}{where})"
@@ -104,8 +107,8 @@ class _Writer:
             return ""
         name, extent = self.rng.choice(reduce)
         other, _ = self.rng.choice(spatial)
-        sign = self.rng.choice("+-")
-        return f" where 0 <= {name} {sign} {other} + {self.rng.randint(0, 3)} < {self.rng.choice((extent, 5, extent + 2))}"
+        index = f"{name} {self.rng.choice('+-')} {other} + {self.rng.randint(0, 3)}"
+        return f" where 0 <= {index} < {self.rng.choice((extent, 5, extent + 2))}"
 
     # -- expressions ------------------------------------------------------------------------------
 
@@ -128,7 +131,7 @@ class _Writer:
             return f"({value()} / {self._leaf(dtype)})"
         if kind == "/":
             return f"({value()} / (abs({value()}) + 1.0))"
-        function = self.rng.choice(("tanh", "sigmoid", "erf", "exp", "sqrt", "log", "rsqrt"))
+        function = self.rng.choice(_FUNCTIONS)
         if function in ("sqrt", "log", "rsqrt"):
             return f"{function}(abs({value()}) + 0.5)"
         return f"{function}({'tanh(' + value() + ')' if function == 'exp' else value()})"
@@ -138,8 +141,7 @@ class _Writer:
         if chance < 0.65:
             return self._load(dtype)
         if chance < 0.9:
-            constant = self._constant(dtype)
-            return constant
+            return self._constant(dtype)
         return f"{dtype}(index({self.rng.choice(self.axes)[0]}))"
 
     def _constant(self, dtype):

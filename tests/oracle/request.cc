@@ -37,6 +37,8 @@ absl::StatusOr<Request> FromObject(const json& object) {
       request.random_traces = value.get<int>();
     } else if (key == "threads") {
       request.threads = value.get<int>();
+    } else if (key == "tolerance") {
+      request.tolerance = value.get<double>();
     } else if (key == "target") {
       request.target = value.get<std::string>();
     } else {

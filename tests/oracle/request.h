@@ -23,6 +23,7 @@ struct Request {
   int random_traces = 0;  // random legal primitives, without a design space
   int threads = 1;        // cores of the target that kernels are built for
   std::string target;     // a name as of target::TargetByName
+  double tolerance = 0;   // of the job that a given trace is for
 };
 
 // InvalidArgument: not a JSON object, a field has the wrong type or an unknown name, or not exactly

@@ -12,16 +12,16 @@ def keys(rng, **most):
     return {key: extent(rng, limit) for key, limit in most.items()}
 
 
-def _window(rng, arguments, dimensions, stride=True, dilation=False, padding=True):
-    """Kernel, stride and padding along each dimension, such that the window fits."""
+def _window(rng, arguments, dimensions, dilation=False, beyond=False):
+    """Kernel, stride and padding along each dimension, such that the window fits. `beyond`: windows
+    may lie in the padding alone."""
     suffixes = [""] if len(dimensions) == 1 else list(dimensions)
     dil = rng.choice((1, 1, 1, 2, 3)) if dilation else 1
     for dimension, suffix in zip(dimensions, suffixes):
         k = rng.choice((1, 2, 3, 3, 3, 4, 5))
-        # Padding as large as the kernel is drawn for kernels of 1.
         reach = (k - 1) * dil + 1
-        p = rng.choice((0, 0, reach // 2, reach - 1)) if padding else 0
-        s = rng.choice((1, 1, 2, 3)) if stride else 1
+        p = rng.choice((0, 0, 0, reach // 2, reach // 2, reach - 1, reach - 1 + beyond))
+        s = rng.choice((1, 1, 2, 3))
         arguments[dimension] = max(arguments[dimension], reach - 2 * p)
         arguments.update({"k" + suffix: k, "s" + suffix: s, "p" + suffix: p})
     if dilation:
@@ -39,7 +39,7 @@ def convolution(rng, dimensions, most, channels=24, groups=True):
         arguments["groups"] = rng.choice((2, 3))
         for key in ("ci", "co"):
             arguments[key] = arguments["groups"] * rng.choice((1, 2, 3, 4, 8))
-    return _window(rng, arguments, dimensions, dilation=True)
+    return _window(rng, arguments, dimensions, dilation=True, beyond=True)
 
 
 def transposed(rng):
@@ -48,7 +48,7 @@ def transposed(rng):
     arguments["co"] = rng.choice((1, 3, 8, 16, 17))
     for dimension in "hw":
         k, s = rng.choice((1, 2, 3, 4, 5)), rng.choice((1, 2, 3))
-        p = rng.randrange(k)
+        p = rng.randrange(k + 1)
         # The padding must leave some of the output.
         while (arguments[dimension] - 1) * s - 2 * p + k < 1:
             arguments[dimension] += 1
@@ -60,11 +60,11 @@ def transposed(rng):
 def capsule(rng):
     arguments = keys(rng, n=1, h=7, w=7, ci=8, co=8)
     arguments["cap"] = rng.choice((1, 2, 4))
-    return _window(rng, arguments, "hw")
+    return _window(rng, arguments, "hw", beyond=True)
 
 
 def depthwise(rng):
-    return _window(rng, keys(rng, n=2, h=17, w=17, c=64), "hw", dilation=True)
+    return _window(rng, keys(rng, n=2, h=17, w=17, c=64), "hw", dilation=True, beyond=True)
 
 
 def pooling(rng):

@@ -1,7 +1,7 @@
 """Reads workloads in their text form (common/ir/workload_parser.h) into plain tuples.
 
 An index is ("axis", name), ("number", n), or (operator, left, right) with the operators + - * / %.
-An expression is a Node; its dtype is known and its literals have become constants, integers exactly.
+An expression is a Node; its dtype is known. Literals have become constants, integers exactly.
 """
 import re
 from dataclasses import dataclass, field
