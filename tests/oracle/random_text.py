@@ -76,8 +76,10 @@ class _Writer:
             self._add([f"V{n}", f"P{n}"], [self.dtype, place], spatial,
                       f"{reducer}{head} ({self._value(self.dtype, 1)}, {index})")
         elif kind == "online":
-            self._add([f"M{n}", f"S{n}"], [self.dtype] * 2, spatial,
-                      f"online_softmax{head} ({self._load(self.dtype)}, 1.0)")
+            # It adds up in its own dtype, so that those that add up in f32 are refused.
+            dtype = dtypes.arithmetic(self.dtype)
+            self._add([f"M{n}", f"S{n}"], [dtype] * 2, spatial,
+                      f"online_softmax{head} ({self._load(dtype)}, 1.0)")
         else:
             value = self._load(self.dtype) if kind == "prod" else self._value(self.dtype, 2)
             self._add([f"T{n}"], [self.dtype], spatial, f"{kind}{head} {value}")
