@@ -46,8 +46,9 @@ TEST(ContractionTest, MatmulIsTheDefinition) {
   }
 }
 
-// The sum of 300 times 1.0 stays at 256 where it is kept in bf16: 257 is no bf16.
-TEST(ContractionTest, AccSaysWhatSumsAreKeptIn) {
+// A sum of 301 ones. Added up in bf16 it would stay at 256, because 257 is no bf16. Neither is 301,
+// so the result of type bf16 is rounded, but only once.
+TEST(ContractionTest, AccSaysWhatResultsAreRoundedTo) {
   const auto ones = [](const std::string& line) {
     const ir::Workload workload = Built(line);
     std::vector<Array> inputs = Inputs(workload, 1, Kind::kWhole);
@@ -55,8 +56,8 @@ TEST(ContractionTest, AccSaysWhatSumsAreKeptIn) {
     EXPECT_EQ(workload.tensors[0].dtype, ir::DType::kBF16);
     return Compute(workload, inputs)[0].data[0];
   };
-  EXPECT_EQ(ones("matmul m=1 n=1 k=300 dtype=bf16"), 256);
-  EXPECT_EQ(ones("matmul m=1 n=1 k=300 dtype=bf16 acc=f32"), 300);
+  EXPECT_EQ(ones("matmul m=1 n=1 k=301 dtype=bf16"), 300);
+  EXPECT_EQ(ones("matmul m=1 n=1 k=301 dtype=bf16 acc=f32"), 301);
   EXPECT_EQ(Built("matmul m=1 n=1 k=300 dtype=bf16 acc=f32").tensors[2].dtype, ir::DType::kF32);
   EXPECT_EQ(Built("matmul m=2 n=3 k=4 dtype=f32 acc=f32").StructuralDigest(),
             Built("matmul m=2 n=3 k=4").StructuralDigest());
