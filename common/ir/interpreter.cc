@@ -148,7 +148,9 @@ class Machine {
       HONE_ASSIGN_OR_RETURN(values.emplace_back(), Evaluate(block.values[c]));
     }
     if (block.reducer == Reducer::kNone) {
-      memory_[block.outputs[0]].Store(offset, values[0]);
+      for (size_t c = 0; c < values.size(); ++c) {
+        memory_[block.outputs[c]].Store(offset, values[c]);
+      }
       return absl::OkStatus();
     }
     for (const BufferId output : block.outputs) {

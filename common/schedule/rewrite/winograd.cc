@@ -254,6 +254,11 @@ class WinogradRewrite {
   int64_t rows_ = 0, columns_ = 0, tiles_ = 0;
 };
 
+// Whether the first or the last window of an axis lies outside of the image.
+bool HasEmptyWindow(int64_t before, int64_t outputs, int64_t size) {
+  return before <= -kKernel || outputs - 1 + before >= size;
+}
+
 }  // namespace
 
 absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
@@ -274,6 +279,12 @@ absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
     return absl::FailedPreconditionError(
         absl::StrCat("winograd: ", ir::DTypeName(dtype),
                      " is too coarse for the transforms; f32 and f64 are supported"));
+  }
+  // Such outputs are 0, and the transforms leave rounding errors of their tile in them.
+  if (HasEmptyWindow(conv->top, conv->h.extent, conv->height) ||
+      HasEmptyWindow(conv->left, conv->w.extent, conv->width)) {
+    return absl::FailedPreconditionError(
+        "winograd: the windows of some outputs lie in the padding as a whole");
   }
   return WinogradRewrite(workload, stage, *conv, m).Run();
 }

@@ -144,8 +144,8 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
       // Types.
       {"input A: f32[4]\ninput B: f64[4]\noutput C[i: 4] = A[i] + B[i]\n", "4:23: operands have dtypes f32 and f64; cast one"},
       {"input A: i8[4]\noutput C[i: 4] = A[i] + 300\n", "3:23: the number 300 is not a value of i8"},
-      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9223372036854775808\n", "3:23: the number 9.223372036854776e+18 is not a value of i64"},
-      {"input A: i64[4]\noutput C[i: 4] = A[i] + (-9223372036854775809)\n", "3:23: the number -9.223372036854776e+18 is not a value of i64"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9223372036854775808\n", "3:23: the number 9223372036854775808.0 is not a value of i64"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + (-9223372036854775809)\n", "3:23: the number -9223372036854775808.0 is not a value of i64"},
       {"input A: i64[4]\noutput C[i: 4] = A[i] + 9007199254740993.0\n", "3:23: the number 9007199254740992.0 is not a value of i64"},
       {"input A: i8[4]\noutput C[i: 4] = A[i] * 1.5\n", "3:23: the number 1.5 is not a value of i8"},
       {"input A: f32[4]\noutput C[i: 4] = A[i] and A[i]\n", "3:23: 'and' takes bool, not f32"},

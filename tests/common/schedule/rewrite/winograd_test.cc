@@ -134,6 +134,9 @@ TEST(WinogradRefusalTest, SaysWhatDoesNotFit) {
   const std::string good = ConvText(kShapes[0], "f32");
   EXPECT_THAT(refusal(good, 3), HasSubstr("m is 3; 2, 4 or 6"));
   EXPECT_THAT(refusal(ConvText(kShapes[0], "f16"), 2), HasSubstr("f16 is too coarse"));
+  Shape padded = kShapes[0];
+  padded.p = 3;
+  EXPECT_THAT(refusal(ConvText(padded, "f32"), 2), HasSubstr("lie in the padding"));
   EXPECT_THAT(refusal(head + "output Y[n: 1, h: 4, w: 4, co: 3] = sum(r: 3, s: 3, ci: 2) X[n, 2*h "
                              "+ r, 2*w + s, ci] * W[r, s, ci, co]\n",
                       2),
