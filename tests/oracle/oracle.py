@@ -163,7 +163,7 @@ def _arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True, help="oracle_kernels")
     parser.add_argument("--work", type=Path, required=True, help="folder for what is built")
-    parser.add_argument("--cases", type=int, default=300, help="drawn cases (default %(default)s)")
+    parser.add_argument("--cases", type=int, default=275, help="drawn cases (default %(default)s)")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("HONE_SEED", 1)),
                         help="of the drawn cases (default %(default)s, or HONE_SEED)")
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
