@@ -158,13 +158,21 @@ class ElementMachine {
     const Scalar value = EvaluateOp(expr.op, expr.dtype, a.value, b.value);
     const double v = value.real(), a_value = a.value.real(), b_value = b.value.real();
     const double magnitude = MagnitudeOf(expr.op, v, a.magnitude, b_value, b.magnitude);
-    const double rounding =
-        expr.op == Op::kCast
-            ? a.rounding + CastRounding(workload_.pool[expr.a].dtype, expr.dtype) * std::abs(v)
-        : a.rounding + b.rounding == 0
-            ? 0
-            : RoundingOf(expr.op, v, a_value, a.rounding, b_value, b.rounding);
+    double rounding = 0;
+    if (expr.op == Op::kCast) {
+      rounding = CastRoundingOf(workload_.pool[expr.a].dtype, expr.dtype, a.rounding, v);
+    } else if (expr.dtype != DType::kBool && a.rounding + b.rounding != 0) {
+      rounding = RoundingOf(expr.op, v, a_value, a.rounding, b_value, b.rounding);
+    }
     return {value, magnitude, rounding};
+  }
+
+  // Of a cast whose operand has the rounding `rounding` and whose result is `value`. A float that is
+  // a little off may become the next integer.
+  static double CastRoundingOf(DType from, DType to, double rounding, double value) {
+    if (to == DType::kBool) return 0;
+    const bool truncates = IsFloat(from) && !IsFloat(to) && rounding != 0;
+    return rounding + (truncates ? 1 : CastRounding(from, to) * std::abs(value));
   }
 
   const Workload& workload_;

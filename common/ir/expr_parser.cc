@@ -161,8 +161,8 @@ absl::StatusOr<ExprId> ExprParser::ParseExpr(DType dtype) {
 absl::StatusOr<ExprId> ExprParser::Typed(const Token& token, ExprId id, DType dtype) {
   if (!IsLiteral(id)) return id;
   const Expr literal = pool_[id];
-  // Beyond 2^53 a number with a fraction or an exponent may have been rounded already.
-  const bool exact = literal.value.is_whole() || std::abs(literal.value.real()) <= 0x1p53;
+  // From 2^53 on, a number with a fraction or an exponent may have been rounded already.
+  const bool exact = literal.value.is_whole() || std::abs(literal.value.real()) < 0x1p53;
   if (!IsFloat(dtype) && (!exact || CastTo(dtype, literal.value) != literal.value)) {
     return TokenReader::Error(
         token, absl::StrCat("the number ", PrintConst(literal.dtype, literal.value),

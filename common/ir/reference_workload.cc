@@ -445,8 +445,16 @@ class ReferenceBuilder {
         return to_.pool.Select(Value(expr.a), OrZero(b).id, OrZero(c).id);
       }
       case Op::kCast: {
+        if (expr.dtype == DType::kBool) return kNoExpr;
         const ExprId a = Rounding(expr.a);
-        const double relative = CastRounding(from_.pool[expr.a].dtype, expr.dtype);
+        const DType operand = from_.pool[expr.a].dtype;
+        // A float that is a little off may become the next integer.
+        const bool truncates = IsFloat(operand) && !IsFloat(expr.dtype) && a != kNoExpr;
+        if (truncates) {
+          const F64Term off = Term(a);
+          return IfZero(off, off, off + Constant(off, 1)).id;
+        }
+        const double relative = CastRounding(operand, expr.dtype);
         if (relative == 0) return a;
         const F64Term own = relative * Absolute(Term(Value(id)));
         return a == kNoExpr ? own.id : (Term(a) + own).id;
@@ -454,7 +462,7 @@ class ReferenceBuilder {
       default:
         break;
     }
-    if (!IsFloat(expr.dtype)) return kNoExpr;
+    if (expr.dtype == DType::kBool) return kNoExpr;
     const ExprId a = Rounding(expr.a), b = expr.b == kNoExpr ? kNoExpr : Rounding(expr.b);
     if (a == kNoExpr && b == kNoExpr) return kNoExpr;
     const F64Term a_value = Term(Value(expr.a));

@@ -119,6 +119,14 @@ class Promoter {
     const Stmt& store = p_.stmts[site.store];
     const ir::Buffer& buffer = p_.buffers[site.buffer];
     if (ir::AccumulatorOf(store.reducer, buffer.dtype) == buffer.dtype) return absl::OkStatus();
+    const auto stores = std::count_if(sites_.begin(), sites_.end(), [&](const Site& other) {
+      return other.buffer == site.buffer;
+    });
+    if (stores > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "partial sums of ", buffer.name, " would be rounded to ", ir::DTypeName(buffer.dtype),
+          " between the parts of its reduction; after cache_write they are kept in f32"));
+    }
     for (size_t l = 0; l < outside; ++l) {
       const Site::Loop& loop = site.around[l];
       if (!Reduces(store, loop.var) || loop.extent == 1) continue;

@@ -2,12 +2,20 @@
 #define HONE_WORKER_RUNNER_CHECK_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "worker/runner/elements.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {
+
+// A rounding as a bound: 0 where a maximum of none is −∞; without a limit where it is unknown, since
+// something on the way is infinite.
+inline double UsableRounding(double rounding) {
+  if (rounding >= 0) return rounding;
+  return rounding < 0 ? 0 : std::numeric_limits<double>::infinity();
+}
 
 // What an output should be: per element the reference, computed with f64 accumulation, and what
 // bounds its errors (see common/ir/error_bound.h).
@@ -18,7 +26,9 @@ struct Expected {
   const double* roundings = nullptr;    // null: all are 0
 
   ir::Scalar Value(int64_t i) const { return ReadElement(dtype, values, i); }
-  double Rounding(int64_t i) const { return roundings == nullptr ? 0 : roundings[i]; }
+  double Rounding(int64_t i) const {
+    return roundings == nullptr ? 0 : UsableRounding(roundings[i]);
+  }
 };
 
 struct CheckResult {

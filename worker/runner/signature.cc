@@ -19,7 +19,9 @@ Signature SignatureOf(const ir::Workload& workload) {
   for (const ir::Stage& stage : workload.stages) {
     double points = 1;
     for (const ir::Axis& axis : stage.reduce) points *= static_cast<double>(axis.extent);
-    terms += points;
+    // Relative errors of the factors of a product add up.
+    const bool product = stage.reducer == ir::Reducer::kProd;
+    terms = product ? (terms + 1) * points * points : terms + points;
     for (const ir::BufferId id : stage.tensors) {
       const ir::DType dtype = ir::AccumulatorOf(workload.tensors[id].dtype);
       signature.roundoff = std::max(signature.roundoff, ir::UnitRoundoff(dtype));
