@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
+#include "server/search/run_in_threads.h"
 
 namespace hone::search {
 namespace {
@@ -99,10 +99,7 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
       }
     };
     YieldToTimers();
-    std::vector<std::thread> others;
-    for (size_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
-    work(0);
-    for (std::thread& other : others) other.join();
+    RunInThreads(threads, work);
   }
   for (size_t i = 0; i < points.size(); ++i) {
     if (evaluations[i] == nullptr) evaluations[i] = evaluations[first.at(keys[i])];

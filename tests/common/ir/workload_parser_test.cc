@@ -157,7 +157,7 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
       {"input A: f32[4]\noutput (V, I)[i: 1] = sum(k: 4) (A[k], A[k])\n", "3:33: this stage has 2 components, its reducer 1"},
       {"input A: f32[4]\noutput V[i: 1] = argmax(k: 4) A[k]\n", "3:31: this stage has 1 components, its reducer 2"},
       {"input A: f32[4]\noutput (V, I)[i: 1] = argmax(k: 4) (A[k], A[k])\n", "3:36: the second component of argmax must be i32 or i64"},
-      {"input A: bf16[4]\noutput (M, S)[i: 1] = online_softmax(k: 4) (A[k], 1.0)\n", "3:45: online_softmax adds up in f32 or f64, not bf16; cast its values, as in f32(x)"},
+      {"input A: bf16[4]\noutput (M, S)[i: 1] = online_softmax(k: 4) (A[k], 1.0)\n", "3:44: online_softmax adds up in f32 or f64, not bf16; cast its values, as in f32(x)"},
       {"input A: i32[4]\noutput (V, I)[i: 1] = online_softmax(k: 4) (A[k], A[k])\n", "3:44: both components of online_softmax must be of one float dtype"},
       {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 1 <= k < 4) A[k]\n", "3:33: a guard has the form 0 <= index < extent"},
       {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k) A[k]\n", "3:39: expected '<', found ')'"},
