@@ -26,9 +26,11 @@
 #include "server/service/file_watch.h"
 #include "server/service/init.h"
 #include "server/service/offline_commands.h"
+#include "server/service/preflight_command.h"
 #include "server/service/server.h"
 #include "server/service/server_flags.h"
 #include "server/store/store.h"
+#include "server/task/child_preflight.h"
 #include "server/task/compiler_environment.h"
 #include "server/web/metrics.h"
 #include "spdlog/spdlog.h"
@@ -132,6 +134,8 @@ int Run(const service::Flags& flags) {
     metrics = *std::move(started);
     options->observer = metrics.get();
   }
+  task::ChildPreflight preflight({.command = service::PreflightCommand()});
+  options->preflight = &preflight;
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
   if (!store.ok())
     return Fail(kFailure, absl::StrCat("the store ", store::StoreName(flags.store)),
@@ -251,6 +255,7 @@ void AddInit(CLI::App& app, service::InitOptions& options) {
 }  // namespace hone
 
 int main(int argc, char** argv) {
+  if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
   if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   CLI::App app{"Hone's server: keeps jobs and records, searches, and hands work to the workers."};
   app.footer(

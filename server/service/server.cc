@@ -55,7 +55,8 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                    .fleet = &fleet_,
                                    .artifacts = &artifacts_,
                                    .environment = environment_.get(),
-                                   .executor = pool_.get()};
+                                   .executor = pool_.get(),
+                                   .preflight = options_.preflight};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
   models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
   standings_ =
@@ -237,6 +238,7 @@ void Server::Shutdown() {
     stop_ticks_.Notify();
     ticks_.join();
   }
+  if (options_.preflight != nullptr) options_.preflight->Stop();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
   models_->Stop();
@@ -247,7 +249,7 @@ void Server::Shutdown() {
   if (absl::Status flushed = store_->Flush(); !flushed.ok()) {
     spdlog::error("the last writes were lost: {}", flushed.ToString());
   }
-  pool_->Stop();  // runs what is queued; suspended jobs do nothing
+  pool_->Stop();   // runs what is queued; suspended jobs do nothing
   store_.reset();  // what a job was about to write is answered into the stopped pool
   pool_.reset();
 }

@@ -38,6 +38,7 @@
 #include "server/task/executor.h"
 #include "server/task/job_manager.h"
 #include "server/task/model_work.h"
+#include "server/task/preflight.h"
 #include "server/task/task_environment.h"
 
 namespace hone::service {
@@ -57,6 +58,8 @@ struct ServerOptions {
   std::string audit_log;  // file; "": none
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; null: nobody listens
+  // Outlives the server; null: jobs begin without.
+  task::Preflight* preflight = nullptr;
   // Serves the clients of one user alone and ends with them: a job that nobody watches for
   // unwatched_limit is cancelled, and so is what is left at the end.
   bool private_mode = false;

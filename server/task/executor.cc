@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "common/base/thread_priority.h"
+#include "server/task/exceptions.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
@@ -45,7 +47,9 @@ void ThreadPool::Work() {
       work = std::move(queue_.front());
       queue_.pop_front();
     }
-    std::move(work)();
+    // A job fails by itself (job_messages.h). Of other work only its own result is lost.
+    const absl::Status threw = CatchExceptions([&work] { std::move(work)(); });
+    if (!threw.ok()) spdlog::error("work in the background ended with {}", threw.ToString());
   }
 }
 

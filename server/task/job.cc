@@ -9,11 +9,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/task/first_work.h"
 #include "server/task/job_codec.h"
 #include "server/task/job_messages.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
+namespace {
+
+// A job in whose risky steps servers ended so often is not resumed by itself.
+constexpr int kMostCrashes = 2;
+
+absl::Status WhyGivenUp(const JobSnapshot& job, const std::string& crashed_while) {
+  return absl::AbortedError(absl::StrCat(
+      "the server ended abnormally ", job.crashes, " times while it worked on this job",
+      crashed_while.empty() ? "" : absl::StrCat(", the last time while ", crashed_while),
+      "; \"hone jobs resume ", job.id, "\" tries once more"));
+}
+
+}  // namespace
 
 Job::Job(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
     : services_(services),
@@ -24,6 +38,10 @@ Job::Job(const JobServices& services, const JobOptions& options, JobSnapshot sna
       state_(std::move(snapshot)),
       resumed_(services.SteadyNow()),
       earlier_wall_(state_.wall) {
+  if (state_.risky_step.has_value()) {  // of an earlier server, and counted
+    crashed_while_ = state_.risky_step->name;
+    state_.risky_step.reset();
+  }
   shown_ = std::make_shared<const JobSnapshot>(state_);
 }
 
@@ -57,27 +75,40 @@ void Job::ShowState() {
   shown_ = std::move(shown);
 }
 
-void Job::Save() {
+store::JobRow Job::MakeRow(const JobSnapshot& state) const {
+  return {.id = id_,
+          .request_id = spec_.request_id,
+          .request = EncodeSpec(spec_),
+          .state = std::string(JobStateName(state.state)),
+          .error = state.error,
+          .summary = EncodeSnapshot(state),
+          .created_unix_ms = state.created_unix_ms,
+          .updated_unix_ms = absl::ToUnixMillis(Now()),
+          .owner = spec_.owner,
+          .priority = spec_.priority,
+          .fence = state.fence};
+}
+
+void Job::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
   LogTells();
   saved_ = Steady();
-  store::JobRow row{.id = id_,
-                    .request_id = spec_.request_id,
-                    .request = EncodeSpec(spec_),
-                    .state = std::string(JobStateName(state_.state)),
-                    .error = state_.error,
-                    .summary = EncodeSnapshot(state_),
-                    .created_unix_ms = state_.created_unix_ms,
-                    .updated_unix_ms = absl::ToUnixMillis(Now()),
-                    .owner = spec_.owner,
-                    .priority = spec_.priority,
-                    .fence = state_.fence};
   const bool last = HasEnded(state_.state);
-  services_.store->PutJob(std::move(row), [self = shared_from_this(), last](absl::Status status) {
+  absl::MutexLock lock(&save_mutex_);
+  if (suspended_ && !last) return;
+  in_order_.reset();
+  if (!last && (state_.risky_step.has_value() || state_.crashes > 0)) {
+    in_order_ = state_;
+    in_order_->risky_step.reset();
+    in_order_->crashes = 0;
+  }
+  services_.store->PutJob(MakeRow(state_), [self = shared_from_this(), last,
+                                            done = std::move(done)](absl::Status status) mutable {
     if (!status.ok()) {
       spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
     }
     if (absl::IsAborted(status)) self->PostCall([status](Job& job) { job.OnNotStored(status); });
     if (last && status.ok()) self->over_ = true;
+    std::move(done)(status);
   });
 }
 
@@ -103,13 +134,33 @@ void Job::OnNotStored(const absl::Status& status) {
 }
 
 void Job::Initialize() {
+  if (HasEnded(state_.state)) return;  // cancelled while it waited for its turn
+  if (state_.crashes >= kMostCrashes)
+    return End(JobState::kFailed, WhyGivenUp(state_, crashed_while_));
   state_.state = JobState::kRunning;
-  SetPhase("making the design spaces");
+  SetPhase(kMakingSpaces);
   ShowState();
   Save();
+  if (services_.preflight != nullptr) {
+    const absl::Status checked = services_.preflight->Check(spec_);
+    if (absl::IsCancelled(checked)) return;  // the next server goes on
+    if (!checked.ok()) return End(JobState::kFailed, checked);
+  }
+  EnterStep(kMakingSpaces, [](Job& job) { job.Begin(); });
+}
+
+void Job::Begin() {
+  doing_ = kMakingSpaces;
   if (absl::Status status = OpenTask(); !status.ok()) return End(JobState::kFailed, status);
-  if (spec_.revalidate > 0) return StartRevalidating();
+  if (spec_.revalidate > 0) {
+    LeaveStep();
+    begun_ = true;
+    return StartRevalidating();
+  }
+  doing_ = "taking up the search";
   if (absl::Status status = RestoreSearch(); !status.ok()) return End(JobState::kFailed, status);
+  LeaveStep();
+  begun_ = true;
   if (state_.cancelled) {
     // Before the server went away: what was measured is confirmed.
     cancelled_ = stopping_ = true;
@@ -330,6 +381,10 @@ void Job::OnCancel(bool confirm) {
     services_.fleet->CancelJob(id_);
     return End(JobState::kCancelled);
   }
+  if (state_.state == JobState::kPending) {
+    state_.cancelled = true;  // it ends when it has begun
+    return Save();
+  }
   if (state_.state != JobState::kRunning || stopping_) return;
   stopping_ = true;
   drain_deadline_ = Steady() + options_.drain_limit;
@@ -374,6 +429,10 @@ void Job::End(JobState state, absl::Status why) {
   state_.wall = Wall();
   state_.queued = 0;
   state_.phase.clear();
+  state_.risky_step.reset();
+  state_.crashes =
+      state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;  // resumed, it has one try
+  begun_ = true;
   if (state == JobState::kFailed) {
     state_.error = std::string(why.message());
     spdlog::warn("job {}: failed: {}", id_, why.ToString());

@@ -20,6 +20,7 @@
 #include "server/task/confirmation.h"
 #include "server/task/executor.h"
 #include "server/task/job_types.h"
+#include "server/task/preflight.h"
 #include "server/task/task_environment.h"
 #include "server/task/task_search.h"
 
@@ -34,6 +35,10 @@ struct JobServices {
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;
+  // Tries what a job does first before the job does it; null: nobody does.
+  Preflight* preflight = nullptr;
+  // This run of this server, as in claims; JobManager says it.
+  std::string server;
 
   absl::Time SteadyNow() const { return (steady_clock != nullptr ? steady_clock : clock)->Now(); }
 };
@@ -82,6 +87,8 @@ class Job : public std::enable_shared_from_this<Job> {
 
   // Begins, or goes on after a restart.
   void Start();
+  // Whether the first risky step of Start is over, or the job has ended or was suspended.
+  bool HasBegun() const { return begun_ || suspended_; }
   // Stops proposing. With confirm, what is under way finishes and the finalists are confirmed; else
   // everything stops now.
   void Cancel(bool confirm);
@@ -89,7 +96,10 @@ class Job : public std::enable_shared_from_this<Job> {
   void Tick();
   // Ignores all further messages and leaves the stored state as it is, for the next server to go
   // on.
-  void Suspend() { suspended_ = true; }
+  void Suspend();
+  // The same at the proper end of a server: in the stored state, a risky step that was under way is
+  // no sign of a crash any more.
+  void SuspendInOrder();
 
   std::shared_ptr<const JobSnapshot> snapshot() const;
   // Ended, and its last state is in the store. One that could not be stored stays in memory for
@@ -119,7 +129,7 @@ class Job : public std::enable_shared_from_this<Job> {
     record::Candidate candidate;
     std::string space;
     int64_t trial = 0;
-    bool is_default = false;  // its program is the default schedule's
+    bool is_default = false;      // its program is the default schedule's
     std::string artifact_digest;  // "": it is built again
     std::string worker_id;
     bool rebuilt = false;
@@ -135,6 +145,8 @@ class Job : public std::enable_shared_from_this<Job> {
 
   // Messages and their parts; all run on the strand.
   void Initialize();
+  // Opens the task and begins the search, in a risky step.
+  void Begin();
   absl::Status OpenTask();
   absl::Status RestoreSearch();
   // What the task starts from; null: nothing is known, or nothing is wanted.
@@ -142,6 +154,7 @@ class Job : public std::enable_shared_from_this<Job> {
                                                                int64_t model_id) const;
   void Pump();
   void ProposeBatch();
+  void Propose();
   void MaybeTrain();
   // What was proposed goes to the fleet, or is dropped by a job that stops.
   void SubmitTrials(const std::vector<int64_t>& trials);
@@ -203,7 +216,20 @@ class Job : public std::enable_shared_from_this<Job> {
   bool IsOnly(const record::Candidate& candidate) const { return only_ == candidate; }
   std::string SpaceText(const std::string& digest) const;
   void SetPhase(const std::string& phase) { state_.phase = phase; }
-  void Save();
+  store::JobRow MakeRow(const JobSnapshot& state) const;
+  void Save() {
+    Save([](const absl::Status&) {});
+  }
+  // `done` runs in any thread, with what became of it; not at all once the job is suspended.
+  void Save(absl::AnyInvocable<void(const absl::Status&) &&> done);
+  // Risky steps (risky_step.h). `then` runs on the strand once the step is stored, unless the job
+  // has ended meanwhile; nothing is proposed until then.
+  template <typename Then>
+  void EnterStep(const char* name, Then then);
+  void StoreStep(const char* name, absl::AnyInvocable<void() &&> stored);
+  void LeaveStep();
+  // A message threw an exception: the job fails, with what it was doing.
+  void OnException(const absl::Status& threw);
   // Stores the tells that are not stored yet: before a Propose, and now and then. Those that a
   // crash loses are told again, in the order of their trials.
   void LogTells();
@@ -227,14 +253,24 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string id_;
   const JobSpec spec_;
   Strand strand_;
-  std::atomic<bool> suspended_{false};
+  std::atomic<bool> suspended_{false};  // set under save_mutex_
   std::atomic<bool> over_{false};
+  std::atomic<bool> begun_{false};
   std::atomic<bool> tick_posted_{false};
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
 
+  // Held while a state is handed to the store: none follows the one of SuspendInOrder.
+  absl::Mutex save_mutex_;
+  // What is to be stored at a proper end; nothing where what is stored needs no change.
+  std::optional<JobSnapshot> in_order_ ABSL_GUARDED_BY(save_mutex_);
+
   // What follows belongs to the strand.
+  const char* doing_ = "";     // for the message of an exception
+  std::string crashed_while_;  // the risky step in which an earlier server ended
+  // Nothing is proposed: the job has not begun yet, or a risky step is being stored.
+  bool step_pending_ = true;
   JobSnapshot state_;
   absl::Time resumed_;           // when this server began to work on it
   absl::Duration earlier_wall_;  // under earlier servers

@@ -228,6 +228,10 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
   if (snapshot.best) json["best"] = ToJson(*snapshot.best);
   if (snapshot.default_schedule) json["default"] = ToJson(*snapshot.default_schedule);
   if (snapshot.given) json["given"] = ToJson(*snapshot.given);
+  if (snapshot.crashes > 0) json["crashes"] = snapshot.crashes;
+  if (const std::optional<RiskyStep>& step = snapshot.risky_step; step.has_value()) {
+    json["risky_step"] = {{"name", step->name}, {"server", step->server}, {"boot", step->boot}};
+  }
   return ToLine(json);
 }
 
@@ -260,6 +264,13 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text) {
   ReadBest(json, "best", &snapshot.best);
   ReadBest(json, "default", &snapshot.default_schedule);
   ReadBest(json, "given", &snapshot.given);
+  Read(json, "crashes", &snapshot.crashes);
+  if (auto step = json.find("risky_step"); step != json.end() && step->is_object()) {
+    snapshot.risky_step.emplace();
+    Read(*step, "name", &snapshot.risky_step->name);
+    Read(*step, "server", &snapshot.risky_step->server);
+    Read(*step, "boot", &snapshot.risky_step->boot);
+  }
   snapshot.wall = absl::Milliseconds(wall_ms);
   if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
   return snapshot;

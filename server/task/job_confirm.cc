@@ -46,6 +46,7 @@ absl::Status NothingRan(const JobSnapshot& state) {
 }  // namespace
 
 void Job::StartConfirming() {
+  doing_ = "choosing the finalists";
   if (screened_.empty()) {
     if (cancelled_) return End(JobState::kCancelled);
     return End(JobState::kFailed, NothingRan(state_));
@@ -239,6 +240,7 @@ void Job::SubmitFinalist(int index) {
 }
 
 void Job::OnRound(int index, const record::Record& record, const std::string& worker_id) {
+  doing_ = "confirming the finalists";
   if (state_.state != JobState::kConfirming) return;
   Finalist& finalist = finalists_[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
@@ -282,6 +284,7 @@ void Job::OnRoundError(int index, const absl::Status& status) {
 }
 
 void Job::Publish() {
+  doing_ = "publishing the best candidate";
   if (publishing_) return;
   // The first in order whose bytes are here; the winner's are waited for.
   for (int index : ranking_) {

@@ -41,6 +41,11 @@ absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
   return snapshot;
 }
 
+JobServices Named(JobServices services, const std::string& server) {
+  services.server = server;
+  return services;
+}
+
 SnapshotOr SharedFromRow(const store::JobRow& row) {
   HONE_ASSIGN_OR_RETURN(JobSnapshot snapshot, FromRow(row));
   return std::make_shared<const JobSnapshot>(std::move(snapshot));
@@ -49,7 +54,10 @@ SnapshotOr SharedFromRow(const store::JobRow& row) {
 }  // namespace
 
 JobManager::JobManager(const JobServices& services, JobOptions options)
-    : services_(services), options_(std::move(options)), replica_(NameThisRun()) {}
+    : replica_(NameThisRun()),
+      boot_(ThisBoot()),
+      services_(Named(services, replica_)),
+      options_(std::move(options)) {}
 
 store::JobClaim JobManager::MakeClaim() const {
   const absl::Time now = services_.clock->Now();
@@ -80,12 +88,19 @@ absl::Status JobManager::Restore() {
 }
 
 void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
-  std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<std::shared_ptr<Job>> jobs, suspects;
   for (const store::JobRow& row : rows) {
     absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
     if (!snapshot.ok()) {
       spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
       continue;
+    }
+    const auto& step = snapshot->risky_step;
+    const bool crashed = step.has_value() && EndedByItself(*step, replica_, boot_);
+    if (crashed) {
+      ++snapshot->crashes;
+      spdlog::warn("job {}: an earlier server ended abnormally while {}, {} in all", row.id,
+                   step->name, snapshot->crashes);
     }
     auto job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
     absl::MutexLock lock(&mutex_);
@@ -95,13 +110,30 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     if (known != nullptr) known->Suspend();
     known = job;
     if (!row.request_id.empty()) requests_[row.request_id] = row.id;
-    jobs.push_back(std::move(job));
+    (crashed ? suspects : jobs).push_back(std::move(job));
   }
+  const bool one_at_a_time = !suspects.empty();
+  jobs.insert(jobs.end(), suspects.begin(), suspects.end());
   for (const std::shared_ptr<Job>& job : jobs) {
     services_.fleet->CancelJob(job->snapshot()->id);  // of our own that was suspended
     spdlog::info("job {}: goes on", job->snapshot()->id);
-    job->Start();
+    if (!one_at_a_time) job->Start();
   }
+  if (!one_at_a_time) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_.insert(waiting_.end(), jobs.begin(), jobs.end());
+  }
+  StartNext();
+}
+
+void JobManager::StartNext() {
+  absl::MutexLock lock(&mutex_);
+  if (suspended_ || waiting_.empty()) return;
+  if (beginning_ != nullptr && !beginning_->HasBegun()) return;
+  beginning_ = std::move(waiting_.front());
+  waiting_.pop_front();
+  beginning_->Start();
 }
 
 void JobManager::RenewClaims() {
@@ -371,14 +403,19 @@ void JobManager::Tick() {
     }
   }
   for (const std::shared_ptr<Job>& job : jobs) job->Tick();
+  StartNext();
   RenewClaims();
 }
 
 void JobManager::Suspend() {
-  absl::MutexLock lock(&mutex_);
-  suspended_ = true;
-  for (const auto& [id, job] : jobs_) {
-    job->Suspend();
+  std::map<std::string, std::shared_ptr<Job>> jobs;
+  {
+    absl::MutexLock lock(&mutex_);
+    suspended_ = true;
+    jobs = jobs_;
+  }
+  for (const auto& [id, job] : jobs) {
+    job->SuspendInOrder();
     // The other replicas need not wait for the claim's end.
     if (!services_.store->IsShared()) continue;
     services_.store->ReleaseJob(id, job->snapshot()->fence, [](const absl::Status&) {});

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_TASK_JOB_MANAGER_H_
 #define HONE_SERVER_TASK_JOB_MANAGER_H_
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -62,6 +63,8 @@ class JobManager {
   store::JobClaim MakeClaim() const;
   // Goes on with jobs that were just claimed, from what is stored of them.
   void TakeUp(const std::vector<store::JobRow>& rows);
+  // Starts the next of the jobs that begin one at a time.
+  void StartNext();
   void RenewClaims();
   // Lets go of those of `asked` that are not among `held` any more.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
@@ -70,13 +73,18 @@ class JobManager {
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
   absl::Status CheckQuota(const std::string& owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::string replica_;  // this run of this server, in claims
+  const std::string boot_;     // of this machine
   const JobServices services_;
   const JobOptions options_;
-  const std::string replica_;  // this run of this server, in claims
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> requests_
       ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
+  // After an abnormal end the jobs that were taken up begin one at a time, those last that were in
+  // a risky step: if one of them ends the server again, no other is in such a step as well.
+  std::deque<std::shared_ptr<Job>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Job> beginning_ ABSL_GUARDED_BY(mutex_);  // of these, the last that was started
   absl::Time claims_renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "server/task/exceptions.h"
 #include "server/task/job.h"
 #include "server/task/record_policy.h"
 
@@ -13,7 +14,21 @@ namespace hone::task {
 template <typename Function>
 void Job::PostCall(Function function) {
   strand_.Post([self = shared_from_this(), function = std::move(function)]() mutable {
-    if (!self->suspended_) function(*self);
+    if (self->suspended_) return;
+    self->doing_ = "searching";
+    const absl::Status threw = CatchExceptions([&] { function(*self); });
+    if (!threw.ok()) self->OnException(threw);
+  });
+}
+
+template <typename Then>
+void Job::EnterStep(const char* name, Then then) {
+  StoreStep(name, [self = shared_from_this(), then = std::move(then)]() mutable {
+    self->PostCall([then = std::move(then)](Job& job) mutable {
+      job.step_pending_ = false;
+      if (HasEnded(job.state_.state)) return;
+      then(job);
+    });
   });
 }
 

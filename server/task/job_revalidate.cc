@@ -44,6 +44,7 @@ bool IsBetterKnown(const record::Record& record, const Stored& than) {
 }  // namespace
 
 void Job::StartRevalidating() {
+  doing_ = "choosing what is measured again";
   if (absl::Status status = FindStoredFinalists(); !status.ok()) {
     return End(JobState::kFailed, status);
   }

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/host_share.h"
+#include "server/task/exceptions.h"
+#include "server/task/first_work.h"
 #include "server/task/job.h"
 #include "server/task/job_messages.h"
 #include "spdlog/spdlog.h"
@@ -24,7 +26,7 @@ constexpr size_t kMaxScreened = 256;
 }  // namespace
 
 void Job::Pump() {
-  if (state_.state != JobState::kRunning || first_model_pending_) return;
+  if (state_.state != JobState::kRunning || first_model_pending_ || step_pending_) return;
   const int64_t assigned = static_cast<int64_t>(trials_.size());
   const int64_t left = spec_.max_trials > 0 ? spec_.max_trials - assigned : options_.max_batch;
   const bool may_propose = !stopping_ && !exhausted_ && left > 0;
@@ -42,6 +44,15 @@ void Job::Pump() {
 }
 
 void Job::ProposeBatch() {
+  EnterStep(kProposing, [](Job& job) { job.Propose(); });
+}
+
+void Job::Propose() {
+  doing_ = kProposing;
+  if (stopping_) {  // since the step was stored
+    LeaveStep();
+    return Pump();
+  }
   const int64_t eighth = spec_.max_trials > 0 ? spec_.max_trials / 8 : options_.max_batch;
   int64_t count = std::clamp<int64_t>(eighth, options_.min_batch, options_.max_batch);
   if (spec_.max_trials > 0) {
@@ -67,6 +78,7 @@ void Job::ProposeBatch() {
   outstanding_ += static_cast<int>(trials.size());
   // Nobody measures what a restarted job would not know of.
   Log(Encode(id_, *event), [trials = std::move(trials)](Job& job) { job.SubmitTrials(trials); });
+  LeaveStep();
   if (event->proposals.empty() || fruitless_ >= kMaxFruitless) exhausted_ = true;
   Post(&Job::Pump);  // results that came meanwhile go first
 }
@@ -118,8 +130,9 @@ void Job::TellRecord(const record::Record& record, const std::string& worker_id)
   Trial& trial = trials_.at(record.trial);
   if (trial.told) return;
   trial.told = true;
-  search_->Tell(record.trial, {record.candidate, record.result.outcome,
-                               record::SteadyLatencyNs(record.result)});
+  doing_ = "telling the search a result";
+  search_->Tell(record.trial,
+                {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)});
   CountRecord(record, worker_id);
 }
 
@@ -180,12 +193,16 @@ void Job::MaybeTrain() {
   services_.executor->Schedule([self = shared_from_this(), trainer = search_->trainer(),
                                 spaces = spaces_, fresh = search_->TakeForTraining()] {
     absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model;
-    {
+    const absl::Status threw = CatchExceptions([&] {
       const HostShare share(self->options_.respect_timing_lock);
       model = trainer->Train(fresh);
-    }
-    self->PostCall([model = std::move(model)](Job& job) mutable {
+    });
+    self->PostCall([threw, model = std::move(model)](Job& job) mutable {
       if (job.search_ == nullptr) return;
+      if (!threw.ok()) {
+        job.doing_ = "training the model";
+        return job.OnException(threw);
+      }
       if (model.ok()) {
         job.search_->AdoptModel(*std::move(model));
       } else {

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
+#include "server/task/risky_step.h"
 
 namespace hone::task {
 
@@ -86,6 +87,11 @@ struct JobSnapshot {
   std::string note;     // why it ended before its budget was used up, for a person
   int64_t version = 0;  // grows with every change
   int64_t fence = 0;    // of this server's claim, see store::JobRow
+  // The step under way when this was stored that may end the server; nothing between such steps.
+  std::optional<RiskyStep> risky_step;
+  // How often a server has ended by itself in a risky step of this job. It counts again from 0 once
+  // a server shuts down properly or the job ends.
+  int crashes = 0;
 };
 
 }  // namespace hone::task

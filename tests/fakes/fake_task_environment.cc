@@ -47,12 +47,27 @@ absl::StatusOr<std::vector<int64_t>> ParseGiven(const std::string& space) {
   return decisions;
 }
 
+// FakeTaskEnvironment::AtStep of one workload.
+class Steps {
+ public:
+  Steps(std::shared_ptr<FakeTaskEnvironment::AtStep> at, std::string name)
+      : at_(std::move(at)), name_(std::move(name)) {}
+  void At(absl::string_view step) const {
+    if (*at_ != nullptr) (*at_)(step, name_);
+  }
+
+ private:
+  std::shared_ptr<FakeTaskEnvironment::AtStep> at_;
+  std::string name_;
+};
+
 // Without a model nothing repeats; with one, the best of a pool of eight times as many.
 class PickyStrategy final : public search::SearchStrategy {
  public:
-  PickyStrategy(std::string space, int64_t size, std::optional<record::Candidate> only,
+  PickyStrategy(Steps steps, std::string space, int64_t size, std::optional<record::Candidate> only,
                 uint64_t seed, std::vector<record::Candidate> seeds)
-      : space_(std::move(space)),
+      : steps_(std::move(steps)),
+        space_(std::move(space)),
         size_(size),
         only_(std::move(only)),
         seed_(seed),
@@ -61,6 +76,7 @@ class PickyStrategy final : public search::SearchStrategy {
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
+    steps_.At("propose");
     if (only_) {
       if (!known_.insert(only_->decisions).second) return std::vector<record::Candidate>{};
       return std::vector<record::Candidate>{*only_};
@@ -102,6 +118,7 @@ class PickyStrategy final : public search::SearchStrategy {
   absl::Status Restore(absl::string_view) override { return absl::OkStatus(); }
 
  private:
+  const Steps steps_;
   const std::string space_;
   const int64_t size_;
   const std::optional<record::Candidate> only_;
@@ -188,8 +205,8 @@ class FakeKeptSpace final : public KeptSpace {
 
 class FakeSpaces final : public TaskSpaces {
  public:
-  FakeSpaces(const Parsed& parsed, const std::vector<int64_t>& only, uint64_t stream)
-      : size_(parsed.size), stream_(stream) {
+  FakeSpaces(const Parsed& parsed, const std::vector<int64_t>& only, uint64_t stream, Steps steps)
+      : size_(parsed.size), stream_(stream), steps_(std::move(steps)) {
     for (const char* kind : {"searched", "default"}) {
       const std::string text = absl::StrCat("space of ", parsed.name, " ", kind);
       spaces_.push_back({DigestOf(text).ToHex(), text});
@@ -208,7 +225,7 @@ class FakeSpaces final : public TaskSpaces {
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const override {
     if (name != "picky") return absl::NotFoundError("there is: picky");
-    return std::make_unique<PickyStrategy>(spaces_[0].digest, size_, only_, seed + stream_,
+    return std::make_unique<PickyStrategy>(steps_, spaces_[0].digest, size_, only_, seed + stream_,
                                            std::move(seeds));
   }
   absl::Status CheckFeatureSet(const std::string& feature_set) const override {
@@ -217,6 +234,7 @@ class FakeSpaces final : public TaskSpaces {
   }
   absl::Status AppendFeatures(const std::string&, const record::Candidate& candidate,
                               cost_model::FeatureMatrix* matrix) const override {
+    steps_.At("train");
     matrix->columns = 3;
     const std::vector<float> row(candidate.decisions.begin(), candidate.decisions.end());
     matrix->Append(row, 1);
@@ -246,6 +264,7 @@ class FakeSpaces final : public TaskSpaces {
  private:
   const int64_t size_;
   const uint64_t stream_;
+  const Steps steps_;
   std::vector<SpaceInfo> spaces_;
   std::optional<record::Candidate> only_;
 };
@@ -270,7 +289,9 @@ absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std:
   if (!space.empty()) {
     HONE_ASSIGN_OR_RETURN(only, ParseGiven(space));
   }
-  return std::make_unique<FakeSpaces>(parsed, only, stream_);
+  const Steps steps(at_step_, parsed.name);
+  steps.At("open");
+  return std::make_unique<FakeSpaces>(parsed, only, stream_, steps);
 }
 
 absl::StatusOr<std::unique_ptr<KeptSpace>> FakeTaskEnvironment::OpenKept(const std::string& space,

@@ -1,10 +1,13 @@
 #ifndef HONE_TESTS_FAKES_FAKE_TASK_ENVIRONMENT_H_
 #define HONE_TESTS_FAKES_FAKE_TASK_ENVIRONMENT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/task/task_environment.h"
 
 namespace hone::task {
@@ -19,6 +22,10 @@ class FakeTaskEnvironment final : public TaskEnvironment {
  public:
   // Strategies made from now on draw from another stream, as after a change of the program.
   void ChangeStrategies() { stream_ = 1; }
+  // Calls `at` in the middle of the steps of every job: "open", "propose" and "train", with the
+  // name of the workload. It may throw.
+  using AtStep = std::function<void(absl::string_view step, absl::string_view name)>;
+  void WatchSteps(AtStep at) { *at_step_ = std::move(at); }
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
   absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;
@@ -51,6 +58,7 @@ class FakeTaskEnvironment final : public TaskEnvironment {
 
  private:
   uint64_t stream_ = 0;
+  const std::shared_ptr<AtStep> at_step_ = std::make_shared<AtStep>();
 };
 
 // What the fake device measures: best at decisions (1, 2, 3), and 1000 ns for the default.

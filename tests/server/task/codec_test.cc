@@ -38,6 +38,8 @@ TEST(CodecTest, ASnapshotReadsBackEqual) {
   snapshot.best->gflops = 1.0 / 3;
   snapshot.given = snapshot.best;
   snapshot.given->record.result.outcome = record::Outcome::kWrongOutput;
+  snapshot.crashes = 1;
+  snapshot.risky_step = {.name = "proposing", .server = "host/1", .boot = "b"};
   absl::StatusOr<JobSnapshot> read = DecodeSnapshot(EncodeSnapshot(snapshot));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(EncodeSnapshot(*read), EncodeSnapshot(snapshot));
@@ -47,6 +49,15 @@ TEST(CodecTest, ASnapshotReadsBackEqual) {
   EXPECT_EQ(read->state, JobState::kFailed);
   EXPECT_EQ(read->outcomes, snapshot.outcomes);
   EXPECT_FALSE(read->default_schedule.has_value());
+  EXPECT_EQ(read->crashes, 1);
+  EXPECT_EQ(read->risky_step, snapshot.risky_step);
+}
+
+TEST(CodecTest, ASnapshotOfAnEarlierVersionHasNoCrashes) {
+  const absl::StatusOr<JobSnapshot> read = DecodeSnapshot(R"({"id":"7","state":"running"})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->crashes, 0);
+  EXPECT_FALSE(read->risky_step.has_value());
 }
 
 TEST(CodecTest, EventsReadBackEqual) {
@@ -63,9 +74,8 @@ TEST(CodecTest, EventsReadBackEqual) {
   EXPECT_EQ(read->prior_record, 9);
   EXPECT_EQ(read->proposals, propose.proposals);
 
-  const TellEvent tells{5,
-                        {{3, record::Outcome::kWrongOutput, 0.30000000000000004},
-                         {1, record::Outcome::kOk, 7}}};
+  const TellEvent tells{
+      5, {{3, record::Outcome::kWrongOutput, 0.30000000000000004}, {1, record::Outcome::kOk, 7}}};
   absl::StatusOr<TellEvent> told = DecodeTell(Encode("job", tells));
   ASSERT_TRUE(told.ok());
   EXPECT_EQ(told->number, 5);
@@ -85,8 +95,7 @@ TEST(CodecTest, DamageIsDataLossAndNeverACrash) {
   }
   for (const char* text : {"{\"outcome\":\"fine\"}", "{\"told\":[]}", "{\"told\":7}",
                            "{\"told\":[7]}", "{\"told\":[{\"outcome\":\"fine\"}]}"}) {
-    EXPECT_EQ(DecodeTell({"job", 0, kTellKind, text}).status().code(),
-              absl::StatusCode::kDataLoss)
+    EXPECT_EQ(DecodeTell({"job", 0, kTellKind, text}).status().code(), absl::StatusCode::kDataLoss)
         << text;
   }
   EXPECT_FALSE(DecodeSpec("no").ok());

@@ -77,7 +77,8 @@ void JobHarness::Build() {
                                                   .fleet = fleet.get(),
                                                   .artifacts = artifacts.get(),
                                                   .environment = &environment,
-                                                  .executor = executor.get()},
+                                                  .executor = executor.get(),
+                                                  .preflight = preflight},
                                       options);
 }
 

@@ -64,6 +64,7 @@ class JobHarness {
   FakeClock wall;   // the time of day
   store::MemoryStore store;
   FakeTaskEnvironment environment;
+  Preflight* preflight = nullptr;  // of managers that are built from now on
   JobOptions options;
   fleet::FleetOptions fleet_options;
   std::unique_ptr<ManualExecutor> executor;

@@ -1,0 +1,86 @@
+#include "server/service/preflight_command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "server/task/compiler_environment.h"
+#include "server/task/exceptions.h"
+#include "server/task/first_work.h"
+#include "server/task/job_codec.h"
+
+namespace hone::service {
+namespace {
+
+constexpr char kName[] = "preflight";
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+constexpr rlim_t kMostMemory = rlim_t{4} << 30;  // of addresses; a hundred times what is usual
+constexpr rlim_t kMostSeconds = 120;             // of processor time
+
+void Limit(int resource, rlim_t most) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, most);
+  setrlimit(resource, &limit);  // a limit that is not set protects less, and harms nothing
+}
+
+void LimitThisProcess() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  Limit(RLIMIT_AS, kMostMemory);  // sanitizers reserve more than that
+#endif
+  Limit(RLIMIT_CPU, kMostSeconds);
+  Limit(RLIMIT_CORE, 0);
+  // Where memory gets short, the kernel shall end this process and not the server.
+  if (const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); file >= 0) {
+    if (write(file, "1000", 4) < 0) errno = 0;
+    close(file);
+  }
+}
+
+std::string ReadAll(int fd) {
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t size = read(fd, buffer, sizeof(buffer));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return text;
+    text.append(buffer, static_cast<size_t>(size));
+  }
+}
+
+// At once, so that nothing is lost in a crash.
+void Say(absl::string_view what, absl::string_view text) {
+  const std::string line = absl::StrCat(what, " ", text, "\n");
+  if (write(STDOUT_FILENO, line.data(), line.size()) < 0) errno = 0;
+}
+
+}  // namespace
+
+std::vector<std::string> PreflightCommand() {
+  // The running program, even where the file was replaced by a newer one meanwhile.
+  return {"/proc/self/exe", kName};
+}
+
+std::optional<int> RunPreflightCommand(int argc, char** argv) {
+  if (argc != 2 || absl::string_view(argv[1]) != kName) return std::nullopt;
+  LimitThisProcess();
+  const absl::StatusOr<task::JobSpec> spec = task::DecodeSpec(ReadAll(STDIN_FILENO));
+  if (!spec.ok()) return kUsage;
+  const absl::Status thrown = task::CatchExceptions([&] {
+    const auto environment = task::MakeCompilerEnvironment(/*threads=*/1);
+    task::DoFirstWork(*environment, *spec, [](absl::string_view step) { Say("step", step); });
+  });
+  if (!thrown.ok()) Say("error", thrown.message());
+  _exit(thrown.ok() ? 0 : kFailure);  // what is in memory need not be taken apart
+}
+
+}  // namespace hone::service

@@ -1,0 +1,221 @@
+#include "server/task/child_preflight.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
+#include "server/task/first_work.h"
+#include "server/task/job_codec.h"
+#include "spdlog/spdlog.h"
+
+extern char** environ;
+
+namespace hone::task {
+namespace {
+
+constexpr size_t kMostPassed = 4096;  // then all are forgotten, and checked again
+
+// What the first work depends on.
+JobSpec RelevantTo(const JobSpec& spec) {
+  return {.workload = spec.workload,
+          .target = spec.target,
+          .seed = spec.seed,
+          .strategy = spec.strategy,
+          .cost_model = spec.cost_model,
+          .tolerance = spec.tolerance,
+          .feature_set = spec.feature_set,
+          .space = spec.space,
+          .revalidate = spec.revalidate};
+}
+
+// A file descriptor that is closed when the object goes.
+class OpenFile {
+ public:
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() { Close(); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd() const { return fd_; }
+  void Close() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_;
+};
+
+// A file in memory with this content, to be read from its beginning; -1 with errno where there is
+// none. Unlike a pipe it holds a text of any length without a reader.
+int FileInMemory(absl::string_view content) {
+  const int fd = memfd_create("job", MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  while (!content.empty()) {
+    const ssize_t written = write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      close(fd);
+      return -1;
+    }
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+// What a child wrote to its standard output.
+struct Report {
+  std::string step = kMakingSpaces;  // the last one that began
+  std::string error;
+};
+
+Report ReadReport(absl::string_view output) {
+  Report report;
+  for (absl::string_view line : absl::StrSplit(output, '\n')) {
+    if (absl::ConsumePrefix(&line, "step ")) report.step = std::string(line);
+    if (absl::ConsumePrefix(&line, "error ")) report.error = std::string(line);
+  }
+  return report;
+}
+
+std::string HowItEnded(int status, bool late, const Report& report, absl::Duration limit) {
+  if (late) return absl::StrCat("took longer than ", absl::FormatDuration(limit));
+  if (!report.error.empty()) return absl::StrCat("failed with ", report.error);
+  if (WIFEXITED(status)) return absl::StrCat("ended with exit code ", WEXITSTATUS(status));
+  if (WTERMSIG(status) == SIGXCPU) return "took too much processor time";
+  if (WTERMSIG(status) == SIGKILL) return "was killed, perhaps because memory was short";
+  return absl::StrCat("crashed with signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
+                      ")");
+}
+
+}  // namespace
+
+absl::Status ChildPreflight::Check(const JobSpec& spec) {
+  const std::string text = EncodeSpec(RelevantTo(spec));
+  const Digest digest = DigestOf(text);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (passed_.contains(digest)) return absl::OkStatus();
+  }
+  const OpenFile input(FileInMemory(text));
+  int ends[2] = {-1, -1};
+  const bool piped = pipe2(ends, O_CLOEXEC) == 0;
+  const OpenFile output(ends[0]);
+  OpenFile written(ends[1]);
+  const absl::StatusOr<pid_t> child = input.fd() >= 0 && piped
+                                          ? Start(input.fd(), written.fd())
+                                          : ErrnoStatus(errno, "a file or a pipe for the child");
+  if (absl::IsCancelled(child.status())) return child.status();
+  if (!child.ok()) {
+    spdlog::warn("a job begins unchecked, since no process can be started for that: {}",
+                 std::string(child.status().message()));
+    return absl::OkStatus();
+  }
+  written.Close();
+  HONE_RETURN_IF_ERROR(Follow(*child, output.fd()));
+  absl::MutexLock lock(&mutex_);
+  if (passed_.size() >= kMostPassed) passed_.clear();
+  passed_.insert(digest);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<pid_t> ChildPreflight::Start(int input, int output) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  // The server blocks or ignores some signals; the child shall end by all of them.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<std::string> words = options_.command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+
+  pid_t pid = 0;
+  absl::Status failed;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopped_) {
+      failed = absl::CancelledError("the server is shutting down");
+    } else if (const int error =
+                   posix_spawn(&pid, arguments[0], &files, &attributes, arguments.data(), environ);
+               error != 0) {
+      failed = ErrnoStatus(error, absl::StrCat("start ", options_.command[0]));
+    } else {
+      children_.insert(pid);
+    }
+  }
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (!failed.ok()) return failed;
+  return pid;
+}
+
+absl::Status ChildPreflight::Follow(pid_t pid, int output) {
+  const SteadyClock clock;
+  const absl::Time deadline = clock.Now() + options_.limit;
+  std::string text;
+  bool late = false;
+  while (true) {  // until the end of its output, which is its own end
+    const absl::Duration left = std::max(deadline - clock.Now(), absl::ZeroDuration());
+    pollfd wait{.fd = output, .events = POLLIN, .revents = 0};
+    const int ready = poll(&wait, 1, late ? -1 : static_cast<int>(absl::ToInt64Milliseconds(left)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) {
+      late = true;
+      kill(pid, SIGKILL);
+      continue;
+    }
+    char buffer[4096];
+    const ssize_t size = read(output, buffer, sizeof(buffer));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(buffer, static_cast<size_t>(size));
+  }
+  bool stopped;
+  {
+    absl::MutexLock lock(&mutex_);
+    children_.erase(pid);
+    stopped = stopped_;
+  }
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  if (stopped) return absl::CancelledError("the server is shutting down");
+  const Report report = ReadReport(text);
+  return absl::AbortedError(absl::StrCat(
+      "a trial of the job in a process of its own ",
+      HowItEnded(status, late, report, options_.limit), " while ", report.step,
+      "; the server did not try it itself. This is a defect of Hone: please report the workload"));
+}
+
+void ChildPreflight::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+  for (const pid_t pid : children_) kill(pid, SIGKILL);
+}
+
+}  // namespace hone::task

@@ -1,0 +1,55 @@
+#ifndef HONE_SERVER_TASK_CHILD_PREFLIGHT_H_
+#define HONE_SERVER_TASK_CHILD_PREFLIGHT_H_
+
+#include <sys/types.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/digest.h"
+#include "server/task/preflight.h"
+
+namespace hone::task {
+
+struct ChildPreflightOptions {
+  // The program that does the work and its arguments. It reads the job's spec (EncodeSpec) from its
+  // standard input and limits its own memory and processor time. To its standard output it writes
+  // a line "step NAME" before each step, and "error TEXT" when an exception ended one. It exits
+  // with 0 when the work came to an end.
+  std::vector<std::string> command;
+  // How long it may take, on a busy machine too.
+  absl::Duration limit = absl::Minutes(5);
+};
+
+// Runs the first work of each job in a process of its own. Jobs that differ only in what does not
+// matter to that work, such as their owner or the number of their trials, are checked once.
+class ChildPreflight final : public Preflight {
+ public:
+  explicit ChildPreflight(ChildPreflightOptions options) : options_(std::move(options)) {}
+
+  // A child that cannot be started is no fault of the job: that is logged, and the answer is Ok.
+  absl::Status Check(const JobSpec& spec) override;
+  void Stop() override;
+
+ private:
+  // Starts a child and enters it in children_. `input` and `output`: its standard ones.
+  absl::StatusOr<pid_t> Start(int input, int output);
+  // Waits for the end of a child. What it was doing, and how it ended.
+  absl::Status Follow(pid_t pid, int output);
+
+  const ChildPreflightOptions options_;
+  absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<pid_t> children_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Digest> passed_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_CHILD_PREFLIGHT_H_

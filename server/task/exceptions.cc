@@ -1,0 +1,40 @@
+#include "server/task/exceptions.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string>
+#include <typeinfo>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::task {
+namespace {
+
+// "std::length_error".
+std::string TypeOf(const std::exception& thrown) {
+  int failed = 0;
+  char* name = abi::__cxa_demangle(typeid(thrown).name(), nullptr, nullptr, &failed);
+  const std::string type = failed == 0 ? name : typeid(thrown).name();
+  std::free(name);
+  return type;
+}
+
+}  // namespace
+
+absl::Status CatchExceptions(absl::FunctionRef<void()> work) {
+  try {
+    work();
+    return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    return absl::InternalError("std::bad_alloc: there is not enough memory for what was asked");
+  } catch (const std::exception& thrown) {
+    return absl::InternalError(absl::StrCat(TypeOf(thrown), ": ", thrown.what()));
+  } catch (...) {
+    return absl::InternalError("an exception that does not say what it is");
+  }
+}
+
+}  // namespace hone::task

@@ -1,0 +1,34 @@
+#include "server/task/first_work.h"
+
+#include <memory>
+
+#include "server/task/task_search.h"
+
+namespace hone::task {
+namespace {
+
+// Enough for a strategy to go through its first draws, and few enough to cost little.
+constexpr int kFirstBatch = 4;
+
+}  // namespace
+
+void DoFirstWork(const TaskEnvironment& environment, const JobSpec& spec,
+                 absl::FunctionRef<void(absl::string_view step)> begins) {
+  begins(kMakingSpaces);
+  if (!environment.Describe(spec.workload).ok()) return;
+  const absl::StatusOr<std::unique_ptr<TaskSpaces>> spaces =
+      environment.Open(spec.workload, spec.target, spec.space, spec.tolerance);
+  if (!spaces.ok() || spec.revalidate > 0) return;
+  begins(kProposing);
+  const absl::StatusOr<std::unique_ptr<TaskSearch>> search =
+      TaskSearch::Create(&environment, spaces->get(),
+                         {.strategy = spec.strategy,
+                          .cost_model = spec.cost_model,
+                          .feature_set = spec.feature_set,
+                          .seed = spec.seed},
+                         /*prior=*/{});
+  if (!search.ok()) return;
+  (*search)->Propose(kFirstBatch).status().IgnoreError();
+}
+
+}  // namespace hone::task

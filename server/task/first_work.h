@@ -1,0 +1,23 @@
+#ifndef HONE_SERVER_TASK_FIRST_WORK_H_
+#define HONE_SERVER_TASK_FIRST_WORK_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "server/task/job_types.h"
+#include "server/task/task_environment.h"
+
+namespace hone::task {
+
+// The names of the steps, for messages: "the server ended while making the design spaces".
+inline constexpr char kMakingSpaces[] = "making the design spaces";
+inline constexpr char kProposing[] = "proposing candidates";
+
+// Does what a new job does first, and forgets it: opens the design spaces and proposes a small
+// batch. `begins` is called with the name of each step before it begins. A step that answers an
+// error ends the work; the job itself will answer the same.
+void DoFirstWork(const TaskEnvironment& environment, const JobSpec& spec,
+                 absl::FunctionRef<void(absl::string_view step)> begins);
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_FIRST_WORK_H_

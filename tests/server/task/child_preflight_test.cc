@@ -1,0 +1,108 @@
+// The verdict on a job follows from how the child ends. The children here are shell commands.
+
+#include "server/task/child_preflight.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/task/job_codec.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ChildPreflightOptions Shell(const std::string& script, absl::Duration limit = absl::Minutes(5)) {
+  return {.command = {"/bin/sh", "-c", script}, .limit = limit};
+}
+
+JobSpec Spec() {
+  return {.workload = "a workload", .target = "a target", .strategy = "s", .cost_model = "m"};
+}
+
+std::string Verdict(const std::string& script, absl::Duration limit = absl::Minutes(5)) {
+  ChildPreflight preflight(Shell(script, limit));
+  const absl::Status status = preflight.Check(Spec());
+  EXPECT_EQ(status.code(), status.ok() ? absl::StatusCode::kOk : absl::StatusCode::kAborted);
+  return std::string(status.message());
+}
+
+TEST(ChildPreflight, AChildThatComesToItsEndSaysNothing) {
+  EXPECT_EQ(Verdict("echo step proposing candidates"), "");
+}
+
+TEST(ChildPreflight, TellsHowAChildEndedAndWhere) {
+  EXPECT_THAT(Verdict("echo step making the design spaces; kill -SEGV $$"),
+              AllOf(HasSubstr("signal 11"), HasSubstr("while making the design spaces")));
+  EXPECT_THAT(Verdict("echo step making; echo step proposing candidates; kill -ABRT $$"),
+              AllOf(HasSubstr("signal 6"), HasSubstr("while proposing candidates")));
+  EXPECT_THAT(Verdict("echo step a; echo error std::bad_alloc: much; exit 1"),
+              HasSubstr("failed with std::bad_alloc: much while a"));
+  EXPECT_THAT(Verdict("kill -KILL $$"), HasSubstr("memory"));
+  EXPECT_THAT(Verdict("kill -XCPU $$"), HasSubstr("processor time"));
+  EXPECT_THAT(Verdict("exit 9"), HasSubstr("exit code 9"));
+}
+
+TEST(ChildPreflight, AChildThatDoesNotEndIsEnded) {
+  EXPECT_THAT(Verdict("echo step b; exec sleep 1000", absl::Milliseconds(50)),
+              AllOf(HasSubstr("took longer than 50ms"), HasSubstr("while b")));
+}
+
+TEST(ChildPreflight, TheChildReadsTheJobAndInheritsNothingElse) {
+  const std::string path = ::testing::TempDir() + "/child_preflight_input";
+  JobSpec spec = Spec();
+  spec.workload = std::string(1 << 20, 'w');  // more than a pipe holds
+  ChildPreflight preflight(Shell(absl::StrCat("cat > ", path, "; test ! -e /proc/self/fd/9")));
+  const int ours = open("/dev/null", O_RDONLY);
+  ASSERT_EQ(dup2(ours, 9), 9);  // stays open across exec
+  EXPECT_TRUE(preflight.Check(spec).ok());
+  close(9);
+  close(ours);
+  const auto read = DecodeSpec(ReadFile(path).value());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->workload, spec.workload);
+  EXPECT_EQ(read->strategy, "s");
+}
+
+TEST(ChildPreflight, EqualJobsAreCheckedOnce) {
+  const std::string path = ::testing::TempDir() + "/child_preflight_count";
+  std::filesystem::remove(path);
+  ChildPreflight preflight(Shell(absl::StrCat("echo x >> ", path)));
+  JobSpec spec = Spec();
+  ASSERT_TRUE(preflight.Check(spec).ok());
+  spec.owner = "another", spec.max_trials = 7, spec.request_id = "9";
+  ASSERT_TRUE(preflight.Check(spec).ok());
+  EXPECT_EQ(*ReadFile(path), "x\n");
+  spec.workload = "another workload";
+  ASSERT_TRUE(preflight.Check(spec).ok());
+  EXPECT_EQ(*ReadFile(path), "x\nx\n");
+}
+
+TEST(ChildPreflight, AProgramThatCannotBeStartedStopsNoJob) {
+  ChildPreflight preflight({.command = {"/no/such/program"}});
+  EXPECT_TRUE(preflight.Check(Spec()).ok());
+}
+
+TEST(ChildPreflight, StopEndsWhatIsUnderWayAndRefusesMore) {
+  const std::string path = ::testing::TempDir() + "/child_preflight_began";
+  std::filesystem::remove(path);
+  ChildPreflight preflight(Shell(absl::StrCat("echo x > ", path, "; exec sleep 1000")));
+  absl::Status ended;
+  std::thread check([&] { ended = preflight.Check(Spec()); });
+  while (!std::filesystem::exists(path)) std::this_thread::yield();
+  preflight.Stop();
+  check.join();
+  EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled) << ended;
+  EXPECT_EQ(preflight.Check(Spec()).code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace hone::task

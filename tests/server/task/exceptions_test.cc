@@ -1,0 +1,25 @@
+#include "server/task/exceptions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CatchExceptions, TellsTheTypeAndWhatItSays) {
+  EXPECT_TRUE(CatchExceptions([] {}).ok());
+  const absl::Status length = CatchExceptions([] { throw std::length_error("too long"); });
+  EXPECT_EQ(length.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(length.message()), HasSubstr("std::length_error: too long"));
+  const absl::Status memory = CatchExceptions([] { throw std::bad_alloc(); });
+  EXPECT_THAT(std::string(memory.message()), HasSubstr("std::bad_alloc"));
+  EXPECT_EQ(CatchExceptions([] { throw 7; }).code(), absl::StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace hone::task

@@ -1,0 +1,107 @@
+// What a library throws, or a trial of the job finds, fails that job alone.
+
+#include <new>
+#include <stdexcept>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class JobFailureTest : public ::testing::Test, protected JobHarness {
+ protected:
+  // A job whose workload the hook knows, and one beside it.
+  std::string CreateBad() {
+    JobSpec spec = Spec(40, "bad");
+    spec.workload = "fake bad 12";
+    return Create(spec);
+  }
+  // Exceptions of `step` of the bad job.
+  template <typename Exception>
+  void ThrowAt(absl::string_view step, Exception exception) {
+    environment.WatchSteps([step, exception](absl::string_view at, absl::string_view name) {
+      if (at == step && name == "bad") throw exception;
+    });
+  }
+  void ExpectOnlyTheBadOneFails(const ::testing::Matcher<std::string>& error) {
+    const std::string bad = CreateBad(), good = Create(Spec(40));
+    const auto failed = RunToEnd(bad);
+    EXPECT_EQ(failed->state, JobState::kFailed);
+    EXPECT_THAT(failed->error, error);
+    EXPECT_EQ(RunToEnd(good)->state, JobState::kDone) << Get(good)->error;
+  }
+};
+
+TEST_F(JobFailureTest, WhileTheSpacesAreMade) {
+  ThrowAt("open", std::bad_alloc());
+  ExpectOnlyTheBadOneFails(
+      AllOf(HasSubstr("std::bad_alloc"), HasSubstr("making the design spaces")));
+}
+
+TEST_F(JobFailureTest, WhileCandidatesAreProposed) {
+  ThrowAt("propose", std::length_error("a vector of 2^60"));
+  ExpectOnlyTheBadOneFails(
+      AllOf(HasSubstr("std::length_error: a vector of 2^60"), HasSubstr("proposing candidates")));
+}
+
+TEST_F(JobFailureTest, WhileTheModelIsTrained) {
+  ThrowAt("train", std::runtime_error("no tree"));
+  ExpectOnlyTheBadOneFails(AllOf(HasSubstr("no tree"), HasSubstr("training the model")));
+}
+
+TEST_F(JobFailureTest, AJobThatFailedCanBeResumed) {
+  ThrowAt("propose", std::bad_alloc());
+  const std::string id = CreateBad();
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kFailed);
+  Step();
+  environment.WatchSteps(nullptr);
+  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << Get(id)->error;
+}
+
+class FakePreflight final : public Preflight {
+ public:
+  absl::Status Check(const JobSpec& spec) override {
+    return spec.workload == "fake bad 12" ? verdict : absl::OkStatus();
+  }
+  void Stop() override {}
+  absl::Status verdict;
+};
+
+class JobPreflightTest : public JobFailureTest {
+ protected:
+  JobPreflightTest() {
+    preflight = &refusing_;
+    Restart();  // of a server that has it
+    environment.WatchSteps([this](absl::string_view step, absl::string_view name) {
+      opened_ |= step == "open" && name == "bad";
+    });
+  }
+  FakePreflight refusing_;
+  bool opened_ = false;
+};
+
+TEST_F(JobPreflightTest, WhatItRefusesIsNotDone) {
+  refusing_.verdict = absl::AbortedError("it crashed with signal 11");
+  ExpectOnlyTheBadOneFails(HasSubstr("signal 11"));
+  EXPECT_FALSE(opened_);
+}
+
+TEST_F(JobPreflightTest, WhereItWasStoppedTheNextServerGoesOn) {
+  refusing_.verdict = absl::CancelledError("shutting down");
+  const std::string id = CreateBad();
+  Step();
+  EXPECT_FALSE(HasEnded(Get(id)->state));
+  EXPECT_FALSE(opened_);
+  refusing_.verdict = absl::OkStatus();
+  Restart();
+  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << Get(id)->error;
+}
+
+}  // namespace
+}  // namespace hone::task

@@ -1,0 +1,19 @@
+#include "server/task/risky_step.h"
+
+#include <gtest/gtest.h>
+
+namespace hone::task {
+namespace {
+
+TEST(RiskyStep, WasEndedByTheServerWhereTheMachineWentOn) {
+  const RiskyStep step{.name = "proposing", .server = "host/11/1/1", .boot = "a"};
+  EXPECT_TRUE(EndedByItself(step, "host/12/2/1", "a"));
+  EXPECT_FALSE(EndedByItself(step, "host/12/2/1", "b")) << "the machine was started anew";
+  EXPECT_FALSE(EndedByItself(step, "host/11/1/1", "a")) << "this very run let go of the job";
+  EXPECT_TRUE(EndedByItself(step, "another/12/2/1", "b")) << "of another machine nothing is known";
+}
+
+TEST(RiskyStep, ABootHasAName) { EXPECT_EQ(ThisBoot(), ThisBoot()); }
+
+}  // namespace
+}  // namespace hone::task
