@@ -1,0 +1,147 @@
+// Real processes that die while they make design spaces. The child process that tries a job first
+// is killed: that job fails and the server serves on. The server itself is killed, twice, in a step
+// of one job: the third server does not resume that job.
+
+#include <dirent.h>
+#include <signal.h>
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/hone_home.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Three products in a row have as many design spaces as there may be: they take a while.
+constexpr char kSlowWorkload[] =
+    "workload chain\n"
+    "input X: f32[128, 256]\n"
+    "input P: f32[256, 512]\n"
+    "input Q: f32[512, 512]\n"
+    "input R: f32[512, 512]\n"
+    "A[i: 128, j: 512] = sum(k: 256) X[i, k] * P[k, j]\n"
+    "B[i: 128, j: 512] = sum(k: 512) A[i, k] * Q[k, j]\n"
+    "output C[i: 128, j: 512] = sum(k: 512) B[i, k] * R[k, j]\n";
+
+class JobCrashTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(WriteFileAtomically(folder_ / "slow.hone", kSlowWorkload).ok());
+    StartServer();
+    worker_ = std::make_unique<Process>(std::vector<std::string>{
+        "hone-worker", "--server", address_, "--state-dir", folder_ / "worker"});
+    ASSERT_TRUE(Eventually([&] {
+      const nlohmann::json list = OneLineOfJson(Hone({"workers", "list", "--json"}).output);
+      return list.is_object() && !list["workers"].empty();
+    })) << worker_->Errors();
+  }
+  void StartServer() {
+    server_ = std::make_unique<Process>(std::vector<std::string>{
+        "hone-server", "--listen", address_, "--store", folder_ / "hone.db"});
+    ASSERT_TRUE(Eventually(
+        [&] { return absl::StrContains(server_->Errors(), "serving on") || !server_->Running(); }));
+    ASSERT_TRUE(server_->Running()) << server_->Errors();
+  }
+  Result Hone(std::vector<std::string> words) {
+    words.insert(words.begin(), {"hone", "--server", address_});
+    return RunProgram(std::move(words));
+  }
+  std::unique_ptr<Process> Tune(std::vector<std::string> workload) {
+    std::vector<std::string> words = {"hone", "--server", address_, "tune"};
+    words.insert(words.end(), workload.begin(), workload.end());
+    words.insert(words.end(), {"--trials", "4"});
+    return std::make_unique<Process>(std::move(words));
+  }
+  // The process in which the server tries a job, once there is one.
+  pid_t Child() {
+    pid_t child = 0;
+    Eventually([&] {
+      const std::string tasks = absl::StrCat("/proc/", server_->pid(), "/task");
+      std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks.c_str()), closedir);
+      while (const dirent* task = folder == nullptr ? nullptr : readdir(folder.get())) {
+        const std::string children =
+            ReadFile(absl::StrCat(tasks, "/", task->d_name, "/children")).value_or("");
+        for (absl::string_view word : absl::StrSplit(children, ' ', absl::SkipWhitespace())) {
+          if (absl::SimpleAtoi(word, &child)) return true;
+        }
+      }
+      return false;
+    });
+    return child;
+  }
+  // The newest job, as the server shows it.
+  nlohmann::json NewestJob() {
+    const nlohmann::json list = OneLineOfJson(Hone({"jobs", "list", "--json"}).output);
+    return list.is_object() && !list["jobs"].empty() ? list["jobs"][0] : nlohmann::json::object();
+  }
+  // What the store says of the job's step, "" where it is in none.
+  std::string RiskyStep() const {
+    sqlite3* raw = nullptr;
+    sqlite3_open_v2((folder_ / "hone.db").c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
+    const std::unique_ptr<sqlite3, int (*)(sqlite3*)> store(raw, sqlite3_close);
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(raw, "SELECT CAST(summary AS TEXT) FROM job", -1, &statement, nullptr);
+    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> owner(statement, sqlite3_finalize);
+    if (statement == nullptr || sqlite3_step(statement) != SQLITE_ROW) return "";
+    const char* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+    const nlohmann::json job = nlohmann::json::parse(text == nullptr ? "" : text, nullptr, false);
+    if (!job.is_object() || !job.contains("risky_step")) return "";
+    return job["risky_step"].dump();
+  }
+  // Kills the server while it makes the design spaces of the job itself.
+  void CrashInAStep() {
+    const std::string run = absl::StrCat("/", server_->pid(), "/");
+    ASSERT_TRUE(Eventually([&] { return absl::StrContains(RiskyStep(), run); }))
+        << server_->Errors();
+    server_->Signal(SIGSEGV);
+    EXPECT_EQ(server_->Wait(), 128 + SIGSEGV);
+    EXPECT_THAT(RiskyStep(), AllOf(HasSubstr(run), HasSubstr("making the design spaces")));
+  }
+
+  TemporaryFolder folder_;
+  const std::string address_ = "unix:" + folder_ / "server.sock";
+  std::unique_ptr<Process> server_, worker_;
+};
+
+TEST_F(JobCrashTest, AChildThatDiesFailsItsJobAlone) {
+  const std::unique_ptr<Process> tune = Tune({folder_ / "slow.hone"});
+  const pid_t child = Child();
+  ASSERT_GT(child, 0) << server_->Errors() << tune->Errors();
+  ASSERT_EQ(kill(child, SIGSEGV), 0);
+  EXPECT_EQ(tune->Wait(), 1);
+  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("signal 11"), HasSubstr("process of its own")));
+  EXPECT_TRUE(server_->Running());
+  const std::unique_ptr<Process> next = Tune({"matmul", "m=16", "n=16", "k=16"});
+  EXPECT_EQ(next->Wait(), 0) << next->Errors();
+}
+
+TEST_F(JobCrashTest, AJobThatEndedTheServerTwiceIsNotResumedAThirdTime) {
+  const std::unique_ptr<Process> tune = Tune({folder_ / "slow.hone"});
+  CrashInAStep();
+  StartServer();
+  CrashInAStep();
+  StartServer();
+  ASSERT_TRUE(Eventually([&] { return NewestJob().value("state", "") == "failed"; }))
+      << NewestJob() << server_->Errors();
+  EXPECT_THAT(NewestJob().value("error", ""),
+              AllOf(HasSubstr("ended abnormally 2 times"), HasSubstr("hone jobs resume 1")));
+  const std::unique_ptr<Process> next = Tune({"matmul", "m=16", "n=16", "k=16"});
+  EXPECT_EQ(next->Wait(), 0) << next->Errors();
+  EXPECT_TRUE(server_->Running());
+}
+
+}  // namespace
+}  // namespace hone::integration
