@@ -166,8 +166,8 @@ TEST_F(JobCrashTest, AfterACrashJobsBeginOneAtATimeAndTheSuspectLast) {
         // What the earlier server left behind does not count twice.
         EXPECT_TRUE(!risky.has_value() || server.Stored(waiting).crashes == 0) << waiting;
         if (name == "bad") {
-      EXPECT_FALSE(risky.has_value());
-    }
+          EXPECT_FALSE(risky.has_value());
+        }
       });
   ASSERT_TRUE(server.jobs->Restore().ok());
   server.Run();
