@@ -1,6 +1,7 @@
 // Integers of 64 bits in compiled code: every value, not just those that doubles hold.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -32,7 +33,9 @@ Scalars LargeIntegers(uint64_t seed) {
   return values;
 }
 
-void ExpectAsInterpreted(const std::string& text, const std::vector<std::string>& blocks) {
+// `scheduled`: the text with a trace that makes vectors of so many lanes.
+void ExpectAsInterpreted(const std::string& text,
+                         const std::function<std::string(int lanes)>& scheduled) {
   const auto workload = ir::ParseWorkload(text);
   ASSERT_TRUE(workload.ok()) << workload.status();
   std::vector<Scalars> inputs;
@@ -41,7 +44,7 @@ void ExpectAsInterpreted(const std::string& text, const std::vector<std::string>
   ASSERT_TRUE(expected.ok()) << expected.status();
   for (const target::Target& target : RunnableTargets()) {
     for (const int lanes : {1, 4, 16}) {
-      const auto program = ReplayText(WithVectors(text, blocks, lanes));
+      const auto program = ReplayText(scheduled(lanes));
       ASSERT_TRUE(program.ok()) << program.status();
       const auto compiled = CompiledProgram::Load(*program, target);
       ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -81,19 +84,29 @@ TEST(ExactIntegerTest, ArithmeticConstantsAndCasts) {
     blocks.push_back(block);
     absl::StrAppend(&text, "output ", block, "[i: ", kElements, "] = ", value, "\n");
   }
-  ExpectAsInterpreted(text, blocks);
+  ExpectAsInterpreted(text, [&](int lanes) { return WithVectors(text, blocks, lanes); });
+}
+
+// Rows as lanes, the reduction in a loop.
+void ExpectReduced(const std::string& text, absl::string_view block) {
+  ExpectAsInterpreted(text, [&](int lanes) {
+    if (lanes == 1) return absl::StrCat(text, "trace 1\n");
+    return absl::StrCat(text, "trace 1\nb0 = block(\"", block,
+                        "\")\nl0, l1 = loops(b0)\nl2, l3 = split(l0, 0, ", lanes,
+                        ")\nreorder(l2, l1, l3)\nvectorize(l3)\n");
+  });
 }
 
 TEST(ExactIntegerTest, Reductions) {
   for (const absl::string_view reducer : {"sum", "prod", "min", "max"}) {
-    ExpectAsInterpreted(absl::StrCat("workload w\ninput A: i64[9, 5]\noutput Y[i: 9] = ", reducer,
-                                     "(k: 5) A[i, k]\n"),
-                        {"Y"});
+    ExpectReduced(absl::StrCat("workload w\ninput A: i64[9, 5]\noutput Y[i: 9] = ", reducer,
+                               "(k: 5) A[i, k]\n"),
+                  "Y");
   }
   for (const absl::string_view reducer : {"argmin", "argmax"}) {
-    ExpectAsInterpreted(absl::StrCat("workload w\ninput A: i64[9, 5]\noutput (V, P)[i: 9] = ",
-                                     reducer, "(k: 5) (A[i, k], i32(index(k)))\n"),
-                        {"V"});
+    ExpectReduced(absl::StrCat("workload w\ninput A: i64[9, 5]\noutput (V, P)[i: 9] = ", reducer,
+                               "(k: 5) (A[i, k], i32(index(k)))\n"),
+                  "V");
   }
 }
 
