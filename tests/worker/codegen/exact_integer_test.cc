@@ -18,7 +18,7 @@ namespace {
 using ir::Scalar;
 using ir::Scalars;
 
-constexpr int64_t kElements = 45;
+constexpr int64_t kElements = 95;
 
 // Neighbours of powers of two up to the ends of the range, and numbers of every size.
 Scalars LargeIntegers(uint64_t seed) {
@@ -99,12 +99,12 @@ void ExpectReduced(const std::string& text, absl::string_view block) {
 
 TEST(ExactIntegerTest, Reductions) {
   for (const absl::string_view reducer : {"sum", "prod", "min", "max"}) {
-    ExpectReduced(absl::StrCat("workload w\ninput A: i64[9, 5]\noutput Y[i: 9] = ", reducer,
+    ExpectReduced(absl::StrCat("workload w\ninput A: i64[19, 5]\noutput Y[i: 19] = ", reducer,
                                "(k: 5) A[i, k]\n"),
                   "Y");
   }
   for (const absl::string_view reducer : {"argmin", "argmax"}) {
-    ExpectReduced(absl::StrCat("workload w\ninput A: i64[9, 5]\noutput (V, P)[i: 9] = ", reducer,
+    ExpectReduced(absl::StrCat("workload w\ninput A: i64[19, 5]\noutput (V, P)[i: 19] = ", reducer,
                                "(k: 5) (A[i, k], i32(index(k)))\n"),
                   "V");
   }
