@@ -78,8 +78,9 @@ class ElementMachine {
     }
     ForEachPoint(stage, vars, [&](const Tuple& point) {
       for (size_t c = 0; c < components; ++c) {
-        // What is compared is what is kept.
-        next[c] = components > 1 ? CastTo(dtype(c), point[c].value) : point[c].value;
+        // What is compared is what is kept, which a short format has rounded.
+        const bool rounds = components > 1 && AccumulatorOf(dtype(c)) != dtype(c);
+        next[c] = rounds ? CastTo(dtype(c), point[c].value) : point[c].value;
       }
       for (size_t c = 0; c < components; ++c) {
         combined[c] = CombineScalars(stage.reducer, static_cast<int>(c), dtype(c), value, next);
@@ -89,6 +90,7 @@ class ElementMachine {
     });
     for (size_t c = 0; c < components; ++c) result[c].value = value[c];
     if (stage.reducer == Reducer::kProd) result[0].rounding *= std::abs(value[0].real());
+    if (FindsExtreme(stage.reducer)) BoundExtreme(stage, vars, result[0]);
     if (stage.reducer == Reducer::kOnlineSoftmax) BoundSoftmaxSum(stage, vars, result);
     return result;
   }
@@ -111,6 +113,20 @@ class ElementMachine {
         sum.magnitude = std::max(sum.magnitude, term.magnitude);
         sum.rounding = std::max(sum.rounding, term.rounding);
     }
+  }
+
+  // The terms that may decide a maximum or minimum give its bounds.
+  void BoundExtreme(const Stage& stage, std::vector<int64_t>& vars, ElementValue& result) {
+    const double extreme = result.value.real();
+    result.magnitude = result.rounding = 0;
+    ForEachPoint(stage, vars, [&](const Tuple& point) {
+      const ElementValue& term = point[0];
+      const double value = term.value.real();
+      const double gap = IsMinimum(stage.reducer) ? value - extreme : extreme - value;
+      if (gap > kContending * term.magnitude) return;
+      result.magnitude = std::max(result.magnitude, term.magnitude);
+      result.rounding = std::max(result.rounding, term.rounding);
+    });
   }
 
   // Σ s·exp(x − max): each exponential has the errors of x and of the maximum.
@@ -140,7 +156,7 @@ class ElementMachine {
 
   ElementValue Evaluate(ExprId id, const std::vector<int64_t>& vars) {
     const Expr& expr = workload_.pool[id];
-    if (expr.op == Op::kConst) return {expr.value, std::abs(expr.value.real())};
+    if (expr.op == Op::kConst) return {expr.value, MagnitudeOfConstant(expr.value.real())};
     if (expr.op == Op::kIndex) {
       const Scalar value = workload_.atoms.Evaluate(workload_.pool.IndicesOf(expr)[0], vars);
       return {value, std::abs(value.real())};

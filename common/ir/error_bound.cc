@@ -7,6 +7,8 @@ namespace hone::ir {
 double Exponential(double a) { return std::exp(a); }
 double SquareRoot(double a) { return std::sqrt(a); }
 
+double MagnitudeOfConstant(double value) { return std::isinf(value) ? 0 : std::abs(value); }
+
 double UnitRoundoff(DType dtype) {
   switch (dtype) {
     case DType::kF16:

@@ -30,6 +30,13 @@ inline double StoreRounding(DType dtype) { return 2 * UnitRoundoff(dtype); }
 // The same for a cast; 0 if it is exact or as good as the arithmetic around it.
 double CastRounding(DType from, DType to);
 
+// The magnitude of a constant. An infinite one, such as that of a masked element, has no error.
+double MagnitudeOfConstant(double value);
+
+// A term of a maximum or minimum may decide it if it is no further from the result than this part of
+// its magnitude. The errors of other terms, such as masked ones, do not reach the result.
+inline constexpr double kContending = 0x1p-6;
+
 // Of a unary or binary operation. `value`: of the result.
 template <typename Number>
 Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
@@ -53,8 +60,8 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
     case Op::kCast:
       return a;
     case Op::kExp:
-      // Its relative error is the error of a.
-      return Larger(Larger(Absolute(value), a), Absolute(value) * a);
+      // Its relative error is the error of a. Where it is 0, so is its error, however large a is.
+      return IfZero(value, value, Absolute(value) * (1 + a));
     default:
       return Larger(Absolute(value), a);
   }
@@ -80,7 +87,7 @@ Number RoundingOf(Op op, Number value, Number a_value, Number a, Number b_value,
     case Op::kMax:
       return Larger(a, b);
     case Op::kExp:
-      return Absolute(value) * (Exponential(a) - 1);
+      return IfZero(value, value, Absolute(value) * (Exponential(a) - 1));
     case Op::kLog: {
       const Number least = Larger(Absolute(a_value) - a, Absolute(a_value) * 0.5);
       return a / IfZero(least, 1 + 0 * least, least);

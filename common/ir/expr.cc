@@ -176,6 +176,14 @@ DType AccumulatorOf(Reducer reducer, DType dtype) {
   return adds ? AccumulatorOf(dtype) : dtype;
 }
 
+bool FindsExtreme(Reducer reducer) {
+  return reducer >= Reducer::kMin && reducer <= Reducer::kOnlineSoftmax;
+}
+
+bool IsMinimum(Reducer reducer) {
+  return reducer == Reducer::kMin || reducer == Reducer::kArgMin;
+}
+
 int ReducerArity(Reducer reducer) { return reducer >= Reducer::kArgMax ? 2 : 1; }
 
 Scalar ReducerIdentity(Reducer reducer, int component, DType dtype) {

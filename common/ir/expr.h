@@ -100,6 +100,9 @@ absl::string_view ReducerName(Reducer reducer);
 // kNone when no reducer has that name.
 Reducer ReducerFromName(absl::string_view name);
 int ReducerArity(Reducer reducer);
+// Whether the first component is a maximum or a minimum; which of them.
+bool FindsExtreme(Reducer reducer);
+bool IsMinimum(Reducer reducer);
 // The dtype that a reduction into `dtype` adds up in: AccumulatorOf() for sums and products, where
 // rounding each partial result loses digits.
 DType AccumulatorOf(Reducer reducer, DType dtype);

@@ -9,7 +9,7 @@
 
 namespace hone::ir {
 
-// The extent of a loop and how it follows from the decisions of the trace, so that a feature program can evaluate it for
+// The extent of a loop and how it follows from the decisions of the trace, so that a design space can evaluate it for
 // other decisions without a replay. A value without a derivation is a constant.
 struct Extent {
   int64_t value = 1;

@@ -207,12 +207,24 @@ class ReferenceBuilder {
     const bool may_be_empty = copy.reducer == Reducer::kMax && !stage.guards.empty();
     copy.values.push_back(stage.reducer == Reducer::kOnlineSoftmax && component == 1
                               ? SoftmaxMagnitude(stage, copy)
-                              : Magnitude(stage.values[component]));
+                              : OfContending(stage, component, copy,
+                                             Magnitude(stage.values[component])));
     const BufferId id = AddTensor(absl::StrCat(tensor.name, "_magnitude"), DType::kF64,
                                   tensor.shape, tensor.output && !may_be_empty);
     copy.tensors.push_back(id);
     to_.stages.push_back(std::move(copy));
     magnitudes_[original] = may_be_empty ? AddCopy(stage, original, id, /*least=*/0) : id;
+  }
+
+  // A bound of a term; 0 if the stage is a maximum or minimum which the term cannot decide.
+  ExprId OfContending(const Stage& stage, size_t component, const Stage& copy, ExprId bound) {
+    if (!FindsExtreme(stage.reducer) || component != 0) return bound;
+    const F64Term value = Term(Value(stage.values[0]));
+    const F64Term extreme = AtPlace(values_[stage.tensors[0]], copy);
+    const F64Term gap = IsMinimum(stage.reducer) ? value - extreme : extreme - value;
+    const F64Term reach = kContending * Term(Magnitude(stage.values[0]));
+    const ExprId far = to_.pool.Binary(Op::kLess, reach.id, gap.id);
+    return to_.pool.Select(far, Constant(value, 0).id, Term(bound).id);
   }
 
   // exp(x − max) of an online softmax's term, 0 where x is −∞; and what it is multiplied with.
@@ -252,7 +264,8 @@ class ReferenceBuilder {
       if (tensor.output) AddZero(stage, original);
       return;
     }
-    ExprId value = softmax ? SoftmaxRounding(stage, copy) : own;
+    ExprId value = softmax ? SoftmaxRounding(stage, copy)
+                           : OfContending(stage, component, copy, own);
     if (product) {
       // Relative to the value; AddScaled() makes it absolute.
       const F64Term term = Absolute(Term(Value(stage.values[component])));
@@ -382,7 +395,7 @@ class ReferenceBuilder {
     const Expr expr = from_.pool[id];
     switch (expr.op) {
       case Op::kConst:
-        return to_.pool.Const(DType::kF64, std::abs(expr.value.real()));
+        return to_.pool.Const(DType::kF64, MagnitudeOfConstant(expr.value.real()));
       case Op::kIndex:
         return Absolute(Term(Value(id))).id;
       case Op::kLoad: {
@@ -413,11 +426,18 @@ class ReferenceBuilder {
     if (rounding == kNoExpr || TreeSize(rounding) <= kMostNodes) return rounding;
     // Operands occur more than once in the formulas, so that deep expressions grow without bound.
     // Their rounding is taken as relative to the magnitude, at every operation.
-    double unit = 0;
+    // So is what the tensors that are read have inherited.
+    const F64Term magnitude = Term(Magnitude(id));
+    F64Term unit = Constant(magnitude, 0);
+    double own = 0;
     from_.pool.Visit(id, [&](const Expr& expr) {
-      unit += std::max(StoreRounding(expr.dtype), StoreRounding(DType::kF32));
+      own += std::max(StoreRounding(expr.dtype), StoreRounding(DType::kF32));
+      if (expr.op != Op::kLoad || RoundingOfLoad(expr) == kNoExpr) return;
+      const F64Term read = Term(LoadOf(expr, magnitudes_));
+      const F64Term size = Absolute(read);
+      unit = unit + Term(RoundingOfLoad(expr)) / IfZero(size, Constant(size, 1), size);
     });
-    return (unit * Term(Magnitude(id))).id;
+    return (2.0 * (unit + Constant(unit, own)) * magnitude).id;
   }
   // Nodes of an expression as a tree.
   int64_t TreeSize(ExprId id) {
@@ -515,7 +535,7 @@ bool RoundsOnTheWay(const Workload& workload) {
 int64_t ReferenceBytes(const Workload& workload) {
   constexpr int64_t kFillings = 2;
   const int64_t tensors = RoundsOnTheWay(workload) ? 3 : 2;
-  int64_t elements = 0;  // of no workload do they overflow, nor does their sum times 48
+  int64_t elements = 0;  // cannot overflow, even times 48
   for (const BufferId output : workload.Outputs()) {
     elements += ElementsOf(workload.tensors[output].shape);
     if (elements > kMostReferenceBytes) break;

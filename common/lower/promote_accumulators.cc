@@ -124,8 +124,8 @@ class Promoter {
     });
     if (stores > 1) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "partial sums of ", buffer.name, " would be rounded to ", ir::DTypeName(buffer.dtype),
-          " between the parts of its reduction; after cache_write they are kept in f32"));
+          "partial sums of ", buffer.name, " may be rounded to ", ir::DTypeName(buffer.dtype),
+          ", as it is computed in several places; after cache_write they are kept in f32"));
     }
     for (size_t l = 0; l < outside; ++l) {
       const Site::Loop& loop = site.around[l];

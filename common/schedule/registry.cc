@@ -54,7 +54,7 @@ constexpr Primitive kPrimitives[] = {
      "consumes where one iteration of a loop produces"},
     {"reverse_compute_inline", 2, "b", "", false, ApplyReverseComputeInline,
      "makes the block the last thing that its producer does"},
-    {"rewrite", 1, "ssi*", "", false, ApplyRewrite,
+    {"rewrite", 2, "ssi*", "", false, ApplyRewrite,
      "algorithm, stage, its numbers: other stages that compute the same"},
     {"rfactor", 1, "bli*", "b", false, ApplyRfactor,
      "partial results per iteration of a reduction loop; dimension (-1: last)"},

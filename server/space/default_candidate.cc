@@ -38,6 +38,7 @@ int LongestReduction(const ir::Block& block) {
 // grows with √K instead of K.
 int64_t PartsOf(const ir::Block& block, ir::DType dtype) {
   if (block.reducer != ir::Reducer::kSum || !ir::IsFloat(dtype)) return 1;
+  if (block.indices.size() >= ir::kMaxRank) return 1;  // the parts are a dimension more
   const int64_t terms = PointsOf(block, /*reduce=*/true);
   if (terms <= kLongSum) return 1;
   const int64_t elements = PointsOf(block, /*reduce=*/false);

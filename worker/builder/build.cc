@@ -85,8 +85,11 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.workspace_bytes = lowered.workspace_bytes;
 
   absl::StatusOr<codegen::CompiledObject> compiled = codegen::Compile(lowered, target);
-  // A limit of the unrolled code is the candidate's fault, anything else the code generator's.
-  if (!absl::IsInvalidArgument(compiled.status())) failure.outcome = Outcome::kCompileError;
+  // A limit of the unrolled code, and what there is no code for, are the candidate's fault; anything
+  // else is the code generator's.
+  const bool refused =
+      absl::IsInvalidArgument(compiled.status()) || absl::IsUnimplemented(compiled.status());
+  if (!refused) failure.outcome = Outcome::kCompileError;
   HONE_RETURN_IF_ERROR(compiled.status());
   response.facts.compile_ms = MillisecondsSince(compile_begin);
   const CodeFacts facts = ReadCodeFacts(compiled->object, target);

@@ -10,8 +10,8 @@
 
 namespace hone::runner {
 
-// A rounding as a bound: 0 where a maximum of none is −∞; without a limit where it is unknown, since
-// something on the way is infinite.
+// A rounding as a bound: 0 for −∞, the maximum of an empty reduction; infinite for NaN, which comes
+// of an infinity on the way.
 inline double UsableRounding(double rounding) {
   if (rounding >= 0) return rounding;
   return rounding < 0 ? 0 : std::numeric_limits<double>::infinity();

@@ -23,7 +23,7 @@ struct Signature {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   // K of the error bound: terms of the longest chain of reductions that an output element depends
-  // on, so that errors grow with its root. A product of n factors counts n² times their terms.
+  // on, whose square root errors grow with. A product of n factors counts n² times their terms.
   double terms = 1;
   // Unit roundoff of the coarsest float type that values are added up in. f16 and bf16 add up in
   // f32. 0 without floats.

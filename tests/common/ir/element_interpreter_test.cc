@@ -88,7 +88,7 @@ TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands)
         .magnitude;
   };
   EXPECT_DOUBLE_EQ(magnitude(0), 4 * (200.25 / 0.25));
-  EXPECT_DOUBLE_EQ(magnitude(1), std::exp(0.25) * 200.25);
+  EXPECT_DOUBLE_EQ(magnitude(1), std::exp(0.25) * (1 + 200.25));
 }
 
 TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
@@ -111,6 +111,22 @@ TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
                                             [](BufferId, int64_t) { return 2.0; });
   EXPECT_EQ(sum.value, 64);
   EXPECT_EQ(sum.magnitude, 64 * (1 + 2 + 2));
+}
+
+// A masked element decides no maximum and adds nothing to a sum, however large its number is.
+TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
+  for (const char* const masked : {"-inf", "-1e9"}) {
+    const Workload workload = Parse(absl::StrCat(
+        "input X: f32[64]\n"
+        "Z[k: 64] = select(X[k] < 0.5, X[k], ", masked, ")\n"
+        "M[u: 1] = max(k: 64) Z[k]\n"
+        "output S[u: 1] = sum(k: 64) exp(Z[k] - M[0])"));
+    const ElementValue sum =
+        InterpretElement(workload, workload.Outputs()[0], {0},
+                         [](BufferId, int64_t offset) { return offset % 2 == 0 ? 0.25 : 0.75; });
+    EXPECT_EQ(sum.value, 32) << masked;
+    EXPECT_EQ(sum.magnitude, 32 * (1 + 0.25 + 0.25)) << masked;
+  }
 }
 
 // Each reads a tensor that was rounded to bf16, which may differ by an ulp.

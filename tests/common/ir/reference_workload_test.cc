@@ -140,6 +140,28 @@ TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
   EXPECT_LT(reference->pool.size(), 100'000);
 }
 
+// The shortened bound is no smaller than the full one, also where a tensor inherited its rounding.
+TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
+  std::string product = "(D[i] + 1.5)";
+  for (int factor = 1; factor < 12; ++factor) product += " * (D[i] + 1.5)";
+  const auto workload = ParseWorkload(
+      "workload w\ninput X: bf16[8]\nC[i: 8] = X[i] * X[i]\nD[i: 8] = f32(C[i]) * 0.5\n"
+      "output Y[i: 8] = " + product);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto reference = ReferenceWorkload(*workload);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  const Values x = {1, -1.5, 2, 0.25, 3, -0.5, 0.75, 4};
+  const auto outputs = Interpret(*reference, std::vector<Values>{x});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  for (int64_t i = 0; i < 8; ++i) {
+    const ElementValue element =
+        InterpretElement(*workload, workload->Outputs()[0], {i},
+                         [&](BufferId, int64_t offset) { return x[offset]; });
+    EXPECT_GE((*outputs)[2][i], element.rounding * (1 - 1e-12)) << i;
+    EXPECT_GT(element.rounding, 0);
+  }
+}
+
 // i64 does not fit into f64.
 TEST(ReferenceWorkloadTest, IntegersOf64BitsStayWhatTheyAre) {
   const std::string text =
