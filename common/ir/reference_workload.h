@@ -16,7 +16,7 @@ inline constexpr int64_t kMostReferenceBytes = int64_t{4} << 30;
 DType ReferenceDType(DType dtype);
 
 // Whether values are rounded to short formats before they reach an output: an intermediate tensor
-// of f16 or bf16, or a cast that loses digits. Then the reference has roundings, too.
+// of f16 or bf16, or a cast that loses digits. The reference then also has roundings.
 bool RoundsOnTheWay(const Workload& workload);
 
 // The bytes of a workload's reference: value, magnitude and perhaps rounding of each element of its

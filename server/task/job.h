@@ -35,7 +35,7 @@ struct JobServices {
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;
-  // Tries what a job does first before the job does it; null: nobody does.
+  // Tries what a job does first before the job does it; null: jobs start unchecked.
   Preflight* preflight = nullptr;
   // This run of this server, as in claims; JobManager says it.
   std::string server;

@@ -9,7 +9,7 @@ namespace hone::task {
 
 // A step of a job that runs code on what a user wrote, so that a defect may end the whole server:
 // making the design spaces, proposing candidates. It is stored with the job before it begins, and
-// removed after it. A server that finds one with a job that nobody works on knows that an earlier
+// removed after it. A server that finds one with a job that it takes up assumes that an earlier
 // server ended in the middle of it.
 struct RiskyStep {
   std::string name;    // "making the design spaces"
