@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/ir/accuracy.h"
 #include "common/ir/arithmetic.h"
 #include "common/ir/error_bound.h"
 
@@ -15,7 +16,7 @@ namespace {
 class ElementMachine {
  public:
   ElementMachine(const Workload& workload, absl::FunctionRef<Scalar(BufferId, int64_t)> read)
-      : workload_(workload), read_(read) {}
+      : workload_(workload), accuracy_(workload), read_(read) {}
 
   ElementValue Tensor(BufferId tensor, absl::Span<const int64_t> indices) {
     const ir::Tensor& t = workload_.tensors[tensor];
@@ -92,6 +93,9 @@ class ElementMachine {
     if (stage.reducer == Reducer::kProd) result[0].rounding *= std::abs(value[0].real());
     if (FindsExtreme(stage.reducer)) BoundExtreme(stage, vars, result[0]);
     if (stage.reducer == Reducer::kOnlineSoftmax) BoundSoftmaxSum(stage, vars, result);
+    if (stage.reducer == Reducer::kArgMax || stage.reducer == Reducer::kArgMin) {
+      BoundIndex(stage, vars, result);
+    }
     return result;
   }
 
@@ -121,12 +125,34 @@ class ElementMachine {
     result.magnitude = result.rounding = 0;
     ForEachPoint(stage, vars, [&](const Tuple& point) {
       const ElementValue& term = point[0];
-      const double value = term.value.real();
-      const double gap = IsMinimum(stage.reducer) ? value - extreme : extreme - value;
-      if (gap > kContending * term.magnitude) return;
+      if (GapToExtreme(stage, term, extreme) > kContending * term.magnitude) return;
       result.magnitude = std::max(result.magnitude, term.magnitude);
       result.rounding = std::max(result.rounding, term.rounding);
     });
+  }
+
+  static double GapToExtreme(const Stage& stage, const ElementValue& term, double extreme) {
+    const double value = term.value.real();
+    return IsMinimum(stage.reducer) ? value - extreme : extreme - value;
+  }
+
+  // Another term may be found if computed values can put it before the extreme.
+  void BoundIndex(const Stage& stage, std::vector<int64_t>& vars, Tuple& result) {
+    const double extreme = result[0].value.real(), found = result[1].value.real();
+    const bool exact = accuracy_.IsExact(stage.values[0]);
+    const double error_of_extreme = ErrorOf(result[0], exact);
+    result[1].rounding = 0;
+    ForEachPoint(stage, vars, [&](const Tuple& point) {
+      const double reach = ErrorOf(point[0], exact) + error_of_extreme;
+      if (!(GapToExtreme(stage, point[0], extreme) <= reach)) return;
+      const double distance = std::abs(point[1].value.real() - found);
+      result[1].rounding = std::max(result[1].rounding, distance);
+    });
+  }
+
+  // How far a correct kernel may be off.
+  double ErrorOf(const ElementValue& value, bool exact) const {
+    return value.rounding + (exact ? 0 : accuracy_.relative_error() * value.magnitude);
   }
 
   // Σ s·exp(x − max): each exponential has the errors of x and of the maximum.
@@ -147,9 +173,11 @@ class ElementMachine {
   ElementValue Stored(BufferId tensor, absl::Span<const int64_t> indices) {
     ElementValue element = Tensor(tensor, indices);
     const ir::Tensor& t = workload_.tensors[tensor];
-    if (!t.input && AccumulatorOf(t.dtype) != t.dtype) {
+    if (StoresShort(t)) {
+      const double error = ErrorOf(element, accuracy_.IsComputedExactly(tensor));
+      element.rounding = RoundingOfConversion(t.dtype, element.value, error);
       element.value = CastTo(t.dtype, element.value);
-      element.rounding += StoreRounding(t.dtype) * std::abs(element.value.real());
+      element.magnitude = std::abs(element.value.real());
     }
     return element;
   }
@@ -173,25 +201,33 @@ class ElementMachine {
     const ElementValue b = expr.b == kNoExpr ? ElementValue{} : Evaluate(expr.b, vars);
     const Scalar value = EvaluateOp(expr.op, expr.dtype, a.value, b.value);
     const double v = value.real(), a_value = a.value.real(), b_value = b.value.real();
-    const double magnitude = MagnitudeOf(expr.op, v, a.magnitude, b_value, b.magnitude);
+    double magnitude = MagnitudeOf(expr.op, v, a.magnitude, b_value, b.magnitude);
+    if (accuracy_.BoundsClosely(expr)) {
+      magnitude = expr.op == Op::kMul
+                      ? MagnitudeOfProduct(a_value, a.magnitude, b_value, b.magnitude)
+                      : MagnitudeOfQuotient(v, a.magnitude, b_value, b.magnitude);
+    }
     double rounding = 0;
     if (expr.op == Op::kCast) {
-      rounding = CastRoundingOf(workload_.pool[expr.a].dtype, expr.dtype, a.rounding, v);
+      rounding = RoundingOfCast(expr, a);
     } else if (expr.dtype != DType::kBool && a.rounding + b.rounding != 0) {
       rounding = RoundingOf(expr.op, v, a_value, a.rounding, b_value, b.rounding);
     }
     return {value, magnitude, rounding};
   }
 
-  // Of a cast whose operand has the rounding `rounding` and whose result is `value`. A float that is
-  // a little off may become the next integer.
-  static double CastRoundingOf(DType from, DType to, double rounding, double value) {
-    if (to == DType::kBool) return 0;
-    const bool truncates = IsFloat(from) && !IsFloat(to) && rounding != 0;
-    return rounding + (truncates ? 1 : CastRounding(from, to) * std::abs(value));
+  double RoundingOfCast(const Expr& cast, const ElementValue& operand) const {
+    if (cast.dtype == DType::kBool) return 0;
+    if (IsWidening(workload_.pool[cast.a].dtype, cast.dtype)) return operand.rounding;
+    return RoundingOfConversion(cast.dtype, operand.value,
+                                ErrorOf(operand, accuracy_.IsExact(cast.a)));
+  }
+  static double RoundingOfConversion(DType dtype, Scalar value, double error) {
+    return error == 0 ? 0 : ConversionRounding(dtype, value.real(), error);
   }
 
   const Workload& workload_;
+  const Accuracy accuracy_;
   absl::FunctionRef<Scalar(BufferId, int64_t)> read_;
   std::map<std::pair<BufferId, int64_t>, ElementValue> reduced_;  // elements of reducing stages
 };

@@ -24,10 +24,12 @@ double UnitRoundoff(DType dtype) {
   }
 }
 
-double CastRounding(DType from, DType to) {
-  const bool exact = from == DType::kI8 || from == DType::kU8 || from == DType::kBool;
-  if (!IsFloat(to) || exact) return 0;
-  return IsFloat(from) && UnitRoundoff(to) <= UnitRoundoff(from) ? 0 : StoreRounding(to);
+bool IsWidening(DType from, DType to) {
+  return IsFloat(from) && IsFloat(to) && UnitRoundoff(to) <= UnitRoundoff(from);
+}
+
+bool LosesDigits(DType from, DType to) {
+  return IsFloat(from) && to != DType::kBool && !IsWidening(from, to);
 }
 
 }  // namespace hone::ir

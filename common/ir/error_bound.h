@@ -3,12 +3,15 @@
 
 #include "common/ir/dtype.h"
 #include "common/ir/expr.h"
+#include "common/ir/scalar.h"
 
 // How errors of operands reach a result. Two quantities go with every value:
 //   magnitude  the value with every load, product and sum replaced by absolute values. Errors of
 //              arithmetic are bounded by a constant times the unit roundoff times the magnitude.
-//   rounding   an absolute bound of how far the roundings to short formats on the way (intermediate
-//              tensors of f16 and bf16, casts) may drive two computations apart; 0 without them.
+//   rounding   an absolute bound of how far conversions on the way (intermediate tensors of f16 and
+//              bf16, casts) may drive two computations apart; 0 without them. Two computations
+//              round at the same places, so that they differ only where their errors of arithmetic
+//              reach across a boundary between two numbers of the format.
 // The formulas are first-order forward error analysis (Higham, Accuracy and Stability of Numerical
 // Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them and
 // the reference workload builds expressions of them. `Number` is double or has + - * / and the
@@ -17,6 +20,7 @@ namespace hone::ir {
 
 inline double Absolute(double a) { return a < 0 ? -a : a; }
 inline double Larger(double a, double b) { return a < b ? b : a; }
+inline double Converted(DType dtype, double a) { return CastTo(dtype, Scalar(a)).real(); }
 inline double IfZero(double a, double then, double otherwise) { return a == 0 ? then : otherwise; }
 double Exponential(double a);
 double SquareRoot(double a);
@@ -24,11 +28,22 @@ double SquareRoot(double a);
 // Unit roundoff of a float type: half the distance of 1 and the next number. 0 for other types.
 double UnitRoundoff(DType dtype);
 
-// How far two values that differ by little may be apart once both are rounded to a float type,
-// relative to the value.
-inline double StoreRounding(DType dtype) { return 2 * UnitRoundoff(dtype); }
-// The same for a cast; 0 if it is exact or as good as the arithmetic around it.
-double CastRounding(DType from, DType to);
+// Whether a conversion loses digits that a result then lacks: to a shorter float, or from a float to
+// an integer.
+bool LosesDigits(DType from, DType to);
+// Whether a float is converted to one that holds every value of its type.
+bool IsWidening(DType from, DType to);
+
+// How far two numbers that are no further than `error` from `value` can be apart from it once all
+// are converted to `dtype`. It is 0 unless a boundary between two results lies within the error. NaN
+// if the error is not finite.
+template <typename Number>
+Number ConversionRounding(DType dtype, Number value, Number error) {
+  const Number at = Converted(dtype, value);
+  const Number above = Absolute(Converted(dtype, value + error) - at);
+  const Number below = Absolute(at - Converted(dtype, value - error));
+  return Larger(above, below) + 0 * error;
+}
 
 // The magnitude of a constant. An infinite one, such as that of a masked element, has no error.
 double MagnitudeOfConstant(double value);
@@ -37,7 +52,8 @@ double MagnitudeOfConstant(double value);
 // its magnitude. The errors of other terms, such as masked ones, do not reach the result.
 inline constexpr double kContending = 0x1p-6;
 
-// Of a unary or binary operation. `value`: of the result.
+// Of a unary or binary operation. `value`: of the result. Of products and quotients it is the product
+// of magnitudes.
 template <typename Number>
 Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
   switch (op) {
@@ -65,6 +81,21 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
     default:
       return Larger(Absolute(value), a);
   }
+}
+
+// A closer bound for products and quotients: relative errors of the operands add up. Products of
+// errors count 1/256, which is more than they can be.
+template <typename Number>
+Number MagnitudeOfProduct(Number a_value, Number a, Number b_value, Number b) {
+  const Number a_size = Absolute(a_value), b_size = Absolute(b_value);
+  return a_size * b + (a - a_size) * (b_size + 0x1p-8 * (b - b_size));
+}
+template <typename Number>
+Number MagnitudeOfQuotient(Number value, Number a, Number b_value, Number b) {
+  const Number divisor = Absolute(b_value);
+  const Number one = 1 + 0 * divisor;
+  const Number safe = IfZero(divisor, one, divisor);
+  return IfZero(divisor, a, MagnitudeOfProduct(value, a / safe, one, b / safe));
 }
 
 // The rounding of a unary or binary operation other than a cast, from the values and roundings of

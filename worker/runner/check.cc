@@ -79,7 +79,7 @@ class Bounds {
   Bounds(const TensorSpec& spec, const Expected& expected, const Signature& signature,
          double tolerance)
       : expected_(expected),
-        by_magnitude_(4 * signature.roundoff * std::sqrt(signature.terms) + tolerance),
+        by_magnitude_(ir::IsFloat(spec.dtype) ? signature.relative_error + tolerance : 0),
         by_value_(ir::UnitRoundoff(spec.dtype)),
         tiny_(SmallestNormal(spec.dtype)) {}
 
@@ -182,7 +182,7 @@ bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& 
   for (int64_t i = 0; i < spec.elements; ++i) {
     const ir::Scalar value = expected.Value(i);
     const bool whole = value.is_whole() || value.real() == std::rint(value.real());
-    if (!(expected.magnitudes[i] <= range) || !whole) return false;
+    if (!(expected.magnitudes[i] <= range) || !whole || expected.Rounding(i) > 0) return false;
   }
   return true;
 }

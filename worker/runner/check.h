@@ -37,19 +37,17 @@ struct CheckResult {
   std::string detail;  // of the first wrong element: its index, what was got and what was expected
 };
 
-// Compares an output with its reference: |got − expected| ≤ (4·u·√K + tolerance)·magnitude +
-// rounding + u_out·|expected| + tiny. u is the unit roundoff that sums are added up in (f32's for
-// f16 and bf16), K the terms of the sums, u_out the rounding to the output's dtype and tiny its
-// smallest normal number. The expected error of a sum of K terms in any order grows with √K (Higham,
-// Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); 4 covers blocked orders with
-// room. NaN passes only where NaN is expected; an infinity where it is expected, or where a value
-// within the bound overflows the output's dtype to it.
+// Compares an output with its reference: |got − expected| ≤ (relative error + tolerance)·magnitude +
+// rounding + u_out·|expected| + tiny. The relative error is that of ir::Accuracy, u_out the rounding
+// to the output's dtype and tiny its smallest normal number. Of integers only the rounding counts,
+// because their arithmetic is exact. NaN passes only where NaN is expected; an infinity where it is
+// expected, or where a value within the bound overflows the output's dtype to it.
 CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected& expected,
                         const Signature& signature, double tolerance);
 
 // Whether an output on integer inputs is exact in any order of summation: every reference is an
-// integer, and no partial sum can leave the exact range of the arithmetic, nor an intermediate
-// result that of the formats that it is rounded to. Then the kernel's output must be the reference,
+// integer without a rounding, and no partial sum can leave the exact range of the arithmetic, nor an
+// intermediate result that of the formats that it is rounded to. Then the kernel's output must be the reference,
 // rounded to the output's dtype.
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature);
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected);

@@ -42,7 +42,7 @@ std::string Header(absl::string_view workload_digest, const Signature& signature
 }
 
 // Values, magnitudes and perhaps roundings.
-int TensorsPerOutput(const Signature& signature) { return signature.rounding > 0 ? 3 : 2; }
+int TensorsPerOutput(const Signature& signature) { return signature.has_roundings ? 3 : 2; }
 
 size_t DataBytes(const Signature& signature) {
   size_t bytes = 0;
@@ -82,13 +82,13 @@ class ReferenceOutputs {
     const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
     return {.value = ReadElement(dtype, Buffer(0, output), at),
             .magnitude = Buffer(1, output)[at],
-            .rounding = signature_.rounding > 0 ? UsableRounding(Buffer(2, output)[at]) : 0};
+            .rounding = signature_.has_roundings ? UsableRounding(Buffer(2, output)[at]) : 0};
   }
   void Set(size_t output, int64_t at, const ir::ElementValue& element) {
     const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
     WriteElement(dtype, Buffer(0, output), at, element.value);
     Buffer(1, output)[at] = element.magnitude;
-    if (signature_.rounding > 0) Buffer(2, output)[at] = element.rounding;
+    if (signature_.has_roundings) Buffer(2, output)[at] = element.rounding;
   }
 
  private:
@@ -279,7 +279,7 @@ absl::StatusOr<std::unique_ptr<Reference>> Reference::Open(const std::string& pa
       reference->expected_.push_back({.dtype = ir::ReferenceDType(output.dtype),
                                       .values = next,
                                       .magnitudes = next + output.elements,
-                                      .roundings = signature.rounding > 0 ? roundings : nullptr});
+                                      .roundings = signature.has_roundings ? roundings : nullptr});
       next += TensorsPerOutput(signature) * output.elements;
     }
   }

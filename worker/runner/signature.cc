@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/ir/accuracy.h"
 #include "common/ir/error_bound.h"
 
 namespace hone::runner {
@@ -14,37 +15,27 @@ Signature SignatureOf(const ir::Workload& workload) {
   };
   for (const ir::BufferId id : workload.Inputs()) signature.inputs.push_back(spec(id));
   for (const ir::BufferId id : workload.Outputs()) signature.outputs.push_back(spec(id));
-  // Errors of consecutive reductions add up; the sum over all stages bounds every chain.
-  double terms = 0;
+  const ir::Accuracy accuracy(workload);
+  signature.terms = accuracy.terms();
+  signature.roundoff = accuracy.roundoff();
+  signature.relative_error = accuracy.relative_error();
+  signature.has_roundings = accuracy.rounds_on_the_way();
+  const auto rounds_to = [&](ir::DType dtype) {
+    signature.rounding = std::max(signature.rounding, ir::UnitRoundoff(dtype));
+  };
   for (const ir::Stage& stage : workload.stages) {
-    double points = 1;
-    for (const ir::Axis& axis : stage.reduce) points *= static_cast<double>(axis.extent);
-    // Relative errors of the factors of a product add up.
-    const bool product = stage.reducer == ir::Reducer::kProd;
-    terms = product ? (terms + 1) * points * points : terms + points;
-    for (const ir::BufferId id : stage.tensors) {
-      const ir::DType dtype = ir::AccumulatorOf(workload.tensors[id].dtype);
-      signature.roundoff = std::max(signature.roundoff, ir::UnitRoundoff(dtype));
-    }
     for (const ir::ExprId value : stage.values) {
       workload.pool.Visit(value, [&](const ir::Expr& expr) {
-        const bool arithmetic = expr.op >= ir::Op::kAdd && ir::IsFloat(expr.dtype);
-        if (arithmetic) {
-          const double unit = ir::UnitRoundoff(ir::AccumulatorOf(expr.dtype));
-          signature.roundoff = std::max(signature.roundoff, unit);
+        if (expr.op == ir::Op::kCast &&
+            !ir::IsWidening(workload.pool[expr.a].dtype, expr.dtype)) {
+          rounds_to(expr.dtype);
         }
-        if (expr.op == ir::Op::kCast) {
-          const double cast = ir::CastRounding(workload.pool[expr.a].dtype, expr.dtype);
-          signature.rounding = std::max(signature.rounding, cast / 2);
-        }
-        const bool computed = expr.op == ir::Op::kLoad && !workload.tensors[expr.buffer].input;
-        if (computed && ir::AccumulatorOf(expr.dtype) != expr.dtype) {
-          signature.rounding = std::max(signature.rounding, ir::UnitRoundoff(expr.dtype));
+        if (expr.op == ir::Op::kLoad && ir::StoresShort(workload.tensors[expr.buffer])) {
+          rounds_to(expr.dtype);
         }
       });
     }
   }
-  signature.terms = std::max(terms, 1.0);
   return signature;
 }
 

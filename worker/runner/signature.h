@@ -17,19 +17,20 @@ struct TensorSpec {
   int64_t bytes() const { return elements * ir::DTypeBytes(dtype); }
 };
 
-// What the runner has to know of a workload: its buffers in the order of the kernel's, and how long
-// sums get.
+// What the runner has to know of a workload: its buffers in the order of the kernel's, and how
+// accurate its results are.
 struct Signature {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  // K of the error bound: terms of the longest chain of reductions that an output element depends
-  // on, whose square root errors grow with. A product of n factors counts n² times their terms.
+  // Of ir::Accuracy.
   double terms = 1;
-  // Unit roundoff of the coarsest float type that values are added up in. f16 and bf16 add up in
-  // f32. 0 without floats.
   double roundoff = 0;
+  // The part of its magnitude that a float may be off.
+  double relative_error = 0;
+  // Whether references have roundings (see ir::RoundsOnTheWay).
+  bool has_roundings = false;
   // Unit roundoff of the coarsest float type that values are rounded to before they reach an output;
-  // 0 without such roundings (see ir::RoundsOnTheWay).
+  // 0 without such roundings.
   double rounding = 0;
 };
 

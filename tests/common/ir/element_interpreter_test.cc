@@ -129,7 +129,8 @@ TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   }
 }
 
-// Each reads a tensor that was rounded to bf16, which may differ by an ulp.
+// Each reads a tensor that was rounded to bf16. Two computations may round it to different numbers
+// only next to the middle between them.
 TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
   const Workload workload = Parse(
       "input X: bf16[8]\n"
@@ -138,16 +139,69 @@ TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
       "output E[i: 8] = C[i] * C[i]\n"
       "output F[u: 1] = sum(k: 8) C[k]\n"
       "output G[i: 8] = X[i] * 3.0\n");
-  const auto rounding = [&](int output) {
+  const auto rounding = [&](int output, double x) {
     return InterpretElement(workload, workload.Outputs()[output], {0},
-                            [](BufferId, int64_t) { return 2.0; })
+                            [&](BufferId, int64_t) { return x; })
         .rounding;
   };
-  constexpr double kUlp = 0x1p-7 * 4;  // of C = 4
-  EXPECT_EQ(rounding(0), kUlp);
-  EXPECT_EQ(rounding(1), 4 * kUlp + 4 * kUlp + kUlp * kUlp);
-  EXPECT_EQ(rounding(2), 8 * kUlp);
-  EXPECT_EQ(rounding(3), 0);
+  for (int output = 0; output < 4; ++output) EXPECT_EQ(rounding(output, 2.0), 0) << output;
+  // The square of 1.0625 lies in the middle between C = 1.125 and the next number.
+  constexpr double kUlp = 0x1p-7;
+  EXPECT_EQ(rounding(0, 1.0625), kUlp);
+  EXPECT_EQ(rounding(1, 1.0625), 1.125 * kUlp + 1.125 * kUlp + kUlp * kUlp);
+  EXPECT_EQ(rounding(2, 1.0625), 8 * kUlp);
+  EXPECT_EQ(rounding(3, 1.0625), 0);
+}
+
+// A computed float next to a whole number may be converted to it or to the one before.
+TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "output C[i: 8] = i8(X[i] * 3.0)\n"
+      "output D[i: 8] = i8(X[i])\n");
+  const auto rounding = [&](int output, double x) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t) { return x; })
+        .rounding;
+  };
+  EXPECT_EQ(rounding(0, 1.5), 0);
+  EXPECT_EQ(rounding(0, 2.0), 1);
+  EXPECT_EQ(rounding(1, 2.0), 0);  // an input is exact
+}
+
+// Of two computed values that are nearly equal, either may be the maximum.
+TEST(InterpretElementTest, IndicesOfNearTiesAreBounded) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "(V, I)[u: 1] = argmax(k: 8) (X[k] * 3.0, index(k))\n"
+      "(W, J)[u: 1] = argmax(k: 8) (X[k], index(k))\n"
+      "output A[u: 1] = I[u]\n"
+      "output B[u: 1] = J[u]\n");
+  const double x[] = {0.25, 1, 0.5, 0, 0, 1 - 0x1p-24, 0.5, 0.99};
+  const auto element = [&](int output) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t offset) { return x[offset]; });
+  };
+  EXPECT_EQ(element(0).value, 1);
+  EXPECT_EQ(element(0).rounding, 4);
+  EXPECT_EQ(element(1).value, 1);
+  EXPECT_EQ(element(1).rounding, 0);
+}
+
+// Relative errors of factors add up.
+TEST(InterpretElementTest, MagnitudesOfFactorsAddUp) {
+  const Workload workload = Parse(
+      "input X: f64[2]\n"
+      "output P[u: 1] = (X[0] - X[1]) * (X[0] + X[1])\n"
+      "output Q[u: 1] = X[0] * (X[0] - X[1])");
+  const double inputs[] = {3, 1};
+  const auto magnitude = [&](int output) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t offset) { return inputs[offset]; })
+        .magnitude;
+  };
+  EXPECT_DOUBLE_EQ(magnitude(0), 2 * 4 + 2 * 4);  // 4 of a difference of 2, 4 of a sum of 4
+  EXPECT_DOUBLE_EQ(magnitude(1), 3 * 4);
 }
 
 }  // namespace

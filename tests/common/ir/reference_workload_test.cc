@@ -95,20 +95,24 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
       "output A[i: 7, j: 5] = E[i, j] / S[i] + sqrt(S[i]) * log(S[i])\n"
       "output B[i: 7] = f32(T[i]) + Z[i] + rsqrt(f32(S[i])) + M[i]\n"
       "output C[i: 7, j: 5] = X[i, j]\n"
-      "output D[i: 7] = max(j: 5 where 0 <= j - 9 < 2) E[i, j]\n");
+      "output D[i: 7] = max(j: 5 where 0 <= j - 9 < 2) E[i, j]\n"
+      "(V, I)[i: 7] = argmax(j: 5) (f32(E[i, j]) * 0.7, index(j))\n"
+      "output G[i: 7] = I[i]\n"
+      "output H[i: 7, j: 5] = (f32(E[i, j]) - 0.5) * (f32(S[i]) + 0.1)\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
   ASSERT_TRUE(RoundsOnTheWay(*workload));
-  EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7) * 2 * 3 * 8);
+  EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7 + 7 + 35) * 2 * 3 * 8);
   const auto reference = ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();
   Rng rng(3);
   std::vector<Values> inputs = {Values(35)};
-  for (double& value : inputs[0]) value = RoundTo(DType::kBF16, rng.Uniform() * 2 - 1);
+  // A few different values, so that rows have ties.
+  for (double& value : inputs[0]) value = RoundTo(DType::kBF16, rng.Below(3) * 0.25);
   const auto outputs = Interpret(*reference, inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
-  ASSERT_EQ(outputs->size(), 12u);
+  ASSERT_EQ(outputs->size(), 18u);
   const auto read = [&](BufferId, int64_t offset) { return inputs[0][offset]; };
-  for (size_t o = 0; o < 4; ++o) {
+  for (size_t o = 0; o < 6; ++o) {
     const BufferId id = workload->Outputs()[o];
     const bool matrix = workload->tensors[id].shape.size() == 2;
     for (int64_t i = 0; i < 7; ++i) {
@@ -117,7 +121,7 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
         const ElementValue element = InterpretElement(*workload, id, at, read);
         const double expected[] = {element.value.real(), element.magnitude, element.rounding};
         for (size_t tensor = 0; tensor < 3; ++tensor) {
-          const double found = (*outputs)[tensor * 4 + o][matrix ? i * 5 + j : i];
+          const double found = (*outputs)[tensor * 6 + o][matrix ? i * 5 + j : i];
           if (std::isinf(expected[tensor])) continue;
           EXPECT_NEAR(found, expected[tensor], 1e-12 * std::abs(expected[tensor]))
               << "output " << o << ", tensor " << tensor;
@@ -150,7 +154,9 @@ TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto reference = ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();
-  const Values x = {1, -1.5, 2, 0.25, 3, -0.5, 0.75, 4};
+  // Their squares lie between two numbers of bf16.
+  Values x;
+  for (int i = 0; i < 8; ++i) x.push_back(std::ldexp(i % 2 == 0 ? 1.0625 : -1.0625, i - 4));
   const auto outputs = Interpret(*reference, std::vector<Values>{x});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   for (int64_t i = 0; i < 8; ++i) {

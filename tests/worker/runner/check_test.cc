@@ -23,8 +23,8 @@ class CheckTest : public ::testing::TestWithParam<DType> {
  protected:
   CheckTest() : spec_{"C", GetParam(), kElements}, data_(spec_.bytes()) {
     signature_.outputs = {spec_};
-    signature_.terms = 64;
     signature_.roundoff = ir::UnitRoundoff(GetParam());
+    signature_.relative_error = 32 * signature_.roundoff;
     for (int i = 0; i < kElements; ++i) {
       values_.push_back(i - 10);
       magnitudes_.push_back(std::fabs(i - 10) + 5);
@@ -44,7 +44,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
   }
   // The allowed error of element i.
   double Bound(int i) const {
-    return 4 * signature_.roundoff * 8 * magnitudes_[i] +
+    return signature_.relative_error * magnitudes_[i] +
            signature_.roundoff * std::fabs(values_[i]);
   }
 

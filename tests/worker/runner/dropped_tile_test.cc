@@ -57,6 +57,35 @@ constexpr absl::string_view kMaskedSoftmax =
     "M[i: 8] = max(k: $K) Z[i, k]\n"
     "output S[i: 8] = sum(k: $K$G) exp(Z[i, k] - M[i])\n";
 
+// The reduction is in the middle of a chain.
+constexpr absl::string_view kTwoProducts =
+    "workload two_products\n"
+    "input A: $T[2, $K]\n"
+    "input B: $T[$K, 32]\n"
+    "input D: $T[32, 4]\n"
+    "C[i: 2, j: 32] = sum(k: $K$G) A[i, k] * B[k, j]\n"
+    "output E[i: 2, j: 4] = sum(k: 32) C[i, k] * D[k, j]\n";
+// At its end, over the results of the first.
+constexpr absl::string_view kOverComputed =
+    "workload over_computed\n"
+    "input A: $T[2, 32]\n"
+    "input B: $T[32, $K]\n"
+    "input D: $T[$K, 4]\n"
+    "C[i: 2, j: $K] = sum(k: 32) A[i, k] * B[k, j]\n"
+    "output E[i: 2, j: 4] = sum(k: $K$G) C[i, k] * D[k, j]\n";
+// Keys are left out of the softmax and of its product.
+constexpr absl::string_view kAttention =
+    "workload attention\n"
+    "input Q: $T[2, 16]\n"
+    "input K: $T[$K, 16]\n"
+    "input V: $T[$K, 16]\n"
+    "S[i: 2, k: $K] = sum(d: 16) Q[i, d] * K[k, d]\n"
+    "M[i: 2] = max(k: $K) S[i, k]\n"
+    "P[i: 2, k: $K] = exp((S[i, k] - M[i]) * 0.25)\n"
+    "L[i: 2] = sum(k: $K$G) P[i, k]\n"
+    "N[i: 2, d: 16] = sum(k: $K$G) P[i, k] * V[k, d]\n"
+    "output Y[i: 2, d: 16] = N[i, d] / L[i]\n";
+
 class DroppedTileTest : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
@@ -132,7 +161,11 @@ TEST_P(DroppedTileTest, IsAWrongOutput) {
   Rng rng(20261122);
   for (const int64_t terms : {64, 512, 4096}) {
     for (const absl::string_view form : {kMatmul, kSum, kEpilogue}) ExpectFound(form, terms, rng);
-    if (ir::IsFloat(GetParam())) ExpectFound(kMixed, terms, rng);
+    if (ir::IsFloat(GetParam())) {
+      for (const absl::string_view form : {kMixed, kTwoProducts, kOverComputed, kAttention}) {
+        ExpectFound(form, terms, rng);
+      }
+    }
     if (GetParam() == DType::kF32 || GetParam() == DType::kF64) {
       ExpectFound(kMaskedSoftmax, terms, rng);
     }
