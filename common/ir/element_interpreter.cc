@@ -144,7 +144,7 @@ class ElementMachine {
     result[1].rounding = 0;
     ForEachPoint(stage, vars, [&](const Tuple& point) {
       const double reach = ErrorOf(point[0], exact) + error_of_extreme;
-      if (!(GapToExtreme(stage, point[0], extreme) <= reach)) return;
+      if (!(GapToExtreme(stage, point[0], extreme) < reach)) return;
       const double distance = std::abs(point[1].value.real() - found);
       result[1].rounding = std::max(result[1].rounding, distance);
     });

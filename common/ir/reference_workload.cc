@@ -248,7 +248,7 @@ class ReferenceBuilder {
     }
     const F64Term found = AtPlace(tensors_.values[stage.tensors[1]], copy);
     const F64Term distance = Absolute(exprs_.F64Value(stage.values[1]) - found);
-    const ExprId near = Binary(Op::kLessEqual, GapToExtreme(stage, copy), reach).id;
+    const ExprId near = Binary(Op::kLess, GapToExtreme(stage, copy), reach).id;
     return Where(near, distance, exprs_.F64Constant(0)).id;
   }
 

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/digest.h"
+#include "server/task/executor.h"
 #include "server/task/preflight.h"
 
 namespace hone::task {
@@ -23,21 +24,26 @@ struct ChildPreflightOptions {
   // a line "step NAME" before each step, and "error TEXT" when an exception ended one. It exits
   // with 0 when the work came to an end.
   std::vector<std::string> command;
-  // How long it may take, on a busy machine too.
+  // How long it may take, on a busy machine too. One that was hardly run in that time is not at
+  // fault, and its job begins unchecked.
   absl::Duration limit = absl::Minutes(5);
+  // Children at a time.
+  int threads = 2;
 };
 
 // Runs the first work of each job in a process of its own. Jobs that differ only in what does not
 // matter to that work, such as their owner or the number of their trials, are checked once.
 class ChildPreflight final : public Preflight {
  public:
-  explicit ChildPreflight(ChildPreflightOptions options) : options_(std::move(options)) {}
+  explicit ChildPreflight(ChildPreflightOptions options)
+      : options_(std::move(options)), threads_(options_.threads) {}
 
   // A child that cannot be started is no fault of the job: that is logged, and the answer is Ok.
-  absl::Status Check(const JobSpec& spec) override;
+  void Check(const JobSpec& spec, Done done) override;
   void Stop() override;
 
  private:
+  absl::Status CheckNow(const JobSpec& spec);
   // Starts a child and enters it in children_. `input` and `output`: its standard ones.
   absl::StatusOr<pid_t> Start(int input, int output);
   // Waits for the end of a child. What it was doing, and how it ended.
@@ -48,6 +54,7 @@ class ChildPreflight final : public Preflight {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<pid_t> children_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Digest> passed_ ABSL_GUARDED_BY(mutex_);
+  ThreadPool threads_;
 };
 
 }  // namespace hone::task

@@ -95,11 +95,11 @@ void Job::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
   const bool last = HasEnded(state_.state);
   absl::MutexLock lock(&save_mutex_);
   if (suspended_ && !last) return;
-  in_order_.reset();
+  at_shutdown_.reset();
   if (!last && (state_.risky_step.has_value() || state_.crashes > 0)) {
-    in_order_ = state_;
-    in_order_->risky_step.reset();
-    in_order_->crashes = 0;
+    at_shutdown_ = state_;
+    at_shutdown_->risky_step.reset();
+    at_shutdown_->crashes = 0;
   }
   services_.store->PutJob(MakeRow(state_), [self = shared_from_this(), last,
                                             done = std::move(done)](absl::Status status) mutable {
@@ -128,7 +128,7 @@ void Job::LogTells() {
 void Job::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
   spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
-  suspended_ = true;
+  Suspend();
   services_.fleet->CancelJob(id_);  // the other one has its workers measure
   over_ = true;
 }
@@ -141,11 +141,16 @@ void Job::Initialize() {
   SetPhase(kMakingSpaces);
   ShowState();
   Save();
-  if (services_.preflight != nullptr) {
-    const absl::Status checked = services_.preflight->Check(spec_);
-    if (absl::IsCancelled(checked)) return;  // the next server goes on
-    if (!checked.ok()) return End(JobState::kFailed, checked);
-  }
+  if (services_.preflight == nullptr) return OnChecked(absl::OkStatus());
+  services_.preflight->Check(spec_, [self = shared_from_this()](const absl::Status& checked) {
+    self->PostCall([checked](Job& job) { job.OnChecked(checked); });
+  });
+}
+
+void Job::OnChecked(const absl::Status& checked) {
+  if (HasEnded(state_.state)) return;
+  if (absl::IsCancelled(checked)) return;  // the next server goes on
+  if (!checked.ok()) return End(JobState::kFailed, checked);
   EnterStep(kMakingSpaces, [](Job& job) { job.Begin(); });
 }
 

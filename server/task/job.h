@@ -99,7 +99,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void Suspend();
   // The same at the proper end of a server: in the stored state, a risky step that was under way is
   // no sign of a crash any more.
-  void SuspendInOrder();
+  void SuspendForShutdown();
 
   std::shared_ptr<const JobSnapshot> snapshot() const;
   // Ended, and its last state is in the store. One that could not be stored stays in memory for
@@ -145,6 +145,8 @@ class Job : public std::enable_shared_from_this<Job> {
 
   // Messages and their parts; all run on the strand.
   void Initialize();
+  // The preflight's verdict.
+  void OnChecked(const absl::Status& checked);
   // Opens the task and begins the search, in a risky step.
   void Begin();
   absl::Status OpenTask();
@@ -261,10 +263,10 @@ class Job : public std::enable_shared_from_this<Job> {
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
 
-  // Held while a state is handed to the store: none follows the one of SuspendInOrder.
+  // Held while a state is handed to the store: none follows the one of SuspendForShutdown.
   absl::Mutex save_mutex_;
   // What is to be stored at a proper end; nothing where what is stored needs no change.
-  std::optional<JobSnapshot> in_order_ ABSL_GUARDED_BY(save_mutex_);
+  std::optional<JobSnapshot> at_shutdown_ ABSL_GUARDED_BY(save_mutex_);
 
   // What follows belongs to the strand.
   const char* doing_ = "";     // for the message of an exception

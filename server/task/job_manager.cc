@@ -415,7 +415,7 @@ void JobManager::Suspend() {
     jobs = jobs_;
   }
   for (const auto& [id, job] : jobs) {
-    job->SuspendInOrder();
+    job->SuspendForShutdown();
     // The other replicas need not wait for the claim's end.
     if (!services_.store->IsShared()) continue;
     services_.store->ReleaseJob(id, job->snapshot()->fence, [](const absl::Status&) {});

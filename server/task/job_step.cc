@@ -35,7 +35,7 @@ void Job::OnException(const absl::Status& threw) {
   });
   if (again.ok()) return;
   spdlog::error("job {}: cannot be ended and is left alone: {}", id_, std::string(threw.message()));
-  suspended_ = true;
+  Suspend();
 }
 
 void Job::Suspend() {
@@ -43,14 +43,14 @@ void Job::Suspend() {
   suspended_ = true;
 }
 
-void Job::SuspendInOrder() {
+void Job::SuspendForShutdown() {
   absl::MutexLock lock(&save_mutex_);
   suspended_ = true;
-  if (!in_order_.has_value()) return;
-  services_.store->PutJob(MakeRow(*in_order_), [id = id_](const absl::Status& status) {
+  if (!at_shutdown_.has_value()) return;
+  services_.store->PutJob(MakeRow(*at_shutdown_), [id = id_](const absl::Status& status) {
     if (!status.ok()) spdlog::warn("job {}: its last state is lost: {}", id, status.ToString());
   });
-  in_order_.reset();
+  at_shutdown_.reset();
 }
 
 }  // namespace hone::task

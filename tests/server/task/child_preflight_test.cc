@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,9 +29,20 @@ JobSpec Spec() {
   return {.workload = "a workload", .target = "a target", .strategy = "s", .cost_model = "m"};
 }
 
+absl::Status Check(ChildPreflight& preflight, const JobSpec& spec) {
+  absl::Status verdict;
+  absl::Notification done;
+  preflight.Check(spec, [&](const absl::Status& status) {
+    verdict = status;
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return verdict;
+}
+
 std::string Verdict(const std::string& script, absl::Duration limit = absl::Minutes(5)) {
   ChildPreflight preflight(Shell(script, limit));
-  const absl::Status status = preflight.Check(Spec());
+  const absl::Status status = Check(preflight, Spec());
   EXPECT_EQ(status.code(), status.ok() ? absl::StatusCode::kOk : absl::StatusCode::kAborted);
   return std::string(status.message());
 }
@@ -52,8 +64,23 @@ TEST(ChildPreflight, TellsHowAChildEndedAndWhere) {
 }
 
 TEST(ChildPreflight, AChildThatDoesNotEndIsEnded) {
-  EXPECT_THAT(Verdict("echo step b; exec sleep 1000", absl::Milliseconds(50)),
-              AllOf(HasSubstr("took longer than 50ms"), HasSubstr("while b")));
+  EXPECT_THAT(Verdict("echo step b; while :; do :; done", absl::Milliseconds(200)),
+              AllOf(HasSubstr("took longer than 200ms"), HasSubstr("while b")));
+}
+
+TEST(ChildPreflight, AChildThatGetsNoProcessorTimeSaysNothing) {
+  EXPECT_EQ(Verdict("echo step b; exec sleep 1000", absl::Milliseconds(200)), "");
+}
+
+TEST(ChildPreflight, OneThatTakesLongHoldsUpNoOther) {
+  ChildPreflight preflight(Shell("read job; case $job in *slow*) exec sleep 1000;; esac"));
+  JobSpec slow = Spec();
+  slow.workload = "slow";
+  absl::Status ended;
+  preflight.Check(slow, [&](const absl::Status& status) { ended = status; });
+  EXPECT_TRUE(Check(preflight, Spec()).ok());
+  preflight.Stop();
+  EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled) << ended;
 }
 
 TEST(ChildPreflight, TheChildReadsTheJobAndInheritsNothingElse) {
@@ -63,7 +90,7 @@ TEST(ChildPreflight, TheChildReadsTheJobAndInheritsNothingElse) {
   ChildPreflight preflight(Shell(absl::StrCat("cat > ", path, "; test ! -e /proc/self/fd/9")));
   const int ours = open("/dev/null", O_RDONLY);
   ASSERT_EQ(dup2(ours, 9), 9);  // stays open across exec
-  EXPECT_TRUE(preflight.Check(spec).ok());
+  EXPECT_TRUE(Check(preflight, spec).ok());
   close(9);
   close(ours);
   const auto read = DecodeSpec(ReadFile(path).value());
@@ -77,18 +104,18 @@ TEST(ChildPreflight, EqualJobsAreCheckedOnce) {
   std::filesystem::remove(path);
   ChildPreflight preflight(Shell(absl::StrCat("echo x >> ", path)));
   JobSpec spec = Spec();
-  ASSERT_TRUE(preflight.Check(spec).ok());
+  ASSERT_TRUE(Check(preflight, spec).ok());
   spec.owner = "another", spec.max_trials = 7, spec.request_id = "9";
-  ASSERT_TRUE(preflight.Check(spec).ok());
+  ASSERT_TRUE(Check(preflight, spec).ok());
   EXPECT_EQ(*ReadFile(path), "x\n");
   spec.workload = "another workload";
-  ASSERT_TRUE(preflight.Check(spec).ok());
+  ASSERT_TRUE(Check(preflight, spec).ok());
   EXPECT_EQ(*ReadFile(path), "x\nx\n");
 }
 
 TEST(ChildPreflight, AProgramThatCannotBeStartedStopsNoJob) {
   ChildPreflight preflight({.command = {"/no/such/program"}});
-  EXPECT_TRUE(preflight.Check(Spec()).ok());
+  EXPECT_TRUE(Check(preflight, Spec()).ok());
 }
 
 TEST(ChildPreflight, StopEndsWhatIsUnderWayAndRefusesMore) {
@@ -96,12 +123,10 @@ TEST(ChildPreflight, StopEndsWhatIsUnderWayAndRefusesMore) {
   std::filesystem::remove(path);
   ChildPreflight preflight(Shell(absl::StrCat("echo x > ", path, "; exec sleep 1000")));
   absl::Status ended;
-  std::thread check([&] { ended = preflight.Check(Spec()); });
-  while (!std::filesystem::exists(path)) std::this_thread::yield();
+  preflight.Check(Spec(), [&](const absl::Status& status) { ended = status; });
+  while (!std::filesystem::exists(path)) absl::SleepFor(absl::Milliseconds(1));
   preflight.Stop();
-  check.join();
   EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled) << ended;
-  EXPECT_EQ(preflight.Check(Spec()).code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

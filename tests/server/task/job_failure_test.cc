@@ -66,8 +66,8 @@ TEST_F(JobFailureTest, AJobThatFailedCanBeResumed) {
 
 class FakePreflight final : public Preflight {
  public:
-  absl::Status Check(const JobSpec& spec) override {
-    return spec.workload == "fake bad 12" ? verdict : absl::OkStatus();
+  void Check(const JobSpec& spec, Done done) override {
+    std::move(done)(spec.workload == "fake bad 12" ? verdict : absl::OkStatus());
   }
   void Stop() override {}
   absl::Status verdict;
