@@ -34,7 +34,8 @@ absl::Status CannotWrite(const absl::Status& status) {
 }
 
 absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::string& name,
-                                   const std::string& functions, const record::Artifact& artifact, const client::Best& best) {
+                                   const std::string& functions, const record::Artifact& artifact,
+                                   const client::Best& best) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
   client::KernelFacts facts;
   facts.name = name;
@@ -68,8 +69,12 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
         ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder)));
   }
   const std::vector<std::pair<std::string, absl::string_view>> files = {
-      {".so", artifact.shared_object}, {".o", object},    {".h", header},
-      {".hone", artifact.workload},    {".trace", artifact.trace}, {".program", artifact.program}};
+      {".so", artifact.shared_object},
+      {".o", object},
+      {".h", header},
+      {".hone", artifact.workload},
+      {".trace", artifact.trace},
+      {".program", artifact.program}};
   std::vector<std::string> written;
   for (const auto& [suffix, content] : files) {
     const std::string path = (std::filesystem::path(options.folder) / (name + suffix)).string();
@@ -102,9 +107,10 @@ void AddExport(CLI::App& app, Globals& globals, Action& action) {
   AddBestWords(*command, options->words);
   command->add_option("-o,--output", options->folder, "DIR for the files; made when it is missing")
       ->required();
-  command->add_option("--name", options->name,
-                      "Name of the files and of the object's functions (NAME_run instead of hone_kernel_run), so "
-                      "that one program can link several (default: the workload's name, hone_kernel)");
+  command->add_option(
+      "--name", options->name,
+      "Name of the files and of the object's functions (NAME_run instead of hone_kernel_run), so "
+      "that one program can link several (default: the workload's name, hone_kernel)");
   AddGlobals(*command, globals);
   command->footer(
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "

@@ -58,8 +58,8 @@ void FillStandardDescriptors() {
 int Finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "hone: standard output could not be written%s%s\n",
-               errno == 0 ? "" : ": ", errno == 0 ? "" : std::strerror(errno));
+  std::fprintf(stderr, "hone: standard output could not be written%s%s\n", errno == 0 ? "" : ": ",
+               errno == 0 ? "" : std::strerror(errno));
   return code == kExitOk ? kExitFailed : code;
 }
 

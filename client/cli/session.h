@@ -33,8 +33,8 @@ class Session {
   // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
   // has that name.
   absl::StatusOr<std::string> TargetKey() const;
-  // The text form of the target that was named; a key that was given stays a key: only a server with
-  // a worker of it knows more. Errors as of TargetKey.
+  // The text form of the target that was named; a key that was given stays a key: only a server
+  // with a worker of it knows more. Errors as of TargetKey.
   absl::StatusOr<std::string> TargetText() const;
   // For what is measured: the key, but "native" stays a question to a server that was named: its
   // workers' only target. Errors as of TargetKey; InvalidArgument: a private server's worker, which

@@ -385,8 +385,7 @@ class GrpcConnection final : public Connection {
       }
       return status;
     };
-    return Explain(RetryUnavailable(
-        retry, checked, [] { return absl::Now(); }, absl::SleepFor));
+    return Explain(RetryUnavailable(retry, checked, [] { return absl::Now(); }, absl::SleepFor));
   }
 
   absl::Status Explain(const absl::Status& status) const {

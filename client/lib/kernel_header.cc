@@ -125,15 +125,18 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   }
   const std::string functions = facts.functions.empty() ? std::string(target::kFunctionPrefix)
                                                         : absl::StrCat(facts.functions, "_");
-  absl::StrAppend(&text, " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. ",
-                  facts.functions.empty()
-                      ? "Every kernel's functions have\n * these names: export with --name NAME to link several into one program.\n"
-                      : absl::StrCat("The shared object's functions\n * begin with ",
-                                     target::kFunctionPrefix, " instead of ", functions, ".\n"));
+  absl::StrAppend(
+      &text, " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. ",
+      facts.functions.empty()
+          ? "Every kernel's functions have\n * these names: export with --name NAME to link "
+            "several into one program.\n"
+          : absl::StrCat("The shared object's functions\n * begin with ", target::kFunctionPrefix,
+                         " instead of ", functions, ".\n"));
   // Says kFunctionPrefix throughout; the kernel's own takes its place below.
   std::string body;
   absl::StrAppend(
-      &body, " *\n * Example:\n"
+      &body,
+      " *\n * Example:\n"
       " *   void* buffers[] = {",
       absl::StrJoin(buffers, ", ",
                     [&](std::string* out, ir::BufferId id) {

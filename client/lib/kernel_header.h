@@ -11,7 +11,8 @@ namespace hone::client {
 // What the header says of one kernel beside its workload.
 struct KernelFacts {
   std::string name;       // C identifier; prefixes the macros
-  std::string functions;  // C identifier that the object's functions begin with, before a '_'; empty: "hone_kernel"
+  std::string functions;  // C identifier that the object's functions begin with, before a '_';
+                          // empty: "hone_kernel"
   std::string target_key;
   std::string cpu_features;     // that the kernel asks the CPU for, for a person
   int64_t workspace_bytes = 0;  // as the builder reported; the kernel's own function is what counts

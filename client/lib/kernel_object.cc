@@ -42,9 +42,9 @@ absl::StatusOr<absl::string_view> NameAt(absl::string_view strings, uint64_t off
 
 absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
   HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, Read<Elf64_Ehdr>(object, 0));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_type != ET_REL || header.e_shentsize != sizeof(Elf64_Shdr)) {
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL ||
+      header.e_shentsize != sizeof(Elf64_Shdr)) {
     return Malformed("is no relocatable 64-bit ELF file");
   }
   if (header.e_shoff > object.size() ||
@@ -58,7 +58,9 @@ absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
 
 absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix) {
   HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, FileHeader(object));
-  const auto section_at = [&](uint64_t index) { return header.e_shoff + index * sizeof(Elf64_Shdr); };
+  const auto section_at = [&](uint64_t index) {
+    return header.e_shoff + index * sizeof(Elf64_Shdr);
+  };
   uint64_t symbols_index = 0;
   Elf64_Shdr symbols;
   for (uint64_t i = 1; i < header.e_shnum && symbols_index == 0; ++i) {

@@ -26,8 +26,9 @@ class PrivateServer {
 
   // Starts or joins; the server gets ready meanwhile. REQUIRES: this process has one thread (it may
   // fork), so call it before anything of gRPC. FailedPrecondition: hone-server, or what a worker
-  // consists of when one is wanted, is not beside this program. PermissionDenied, ResourceExhausted: the data folder cannot be written or is
-  // full. DeadlineExceeded: an earlier server does not end.
+  // consists of when one is wanted, is not beside this program. PermissionDenied,
+  // ResourceExhausted: the data folder cannot be written or is full. DeadlineExceeded: an earlier
+  // server does not end.
   static absl::StatusOr<std::unique_ptr<PrivateServer>> StartOrJoin(const Options& options);
   ~PrivateServer();
   PrivateServer(const PrivateServer&) = delete;

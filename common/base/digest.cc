@@ -32,8 +32,8 @@ absl::StatusOr<Digest> Digest::FromHex(absl::string_view hex) {
     half = half << 4 | static_cast<uint64_t>(value);
   }
   if (!valid) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not a digest: '", hex.substr(0, 64), "' (32 lower-case hex digits expected)"));
+    return absl::InvalidArgumentError(absl::StrCat("not a digest: '", hex.substr(0, 64),
+                                                   "' (32 lower-case hex digits expected)"));
   }
   return digest;
 }

@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace hone {
 
-// A persistent 128-bit hash: the same for equal content on every machine, for ever (XXH3-128, seed 0, over a canonical
-// little-endian encoding). Keys of workloads, design spaces, programs and artifacts.
+// A persistent 128-bit hash: the same for equal content on every machine, for ever (XXH3-128, seed
+// 0, over a canonical little-endian encoding). Keys of workloads, design spaces, programs and
+// artifacts.
 struct Digest {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -32,7 +33,8 @@ struct Digest {
 // The digest of raw bytes.
 Digest DigestOf(absl::string_view bytes);
 
-// Collects a canonical encoding, then hashes it. Integers are 8 bytes little-endian; strings carry their length.
+// Collects a canonical encoding, then hashes it. Integers are 8 bytes little-endian; strings carry
+// their length.
 class DigestBuilder {
  public:
   DigestBuilder& Add(int64_t value);

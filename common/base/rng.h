@@ -6,8 +6,9 @@
 
 namespace hone {
 
-// Counter-based randomness: the stream is a pure function of its key, so the same (job, task, purpose, index) draws the
-// same numbers on every machine and in every thread. Meets UniformRandomBitGenerator. Not for secrets.
+// Counter-based randomness: the stream is a pure function of its key, so the same (job, task,
+// purpose, index) draws the same numbers on every machine and in every thread. Meets
+// UniformRandomBitGenerator. Not for secrets.
 class Rng {
  public:
   using result_type = uint64_t;
@@ -20,7 +21,8 @@ class Rng {
   static constexpr uint64_t max() { return std::numeric_limits<uint64_t>::max(); }
   uint64_t operator()() { return Mix(key_ + ++counter_ * 0x9e3779b97f4a7c15u); }
 
-  // Uniform in [0, bound). REQUIRES bound > 0. Platform-independent, unlike std::uniform_int_distribution.
+  // Uniform in [0, bound). REQUIRES bound > 0. Platform-independent, unlike
+  // std::uniform_int_distribution.
   uint64_t Below(uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((static_cast<Wide>((*this)()) * bound) >> 64);
@@ -29,7 +31,8 @@ class Rng {
   double Uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
 
  private:
-  static constexpr uint64_t Mix(uint64_t z) {  // the finalizer of SplitMix64 (Steele et al., OOPSLA 2014)
+  static constexpr uint64_t Mix(
+      uint64_t z) {  // the finalizer of SplitMix64 (Steele et al., OOPSLA 2014)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);

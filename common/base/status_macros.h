@@ -7,11 +7,11 @@
 #include "absl/status/statusor.h"
 
 // Returns the status of `expr` from the enclosing function when it is an error.
-#define HONE_RETURN_IF_ERROR(expr)                          \
-  do {                                                      \
+#define HONE_RETURN_IF_ERROR(expr)                                \
+  do {                                                            \
     if (absl::Status hone_status_ = (expr); !hone_status_.ok()) { \
-      return hone_status_;                                  \
-    }                                                       \
+      return hone_status_;                                        \
+    }                                                             \
   } while (false)
 
 #define HONE_MACRO_CONCAT_INNER_(a, b) a##b

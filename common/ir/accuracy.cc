@@ -37,8 +37,7 @@ void Accuracy::AddStage(const Stage& stage) {
     const DType dtype = workload_.tensors[id].dtype;
     roundoff_ = std::max(roundoff_, UnitRoundoff(AccumulatorOf(dtype)));
     const bool sums = stage.reducer == Reducer::kOnlineSoftmax && c == 1;
-    const bool selects =
-        stage.reducer == Reducer::kNone || (FindsExtreme(stage.reducer) && !sums);
+    const bool selects = stage.reducer == Reducer::kNone || (FindsExtreme(stage.reducer) && !sums);
     exact_[id] = !IsFloat(dtype) || (selects && IsExact(stage.values[c]));
     workload_.pool.Visit(stage.values[c], [&](const Expr& expr) {
       if (expr.op >= Op::kAdd && IsFloat(expr.dtype)) {

@@ -30,9 +30,9 @@ class Accuracy {
   bool IsExact(ExprId id) const;
   // The same for what a stage computes, before it is stored.
   bool IsComputedExactly(BufferId tensor) const { return exact_[tensor]; }
-  // Whether the magnitude of an expression is that of MagnitudeOfProduct() or MagnitudeOfQuotient().
-  // MagnitudeOf() says the same where an operand's magnitude is its absolute value, and is used for
-  // large operands, which those formulas hold more than once.
+  // Whether the magnitude of an expression is that of MagnitudeOfProduct() or
+  // MagnitudeOfQuotient(). MagnitudeOf() says the same where an operand's magnitude is its absolute
+  // value, and is used for large operands, which those formulas hold more than once.
   bool BoundsClosely(const Expr& expr) const;
   // Whether conversions may drive two computations of an output apart: an intermediate tensor of
   // f16 or bf16, a cast that loses digits, or the index of an extreme of computed floats.
@@ -46,7 +46,7 @@ class Accuracy {
   double terms_ = 0;
   double roundoff_ = 0;
   bool rounds_on_the_way_ = false;
-  std::vector<bool> exact_;         // by tensor
+  std::vector<bool> exact_;          // by tensor
   std::vector<int64_t> tree_sizes_;  // nodes of each expression as a tree, up to a limit
 };
 

@@ -26,7 +26,8 @@ constexpr AnnotationInfo kInfos[] = {
 const AnnotationInfo& InfoOf(Key key) { return kInfos[static_cast<int>(key)]; }
 
 const AnnotationInfo* FindAnnotation(absl::string_view name) {
-  const auto* found = std::find_if(std::begin(kInfos), std::end(kInfos), [&](const AnnotationInfo& info) { return info.name == name; });
+  const auto* found = std::find_if(std::begin(kInfos), std::end(kInfos),
+                                   [&](const AnnotationInfo& info) { return info.name == name; });
   return found == std::end(kInfos) ? nullptr : found;
 }
 
@@ -38,7 +39,8 @@ int64_t ValueOf(const Annotations& annotations, Key key, int64_t fallback) {
 }
 
 void Set(Annotations& annotations, Key key, int64_t value) {
-  auto at = std::find_if(annotations.begin(), annotations.end(), [&](const Annotation& a) { return a.key >= key; });
+  auto at = std::find_if(annotations.begin(), annotations.end(),
+                         [&](const Annotation& a) { return a.key >= key; });
   if (at != annotations.end() && at->key == key) {
     at->value = value;
   } else {
@@ -48,7 +50,8 @@ void Set(Annotations& annotations, Key key, int64_t value) {
 
 std::string PrintAnnotations(const Annotations& annotations) {
   std::string text;
-  for (const Annotation& annotation : annotations) absl::StrAppend(&text, " @", InfoOf(annotation.key).name, "=", annotation.value);
+  for (const Annotation& annotation : annotations)
+    absl::StrAppend(&text, " @", InfoOf(annotation.key).name, "=", annotation.value);
   return text;
 }
 

@@ -9,7 +9,8 @@
 namespace hone::ir {
 
 // One operation on values; unused operands are ignored. `dtype` is that of the result. Floats are
-// computed in double and not rounded, except by a cast. Integers wrap at each operation; x / 0 is 0.
+// computed in double and not rounded, except by a cast. Integers wrap at each operation; x / 0 is
+// 0.
 Scalar EvaluateOp(Op op, DType dtype, Scalar a, Scalar b = 0, Scalar c = 0);
 
 // One component of two combined tuples of a reduction. `dtype` is that of the component. Sums and

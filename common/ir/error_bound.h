@@ -13,8 +13,8 @@
 //              round at the same places, so that they differ only where their errors of arithmetic
 //              reach across a boundary between two numbers of the format.
 // The formulas are first-order forward error analysis (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them and
-// the reference workload builds expressions of them. `Number` is double or has + - * / and the
+// Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them
+// and the reference workload builds expressions of them. `Number` is double or has + - * / and the
 // functions below.
 namespace hone::ir {
 
@@ -28,15 +28,15 @@ double SquareRoot(double a);
 // Unit roundoff of a float type: half the distance of 1 and the next number. 0 for other types.
 double UnitRoundoff(DType dtype);
 
-// Whether a conversion loses digits that a result then lacks: to a shorter float, or from a float to
-// an integer.
+// Whether a conversion loses digits that a result then lacks: to a shorter float, or from a float
+// to an integer.
 bool LosesDigits(DType from, DType to);
 // Whether a float is converted to one that holds every value of its type.
 bool IsWidening(DType from, DType to);
 
 // How far two numbers that are no further than `error` from `value` can be apart from it once all
-// are converted to `dtype`. It is 0 unless a boundary between two results lies within the error. NaN
-// if the error is not finite.
+// are converted to `dtype`. It is 0 unless a boundary between two results lies within the error.
+// NaN if the error is not finite.
 template <typename Number>
 Number ConversionRounding(DType dtype, Number value, Number error) {
   const Number at = Converted(dtype, value);
@@ -48,12 +48,12 @@ Number ConversionRounding(DType dtype, Number value, Number error) {
 // The magnitude of a constant. An infinite one, such as that of a masked element, has no error.
 double MagnitudeOfConstant(double value);
 
-// A term of a maximum or minimum may decide it if it is no further from the result than this part of
-// its magnitude. The errors of other terms, such as masked ones, do not reach the result.
+// A term of a maximum or minimum may decide it if it is no further from the result than this part
+// of its magnitude. The errors of other terms, such as masked ones, do not reach the result.
 inline constexpr double kContending = 0x1p-6;
 
-// Of a unary or binary operation. `value`: of the result. Of products and quotients it is the product
-// of magnitudes.
+// Of a unary or binary operation. `value`: of the result. Of products and quotients it is the
+// product of magnitudes.
 template <typename Number>
 Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
   switch (op) {

@@ -8,21 +8,24 @@ namespace hone::ir {
 namespace {
 
 constexpr OpInfo kOps[] = {
-    {"const", 0, false, 0}, {"index", 0, false, 0}, {"load", 0, false, 0},
-    {"+", 2, true, 5},      {"-", 2, true, 5},      {"*", 2, true, 6},      {"/", 2, true, 6},
-    {"min", 2, false, 0},   {"max", 2, false, 0},
-    {"-", 1, false, 0},     {"abs", 1, false, 0},   {"exp", 1, false, 0},   {"log", 1, false, 0},
-    {"sqrt", 1, false, 0},  {"rsqrt", 1, false, 0}, {"tanh", 1, false, 0},  {"erf", 1, false, 0},
-    {"sigmoid", 1, false, 0},
-    {"<", 2, true, 4},      {"<=", 2, true, 4},     {"==", 2, true, 3},     {"and", 2, true, 2},
-    {"or", 2, true, 1},     {"not", 1, false, 0},
-    {"select", 3, false, 0}, {"cast", 1, false, 0},
-    {"normal_cdf", 1, false, 0},
+    {"const", 0, false, 0},  {"index", 0, false, 0}, {"load", 0, false, 0},
+    {"+", 2, true, 5},       {"-", 2, true, 5},      {"*", 2, true, 6},
+    {"/", 2, true, 6},       {"min", 2, false, 0},   {"max", 2, false, 0},
+    {"-", 1, false, 0},      {"abs", 1, false, 0},   {"exp", 1, false, 0},
+    {"log", 1, false, 0},    {"sqrt", 1, false, 0},  {"rsqrt", 1, false, 0},
+    {"tanh", 1, false, 0},   {"erf", 1, false, 0},   {"sigmoid", 1, false, 0},
+    {"<", 2, true, 4},       {"<=", 2, true, 4},     {"==", 2, true, 3},
+    {"and", 2, true, 2},     {"or", 2, true, 1},     {"not", 1, false, 0},
+    {"select", 3, false, 0}, {"cast", 1, false, 0},  {"normal_cdf", 1, false, 0},
 };
 
 constexpr std::pair<Reducer, absl::string_view> kReducers[] = {
-    {Reducer::kSum, "sum"},       {Reducer::kProd, "prod"},     {Reducer::kMin, "min"},
-    {Reducer::kMax, "max"},       {Reducer::kArgMax, "argmax"}, {Reducer::kArgMin, "argmin"},
+    {Reducer::kSum, "sum"},
+    {Reducer::kProd, "prod"},
+    {Reducer::kMin, "min"},
+    {Reducer::kMax, "max"},
+    {Reducer::kArgMax, "argmax"},
+    {Reducer::kArgMin, "argmin"},
     {Reducer::kOnlineSoftmax, "online_softmax"},
 };
 
@@ -68,12 +71,17 @@ ExprId ExprPool::Const(DType dtype, Scalar value) {
 
 ExprId ExprPool::OfIndex(Index index) {
   index_lists_.push_back({std::move(index)});
-  return Add({.op = Op::kIndex, .dtype = DType::kI64, .indices = static_cast<int32_t>(index_lists_.size()) - 1});
+  return Add({.op = Op::kIndex,
+              .dtype = DType::kI64,
+              .indices = static_cast<int32_t>(index_lists_.size()) - 1});
 }
 
 ExprId ExprPool::Load(BufferId buffer, DType dtype, IndexList indices) {
   index_lists_.push_back(std::move(indices));
-  return Add({.op = Op::kLoad, .dtype = dtype, .buffer = buffer, .indices = static_cast<int32_t>(index_lists_.size()) - 1});
+  return Add({.op = Op::kLoad,
+              .dtype = dtype,
+              .buffer = buffer,
+              .indices = static_cast<int32_t>(index_lists_.size()) - 1});
 }
 
 ExprId ExprPool::Unary(Op op, ExprId a) {
@@ -86,7 +94,8 @@ ExprId ExprPool::Binary(Op op, ExprId a, ExprId b) {
 }
 
 ExprId ExprPool::Select(ExprId condition, ExprId then, ExprId otherwise) {
-  return Add({.op = Op::kSelect, .dtype = exprs_[then].dtype, .a = condition, .b = then, .c = otherwise});
+  return Add(
+      {.op = Op::kSelect, .dtype = exprs_[then].dtype, .a = condition, .b = then, .c = otherwise});
 }
 
 ExprId ExprPool::Cast(DType dtype, ExprId a) {
@@ -135,7 +144,8 @@ ExprId ExprPool::Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> loa
       changed |= mapped.back() != from;
     }
     if (!changed) return root;
-    return expr.op == Op::kLoad ? Load(expr.buffer, expr.dtype, std::move(mapped)) : OfIndex(std::move(mapped[0]));
+    return expr.op == Op::kLoad ? Load(expr.buffer, expr.dtype, std::move(mapped))
+                                : OfIndex(std::move(mapped[0]));
   }
   const ExprId a = expr.a == kNoExpr ? kNoExpr : Rewrite(expr.a, load, index);
   const ExprId b = expr.b == kNoExpr ? kNoExpr : Rewrite(expr.b, load, index);
@@ -180,9 +190,7 @@ bool FindsExtreme(Reducer reducer) {
   return reducer >= Reducer::kMin && reducer <= Reducer::kOnlineSoftmax;
 }
 
-bool IsMinimum(Reducer reducer) {
-  return reducer == Reducer::kMin || reducer == Reducer::kArgMin;
-}
+bool IsMinimum(Reducer reducer) { return reducer == Reducer::kMin || reducer == Reducer::kArgMin; }
 
 int ReducerArity(Reducer reducer) { return reducer >= Reducer::kArgMax ? 2 : 1; }
 
@@ -207,7 +215,8 @@ Scalar ReducerIdentity(Reducer reducer, int component, DType dtype) {
   return CastTo(dtype, 0);
 }
 
-absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Span<const ExprId> left,
+absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
+                                       absl::Span<const ExprId> left,
                                        absl::Span<const ExprId> right) {
   switch (reducer) {
     case Reducer::kNone:
@@ -222,9 +231,11 @@ absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Sp
       return {pool.Binary(Op::kMax, left[0], right[0])};
     case Reducer::kArgMax:
     case Reducer::kArgMin: {
-      // The right tuple wins when it is strictly better, or as good with a lower index; -1 marks the neutral element.
+      // The right tuple wins when it is strictly better, or as good with a lower index; -1 marks
+      // the neutral element.
       const bool max = reducer == Reducer::kArgMax;
-      const ExprId better = max ? pool.Binary(Op::kLess, left[0], right[0]) : pool.Binary(Op::kLess, right[0], left[0]);
+      const ExprId better = max ? pool.Binary(Op::kLess, left[0], right[0])
+                                : pool.Binary(Op::kLess, right[0], left[0]);
       const ExprId tie = pool.Binary(Op::kEqual, left[0], right[0]);
       const ExprId zero = pool.Const(pool[left[1]].dtype, 0);
       const ExprId right_real = pool.Binary(Op::kLessEqual, zero, right[1]);
@@ -240,7 +251,8 @@ absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Sp
       const ExprId max = pool.Binary(Op::kMax, left[0], right[0]);
       const ExprId empty = pool.Const(dtype, -std::numeric_limits<double>::infinity());
       const auto term = [&](ExprId m, ExprId s) {
-        const ExprId scaled = pool.Binary(Op::kMul, s, pool.Unary(Op::kExp, pool.Binary(Op::kSub, m, max)));
+        const ExprId scaled =
+            pool.Binary(Op::kMul, s, pool.Unary(Op::kExp, pool.Binary(Op::kSub, m, max)));
         return pool.Select(pool.Binary(Op::kEqual, m, empty), pool.Const(dtype, 0), scaled);
       };
       return {max, pool.Binary(Op::kAdd, term(left[0], left[1]), term(right[0], right[1]))};

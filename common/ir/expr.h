@@ -22,12 +22,30 @@ inline constexpr ExprId kNoExpr = -1;
 using BufferId = int32_t;
 
 enum class Op : uint8_t {
-  kConst,   // value
-  kIndex,   // an index as a number (i64)
-  kLoad,    // buffer[indices]
-  kAdd, kSub, kMul, kDiv, kMin, kMax,
-  kNeg, kAbs, kExp, kLog, kSqrt, kRsqrt, kTanh, kErf, kSigmoid,
-  kLess, kLessEqual, kEqual, kAnd, kOr, kNot,
+  kConst,  // value
+  kIndex,  // an index as a number (i64)
+  kLoad,   // buffer[indices]
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMin,
+  kMax,
+  kNeg,
+  kAbs,
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kErf,
+  kSigmoid,
+  kLess,
+  kLessEqual,
+  kEqual,
+  kAnd,
+  kOr,
+  kNot,
   kSelect,  // a ? b : c
   kCast,    // a as dtype
   // Digests of programs hold these numbers, so new operations come last.
@@ -35,10 +53,10 @@ enum class Op : uint8_t {
 };
 
 struct OpInfo {
-  absl::string_view name;    // in text: "+", "exp", …
+  absl::string_view name;  // in text: "+", "exp", …
   int operands;
   bool infix;
-  int precedence;            // of infix operators; larger binds tighter
+  int precedence;  // of infix operators; larger binds tighter
 };
 const OpInfo& InfoOf(Op op);
 
@@ -46,9 +64,9 @@ struct Expr {
   Op op = Op::kConst;
   DType dtype = DType::kF32;
   ExprId a = kNoExpr, b = kNoExpr, c = kNoExpr;
-  Scalar value;              // kConst; one that the dtype can hold
-  BufferId buffer = -1;      // kLoad
-  int32_t indices = -1;      // kLoad, kIndex: which entry of the pool's index lists
+  Scalar value;          // kConst; one that the dtype can hold
+  BufferId buffer = -1;  // kLoad
+  int32_t indices = -1;  // kLoad, kIndex: which entry of the pool's index lists
 };
 
 using IndexList = absl::InlinedVector<Index, 4>;
@@ -78,9 +96,10 @@ class ExprPool {
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);
 
-  // Rebuilds an expression: `load` answers a replacement for a load (or kNoExpr to keep it with its indices mapped),
-  // `index` maps every index. Shared subtrees without change are kept.
-  ExprId Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> load, absl::FunctionRef<Index(const Index&)> index);
+  // Rebuilds an expression: `load` answers a replacement for a load (or kNoExpr to keep it with its
+  // indices mapped), `index` maps every index. Shared subtrees without change are kept.
+  ExprId Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> load,
+                 absl::FunctionRef<Index(const Index&)> index);
 
   void VisitLoads(ExprId root, absl::FunctionRef<void(const Expr&)> visit) const;
   // Every node of the tree, operands first.
@@ -109,7 +128,8 @@ DType AccumulatorOf(Reducer reducer, DType dtype);
 // The neutral element of a component.
 Scalar ReducerIdentity(Reducer reducer, int component, DType dtype);
 // The expressions of combining two tuples.
-absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer, absl::Span<const ExprId> left,
+absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
+                                       absl::Span<const ExprId> left,
                                        absl::Span<const ExprId> right);
 
 }  // namespace hone::ir

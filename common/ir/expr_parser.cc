@@ -164,9 +164,9 @@ absl::StatusOr<ExprId> ExprParser::Typed(const Token& token, ExprId id, DType dt
   // From 2^53 on, a number with a fraction or an exponent may have been rounded already.
   const bool exact = literal.value.is_whole() || std::abs(literal.value.real()) < 0x1p53;
   if (!IsFloat(dtype) && (!exact || CastTo(dtype, literal.value) != literal.value)) {
-    return TokenReader::Error(
-        token, absl::StrCat("the number ", PrintConst(literal.dtype, literal.value),
-                            " is not a value of ", DTypeName(dtype)));
+    return TokenReader::Error(token,
+                              absl::StrCat("the number ", PrintConst(literal.dtype, literal.value),
+                                           " is not a value of ", DTypeName(dtype)));
   }
   return pool_.Const(dtype, literal.value);
 }

@@ -9,13 +9,15 @@ namespace hone::ir {
 namespace {
 
 // `typed`: a constant must say its dtype, because no other operand does.
-std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence, bool typed,
-                  absl::FunctionRef<std::string(BufferId)> buffer_name) {
+std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence,
+                  bool typed, absl::FunctionRef<std::string(BufferId)> buffer_name) {
   const Expr& expr = pool[root];
   const OpInfo& info = InfoOf(expr.op);
   // A constant takes its dtype from the operand beside it, unless that is a constant too.
-  const ExprId first = expr.op == Op::kSelect ? expr.b : expr.a, second = expr.op == Op::kSelect ? expr.c : expr.b;
-  const bool alone = second == kNoExpr || (pool[first].op == Op::kConst && pool[second].op == Op::kConst);
+  const ExprId first = expr.op == Op::kSelect ? expr.b : expr.a,
+               second = expr.op == Op::kSelect ? expr.c : expr.b;
+  const bool alone =
+      second == kNoExpr || (pool[first].op == Op::kConst && pool[second].op == Op::kConst);
   const auto operand = [&](ExprId id, int precedence) {
     const bool beside = id == first || id == second;
     return Print(pool, atoms, id, precedence, /*typed=*/alone || !beside, buffer_name);
@@ -23,7 +25,9 @@ std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int
   switch (expr.op) {
     case Op::kConst: {
       const std::string number = PrintConst(expr.dtype, expr.value);
-      return typed && expr.dtype != DType::kF32 ? absl::StrCat(DTypeName(expr.dtype), "(", number, ")") : number;
+      return typed && expr.dtype != DType::kF32
+                 ? absl::StrCat(DTypeName(expr.dtype), "(", number, ")")
+                 : number;
     }
     case Op::kIndex:
       return absl::StrCat("index(", atoms.ToString(pool.IndicesOf(expr)[0]), ")");
@@ -42,8 +46,8 @@ std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int
     if (expr.c != kNoExpr) absl::StrAppend(&text, ", ", operand(expr.c, 0));
     return text + ")";
   }
-  const std::string text =
-      absl::StrCat(operand(expr.a, info.precedence), " ", info.name, " ", operand(expr.b, info.precedence + 1));
+  const std::string text = absl::StrCat(operand(expr.a, info.precedence), " ", info.name, " ",
+                                        operand(expr.b, info.precedence + 1));
   return info.precedence < outer_precedence ? absl::StrCat("(", text, ")") : text;
 }
 
@@ -56,7 +60,8 @@ std::string PrintConst(DType dtype, Scalar constant) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char buffer[64];
   const auto result = dtype == DType::kF64 ? std::to_chars(buffer, buffer + sizeof buffer, value)
-                                           : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
+                                           : std::to_chars(buffer, buffer + sizeof buffer,
+                                                           static_cast<float>(value));
   std::string text(buffer, result.ptr);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
@@ -64,7 +69,8 @@ std::string PrintConst(DType dtype, Scalar constant) {
 
 std::string PrintIndices(const AtomTable& atoms, const IndexList& indices) {
   std::string text = "[";
-  for (size_t i = 0; i < indices.size(); ++i) absl::StrAppend(&text, i ? ", " : "", atoms.ToString(indices[i]));
+  for (size_t i = 0; i < indices.size(); ++i)
+    absl::StrAppend(&text, i ? ", " : "", atoms.ToString(indices[i]));
   return text + "]";
 }
 

@@ -24,7 +24,9 @@ Extent ExtentTable::Factor(int64_t value, int position) {
 }
 Extent ExtentTable::Add(Extent a, Extent b) { return Combine(Kind::kAdd, a, b, a.value + b.value); }
 Extent ExtentTable::Mul(Extent a, Extent b) { return Combine(Kind::kMul, a, b, a.value * b.value); }
-Extent ExtentTable::CeilDiv(Extent a, Extent b) { return Combine(Kind::kCeilDiv, a, b, CeilDivInt(a.value, b.value)); }
+Extent ExtentTable::CeilDiv(Extent a, Extent b) {
+  return Combine(Kind::kCeilDiv, a, b, CeilDivInt(a.value, b.value));
+}
 
 int64_t ExtentTable::Evaluate(Extent extent, absl::Span<const int64_t> decisions) const {
   return extent.derivation < 0 ? extent.value : EvaluateNode(extent.derivation, decisions);

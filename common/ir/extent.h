@@ -9,20 +9,22 @@
 
 namespace hone::ir {
 
-// The extent of a loop and how it follows from the decisions of the trace, so that a design space can evaluate it for
-// other decisions without a replay. A value without a derivation is a constant.
+// The extent of a loop and how it follows from the decisions of the trace, so that a design space
+// can evaluate it for other decisions without a replay. A value without a derivation is a constant.
 struct Extent {
   int64_t value = 1;
   int32_t derivation = -1;  // a node of the program's ExtentTable; -1: constant
 };
 
-// The derivations of one program: expressions over decision factors. Append-only; copyable, ids stay valid in a copy.
+// The derivations of one program: expressions over decision factors. Append-only; copyable, ids
+// stay valid in a copy.
 class ExtentTable {
  public:
   enum class Kind : uint8_t { kConstant, kFactor, kAdd, kMul, kCeilDiv };
   struct Node {
     Kind kind;
-    int64_t a = 0;  // kConstant: the value; kFactor: position in the decision vector; else the left node
+    int64_t a =
+        0;  // kConstant: the value; kFactor: position in the decision vector; else the left node
     int64_t b = 0;  // the right node
   };
 

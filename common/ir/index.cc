@@ -90,7 +90,8 @@ Index AtomTable::Intern(Atom::Kind kind, const Index& argument, int64_t divisor)
   for (AtomId id : composites_) {
     const Atom& atom = atoms_[id];
     // The divisors last: recordings (common/schedule/recorded) then tell fewer numbers apart.
-    if (atom.kind == kind && atom.argument == argument && atom.divisor == divisor) return Index::Of(id);
+    if (atom.kind == kind && atom.argument == argument && atom.divisor == divisor)
+      return Index::Of(id);
   }
   Atom atom;
   atom.kind = kind;
@@ -106,7 +107,8 @@ void AtomTable::Divide(const Index& index, int64_t divisor, Index& quotient, Ind
   remainder = Index(FloorModInt(index.constant(), divisor));
   for (const IndexTerm& term : index.terms()) {
     const bool multiple = term.coeff % divisor == 0;
-    (multiple ? quotient : remainder) += Index::Of(term.atom, multiple ? term.coeff / divisor : term.coeff);
+    (multiple ? quotient : remainder) +=
+        Index::Of(term.atom, multiple ? term.coeff / divisor : term.coeff);
   }
 }
 
@@ -149,9 +151,11 @@ Index AtomTable::FloorDiv(const Index& index, int64_t divisor) {
   // (x / a + k) / b = (x + a·k) / (a·b).
   if (remainder.terms().size() == 1 && remainder.terms()[0].coeff == 1) {
     const Atom inner = atoms_[remainder.terms()[0].atom];
-    if (inner.kind == Atom::Kind::kFloorDiv && remainder.constant() <= kMaxDivisor / inner.divisor &&
+    if (inner.kind == Atom::Kind::kFloorDiv &&
+        remainder.constant() <= kMaxDivisor / inner.divisor &&
         inner.divisor <= kMaxDivisor / divisor) {
-      return Simplify(quotient + FloorDiv(inner.argument + remainder.constant() * inner.divisor, inner.divisor * divisor));
+      return Simplify(quotient + FloorDiv(inner.argument + remainder.constant() * inner.divisor,
+                                          inner.divisor * divisor));
     }
   }
   return Simplify(quotient + Intern(Atom::Kind::kFloorDiv, remainder, divisor));
@@ -174,7 +178,8 @@ Index AtomTable::Mod(const Index& index, int64_t divisor) {
   // (c·(x mod m) + y) mod d = (c·x + y) mod d where d divides c·m.
   for (const IndexTerm& term : remainder.terms()) {
     const Atom inner = atoms_[term.atom];
-    if (inner.kind != Atom::Kind::kMod || term.coeff * (inner.divisor % divisor) % divisor != 0) continue;
+    if (inner.kind != Atom::Kind::kMod || term.coeff * (inner.divisor % divisor) % divisor != 0)
+      continue;
     return Mod(remainder - Index::Of(term.atom, term.coeff) + inner.argument * term.coeff, divisor);
   }
   return Intern(Atom::Kind::kMod, remainder, divisor);
@@ -188,7 +193,8 @@ Index AtomTable::Simplify(Index index) const {
       if (d.kind != Atom::Kind::kFloorDiv) continue;
       for (const IndexTerm& mod : index.terms()) {
         const Atom& m = atoms_[mod.atom];
-        if (m.kind != Atom::Kind::kMod || m.argument != d.argument || m.divisor != d.divisor) continue;
+        if (m.kind != Atom::Kind::kMod || m.argument != d.argument || m.divisor != d.divisor)
+          continue;
         if (div.coeff != mod.coeff * d.divisor) continue;
         const int64_t coeff = mod.coeff;
         Index next = index - Index::Of(div.atom, div.coeff) - Index::Of(mod.atom, mod.coeff);
@@ -215,7 +221,8 @@ Range Bounds(const AtomTable& atoms, const Index& index, const RangeOfVar& range
       r = range(term.atom);
     } else {
       const Range argument = Bounds(atoms, atom.argument, range);
-      const Range quotient{FloorDivInt(argument.min, atom.divisor), FloorDivInt(argument.max, atom.divisor)};
+      const Range quotient{FloorDivInt(argument.min, atom.divisor),
+                           FloorDivInt(argument.max, atom.divisor)};
       if (atom.kind == Atom::Kind::kFloorDiv) {
         r = quotient;
       } else if (quotient.min == quotient.max) {
@@ -240,10 +247,12 @@ Range AtomTable::RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> ra
   return Bounds(*this, index, range);
 }
 
-Index AtomTable::Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement) {
-  const bool stays = std::all_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
-    return atoms_[term.atom].kind == Atom::Kind::kVar && replacement(term.atom) == nullptr;
-  });
+Index AtomTable::Substitute(const Index& index,
+                            absl::FunctionRef<const Index*(AtomId)> replacement) {
+  const bool stays =
+      std::all_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
+        return atoms_[term.atom].kind == Atom::Kind::kVar && replacement(term.atom) == nullptr;
+      });
   if (stays) return index;
   Index result(index.constant());
   for (const IndexTerm& term : index.terms()) {
@@ -259,7 +268,8 @@ Index AtomTable::Substitute(const Index& index, absl::FunctionRef<const Index*(A
     const Index argument = atoms_[term.atom].argument;  // a copy: interning may move the table
     const int64_t divisor = atoms_[term.atom].divisor;
     const Index inner = Substitute(argument, replacement);
-    result.AddScaled(kind == Atom::Kind::kFloorDiv ? FloorDiv(inner, divisor) : Mod(inner, divisor), term.coeff);
+    result.AddScaled(kind == Atom::Kind::kFloorDiv ? FloorDiv(inner, divisor) : Mod(inner, divisor),
+                     term.coeff);
   }
   return Simplify(std::move(result));
 }
@@ -314,11 +324,13 @@ std::string AtomTable::ToString(const Index& index) const {
       absl::StrAppend(&text, atom.name);
       continue;
     }
-    const bool simple = atom.argument.SingleAtom() != kNoAtom && atoms_[atom.argument.SingleAtom()].kind == Atom::Kind::kVar;
+    const bool simple = atom.argument.SingleAtom() != kNoAtom &&
+                        atoms_[atom.argument.SingleAtom()].kind == Atom::Kind::kVar;
     const std::string inner = ToString(atom.argument);
     const std::string operand = simple ? inner : absl::StrCat("(", inner, ")");
-    absl::StrAppend(&text, magnitude != 1 ? "(" : "", operand, atom.kind == Atom::Kind::kFloorDiv ? " / " : " % ",
-                    atom.divisor, magnitude != 1 ? ")" : "");
+    absl::StrAppend(&text, magnitude != 1 ? "(" : "", operand,
+                    atom.kind == Atom::Kind::kFloorDiv ? " / " : " % ", atom.divisor,
+                    magnitude != 1 ? ")" : "");
   }
   if (text.empty()) return absl::StrCat(index.constant());
   if (index.constant() > 0) absl::StrAppend(&text, " + ", index.constant());

@@ -22,8 +22,8 @@ struct IndexTerm {
   friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
 };
 
-// An affine form Σ coeff·atom + constant, terms sorted by atom: equal indices are equal values. A value type that means
-// something only together with the AtomTable that its atoms come from.
+// An affine form Σ coeff·atom + constant, terms sorted by atom: equal indices are equal values. A
+// value type that means something only together with the AtomTable that its atoms come from.
 class Index {
  public:
   using Terms = absl::InlinedVector<IndexTerm, 4>;
@@ -70,15 +70,16 @@ struct Range {
 struct Atom {
   enum class Kind : uint8_t { kVar, kFloorDiv, kMod };
   Kind kind = Kind::kVar;
-  Range range;         // of a variable: its domain
-  std::string name;    // of a variable
-  Index argument;      // of a floordiv or mod
+  Range range;       // of a variable: its domain
+  std::string name;  // of a variable
+  Index argument;    // of a floordiv or mod
   int64_t divisor = 1;
 };
 
-// The variables of a workload or program, and the floordiv and mod terms over them, each kept once. Every Index that these
-// functions return is simplified: (i·c + r) / (c·d) = i / d and (i·c + r) mod (c·d) = c·(i mod d) + r for 0 ≤ r < c;
-// c·(x/c) + x mod c = x; nested divisions are merged. Divisions round down; divisors are positive. Copyable; ids stay valid in a copy.
+// The variables of a workload or program, and the floordiv and mod terms over them, each kept once.
+// Every Index that these functions return is simplified: (i·c + r) / (c·d) = i / d and (i·c + r)
+// mod (c·d) = c·(i mod d) + r for 0 ≤ r < c; c·(x/c) + x mod c = x; nested divisions are merged.
+// Divisions round down; divisors are positive. Copyable; ids stay valid in a copy.
 class AtomTable {
  public:
   // A variable with the domain [0, extent).
@@ -91,10 +92,12 @@ class AtomTable {
   // REQUIRES divisor > 0.
   Index FloorDiv(const Index& index, int64_t divisor);
   Index Mod(const Index& index, int64_t divisor);
-  // The floordiv or mod as it stands, not simplified: what a printed program says must read back as it was.
+  // The floordiv or mod as it stands, not simplified: what a printed program says must read back as
+  // it was.
   Index Intern(Atom::Kind kind, const Index& argument, int64_t divisor);
 
-  // Bounds over the domains of the variables; exact for affine forms without shared variables, else an enclosure.
+  // Bounds over the domains of the variables; exact for affine forms without shared variables, else
+  // an enclosure.
   Range RangeOf(const Index& index) const;
   // The same with some variables fixed or restricted: `range` answers for a variable.
   Range RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const;
@@ -118,7 +121,8 @@ class AtomTable {
   // index = divisor·quotient + remainder with the multiples of the divisor in the quotient.
   static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
 
-  // The largest proper factor of the divisor with index = factor·multiple + r, 0 ≤ r < factor; 1 when there is none.
+  // The largest proper factor of the divisor with index = factor·multiple + r, 0 ≤ r < factor; 1
+  // when there is none.
   int64_t SplitOff(const Index& index, int64_t divisor, Index& multiple) const;
 
   std::vector<Atom> atoms_;

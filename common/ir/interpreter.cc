@@ -199,17 +199,16 @@ absl::StatusOr<std::vector<Scalars>> Interpret(const Program& program,
   const Workload& workload = program.workload();
   const std::vector<BufferId> input_ids = workload.Inputs();
   if (inputs.size() != input_ids.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("workload ", workload.name, " has ",
-                                                   input_ids.size(), " inputs, not ",
-                                                   inputs.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "workload ", workload.name, " has ", input_ids.size(), " inputs, not ", inputs.size()));
   }
   Machine machine(program, max_steps);
   for (size_t i = 0; i < inputs.size(); ++i) {
     Memory& memory = machine.memory(input_ids[i]);
     if (inputs[i].size() != memory.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input ", workload.tensors[input_ids[i]].name, " has ", memory.size(),
-                       " elements, not ", inputs[i].size()));
+      return absl::InvalidArgumentError(absl::StrCat("input ", workload.tensors[input_ids[i]].name,
+                                                     " has ", memory.size(), " elements, not ",
+                                                     inputs[i].size()));
     }
     for (size_t e = 0; e < inputs[i].size(); ++e) memory.Store(e, inputs[i][e]);
   }

@@ -7,13 +7,20 @@
 namespace hone::ir {
 
 absl::string_view LoopKindName(LoopKind kind) {
-  constexpr absl::string_view kNames[] = {"for", "parallel", "vectorized", "unrolled", "bound", "tensor"};
+  constexpr absl::string_view kNames[] = {"for",      "parallel", "vectorized",
+                                          "unrolled", "bound",    "tensor"};
   return kNames[static_cast<int>(kind)];
 }
 
 absl::string_view ThreadAxisName(ThreadAxis axis) {
-  constexpr absl::string_view kNames[] = {"",            "blockIdx.x",  "blockIdx.y",  "blockIdx.z",
-                                          "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread"};
+  constexpr absl::string_view kNames[] = {"",
+                                          "blockIdx.x",
+                                          "blockIdx.y",
+                                          "blockIdx.z",
+                                          "threadIdx.x",
+                                          "threadIdx.y",
+                                          "threadIdx.z",
+                                          "vthread"};
   return kNames[static_cast<int>(axis)];
 }
 
@@ -30,13 +37,14 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
   program.pool = w.pool;
   for (size_t t = 0; t < w.tensors.size(); ++t) {
     const Tensor& tensor = w.tensors[t];
-    program.buffers.push_back({.name = tensor.name,
-                               .dtype = tensor.dtype,
-                               .shape = tensor.shape,
-                               .tensor = tensor.input || tensor.output ? static_cast<BufferId>(t) : -1,
-                               .input = tensor.input,
-                               .output = tensor.output,
-                               .constant = tensor.constant});
+    program.buffers.push_back(
+        {.name = tensor.name,
+         .dtype = tensor.dtype,
+         .shape = tensor.shape,
+         .tensor = tensor.input || tensor.output ? static_cast<BufferId>(t) : -1,
+         .input = tensor.input,
+         .output = tensor.output,
+         .constant = tensor.constant});
   }
   program.nodes.reserve(64);
   program.nodes.push_back({.kind = Node::Kind::kKernel, .name = "main"});
@@ -55,8 +63,10 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
     NodeId parent = 0;
     for (const auto* axes : {&stage.spatial, &stage.reduce}) {
       for (const Axis& axis : *axes) {
-        const NodeId loop = program.NewLoop(w.atoms[axis.var].name, ExtentTable::Constant(axis.extent));
-        block.iters.push_back({axis.var, axis.extent, axes == &stage.reduce, Index::Of(program.node(loop).var)});
+        const NodeId loop =
+            program.NewLoop(w.atoms[axis.var].name, ExtentTable::Constant(axis.extent));
+        block.iters.push_back(
+            {axis.var, axis.extent, axes == &stage.reduce, Index::Of(program.node(loop).var)});
         if (axes == &stage.spatial) block.indices.push_back(Index::Of(axis.var));
         program.Append(parent, loop);
         parent = loop;
@@ -209,21 +219,25 @@ void Program::SubstituteUnder(NodeId id, AtomId var, const Index& with) {
   for (NodeId node : BlocksUnder(id)) {
     Block& block = BlockOf(node);
     for (BlockIter& iter : block.iters) iter.binding = atoms.Substitute(iter.binding, replacement);
-    for (Condition& predicate : block.predicates) predicate.index = atoms.Substitute(predicate.index, replacement);
+    for (Condition& predicate : block.predicates)
+      predicate.index = atoms.Substitute(predicate.index, replacement);
   }
 }
 
 std::string Program::FreshBufferName(absl::string_view base) const {
   for (int suffix = 0;; ++suffix) {
     std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
-    if (std::none_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == name; })) return name;
+    if (std::none_of(buffers.begin(), buffers.end(),
+                     [&](const Buffer& b) { return b.name == name; }))
+      return name;
   }
 }
 
 std::string Program::FreshBlockName(absl::string_view base) const {
   for (int suffix = 0;; ++suffix) {
     std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
-    if (std::none_of(blocks.begin(), blocks.end(), [&](const Block& b) { return b.name == name; })) return name;
+    if (std::none_of(blocks.begin(), blocks.end(), [&](const Block& b) { return b.name == name; }))
+      return name;
   }
 }
 

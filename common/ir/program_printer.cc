@@ -13,15 +13,17 @@
 namespace hone::ir {
 namespace {
 
-// The atoms of a program under names that tell them apart where they are in scope together: a loop that is called like one
-// around it, or an iteration variable like an earlier one of its block, gets a number. Ids stay as they are.
+// The atoms of a program under names that tell them apart where they are in scope together: a loop
+// that is called like one around it, or an iteration variable like an earlier one of its block,
+// gets a number. Ids stay as they are.
 AtomTable WithUniqueNames(const Program& program) {
   std::vector<std::string> names(program.atoms.size());
   for (AtomId id = 0; id < program.atoms.size(); ++id) names[id] = program.atoms[id].name;
   bool changed = false;
   const auto make_unique = [&](AtomId id, const std::vector<AtomId>& others) {
     const auto taken = [&] {
-      return std::any_of(others.begin(), others.end(), [&](AtomId other) { return names[other] == names[id]; });
+      return std::any_of(others.begin(), others.end(),
+                         [&](AtomId other) { return names[other] == names[id]; });
     };
     for (int suffix = 1; taken(); ++suffix) {
       names[id] = absl::StrCat(program.atoms[id].name, ".", suffix);
@@ -62,13 +64,15 @@ AtomTable WithUniqueNames(const Program& program) {
 
 class Printer {
  public:
-  Printer(const Program& program, NodeId mark) : program_(program), atoms_(WithUniqueNames(program)), mark_(mark) {}
+  Printer(const Program& program, NodeId mark)
+      : program_(program), atoms_(WithUniqueNames(program)), mark_(mark) {}
 
   std::string Print() {
     for (const Buffer& buffer : program_.buffers) {
       const absl::string_view role = buffer.input ? "input" : buffer.output ? "output" : "buffer";
-      absl::StrAppend(&text_, role, " ", buffer.name, ": ", TypeText(buffer.dtype, buffer.shape), " ",
-                      ScopeName(buffer.scope), buffer.constant ? " constant" : "", buffer.padded ? " padded" : "");
+      absl::StrAppend(&text_, role, " ", buffer.name, ": ", TypeText(buffer.dtype, buffer.shape),
+                      " ", ScopeName(buffer.scope), buffer.constant ? " constant" : "",
+                      buffer.padded ? " padded" : "");
       for (const StorageAlign& align : buffer.aligns) {
         absl::StrAppend(&text_, " align ", align.axis, " ", align.factor, " ", align.offset);
       }
@@ -80,8 +84,9 @@ class Printer {
 
  private:
   void Line(NodeId id, int depth, absl::string_view content) {
-    absl::StrAppend(&text_, id == mark_ ? ">" : "", std::string(id == mark_ ? std::max(0, 2 * depth - 1) : 2 * depth, ' '),
-                    content, "\n");
+    absl::StrAppend(&text_, id == mark_ ? ">" : "",
+                    std::string(id == mark_ ? std::max(0, 2 * depth - 1) : 2 * depth, ' '), content,
+                    "\n");
   }
 
   std::string Conditions(absl::string_view word, const std::vector<Condition>& conditions) {
@@ -98,8 +103,9 @@ class Printer {
         break;
       case Node::Kind::kLoop:
         Line(id, depth,
-             absl::StrCat(LoopKindName(node.loop), node.axis == ThreadAxis::kNone ? "" : " ", ThreadAxisName(node.axis), " ",
-                          atoms_[node.var].name, " in ", node.extent.value, PrintAnnotations(node.annotations)));
+             absl::StrCat(LoopKindName(node.loop), node.axis == ThreadAxis::kNone ? "" : " ",
+                          ThreadAxisName(node.axis), " ", atoms_[node.var].name, " in ",
+                          node.extent.value, PrintAnnotations(node.annotations)));
         break;
       case Node::Kind::kBarrier:
         Line(id, depth, "barrier");
@@ -122,16 +128,24 @@ class Printer {
       absl::StrAppend(&head, i ? ", " : " ", atoms_[iter.var].name, " in ", iter.extent, " = ",
                       atoms_.ToString(iter.binding), iter.reduce ? " (reduce)" : "");
     }
-    Line(id, depth, absl::StrCat(head, Conditions("if", block.predicates), block.exact ? "" : " inexact", PrintAnnotations(program_.node(id).annotations)));
+    Line(id, depth,
+         absl::StrCat(head, Conditions("if", block.predicates), block.exact ? "" : " inexact",
+                      PrintAnnotations(program_.node(id).annotations)));
     std::string body;
     const bool tuple = block.outputs.size() > 1;
     const std::string indices = PrintIndices(atoms_, block.indices);
-    const auto output = [&](std::string* out, BufferId buffer) { absl::StrAppend(out, name(buffer), indices); };
-    const auto value = [&](std::string* out, ExprId v) { *out += PrintExpr(program_.pool, atoms_, v, name); };
-    absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.outputs, ", ", output), tuple ? ")" : "", " = ");
+    const auto output = [&](std::string* out, BufferId buffer) {
+      absl::StrAppend(out, name(buffer), indices);
+    };
+    const auto value = [&](std::string* out, ExprId v) {
+      *out += PrintExpr(program_.pool, atoms_, v, name);
+    };
+    absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.outputs, ", ", output),
+                    tuple ? ")" : "", " = ");
     if (block.reducer != Reducer::kNone) absl::StrAppend(&body, ReducerName(block.reducer), " ");
-    absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.values, ", ", value), tuple ? ")" : "",
-                    Conditions("where", block.guards), block.has_init ? " init" : "");
+    absl::StrAppend(&body, tuple ? "(" : "", absl::StrJoin(block.values, ", ", value),
+                    tuple ? ")" : "", Conditions("where", block.guards),
+                    block.has_init ? " init" : "");
     Line(kNoNode - 1, depth + 1, body);
   }
 
@@ -141,12 +155,14 @@ class Printer {
   std::string text_;
 };
 
-// Of the same workload as the time before, as a rule: a search replays one workload thousands of times.
+// Of the same workload as the time before, as a rule: a search replays one workload thousands of
+// times.
 Digest DigestOf(const std::shared_ptr<const Workload>& workload) {
   thread_local std::weak_ptr<const Workload> latest;
   thread_local const Workload* address = nullptr;
   thread_local Digest digest;
-  const bool same = address == workload.get() && !latest.owner_before(workload) && !workload.owner_before(latest);
+  const bool same =
+      address == workload.get() && !latest.owner_before(workload) && !workload.owner_before(latest);
   if (!same) {
     digest = workload->StructuralDigest();
     latest = workload;
@@ -155,8 +171,8 @@ Digest DigestOf(const std::shared_ptr<const Workload>& workload) {
   return digest;
 }
 
-// Encodes the state with variables and buffers by the order in which the walk meets them: names, dead nodes, unused buffers
-// and the order in which things were made do not matter.
+// Encodes the state with variables and buffers by the order in which the walk meets them: names,
+// dead nodes, unused buffers and the order in which things were made do not matter.
 class Encoder {
  public:
   explicit Encoder(const Program& program)
@@ -210,12 +226,18 @@ class Encoder {
     builder_.Add(buffers_[id]);
     if (met) return;
     const Buffer& buffer = program_.buffers[id];
-    builder_.Add(static_cast<int64_t>(buffer.tensor)).Add(static_cast<int64_t>(buffer.dtype)).Add(static_cast<int64_t>(buffer.scope));
-    builder_.Add(static_cast<int64_t>(buffer.input << 2 | buffer.output << 1 | int{buffer.constant}));
+    builder_.Add(static_cast<int64_t>(buffer.tensor))
+        .Add(static_cast<int64_t>(buffer.dtype))
+        .Add(static_cast<int64_t>(buffer.scope));
+    builder_.Add(
+        static_cast<int64_t>(buffer.input << 2 | buffer.output << 1 | int{buffer.constant}));
     builder_.Add(static_cast<int64_t>(buffer.shape.size()));
     for (int64_t extent : buffer.shape) builder_.Add(extent);
     for (const StorageAlign& align : buffer.aligns) {
-      builder_.Add(kExtra).Add(static_cast<int64_t>(align.axis)).Add(align.factor).Add(align.offset);
+      builder_.Add(kExtra)
+          .Add(static_cast<int64_t>(align.axis))
+          .Add(align.factor)
+          .Add(align.offset);
     }
   }
   void Add(ExprId id) {
@@ -236,7 +258,9 @@ class Encoder {
     if (node.kind == Node::Kind::kKernel) builder_.Add(absl::string_view(node.name));
     if (node.kind == Node::Kind::kLoop) {
       vars_[node.var] = next_var_++;
-      builder_.Add(static_cast<int64_t>(node.loop)).Add(static_cast<int64_t>(node.axis)).Add(node.extent.value);
+      builder_.Add(static_cast<int64_t>(node.loop))
+          .Add(static_cast<int64_t>(node.axis))
+          .Add(node.extent.value);
     }
     if (node.kind == Node::Kind::kBlock) {
       const Block& block = program_.BlockOf(id);
@@ -265,7 +289,7 @@ class Encoder {
 
   const Program& program_;
   DigestBuilder builder_;
-  std::vector<int64_t> vars_, buffers_;   // their numbers; -1: not met yet
+  std::vector<int64_t> vars_, buffers_;  // their numbers; -1: not met yet
   int64_t next_var_ = 0, next_buffer_ = 0;
 };
 

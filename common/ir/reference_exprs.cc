@@ -117,8 +117,8 @@ F64Term ReferenceExprs::Magnitude(ExprId id) {
     return expr.op == Op::kMul ? MagnitudeOfProduct(F64Value(expr.a), a, F64Value(expr.b), b)
                                : MagnitudeOfQuotient(F64Value(id), a, b_value, b);
   }
-  const bool takes_value = !binary && expr.op != Op::kNeg && expr.op != Op::kAbs &&
-                           expr.op != Op::kCast;
+  const bool takes_value =
+      !binary && expr.op != Op::kNeg && expr.op != Op::kAbs && expr.op != Op::kCast;
   return MagnitudeOf(expr.op, takes_value ? F64Value(id) : a, a, b_value, b);
 }
 
@@ -169,8 +169,7 @@ ExprId ReferenceExprs::FullRounding(ExprId id) {
     case Op::kIndex:
       return kNoExpr;
     case Op::kLoad:
-      return tensors_.roundings[expr.buffer] < 0 ? kNoExpr
-                                                 : LoadOf(expr, tensors_.roundings);
+      return tensors_.roundings[expr.buffer] < 0 ? kNoExpr : LoadOf(expr, tensors_.roundings);
     case Op::kSelect: {
       const ExprId b = Rounding(expr.b), c = Rounding(expr.c);
       if (b == kNoExpr && c == kNoExpr) return kNoExpr;

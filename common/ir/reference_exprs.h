@@ -62,9 +62,9 @@ class ReferenceExprs {
   const Accuracy& accuracy_;
   const ReferenceTensors& tensors_;
   Workload& to_;
-  std::vector<AtomId> renamed_;       // of the original's variables
-  std::vector<int64_t> from_sizes_;   // nodes of the original's expressions as trees
-  std::vector<int64_t> to_sizes_;     // the same of to_.pool
+  std::vector<AtomId> renamed_;      // of the original's variables
+  std::vector<int64_t> from_sizes_;  // nodes of the original's expressions as trees
+  std::vector<int64_t> to_sizes_;    // the same of to_.pool
 };
 
 }  // namespace hone::ir

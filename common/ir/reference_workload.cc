@@ -85,10 +85,10 @@ class ReferenceBuilder {
         needed_[id] = needed_[id] || from_.tensors[id].output;
         if (needed_[id]) MarkNeeded(stage.values[c]);
       }
-      // The bounds of the sum take those of the maximum, and those of an index those of the extreme.
-      const bool reads_extreme =
-          stage.reducer == Reducer::kOnlineSoftmax ||
-          (FindsIndex(stage.reducer) && !accuracy_.IsExact(stage.values[0]));
+      // The bounds of the sum take those of the maximum, and those of an index those of the
+      // extreme.
+      const bool reads_extreme = stage.reducer == Reducer::kOnlineSoftmax ||
+                                 (FindsIndex(stage.reducer) && !accuracy_.IsExact(stage.values[0]));
       if (reads_extreme && needed_[stage.tensors[1]]) {
         needed_[stage.tensors[0]] = true;
         MarkNeeded(stage.values[0]);
@@ -144,8 +144,8 @@ class ReferenceBuilder {
 
   void AddValues(const Stage& stage) {
     Stage copy = CopyDomain(stage, stage.reducer);
-    // Integers of less than 64 bits are computed as they are and kept as f64. All outputs of a stage
-    // are copied or none, so that they keep their order.
+    // Integers of less than 64 bits are computed as they are and kept as f64. All outputs of a
+    // stage are copied or none, so that they keep their order.
     const bool copies = std::any_of(stage.tensors.begin(), stage.tensors.end(), [&](BufferId id) {
       const Tensor& tensor = from_.tensors[id];
       return tensor.output && ValueDType(tensor.dtype) != ReferenceDType(tensor.dtype);
@@ -154,7 +154,7 @@ class ReferenceBuilder {
       const Tensor& tensor = from_.tensors[stage.tensors[c]];
       const DType dtype = ValueDType(tensor.dtype);
       tensors_.values[stage.tensors[c]] = AddTensor(absl::StrCat(tensor.name, "_value"), dtype,
-                                            tensor.shape, tensor.output && !copies);
+                                                    tensor.shape, tensor.output && !copies);
       copy.tensors.push_back(tensors_.values[stage.tensors[c]]);
       // What is compared is what is kept.
       const ExprId value = exprs_.Value(stage.values[c]);
@@ -174,12 +174,11 @@ class ReferenceBuilder {
   void AddMagnitude(const Stage& stage, size_t component) {
     const BufferId original = stage.tensors[component];
     Stage copy = CopyDomain(stage, MagnitudeReducer(stage.reducer, component));
-    const ExprId value = stage.reducer == Reducer::kOnlineSoftmax && component == 1
-                             ? SoftmaxMagnitude(stage, copy)
-                             : OfContending(stage, component, copy,
-                                            exprs_.Magnitude(stage.values[component]));
-    tensors_.magnitudes[original] =
-        AddBound(stage, std::move(copy), original, "_magnitude", value);
+    const ExprId value =
+        stage.reducer == Reducer::kOnlineSoftmax && component == 1
+            ? SoftmaxMagnitude(stage, copy)
+            : OfContending(stage, component, copy, exprs_.Magnitude(stage.values[component]));
+    tensors_.magnitudes[original] = AddBound(stage, std::move(copy), original, "_magnitude", value);
   }
 
   // Adds a stage that bounds the errors of a tensor.
@@ -242,7 +241,8 @@ class ReferenceBuilder {
     if (error == kNoExpr) return kNoExpr;
     const BufferId extreme = stage.tensors[0];
     F64Term reach = exprs_.OrZero(error);
-    if (tensors_.roundings[extreme] >= 0) reach = reach + AtPlace(tensors_.roundings[extreme], copy);
+    if (tensors_.roundings[extreme] >= 0)
+      reach = reach + AtPlace(tensors_.roundings[extreme], copy);
     if (!accuracy_.IsComputedExactly(extreme)) {
       reach = reach + accuracy_.relative_error() * AtPlace(tensors_.magnitudes[extreme], copy);
     }
@@ -266,9 +266,11 @@ class ReferenceBuilder {
         AddMap(stage, original, "_stored_rounding", /*output=*/false, [&](const Stage& map) {
           F64Term error = computed < 0 ? exprs_.F64Constant(0) : AtPlace(computed, map);
           if (!exact) {
-            error = error + accuracy_.relative_error() * AtPlace(tensors_.magnitudes[original], map);
+            error =
+                error + accuracy_.relative_error() * AtPlace(tensors_.magnitudes[original], map);
           }
-          return ConversionRounding(tensor.dtype, AtPlace(tensors_.values[original], map), error).id;
+          return ConversionRounding(tensor.dtype, AtPlace(tensors_.values[original], map), error)
+              .id;
         });
   }
 
@@ -293,8 +295,8 @@ class ReferenceBuilder {
     const F64Term size = Absolute(exprs_.F64Value(stage.values[component]));
     const F64Term relative = exprs_.OrZero(value) / IfZero(size, exprs_.F64Constant(1), size);
     const Tensor& tensor = from_.tensors[original];
-    const BufferId id = AddTensor(absl::StrCat(tensor.name, "_rounding"), DType::kF64,
-                                  tensor.shape, /*output=*/false);
+    const BufferId id = AddTensor(absl::StrCat(tensor.name, "_rounding"), DType::kF64, tensor.shape,
+                                  /*output=*/false);
     copy.values.push_back(relative.id);
     copy.tensors.push_back(id);
     to_.stages.push_back(std::move(copy));
@@ -376,9 +378,9 @@ int64_t ReferenceBytes(const Workload& workload) {
 absl::Status CheckReferenceBytes(const Workload& workload) {
   const int64_t bytes = ReferenceBytes(workload);
   if (bytes <= kMostReferenceBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "its outputs are too large to be checked: their reference takes ", bytes >> 20,
-      " MiB; the limit is ", kMostReferenceBytes >> 20, " MiB"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("its outputs are too large to be checked: their reference takes ", bytes >> 20,
+                   " MiB; the limit is ", kMostReferenceBytes >> 20, " MiB"));
 }
 
 absl::StatusOr<Workload> ReferenceWorkload(const Workload& workload) {

@@ -25,11 +25,11 @@ int64_t ReferenceBytes(const Workload& workload);
 // InvalidArgument: it is more than kMostReferenceBytes; says how much.
 absl::Status CheckReferenceBytes(const Workload& workload);
 
-// The workload that an output check compares with. It has the same inputs. Its outputs are, for each
-// output of the original in order, the value in ReferenceDType; then for each the magnitude in f64;
-// then, if RoundsOnTheWay, for each the rounding in f64. All are as InterpretElement defines them
-// (error_bound.h says what they mean). Floats are computed in f64, integers and booleans in their
-// own dtype; casts round and wrap.
+// The workload that an output check compares with. It has the same inputs. Its outputs are, for
+// each output of the original in order, the value in ReferenceDType; then for each the magnitude in
+// f64; then, if RoundsOnTheWay, for each the rounding in f64. All are as InterpretElement defines
+// them (error_bound.h says what they mean). Floats are computed in f64, integers and booleans in
+// their own dtype; casts round and wrap.
 //
 // InvalidArgument: the workload with three times its stages exceeds a limit.
 absl::StatusOr<Workload> ReferenceWorkload(const Workload& workload);

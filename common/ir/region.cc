@@ -26,9 +26,10 @@ absl::InlinedVector<AtomId, 16> InnerVars(const Program& program, NodeId scope) 
   return vars;
 }
 
-// The positive factor with which every term of `part` occurs in `whole`; 0 when there is none, or a variable of `part` is
-// not an inner one.
-int64_t MultipleIn(const AtomTable& atoms, const Index& part, const Index& whole, absl::FunctionRef<bool(AtomId)> inner) {
+// The positive factor with which every term of `part` occurs in `whole`; 0 when there is none, or a
+// variable of `part` is not an inner one.
+int64_t MultipleIn(const AtomTable& atoms, const Index& part, const Index& whole,
+                   absl::FunctionRef<bool(AtomId)> inner) {
   if (part.IsConstant()) return 0;
   const IndexTerm& first = part.terms()[0];
   const int64_t factor = whole.CoeffOf(first.atom) / first.coeff;
@@ -42,11 +43,12 @@ int64_t MultipleIn(const AtomTable& atoms, const Index& part, const Index& whole
   return factor;
 }
 
-void Merge(Program& program, std::vector<Interval>& region, const Block& block, const IndexList& indices,
-           absl::FunctionRef<bool(AtomId)> inner) {
+void Merge(Program& program, std::vector<Interval>& region, const Block& block,
+           const IndexList& indices, absl::FunctionRef<bool(AtomId)> inner) {
   const bool first = region.empty();
   for (size_t d = 0; d < indices.size(); ++d) {
-    const Interval interval = IntervalOf(program, program.OverLoops(block, indices[d]), inner, block.predicates);
+    const Interval interval =
+        IntervalOf(program, program.OverLoops(block, indices[d]), inner, block.predicates);
     if (first) {
       region.push_back(interval);
     } else {
@@ -66,20 +68,24 @@ Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool
     const int64_t factor = MultipleIn(atoms, predicate.index, rest, inner);
     if (factor == 0) continue;
     const Range range = atoms.RangeOf(predicate.index);
-    const int64_t low = std::max<int64_t>(range.min, 0), high = std::min(range.max, predicate.extent - 1);
+    const int64_t low = std::max<int64_t>(range.min, 0),
+                  high = std::min(range.max, predicate.extent - 1);
     if (low > high || (low == range.min && high == range.max)) continue;
     rest.AddScaled(predicate.index, -factor);
     interval.min += factor * (low - predicate.index.constant());
-    interval.extent = program.extents.Add(interval.extent, ExtentTable::Constant(factor * (high - low)));
+    interval.extent =
+        program.extents.Add(interval.extent, ExtentTable::Constant(factor * (high - low)));
   }
   for (const IndexTerm& term : rest.terms()) {
     bool any_inner = false, any_outer = false;
-    atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { (inner(var) ? any_inner : any_outer) = true; });
+    atoms.VisitVars(Index::Of(term.atom),
+                    [&](AtomId var) { (inner(var) ? any_inner : any_outer) = true; });
     if (!any_inner) {
       interval.min += Index::Of(term.atom, term.coeff);
       continue;
     }
-    // Composite terms are enclosed over every variable in them; `any_outer` then only makes the enclosure wider.
+    // Composite terms are enclosed over every variable in them; `any_outer` then only makes the
+    // enclosure wider.
     const Range range = atoms.RangeOf(Index::Of(term.atom, term.coeff));
     interval.min += range.min;
     Extent span = ExtentTable::Constant(range.max - range.min);
@@ -111,7 +117,9 @@ Interval Union(Program& program, const Interval& a, const Interval& b) {
 
 std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope) {
   const auto vars = InnerVars(program, scope);
-  const auto inner = [&](AtomId var) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
+  const auto inner = [&](AtomId var) {
+    return std::find(vars.begin(), vars.end(), var) != vars.end();
+  };
   std::vector<Interval> region;
   for (NodeId id : program.BlocksUnder(scope)) {
     const Block block = program.BlockOf(id);
@@ -128,11 +136,14 @@ std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope
 
 std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId scope) {
   const auto vars = InnerVars(program, scope);
-  const auto inner = [&](AtomId var) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
+  const auto inner = [&](AtomId var) {
+    return std::find(vars.begin(), vars.end(), var) != vars.end();
+  };
   std::vector<Interval> region;
   for (NodeId id : program.BlocksUnder(scope)) {
     const Block block = program.BlockOf(id);
-    if (std::find(block.outputs.begin(), block.outputs.end(), buffer) == block.outputs.end()) continue;
+    if (std::find(block.outputs.begin(), block.outputs.end(), buffer) == block.outputs.end())
+      continue;
     Merge(program, region, block, block.indices, inner);
   }
   return region;

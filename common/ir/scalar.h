@@ -43,9 +43,7 @@ class Scalar {
   }
   // Whole numbers in full, others with as many digits as a double may need.
   std::string ToText() const;
-  friend std::ostream& operator<<(std::ostream& out, Scalar value) {
-    return out << value.ToText();
-  }
+  friend std::ostream& operator<<(std::ostream& out, Scalar value) { return out << value.ToText(); }
 
  private:
   union {

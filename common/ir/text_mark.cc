@@ -45,8 +45,9 @@ absl::Status MarkText(const absl::Status& status, absl::string_view text, int fi
     if (c == '\t' || c == '\r') c = ' ';
     if (!std::isprint(static_cast<unsigned char>(c))) c = '?';
   }
-  return absl::Status(status.code(), absl::StrCat(status.message(), "\n  ", shown, "\n  ",
-                                                  std::string(static_cast<size_t>(at - begin), ' '), "^"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "\n  ", shown, "\n  ",
+                                   std::string(static_cast<size_t>(at - begin), ' '), "^"));
 }
 
 }  // namespace hone::ir

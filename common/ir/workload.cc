@@ -13,7 +13,8 @@ namespace hone::ir {
 namespace {
 
 // Whether an index provably stays in [0, extent), by its range or by a guard of the stage.
-bool InBounds(const AtomTable& atoms, const Index& index, int64_t extent, const std::vector<Condition>& guards) {
+bool InBounds(const AtomTable& atoms, const Index& index, int64_t extent,
+              const std::vector<Condition>& guards) {
   const Range range = atoms.RangeOf(index);
   if (range.min >= 0 && range.max < extent) return true;
   for (const Condition& guard : guards) {
@@ -41,15 +42,16 @@ bool Reads(const ExprPool& pool, ExprId id) {
   return reads;
 }
 
-// Arithmetic operations of one evaluation. A select computes one of its branches: the dearer one counts; a choice that depends
-// on indices alone is made by the loops.
+// Arithmetic operations of one evaluation. A select computes one of its branches: the dearer one
+// counts; a choice that depends on indices alone is made by the loops.
 double Operations(const ExprPool& pool, ExprId id) {
   const Expr& expr = pool[id];
   if (expr.op == Op::kSelect) {
     const double branch = std::max(Operations(pool, expr.b), Operations(pool, expr.c));
     return branch + (Reads(pool, expr.a) ? 1 + Operations(pool, expr.a) : 0);
   }
-  double operations = expr.op != Op::kConst && expr.op != Op::kIndex && expr.op != Op::kLoad && expr.op != Op::kCast;
+  double operations = expr.op != Op::kConst && expr.op != Op::kIndex && expr.op != Op::kLoad &&
+                      expr.op != Op::kCast;
   for (const ExprId operand : {expr.a, expr.b, expr.c}) {
     if (operand != kNoExpr) operations += Operations(pool, operand);
   }
@@ -57,9 +59,11 @@ double Operations(const ExprPool& pool, ExprId id) {
 }
 
 // Encodes an index with variables by their position in the stage.
-void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index, const std::vector<AtomId>& vars) {
+void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index,
+              const std::vector<AtomId>& vars) {
   builder.Add(index.constant()).Add(static_cast<int64_t>(index.terms().size()));
-  // Terms are sorted by atom id, which depends on the order of declaration: sort by their own encoding.
+  // Terms are sorted by atom id, which depends on the order of declaration: sort by their own
+  // encoding.
   std::vector<Digest> terms;
   for (const IndexTerm& term : index.terms()) {
     const Atom& atom = atoms[term.atom];
@@ -77,13 +81,15 @@ void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index
   for (const Digest& term : terms) builder.Add(term);
 }
 
-void AddExpr(DigestBuilder& builder, const Workload& workload, ExprId id, const std::vector<AtomId>& vars) {
+void AddExpr(DigestBuilder& builder, const Workload& workload, ExprId id,
+             const std::vector<AtomId>& vars) {
   const Expr& expr = workload.pool[id];
   builder.Add(absl::string_view(InfoOf(expr.op).name)).Add(static_cast<int64_t>(expr.dtype));
   if (expr.op == Op::kConst) AddTo(builder, expr.value);
   if (expr.op == Op::kLoad) builder.Add(static_cast<int64_t>(expr.buffer));
   if (expr.indices >= 0) {
-    for (const Index& index : workload.pool.IndicesOf(expr)) AddIndex(builder, workload.atoms, index, vars);
+    for (const Index& index : workload.pool.IndicesOf(expr))
+      AddIndex(builder, workload.atoms, index, vars);
   }
   for (const ExprId operand : {expr.a, expr.b, expr.c}) {
     if (operand != kNoExpr) AddExpr(builder, workload, operand, vars);
@@ -118,8 +124,9 @@ std::vector<BufferId> Workload::Outputs() const {
 
 absl::Status ValidateTensor(const Tensor& tensor) {
   if (tensor.shape.empty() || tensor.shape.size() > kMaxRank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor ", tensor.name, " has rank ", tensor.shape.size(), "; 1 to ", kMaxRank, " are supported"));
+    return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, " has rank ",
+                                                   tensor.shape.size(), "; 1 to ", kMaxRank,
+                                                   " are supported"));
   }
   int64_t elements = 1;
   for (int64_t extent : tensor.shape) {
@@ -128,7 +135,8 @@ absl::Status ValidateTensor(const Tensor& tensor) {
           absl::StrCat("tensor ", tensor.name, " has extent ", extent, "; extents are at least 1"));
     }
     if (extent > kMaxElements / elements) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, ": ", TypeText(tensor.dtype, tensor.shape),
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, ": ",
+                                                     TypeText(tensor.dtype, tensor.shape),
                                                      " has more than ", kMaxElements, " elements"));
     }
     elements *= extent;
@@ -137,11 +145,14 @@ absl::Status ValidateTensor(const Tensor& tensor) {
 }
 
 absl::Status Workload::Validate(int max_depth) const {
-  if (stages.empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no stage"));
+  if (stages.empty())
+    return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no stage"));
   if (tensors.size() > kMaxTensors) {
-    return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has more than ", kMaxTensors, " tensors"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("workload ", name, " has more than ", kMaxTensors, " tensors"));
   }
-  if (Outputs().empty()) return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no output"));
+  if (Outputs().empty())
+    return absl::InvalidArgumentError(absl::StrCat("workload ", name, " has no output"));
   for (const Tensor& tensor : tensors) {
     if (tensor.input) HONE_RETURN_IF_ERROR(ValidateTensor(tensor));
   }
@@ -154,32 +165,36 @@ absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
   const std::string& stage_name = tensors[stage.tensors[0]].name;
   for (BufferId tensor : stage.tensors) HONE_RETURN_IF_ERROR(ValidateTensor(tensors[tensor]));
   if (stage.guards.size() > kMaxGuards) {
-    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has more than ", kMaxGuards, " guards"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", stage_name, " has more than ", kMaxGuards, " guards"));
   }
   if (stage.values.size() != stage.tensors.size() ||
       stage.tensors.size() != static_cast<size_t>(ReducerArity(stage.reducer))) {
-    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " needs ", ReducerArity(stage.reducer),
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " needs ",
+                                                   ReducerArity(stage.reducer),
                                                    " components, but has ", stage.values.size()));
   }
   if ((stage.reducer == Reducer::kNone) != stage.reduce.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reduces over no axis"));
   }
   if (stage.reducer == Reducer::kNone && !stage.guards.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", stage_name, " has a guard but no reduction"));
   }
   double domain = 1;
   for (const auto* axes : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *axes) {
       if (axis.extent <= 0) {
-        return absl::InvalidArgumentError(absl::StrCat("axis ", atoms[axis.var].name, " of stage ", stage_name,
-                                                       " has extent ", axis.extent, "; extents are at least 1"));
+        return absl::InvalidArgumentError(absl::StrCat("axis ", atoms[axis.var].name, " of stage ",
+                                                       stage_name, " has extent ", axis.extent,
+                                                       "; extents are at least 1"));
       }
       domain *= static_cast<double>(axis.extent);
     }
   }
   if (domain > static_cast<double>(kMaxDomain)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", stage_name, " has ", domain, " points; at most ", kMaxDomain, " are supported"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", stage_name, " has ", domain, " points; at most ", kMaxDomain, " are supported"));
   }
   for (size_t c = 0; c < stage.values.size(); ++c) {
     if (Depth(pool, stage.values[c]) > max_depth) {
@@ -187,9 +202,9 @@ absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
           absl::StrCat("the expression of ", stage_name, " is nested deeper than ", max_depth));
     }
     if (pool[stage.values[c]].dtype != tensors[stage.tensors[c]].dtype) {
-      return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " computes ",
-                                                     DTypeName(pool[stage.values[c]].dtype), " but its tensor is ",
-                                                     DTypeName(tensors[stage.tensors[c]].dtype)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("stage ", stage_name, " computes ", DTypeName(pool[stage.values[c]].dtype),
+                       " but its tensor is ", DTypeName(tensors[stage.tensors[c]].dtype)));
     }
     absl::Status status = absl::OkStatus();
     pool.VisitLoads(stage.values[c], [&](const Expr& load) {
@@ -197,20 +212,21 @@ absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
       const Tensor& tensor = tensors[load.buffer];
       const IndexList& indices = pool.IndicesOf(load);
       if (!tensor.input && tensor.stage >= static_cast<int>(s)) {
-        status = absl::InvalidArgumentError(
-            absl::StrCat("stage ", stage_name, " reads ", tensor.name, ", which is not computed before it"));
+        status = absl::InvalidArgumentError(absl::StrCat(
+            "stage ", stage_name, " reads ", tensor.name, ", which is not computed before it"));
       } else if (indices.size() != tensor.shape.size()) {
-        status = absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ",
-                                                         indices.size(), " indices; its type is ",
-                                                         TypeText(tensor.dtype, tensor.shape)));
+        status = absl::InvalidArgumentError(
+            absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ", indices.size(),
+                         " indices; its type is ", TypeText(tensor.dtype, tensor.shape)));
       }
       for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
         if (InBounds(atoms, indices[d], tensor.shape[d], stage.guards)) continue;
         const Range range = atoms.RangeOf(indices[d]);
         status = absl::InvalidArgumentError(absl::StrCat(
-            "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices), " runs from ",
-            range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
-            "; add a guard to the reduction (… where 0 <= ", atoms.ToString(indices[d]), " < ", tensor.shape[d], ")"));
+            "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices),
+            " runs from ", range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
+            "; add a guard to the reduction (… where 0 <= ", atoms.ToString(indices[d]), " < ",
+            tensor.shape[d], ")"));
       }
     });
     HONE_RETURN_IF_ERROR(status);
@@ -224,7 +240,8 @@ Digest Workload::StructuralDigest() const {
   for (const Tensor& tensor : tensors) {
     builder.Add(static_cast<int64_t>(tensor.dtype)).Add(static_cast<int64_t>(tensor.shape.size()));
     for (int64_t extent : tensor.shape) builder.Add(extent);
-    builder.Add(static_cast<int64_t>(tensor.input << 2 | tensor.constant << 1 | int{tensor.output}));
+    builder.Add(
+        static_cast<int64_t>(tensor.input << 2 | tensor.constant << 1 | int{tensor.output}));
   }
   for (const Stage& stage : stages) {
     std::vector<AtomId> vars;
@@ -251,10 +268,12 @@ Digest Workload::StructuralDigest() const {
 
 namespace {
 
-// Points of the box of `vars` where the guards hold. Along one variable they are counted by intervals, the others are
-// enumerated; -1 when that takes more than `budget` points, of which the rest is left.
-double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& guards, std::vector<AtomId> vars,
-                  const std::map<AtomId, int64_t>& extents, int64_t& budget) {
+// Points of the box of `vars` where the guards hold. Along one variable they are counted by
+// intervals, the others are enumerated; -1 when that takes more than `budget` points, of which the
+// rest is left.
+double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& guards,
+                  std::vector<AtomId> vars, const std::map<AtomId, int64_t>& extents,
+                  int64_t& budget) {
   const auto linear = [&](AtomId var) {
     return std::all_of(guards.begin(), guards.end(), [&](const Condition* guard) {
       return !atoms.DependsOn(guard->index - Index::Of(var, guard->index.CoeffOf(var)), var);
@@ -340,7 +359,8 @@ double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& 
       if (root(var) == group) guards.push_back(guard);
     }
     // A group too large to count is taken as if its guards always held: an upper bound.
-    const double holds = guards.empty() ? -1 : CountGroup(atoms, guards, std::move(vars), extents, budget);
+    const double holds =
+        guards.empty() ? -1 : CountGroup(atoms, guards, std::move(vars), extents, budget);
     points *= holds < 0 ? total : holds;
   }
   return points;
@@ -390,29 +410,39 @@ std::string Workload::ToText() const {
   for (const Stage& stage : stages) {
     if (tensors[stage.tensors[0]].output) text += "output ";
     const bool tuple = stage.tensors.size() > 1;
-    const auto list = [&](absl::string_view open, const auto& items, auto&& item_text, absl::string_view close) {
+    const auto list = [&](absl::string_view open, const auto& items, auto&& item_text,
+                          absl::string_view close) {
       std::string joined = tuple ? std::string(open) : "";
-      for (size_t i = 0; i < items.size(); ++i) absl::StrAppend(&joined, i ? ", " : "", item_text(items[i]));
+      for (size_t i = 0; i < items.size(); ++i)
+        absl::StrAppend(&joined, i ? ", " : "", item_text(items[i]));
       return tuple ? joined + std::string(close) : joined;
     };
-    absl::StrAppend(&text, list("(", stage.tensors, tensor_name, ")"), "[", axes_text(stage.spatial), "] = ");
+    absl::StrAppend(&text, list("(", stage.tensors, tensor_name, ")"), "[",
+                    axes_text(stage.spatial), "] = ");
     if (stage.reducer != Reducer::kNone) {
       absl::StrAppend(&text, ReducerName(stage.reducer), "(", axes_text(stage.reduce));
       for (size_t g = 0; g < stage.guards.size(); ++g) {
-        absl::StrAppend(&text, g ? ", " : " where ", "0 <= ", atoms.ToString(stage.guards[g].index), " < ",
-                        stage.guards[g].extent);
+        absl::StrAppend(&text, g ? ", " : " where ", "0 <= ", atoms.ToString(stage.guards[g].index),
+                        " < ", stage.guards[g].extent);
       }
       text += ") ";
     }
     absl::StrAppend(
-        &text, list("(", stage.values, [&](ExprId value) { return PrintExpr(pool, atoms, value, tensor_name); }, ")"), "\n");
+        &text,
+        list(
+            "(", stage.values,
+            [&](ExprId value) { return PrintExpr(pool, atoms, value, tensor_name); }, ")"),
+        "\n");
   }
   return text;
 }
 
 BufferId WorkloadBuilder::Input(std::string name, DType dtype, Shape shape, bool constant) {
-  workload_.tensors.push_back(
-      {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .input = true, .constant = constant});
+  workload_.tensors.push_back({.name = std::move(name),
+                               .dtype = dtype,
+                               .shape = std::move(shape),
+                               .input = true,
+                               .constant = constant});
   return static_cast<BufferId>(workload_.tensors.size()) - 1;
 }
 
@@ -424,8 +454,9 @@ ExprId WorkloadBuilder::Load(BufferId tensor, IndexList indices) {
   return workload_.pool.Load(tensor, workload_.tensors[tensor].dtype, std::move(indices));
 }
 
-BufferId WorkloadBuilder::Stage(std::string name, std::vector<Axis> spatial, Reducer reducer, std::vector<Axis> reduce,
-                                std::vector<Condition> guards, ExprId value) {
+BufferId WorkloadBuilder::Stage(std::string name, std::vector<Axis> spatial, Reducer reducer,
+                                std::vector<Axis> reduce, std::vector<Condition> guards,
+                                ExprId value) {
   const auto id = static_cast<BufferId>(workload_.tensors.size());
   Shape shape;
   for (const Axis& axis : spatial) shape.push_back(axis.extent);

@@ -21,8 +21,9 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 33;  // of one tensor
 inline constexpr int64_t kMaxDomain = int64_t{1} << 50;    // points of one stage
 inline constexpr int kMaxTensors = 256;
 inline constexpr int kMaxExprDepth = 64;
-inline constexpr int kMaxGuards = 32;                      // of one stage
-inline constexpr int kMaxTextOperators = 16384;            // of one workload's text, in expressions and indices
+inline constexpr int kMaxGuards = 32;  // of one stage
+inline constexpr int kMaxTextOperators =
+    16384;  // of one workload's text, in expressions and indices
 inline constexpr int kMaxTextBytes = 1 << 20;
 
 using Shape = absl::InlinedVector<int64_t, 4>;
@@ -37,7 +38,7 @@ struct Tensor {
   bool input = false;
   bool constant = false;  // an input that may be rewritten ahead of time
   bool output = false;
-  int stage = -1;         // that computes it; -1 for inputs
+  int stage = -1;  // that computes it; -1 for inputs
   int64_t bytes() const { return ElementsOf(shape) * DTypeBytes(dtype); }
 };
 
@@ -63,11 +64,11 @@ struct Stage {
   std::vector<Axis> reduce;
   std::vector<Condition> guards;  // belong to the reduction's domain
   Reducer reducer = Reducer::kNone;
-  std::vector<ExprId> values;     // one per component
+  std::vector<ExprId> values;  // one per component
 };
 
-// A tensor computation: a DAG of stages over named axes. Text form in workload_parser.h. A value type; immutable once it is
-// validated. BufferIds of its expressions are indices into `tensors`.
+// A tensor computation: a DAG of stages over named axes. Text form in workload_parser.h. A value
+// type; immutable once it is validated. BufferIds of its expressions are indices into `tensors`.
 struct Workload {
   std::string name;
   std::vector<Tensor> tensors;  // inputs first, then in the order of the stages
@@ -78,9 +79,10 @@ struct Workload {
   std::vector<BufferId> Inputs() const;
   std::vector<BufferId> Outputs() const;
 
-  // InvalidArgument: a limit is exceeded, a rank or dtype does not fit, an index can leave its tensor, or a stage reads a
-  // tensor that is not computed before it. The message names the tensor and prints the index.
-  // `max_depth`: of expressions; only those that no text holds may be deeper than kMaxExprDepth.
+  // InvalidArgument: a limit is exceeded, a rank or dtype does not fit, an index can leave its
+  // tensor, or a stage reads a tensor that is not computed before it. The message names the tensor
+  // and prints the index. `max_depth`: of expressions; only those that no text holds may be deeper
+  // than kMaxExprDepth.
   absl::Status Validate(int max_depth = kMaxExprDepth) const;
   // The part of it that concerns one stage, when those before it are valid.
   absl::Status ValidateStage(size_t stage, int max_depth = kMaxExprDepth) const;
@@ -88,8 +90,8 @@ struct Workload {
   // The structural hash: shapes, dtypes and expressions, not names. The same on every platform.
   Digest StructuralDigest() const;
 
-  // Arithmetic operations of the whole workload by formula: a multiply and an add count one each; points where a guard
-  // fails (padded taps) do not count.
+  // Arithmetic operations of the whole workload by formula: a multiply and an add count one each;
+  // points where a guard fails (padded taps) do not count.
   double FlopCount() const;
   // Of one stage.
   double FlopCount(const Stage& stage) const;
@@ -115,8 +117,8 @@ class WorkloadBuilder {
   ExprId Load(BufferId tensor, IndexList indices);
 
   // A stage with one component. Returns its tensor, of the dtype of the value.
-  BufferId Stage(std::string name, std::vector<Axis> spatial, Reducer reducer, std::vector<Axis> reduce,
-                 std::vector<Condition> guards, ExprId value);
+  BufferId Stage(std::string name, std::vector<Axis> spatial, Reducer reducer,
+                 std::vector<Axis> reduce, std::vector<Condition> guards, ExprId value);
   BufferId Map(std::string name, std::vector<Axis> spatial, ExprId value) {
     return Stage(std::move(name), std::move(spatial), Reducer::kNone, {}, {}, value);
   }

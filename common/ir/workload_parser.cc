@@ -19,7 +19,9 @@ namespace {
 class Parser final : private ExprNames {
  public:
   explicit Parser(std::vector<Token> tokens)
-      : stage_names_(StageNames(tokens)), reader_(std::move(tokens)), exprs_(reader_, *this, workload_.atoms, workload_.pool) {}
+      : stage_names_(StageNames(tokens)),
+        reader_(std::move(tokens)),
+        exprs_(reader_, *this, workload_.atoms, workload_.pool) {}
 
   absl::StatusOr<Workload> Parse() {
     reader_.SkipNewlines();
@@ -27,10 +29,13 @@ class Parser final : private ExprNames {
     HONE_ASSIGN_OR_RETURN(workload_.name, reader_.Name("the workload's name"));
     HONE_RETURN_IF_ERROR(reader_.EndOfStatement());
     while (reader_.SkipNewlines(), reader_.Peek().kind != Token::kEnd) {
-      HONE_RETURN_IF_ERROR(reader_.Peek().text == "input" && reader_.Peek(1).kind == Token::kName ? InputStatement() : StageStatement());
+      HONE_RETURN_IF_ERROR(reader_.Peek().text == "input" && reader_.Peek(1).kind == Token::kName
+                               ? InputStatement()
+                               : StageStatement());
       HONE_RETURN_IF_ERROR(reader_.EndOfStatement());
     }
-    if (const absl::Status status = workload_.Validate(); !status.ok()) return Error(reader_.Peek(), status.message());
+    if (const absl::Status status = workload_.Validate(); !status.ok())
+      return Error(reader_.Peek(), status.message());
     HONE_RETURN_IF_ERROR(CheckNoneDangles());
     return std::move(workload_);
   }
@@ -54,9 +59,13 @@ class Parser final : private ExprNames {
     for (size_t t = 0; t < used.size(); ++t) used[t] = workload_.tensors[t].output;
     for (size_t s = workload_.stages.size(); s-- > 0;) {
       const Stage& stage = workload_.stages[s];
-      if (std::none_of(stage.tensors.begin(), stage.tensors.end(), [&](BufferId tensor) { return used[tensor]; })) {
+      if (std::none_of(stage.tensors.begin(), stage.tensors.end(),
+                       [&](BufferId tensor) { return used[tensor]; })) {
         const std::string& name = workload_.tensors[stage.tensors[0]].name;
-        return Error(stage_tokens_[s], absl::StrCat("stage ", name, " dangles: it is no output, and no stage that leads to one reads it"));
+        return Error(
+            stage_tokens_[s],
+            absl::StrCat("stage ", name,
+                         " dangles: it is no output, and no stage that leads to one reads it"));
       }
       for (ExprId value : stage.values) {
         workload_.pool.VisitLoads(value, [&](const Expr& load) { used[load.buffer] = true; });
@@ -68,7 +77,8 @@ class Parser final : private ExprNames {
   // ExprNames.
   std::string WhyUnknown(const std::string& name) const override {
     if (!stage_names_.contains(name)) return "";
-    return ": it is computed by this stage or a later one, and stages read what is above them (no cycles)";
+    return ": it is computed by this stage or a later one, and stages read what is above them (no "
+           "cycles)";
   }
   Element Find(const std::string& name) const override {
     const auto tensor = tensor_ids_.find(name);
@@ -81,11 +91,15 @@ class Parser final : private ExprNames {
     return axis == axes_.end() ? kNoAtom : axis->second;
   }
 
-  static absl::Status Error(const Token& token, absl::string_view what) { return TokenReader::Error(token, what); }
+  static absl::Status Error(const Token& token, absl::string_view what) {
+    return TokenReader::Error(token, what);
+  }
 
   absl::Status Declare(const std::string& name, const Token& token) {
-    if (tensor_ids_.contains(name)) return Error(token, absl::StrCat("tensor ", name, " is declared twice"));
-    if (workload_.tensors.size() >= kMaxTensors) return Error(token, absl::StrCat("more than ", kMaxTensors, " tensors"));
+    if (tensor_ids_.contains(name))
+      return Error(token, absl::StrCat("tensor ", name, " is declared twice"));
+    if (workload_.tensors.size() >= kMaxTensors)
+      return Error(token, absl::StrCat("more than ", kMaxTensors, " tensors"));
     tensor_ids_[name] = static_cast<BufferId>(workload_.tensors.size());
     return absl::OkStatus();
   }
@@ -112,7 +126,8 @@ class Parser final : private ExprNames {
     }
     tensor.constant = reader_.Accept("constant");
     HONE_RETURN_IF_ERROR(Declare(tensor.name, token));
-    if (const absl::Status status = ValidateTensor(tensor); !status.ok()) return Error(token, status.message());
+    if (const absl::Status status = ValidateTensor(tensor); !status.ok())
+      return Error(token, status.message());
     workload_.tensors.push_back(std::move(tensor));
     return absl::OkStatus();
   }
@@ -124,8 +139,10 @@ class Parser final : private ExprNames {
       HONE_ASSIGN_OR_RETURN(const std::string name, reader_.Name("an axis"));
       HONE_RETURN_IF_ERROR(reader_.Expect(":"));
       HONE_ASSIGN_OR_RETURN(const int64_t extent, reader_.Extent(kMaxElements));
-      if (axes_.contains(name)) return Error(token, absl::StrCat("axis ", name, " is declared twice"));
-      if (axes.size() >= 2 * kMaxRank) return Error(token, absl::StrCat("more than ", 2 * kMaxRank, " axes"));
+      if (axes_.contains(name))
+        return Error(token, absl::StrCat("axis ", name, " is declared twice"));
+      if (axes.size() >= 2 * kMaxRank)
+        return Error(token, absl::StrCat("more than ", 2 * kMaxRank, " axes"));
       axes.push_back({workload_.atoms.AddVar(name, extent), extent});
       axes_[name] = axes.back().var;
     } while (reader_.Accept(","));
@@ -134,15 +151,18 @@ class Parser final : private ExprNames {
 
   absl::Status StageStatement() {
     axes_.clear();
-    const bool output = reader_.Peek().text == "output" && reader_.Peek(1).kind != Token::kSymbol ? reader_.Accept("output")
-                        : reader_.Peek().text == "output" && reader_.Peek(1).text == "("          ? reader_.Accept("output")
-                                                                                  : false;
+    const bool output = reader_.Peek().text == "output" && reader_.Peek(1).kind != Token::kSymbol
+                            ? reader_.Accept("output")
+                        : reader_.Peek().text == "output" && reader_.Peek(1).text == "("
+                            ? reader_.Accept("output")
+                            : false;
     Stage stage;
     std::vector<std::string> names;
     const Token name_token = reader_.Peek();
     const bool tuple = reader_.Accept("(");
     do {
-      HONE_ASSIGN_OR_RETURN(names.emplace_back(), reader_.Name("'input', 'output' or a tensor's name"));
+      HONE_ASSIGN_OR_RETURN(names.emplace_back(),
+                            reader_.Name("'input', 'output' or a tensor's name"));
     } while (tuple && reader_.Accept(","));
     if (tuple) HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     HONE_RETURN_IF_ERROR(reader_.Expect("["));
@@ -160,7 +180,8 @@ class Parser final : private ExprNames {
         do {
           const Token token = reader_.Peek();
           HONE_ASSIGN_OR_RETURN(stage.guards.emplace_back(), exprs_.ParseCondition());
-          if (stage.guards.size() > kMaxGuards) return Error(token, absl::StrCat("more than ", kMaxGuards, " guards"));
+          if (stage.guards.size() > kMaxGuards)
+            return Error(token, absl::StrCat("more than ", kMaxGuards, " guards"));
         } while (reader_.Accept(","));
       }
       HONE_RETURN_IF_ERROR(reader_.Expect(")"));
@@ -176,13 +197,16 @@ class Parser final : private ExprNames {
     }
     if (tuple_value) HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     if (static_cast<int>(names.size()) != ReducerArity(stage.reducer)) {
-      return Error(value_token, absl::StrCat("this stage has ", names.size(), " components, its reducer ",
-                                             ReducerArity(stage.reducer)));
+      return Error(value_token,
+                   absl::StrCat("this stage has ", names.size(), " components, its reducer ",
+                                ReducerArity(stage.reducer)));
     }
     HONE_RETURN_IF_ERROR(CheckReducer(value_token, stage));
     for (size_t c = 0; c < names.size(); ++c) {
       HONE_RETURN_IF_ERROR(Declare(names[c], name_token));
-      Tensor tensor{.name = names[c], .dtype = workload_.pool[stage.values[c]].dtype, .output = output,
+      Tensor tensor{.name = names[c],
+                    .dtype = workload_.pool[stage.values[c]].dtype,
+                    .output = output,
                     .stage = static_cast<int>(workload_.stages.size())};
       for (const Axis& axis : stage.spatial) tensor.shape.push_back(axis.extent);
       stage.tensors.push_back(static_cast<BufferId>(workload_.tensors.size()));
@@ -201,8 +225,10 @@ class Parser final : private ExprNames {
     if (stage.reducer != Reducer::kNone && dtype(0) == DType::kBool) {
       return Error(token, absl::StrCat(name, " of bool; cast it, as in i32(x)"));
     }
-    if ((stage.reducer == Reducer::kArgMax || stage.reducer == Reducer::kArgMin) && dtype(1) != DType::kI32 && dtype(1) != DType::kI64) {
-      return Error(token, absl::StrCat("the second component of ", name, " must be i32 or i64, not ", DTypeName(dtype(1))));
+    if ((stage.reducer == Reducer::kArgMax || stage.reducer == Reducer::kArgMin) &&
+        dtype(1) != DType::kI32 && dtype(1) != DType::kI64) {
+      return Error(token, absl::StrCat("the second component of ", name,
+                                       " must be i32 or i64, not ", DTypeName(dtype(1))));
     }
     if (stage.reducer == Reducer::kOnlineSoftmax && (!IsFloat(dtype(0)) || dtype(0) != dtype(1))) {
       return Error(token, "both components of online_softmax must be of one float dtype");
@@ -227,7 +253,8 @@ class Parser final : private ExprNames {
 
 absl::StatusOr<Workload> ParseWorkload(absl::string_view text) {
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("1:1: a workload of ", text.size(), " bytes; at most ", kMaxTextBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("1:1: a workload of ", text.size(), " bytes; at most ", kMaxTextBytes));
   }
   absl::StatusOr<std::vector<Token>> tokens = Tokenize(text);
   if (!tokens.ok()) return MarkText(tokens.status(), text);

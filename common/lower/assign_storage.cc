@@ -12,7 +12,7 @@ using ir::Index;
 
 namespace {
 
-constexpr int64_t kMaxStackBytes = 32 << 10;   // of one buffer
+constexpr int64_t kMaxStackBytes = 32 << 10;  // of one buffer
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
 
 class Assigner {
@@ -23,11 +23,13 @@ class Assigner {
     cores_ = std::max(1, target.cores);
     p_.threads = 1;
     p_.storage.assign(p_.buffers.size(), {});
-    for (size_t k = 0; k < p_.kernels.size(); ++k) Visit(p_.kernels[k].body, static_cast<int>(k), ir::kNoAtom);
+    for (size_t k = 0; k < p_.kernels.size(); ++k)
+      Visit(p_.kernels[k].body, static_cast<int>(k), ir::kNoAtom);
     const ir::Workload& workload = source.workload();
     int position = 0;
     for (const auto& list : {workload.Inputs(), workload.Outputs()}) {
-      for (BufferId id : list) p_.storage[id] = {.kind = Storage::Kind::kArgument, .position = position++};
+      for (BufferId id : list)
+        p_.storage[id] = {.kind = Storage::Kind::kArgument, .position = position++};
     }
     p_.arguments = position;
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
@@ -35,14 +37,18 @@ class Assigner {
       const ir::Shape& shape = p_.buffers[b].shape;
       storage.elements = shape.empty() ? 1 : Strides(static_cast<BufferId>(b))[0] * shape[0];
       if (storage.kind != Storage::Kind::kArgument) Place(static_cast<BufferId>(b));
-      if (p_.packed_bytes > kMaxMemoryBytes || p_.workspace_bytes > kMaxMemoryBytes || p_.thread_stride_bytes > kMaxMemoryBytes) {
-        return absl::InvalidArgumentError(absl::StrCat("buffer ", p_.buffers[b].name, " makes the kernel need more than 1 TiB of memory"));
+      if (p_.packed_bytes > kMaxMemoryBytes || p_.workspace_bytes > kMaxMemoryBytes ||
+          p_.thread_stride_bytes > kMaxMemoryBytes) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "buffer ", p_.buffers[b].name, " makes the kernel need more than 1 TiB of memory"));
       }
     }
     p_.thread_offset_bytes = p_.workspace_bytes;
     if (p_.thread_stride_bytes > 0) {
-      // Threads' parts start at different places of a page, so that they do not fight for the same cache sets.
-      p_.thread_stride_bytes = (p_.thread_stride_bytes + 4095) / 4096 * 4096 + 5 * target::kBufferAlignment;
+      // Threads' parts start at different places of a page, so that they do not fight for the same
+      // cache sets.
+      p_.thread_stride_bytes =
+          (p_.thread_stride_bytes + 4095) / 4096 * 4096 + 5 * target::kBufferAlignment;
       p_.workspace_bytes += p_.thread_stride_bytes * p_.threads;
     }
     for (Stmt& stmt : p_.stmts) Flatten(stmt);
@@ -52,8 +58,9 @@ class Assigner {
  private:
   struct Uses {
     std::set<int> kernels;
-    // The variable of the parallel loop around each use; kNoAtom: none. Where a loop around it was cut in parts there are
-    // several copies of one parallel loop, and what lies in it is of each thread all the same.
+    // The variable of the parallel loop around each use; kNoAtom: none. Where a loop around it was
+    // cut in parts there are several copies of one parallel loop, and what lies in it is of each
+    // thread all the same.
     std::set<ir::AtomId> parallels;
   };
 
@@ -78,7 +85,10 @@ class Assigner {
     for (StmtId child : stmt.children) Visit(child, kernel, parallel);
   }
 
-  static int64_t Align(int64_t bytes) { return (bytes + target::kBufferAlignment - 1) / target::kBufferAlignment * target::kBufferAlignment; }
+  static int64_t Align(int64_t bytes) {
+    return (bytes + target::kBufferAlignment - 1) / target::kBufferAlignment *
+           target::kBufferAlignment;
+  }
 
   void Place(BufferId id) {
     const ir::Buffer& buffer = p_.buffers[id];
@@ -115,7 +125,8 @@ class Assigner {
       const int64_t least = strides[d] * buffer.shape[d];
       strides[d - 1] = least;
       for (const ir::StorageAlign& align : buffer.aligns) {
-        if (align.axis == static_cast<int>(d) - 1) strides[d - 1] = least + ir::FloorModInt(align.offset - least, align.factor);
+        if (align.axis == static_cast<int>(d) - 1)
+          strides[d - 1] = least + ir::FloorModInt(align.offset - least, align.factor);
       }
     }
     return strides;
@@ -149,7 +160,8 @@ class Assigner {
 
 }  // namespace
 
-absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source, const target::Target& target) {
+absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
+                           const target::Target& target) {
   return Assigner(program).Run(source, target);
 }
 

@@ -44,10 +44,16 @@ class Builder {
     const ir::Node& node = program_.node(id);
     switch (node.kind) {
       case ir::Node::Kind::kLoop: {
-        if (ir::ValueOf(node.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) return Tensor(id);
-        // A loop of one iteration is its body, but a parallel one stays the place where threads start.
+        if (ir::ValueOf(node.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0)
+          return Tensor(id);
+        // A loop of one iteration is its body, but a parallel one stays the place where threads
+        // start.
         if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
-        Stmt loop{.kind = Stmt::Kind::kFor, .loop = node.loop, .var = node.var, .extent = node.extent.value, .annotations = node.annotations};
+        Stmt loop{.kind = Stmt::Kind::kFor,
+                  .loop = node.loop,
+                  .var = node.var,
+                  .extent = node.extent.value,
+                  .annotations = node.annotations};
         if (node.loop == ir::LoopKind::kTensor) loop.loop = ir::LoopKind::kSerial;
         loop.children = {Children(id)};
         return lowered_.Add(std::move(loop));
@@ -64,11 +70,13 @@ class Builder {
 
   // A nest that an instruction computes: lanes of one store (kDot), or a store of a whole tile.
   StmtId Tensor(NodeId id) {
-    const int64_t number = ir::ValueOf(program_.node(id).annotations, ir::Annotation::Key::kIntrinsic, -1);
+    const int64_t number =
+        ir::ValueOf(program_.node(id).annotations, ir::Annotation::Key::kIntrinsic, -1);
     const bool dot = ir::FindIntrinsic(number)->shape == ir::Intrinsic::Shape::kDot;
     std::vector<ir::AtomId> vars;
     NodeId at = id;
-    for (; program_.IsLoop(at); at = program_.node(at).children[0]) vars.push_back(program_.node(at).var);
+    for (; program_.IsLoop(at); at = program_.node(at).children[0])
+      vars.push_back(program_.node(at).var);
     ir::Annotations annotations = program_.node(at).annotations;
     ir::Set(annotations, ir::Annotation::Key::kIntrinsic, number);
     const StmtId store = Store(program_.BlockOf(at), annotations);
@@ -83,9 +91,15 @@ class Builder {
       });
     }
     std::erase_if(stmt.first, [](const ir::Condition& first) { return first.index.IsConstant(); });
-    std::erase_if(stmt.reduce_vars, [&](ir::AtomId var) { return std::find(vars.begin(), vars.end(), var) != vars.end(); });
+    std::erase_if(stmt.reduce_vars, [&](ir::AtomId var) {
+      return std::find(vars.begin(), vars.end(), var) != vars.end();
+    });
     if (!dot) return store;
-    Stmt lanes{.kind = Stmt::Kind::kFor, .children = {store}, .loop = ir::LoopKind::kVectorized, .var = lane, .extent = program_.node(id).extent.value};
+    Stmt lanes{.kind = Stmt::Kind::kFor,
+               .children = {store},
+               .loop = ir::LoopKind::kVectorized,
+               .var = lane,
+               .extent = program_.node(id).extent.value};
     return lowered_.Add(std::move(lanes));
   }
 
@@ -98,18 +112,27 @@ class Builder {
       return nullptr;
     });
     static const Index* const zero = new Index(0);
-    return lowered_.atoms.Substitute(over, [&](ir::AtomId var) { return lowered_.atoms[var].range.extent() == 1 ? zero : nullptr; });
+    return lowered_.atoms.Substitute(over, [&](ir::AtomId var) {
+      return lowered_.atoms[var].range.extent() == 1 ? zero : nullptr;
+    });
   }
 
   StmtId Store(const ir::Block& block, const ir::Annotations& annotations) {
-    Stmt store{.kind = Stmt::Kind::kStore, .annotations = annotations, .outputs = block.outputs, .reducer = block.reducer, .has_init = block.has_init};
+    Stmt store{.kind = Stmt::Kind::kStore,
+               .annotations = annotations,
+               .outputs = block.outputs,
+               .reducer = block.reducer,
+               .has_init = block.has_init};
     for (const Index& index : block.indices) store.indices.push_back(OverLoops(block, index));
     for (ir::ExprId value : block.values) {
       store.values.push_back(lowered_.pool.Rewrite(
-          value, [](const ir::Expr&) { return ir::kNoExpr; }, [&](const Index& index) { return OverLoops(block, index); }));
+          value, [](const ir::Expr&) { return ir::kNoExpr; },
+          [&](const Index& index) { return OverLoops(block, index); }));
     }
-    for (const ir::Condition& predicate : block.predicates) AddCondition(store.conditions, {OverLoops(block, predicate.index), predicate.extent});
-    for (const ir::Condition& guard : block.guards) AddCondition(store.guards, {OverLoops(block, guard.index), guard.extent});
+    for (const ir::Condition& predicate : block.predicates)
+      AddCondition(store.conditions, {OverLoops(block, predicate.index), predicate.extent});
+    for (const ir::Condition& guard : block.guards)
+      AddCondition(store.guards, {OverLoops(block, guard.index), guard.extent});
     for (const ir::BlockIter& iter : block.iters) {
       if (!iter.reduce) continue;
       const Index binding = OverLoops(block, iter.binding);

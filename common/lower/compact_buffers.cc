@@ -14,7 +14,8 @@ namespace {
 // The innermost node around all of them.
 NodeId CommonAncestor(const ir::Program& program, const std::vector<NodeId>& nodes) {
   NodeId at = program.node(nodes[0]).parent;
-  while (at != ir::kNoNode && !std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) { return program.IsUnder(id, at); })) {
+  while (at != ir::kNoNode && !std::all_of(nodes.begin(), nodes.end(),
+                                           [&](NodeId id) { return program.IsUnder(id, at); })) {
     at = program.node(at).parent;
   }
   return at;
@@ -31,19 +32,22 @@ ir::Program CompactBuffers(const ir::Program& original) {
     const std::vector<NodeId> readers = program.ReadersOf(buffer);
     users.insert(users.end(), readers.begin(), readers.end());
     // A block with several outputs has one list of indices for all of them.
-    const bool tuple = std::any_of(users.begin(), users.end(), [&](NodeId id) { return program.BlockOf(id).outputs.size() > 1; });
+    const bool tuple = std::any_of(users.begin(), users.end(), [&](NodeId id) {
+      return program.BlockOf(id).outputs.size() > 1;
+    });
     if (users.empty() || tuple) continue;
     NodeId scope = CommonAncestor(program, users);
     // The lanes of a vectorized loop run at once: each needs elements of its own.
-    while (program.IsLoop(scope) && program.node(scope).loop == ir::LoopKind::kVectorized) scope = program.node(scope).parent;
+    while (program.IsLoop(scope) && program.node(scope).loop == ir::LoopKind::kVectorized)
+      scope = program.node(scope).parent;
     // Buffers that live across kernels or the whole kernel keep their shape.
     if (scope == ir::kNoNode || !program.IsLoop(scope)) continue;
     std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, scope);
     const std::vector<ir::Interval> read = ir::RegionRead(program, buffer, scope);
     if (region.empty()) continue;
     for (size_t d = 0; d < read.size(); ++d) region[d] = ir::Union(program, region[d], read[d]);
-    // Blocks' indices are over iteration variables, the region over loops: a block subtracts the region's minimum through
-    // variables of its own that are bound to it.
+    // Blocks' indices are over iteration variables, the region over loops: a block subtracts the
+    // region's minimum through variables of its own that are bound to it.
     for (NodeId user : users) {
       ir::Block block = program.BlockOf(user);
       std::vector<Index> minimum;
@@ -62,7 +66,8 @@ ir::Program CompactBuffers(const ir::Program& original) {
         for (size_t d = 0; d < indices.size(); ++d) result.push_back(indices[d] - minimum[d]);
         return result;
       };
-      if (std::find(block.outputs.begin(), block.outputs.end(), buffer) != block.outputs.end()) block.indices = shifted(block.indices);
+      if (std::find(block.outputs.begin(), block.outputs.end(), buffer) != block.outputs.end())
+        block.indices = shifted(block.indices);
       for (ir::ExprId& value : block.values) {
         value = program.pool.Rewrite(
             value,

@@ -20,13 +20,16 @@ class InitLowering {
 
  private:
   bool Reduces(const Stmt& store, AtomId var) const {
-    return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) != store.reduce_vars.end();
+    return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) !=
+           store.reduce_vars.end();
   }
   bool OccursInPlace(const Stmt& store, AtomId var) const {
-    return std::any_of(store.indices.begin(), store.indices.end(), [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
+    return std::any_of(store.indices.begin(), store.indices.end(),
+                       [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
   }
 
-  // Rewrites a subtree; nests that must come before a loop are collected under that loop and put there.
+  // Rewrites a subtree; nests that must come before a loop are collected under that loop and put
+  // there.
   StmtId Visit(StmtId id) {
     if (p_.stmts[id].kind == Stmt::Kind::kStore) return VisitStore(id);
     const bool loop = p_.stmts[id].kind == Stmt::Kind::kFor;
@@ -52,8 +55,8 @@ class InitLowering {
     if (!p_.stmts[id].has_init) return id;
     p_.stmts[id].has_init = false;
     // A sum of one term is the term: a guarded load with zeros around. An instruction sums several.
-    if (p_.stmts[id].reducer == ir::Reducer::kSum && p_.stmts[id].reduce_vars.empty() && p_.stmts[id].first.empty() &&
-        p_.stmts[id].tensor_vars.empty()) {
+    if (p_.stmts[id].reducer == ir::Reducer::kSum && p_.stmts[id].reduce_vars.empty() &&
+        p_.stmts[id].first.empty() && p_.stmts[id].tensor_vars.empty()) {
       p_.stmts[id].reducer = ir::Reducer::kNone;
       if (p_.stmts[id].guards.empty()) return id;
     }
@@ -61,7 +64,8 @@ class InitLowering {
     Stmt init{.kind = Stmt::Kind::kStore, .outputs = store.outputs, .indices = store.indices};
     for (size_t c = 0; c < store.outputs.size(); ++c) {
       const ir::DType dtype = p_.buffers[store.outputs[c]].dtype;
-      init.values.push_back(p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, static_cast<int>(c), dtype)));
+      init.values.push_back(
+          p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, static_cast<int>(c), dtype)));
     }
     size_t outermost = loops_.size();
     bool mixed = false;
@@ -85,9 +89,11 @@ class InitLowering {
     for (size_t l = outermost; l < loops_.size(); ++l) {
       const Stmt loop = p_.stmts[loops_[l]];
       if (Reduces(store, loop.var) || !OccursInPlace(store, loop.var)) continue;
-      const AtomId var = p_.atoms.AddVar(absl::StrCat(p_.atoms[loop.var].name, "_init"), loop.extent);
+      const AtomId var =
+          p_.atoms.AddVar(absl::StrCat(p_.atoms[loop.var].name, "_init"), loop.extent);
       renamed.emplace_back(loop.var, Index::Of(var));
-      copies.push_back(p_.Add({.kind = Stmt::Kind::kFor, .loop = loop.loop, .var = var, .extent = loop.extent}));
+      copies.push_back(
+          p_.Add({.kind = Stmt::Kind::kFor, .loop = loop.loop, .var = var, .extent = loop.extent}));
     }
     const auto rename = [&](const Index& index) {
       return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {

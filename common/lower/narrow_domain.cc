@@ -11,14 +11,16 @@ using ir::Index;
 
 namespace {
 
-// Values of the runtime part for which a tile is cut; more than these stay conditions of each store.
+// Values of the runtime part for which a tile is cut; more than these stay conditions of each
+// store.
 constexpr int kMaxPartialCases = 4;
 // Copies of one body by nested cases.
 constexpr int kMaxCopies = 16;
 
 class Narrower {
  public:
-  explicit Narrower(LoweredProgram& program) : p_(program), kind_(program.atoms.size(), Var::kUnknown) {
+  explicit Narrower(LoweredProgram& program)
+      : p_(program), kind_(program.atoms.size(), Var::kUnknown) {
     for (const Stmt& stmt : p_.stmts) {
       if (stmt.kind != Stmt::Kind::kFor) continue;
       kind_[stmt.var] = LoweredProgram::IsStatic(stmt.loop) ? Var::kStatic : Var::kRuntime;
@@ -33,8 +35,9 @@ class Narrower {
   enum class Var : uint8_t { kUnknown, kStatic, kRuntime };
   enum class Mode { kHolds, kFails, kStatic };
 
-  // What conditions have in common that one decision settles: the same runtime part, and static parts of the same range
-  // (the accumulators' load, update and store run over static loops of their own).
+  // What conditions have in common that one decision settles: the same runtime part, and static
+  // parts of the same range (the accumulators' load, update and store run over static loops of
+  // their own).
   struct Class {
     Index runtime;
     ir::Range fixed;
@@ -43,7 +46,7 @@ class Narrower {
   };
   struct Parts {
     Index runtime, fixed;
-    bool mixed = false;   // a floordiv or mod of both
+    bool mixed = false;  // a floordiv or mod of both
   };
 
   Parts PartsOf(const Index& index) const {
@@ -51,7 +54,9 @@ class Narrower {
     parts.runtime += index.constant();
     for (const ir::IndexTerm& term : index.terms()) {
       bool any_static = false, any_runtime = false;
-      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) { (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true; });
+      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) {
+        (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true;
+      });
       parts.mixed |= any_static && any_runtime;
       (any_static ? parts.fixed : parts.runtime) += Index::Of(term.atom, term.coeff);
     }
@@ -62,13 +67,16 @@ class Narrower {
     return {parts.runtime, p_.atoms.RangeOf(parts.fixed), condition.extent};
   }
 
-  Var KindOf(AtomId var) const { return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime; }
+  Var KindOf(AtomId var) const {
+    return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime;
+  }
 
   StmtId Narrow(StmtId id, int copies) {
     if (id == kNoStmt) return kNoStmt;
     const Stmt stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kStore) return id;
-    if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop)) return NarrowLoop(id, copies);
+    if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop))
+      return NarrowLoop(id, copies);
     std::vector<StmtId> children;
     for (StmtId child : stmt.children) {
       const StmtId narrowed = Narrow(child, copies);
@@ -87,7 +95,8 @@ class Narrower {
           bool has_var = false, complete = true;
           p_.atoms.VisitVars(condition.index, [&](AtomId v) {
             has_var |= v == var;
-            complete &= KindOf(v) == Var::kStatic || std::find(defined_.begin(), defined_.end(), v) != defined_.end();
+            complete &= KindOf(v) == Var::kStatic ||
+                        std::find(defined_.begin(), defined_.end(), v) != defined_.end();
           });
           if (!has_var || !complete || PartsOf(condition.index).mixed) continue;
           const Class c = ClassOf(condition);
@@ -107,11 +116,15 @@ class Narrower {
   }
 
   bool Has(const Stmt& store, const Class& decided) const {
-    const auto in = [&](const Condition& c) { return c.extent == decided.extent && ClassOf(c) == decided; };
-    return std::any_of(store.conditions.begin(), store.conditions.end(), in) || std::any_of(store.guards.begin(), store.guards.end(), in);
+    const auto in = [&](const Condition& c) {
+      return c.extent == decided.extent && ClassOf(c) == decided;
+    };
+    return std::any_of(store.conditions.begin(), store.conditions.end(), in) ||
+           std::any_of(store.guards.begin(), store.guards.end(), in);
   }
 
-  // A copy of a subtree with one class of conditions decided; kStatic: the runtime part is `value`. kNoStmt when nothing is left.
+  // A copy of a subtree with one class of conditions decided; kStatic: the runtime part is `value`.
+  // kNoStmt when nothing is left.
   StmtId Specialize(StmtId id, const Class& decided, Mode mode, int64_t value = 0) {
     if (id == kNoStmt) return kNoStmt;
     Stmt stmt = p_.stmts[id];
@@ -136,12 +149,15 @@ class Narrower {
       const StmtId copy = Specialize(child, decided, mode, value);
       if (copy != kNoStmt || stmt.kind == Stmt::Kind::kIf) children.push_back(copy);
     }
-    if (std::all_of(children.begin(), children.end(), [](StmtId child) { return child == kNoStmt; })) return kNoStmt;
+    if (std::all_of(children.begin(), children.end(),
+                    [](StmtId child) { return child == kNoStmt; }))
+      return kNoStmt;
     stmt.children = std::move(children);
     return p_.Add(std::move(stmt));
   }
 
-  // Adds bounds to the loop so that 0 ≤ index < extent holds; false when the index is not affine in its variable.
+  // Adds bounds to the loop so that 0 ≤ index < extent holds; false when the index is not affine in
+  // its variable.
   bool AddBounds(Stmt& loop, const Index& index, int64_t extent) {
     const int64_t a = index.CoeffOf(loop.var);
     const Index rest = index - Index::Of(loop.var, a);
@@ -164,7 +180,8 @@ class Narrower {
     Stmt loop = p_.stmts[id];
     defined_.push_back(loop.var);
     StmtId body = loop.children[0];
-    for (const Class& decided : ReadyConditions(body, loop.var)) body = Decide(loop, body, decided, copies);
+    for (const Class& decided : ReadyConditions(body, loop.var))
+      body = Decide(loop, body, decided, copies);
     if (body != kNoStmt) body = Narrow(body, copies);
     defined_.pop_back();
     if (body == kNoStmt) return kNoStmt;
@@ -192,8 +209,10 @@ class Narrower {
     // A parallel loop's iterations are distributed by number: its bounds stay as they are.
     const bool bounds = everywhere && loop.loop == ir::LoopKind::kSerial;
     if (s.min == 0 && s.max == 0) {
-      if (bounds && AddBounds(loop, runtime, extent)) return Specialize(body, decided, Mode::kHolds);
-      return If(runtime, extent, Specialize(body, decided, Mode::kHolds), Specialize(body, decided, Mode::kFails));
+      if (bounds && AddBounds(loop, runtime, extent))
+        return Specialize(body, decided, Mode::kHolds);
+      return If(runtime, extent, Specialize(body, decided, Mode::kHolds),
+                Specialize(body, decided, Mode::kFails));
     }
     const ir::Range r = p_.atoms.RangeOf(runtime);
     int64_t step = 0;
@@ -231,7 +250,8 @@ class Narrower {
         result = If(runtime + -partial[i], 1, part, result);
       }
     }
-    if (interior && may_miss) result = If(runtime + s.min, extent - (s.max - s.min), inside, result);
+    if (interior && may_miss)
+      result = If(runtime + s.min, extent - (s.max - s.min), inside, result);
     return result;
   }
 

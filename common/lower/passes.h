@@ -20,20 +20,23 @@ ir::Program CompactBuffers(const ir::Program& program);
 // Program → tree: block instances become stores over loop variables; loops of one iteration vanish.
 LoweredProgram BuildTree(const ir::Program& program);
 
-// Reductions whose results stay in place while only reduction loops (and static ones) run accumulate in registers: load or
-// neutral element before, store after. At most 64 vectors. Sums of f16 and bf16 accumulate in f32 and are rounded when they
-// are stored. InvalidArgument: one would be stored before it is complete, which rounds its partial sums.
+// Reductions whose results stay in place while only reduction loops (and static ones) run
+// accumulate in registers: load or neutral element before, store after. At most 64 vectors. Sums of
+// f16 and bf16 accumulate in f32 and are rounded when they are stored. InvalidArgument: one would
+// be stored before it is complete, which rounds its partial sums.
 absl::Status PromoteAccumulators(LoweredProgram& program);
 
 // Every remaining init becomes a nest before the outermost reduction loop.
 void LowerInits(LoweredProgram& program);
 
-// Conditions become loop bounds, or branches at the outermost place where they can be decided: a guarded sum runs over what
-// the guard leaves, a remainder tile becomes code of its own.
+// Conditions become loop bounds, or branches at the outermost place where they can be decided: a
+// guarded sum runs over what the guard leaves, a remainder tile becomes code of its own.
 void NarrowDomain(LoweredProgram& program);
 
-// Multi-dimensional indices become offsets; buffers get their places in memory. InvalidArgument: the memory exceeds 1 TiB.
-absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source, const target::Target& target);
+// Multi-dimensional indices become offsets; buffers get their places in memory. InvalidArgument:
+// the memory exceeds 1 TiB.
+absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
+                           const target::Target& target);
 
 }  // namespace hone::lower
 

@@ -11,11 +11,13 @@ class Printer {
   explicit Printer(const LoweredProgram& program) : p_(program) {}
 
   std::string Print() {
-    constexpr absl::string_view kStorage[] = {"argument", "packed", "workspace", "thread", "stack", "register", "unused"};
+    constexpr absl::string_view kStorage[] = {"argument", "packed",   "workspace", "thread",
+                                              "stack",    "register", "unused"};
     for (size_t b = 0; b < p_.storage.size(); ++b) {
       const Storage& storage = p_.storage[b];
       if (storage.kind == Storage::Kind::kUnused) continue;
-      absl::StrAppend(&text_, "buffer ", p_.buffers[b].name, ": ", ir::TypeText(p_.buffers[b].dtype, p_.buffers[b].shape), " ",
+      absl::StrAppend(&text_, "buffer ", p_.buffers[b].name, ": ",
+                      ir::TypeText(p_.buffers[b].dtype, p_.buffers[b].shape), " ",
                       kStorage[static_cast<int>(storage.kind)], "\n");
     }
     for (const LoweredKernel& kernel : p_.kernels) {
@@ -27,7 +29,9 @@ class Printer {
 
  private:
   std::string Text(const ir::Index& index) const { return p_.atoms.ToString(index); }
-  std::string Text(const ir::Condition& c) const { return absl::StrCat("0 <= ", Text(c.index), " < ", c.extent); }
+  std::string Text(const ir::Condition& c) const {
+    return absl::StrCat("0 <= ", Text(c.index), " < ", c.extent);
+  }
 
   void Print(StmtId id, int depth) {
     if (id == kNoStmt) return;
@@ -38,8 +42,8 @@ class Printer {
         for (StmtId child : stmt.children) Print(child, depth);
         return;
       case Stmt::Kind::kFor: {
-        absl::StrAppend(&text_, indent, ir::LoopKindName(stmt.loop), " ", p_.atoms[stmt.var].name, " in ", stmt.extent,
-                        ir::PrintAnnotations(stmt.annotations));
+        absl::StrAppend(&text_, indent, ir::LoopKindName(stmt.loop), " ", p_.atoms[stmt.var].name,
+                        " in ", stmt.extent, ir::PrintAnnotations(stmt.annotations));
         for (const ir::Index& begin : stmt.begins) absl::StrAppend(&text_, " from ", Text(begin));
         for (const ir::Index& end : stmt.ends) absl::StrAppend(&text_, " to ", Text(end));
         text_ += "\n";
@@ -56,10 +60,16 @@ class Printer {
         return;
       case Stmt::Kind::kStore: {
         const auto name = [&](ir::BufferId b) { return p_.buffers[b].name; };
-        absl::StrAppend(&text_, indent, absl::StrJoin(stmt.outputs, ", ", [&](std::string* out, ir::BufferId b) { *out += name(b); }),
+        absl::StrAppend(&text_, indent,
+                        absl::StrJoin(stmt.outputs, ", ",
+                                      [&](std::string* out, ir::BufferId b) { *out += name(b); }),
                         ir::PrintIndices(p_.atoms, stmt.indices), " = ",
-                        stmt.reducer == ir::Reducer::kNone ? "" : absl::StrCat(ir::ReducerName(stmt.reducer), " "),
-                        absl::StrJoin(stmt.values, ", ", [&](std::string* out, ir::ExprId v) { *out += ir::PrintExpr(p_.pool, p_.atoms, v, name); }));
+                        stmt.reducer == ir::Reducer::kNone
+                            ? ""
+                            : absl::StrCat(ir::ReducerName(stmt.reducer), " "),
+                        absl::StrJoin(stmt.values, ", ", [&](std::string* out, ir::ExprId v) {
+                          *out += ir::PrintExpr(p_.pool, p_.atoms, v, name);
+                        }));
         for (const auto* list : {&stmt.conditions, &stmt.guards}) {
           for (const ir::Condition& c : *list) absl::StrAppend(&text_, " if ", Text(c));
         }

@@ -58,10 +58,12 @@ class Promoter {
   }
 
   bool OccursInPlace(const Stmt& store, AtomId var) const {
-    return std::any_of(store.indices.begin(), store.indices.end(), [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
+    return std::any_of(store.indices.begin(), store.indices.end(),
+                       [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
   }
   static bool Reduces(const Stmt& store, AtomId var) {
-    return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) != store.reduce_vars.end();
+    return std::find(store.reduce_vars.begin(), store.reduce_vars.end(), var) !=
+           store.reduce_vars.end();
   }
 
   // The terms of an index that loops inside of `first` run, places of the tile excepted.
@@ -85,7 +87,8 @@ class Promoter {
     std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, largest step
     for (const ir::IndexTerm& term : index.terms()) {
       if (p_.atoms[term.atom].kind != ir::Atom::Kind::kVar) return false;
-      steps.emplace_back(std::abs(term.coeff), std::abs(term.coeff) * (p_.atoms[term.atom].range.extent() - 1));
+      steps.emplace_back(std::abs(term.coeff),
+                         std::abs(term.coeff) * (p_.atoms[term.atom].range.extent() - 1));
     }
     std::sort(steps.begin(), steps.end());
     int64_t reach = 0;
@@ -96,8 +99,8 @@ class Promoter {
     return true;
   }
 
-  // Appends what a predicate of the store means for the place: that it holds in some iteration of the
-  // loops from `first` on. False: no condition of the place says that.
+  // Appends what a predicate of the store means for the place: that it holds in some iteration of
+  // the loops from `first` on. False: no condition of the place says that.
   bool AppendPlaceCondition(const Site& site, size_t first, const ir::Condition& condition,
                             std::vector<ir::Condition>& place) const {
     const Index inside = InsidePart(site, first, condition.index);
@@ -107,7 +110,8 @@ class Promoter {
     }
     if (!IsContiguous(inside)) return false;
     const ir::Range range = p_.atoms.RangeOf(inside);
-    const ir::Condition some{condition.index - inside + range.max, condition.extent + range.max - range.min};
+    const ir::Condition some{condition.index - inside + range.max,
+                             condition.extent + range.max - range.min};
     const ir::Range reached = p_.atoms.RangeOf(some.index);
     if (reached.min < 0 || reached.max >= some.extent) place.push_back(some);
     return true;
@@ -131,10 +135,10 @@ class Promoter {
       const Site::Loop& loop = site.around[l];
       if (!Reduces(store, loop.var) || loop.extent == 1) continue;
       const absl::string_view dtype = ir::DTypeName(buffer.dtype);
-      return absl::InvalidArgumentError(absl::StrCat(
-          "partial sums of ", buffer.name, " would be rounded to ", dtype, " at each of the ",
-          loop.extent, " iterations of loop ", p_.atoms[loop.var].name,
-          "; after cache_write they are kept in f32"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("partial sums of ", buffer.name, " would be rounded to ", dtype,
+                       " at each of the ", loop.extent, " iterations of loop ",
+                       p_.atoms[loop.var].name, "; after cache_write they are kept in f32"));
     }
     return absl::OkStatus();
   }
@@ -147,7 +151,8 @@ class Promoter {
     for (AtomId var : store.tensor_vars) {
       if (OccursInPlace(store, var)) return site.loops.size();
     }
-    // The outermost loop of the chain down to the store in which only reductions and static loops run.
+    // The outermost loop of the chain down to the store in which only reductions and static loops
+    // run.
     size_t first = site.loops.size();
     bool runtime_reduction = false;
     size_t unrolled_reduction = site.loops.size();  // the outermost
@@ -161,7 +166,8 @@ class Promoter {
       if (LoweredProgram::IsStatic(loop.loop)) {
         const bool reduces = Reduces(store, loop.var);
         if (place && reduces) return site.loops.size();
-        if (reduces && loop.loop == ir::LoopKind::kUnrolled && loop.extent > 1) unrolled_reduction = l;
+        if (reduces && loop.loop == ir::LoopKind::kUnrolled && loop.extent > 1)
+          unrolled_reduction = l;
         if (place) {
           tile.push_back(site.loops[l]);
           (loop.loop == ir::LoopKind::kVectorized ? lanes : registers) *= loop.extent;
@@ -172,10 +178,11 @@ class Promoter {
       }
       first = l;
     }
-    // Static loops above the last runtime reduction are left outside: they repeat the whole. Where all of the reduction is
-    // unrolled, that is what is above it.
+    // Static loops above the last runtime reduction are left outside: they repeat the whole. Where
+    // all of the reduction is unrolled, that is what is above it.
     while (first < site.loops.size() &&
-           (runtime_reduction ? LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop) : first < unrolled_reduction)) {
+           (runtime_reduction ? LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop)
+                              : first < unrolled_reduction)) {
       std::erase(tile, site.loops[first]);
       ++first;
     }
@@ -189,18 +196,21 @@ class Promoter {
     }
     std::reverse(tile.begin(), tile.end());
 
-    // Where some iteration of the loops inside updates the place at all; elsewhere it may lie outside
-    // of the buffer, and its load and store must not happen.
+    // Where some iteration of the loops inside updates the place at all; elsewhere it may lie
+    // outside of the buffer, and its load and store must not happen.
     std::vector<ir::Condition> place_conditions, implied;
     for (const ir::Condition& condition : store.conditions) {
-      std::vector<ir::Condition>& list = InsidePart(site, first, condition.index) == Index(0) ? place_conditions : implied;
+      std::vector<ir::Condition>& list =
+          InsidePart(site, first, condition.index) == Index(0) ? place_conditions : implied;
       if (!AppendPlaceCondition(site, first, condition, list)) return site.loops.size();
     }
     place_conditions.insert(place_conditions.end(), implied.begin(), implied.end());
 
-    // The register buffer has a dimension per static loop of the tile; the vector's lanes come last.
+    // The register buffer has a dimension per static loop of the tile; the vector's lanes come
+    // last.
     std::stable_sort(tile.begin(), tile.end(), [&](StmtId a, StmtId b) {
-      return (p_.stmts[a].loop == ir::LoopKind::kVectorized) < (p_.stmts[b].loop == ir::LoopKind::kVectorized);
+      return (p_.stmts[a].loop == ir::LoopKind::kVectorized) <
+             (p_.stmts[b].loop == ir::LoopKind::kVectorized);
     });
     const ir::Buffer& target = p_.buffers[store.outputs[0]];
     const ir::DType memory_dtype = target.dtype;
@@ -226,12 +236,13 @@ class Promoter {
         if (!Reduces(store, loop.var)) continue;
         is_first.push_back({Index::Of(loop.var), 1});
         mixed |= OccursInPlace(store, loop.var);
-        for (const ir::Condition& guard : store.guards) narrowed |= p_.atoms.DependsOn(guard.index, loop.var);
+        for (const ir::Condition& guard : store.guards)
+          narrowed |= p_.atoms.DependsOn(guard.index, loop.var);
       }
     }
     if (mixed) {
-      // A loop that carries spatial and reduction iterations begins an element anywhere: the bindings tell, with the loops inside
-      // at their first step.
+      // A loop that carries spatial and reduction iterations begins an element anywhere: the
+      // bindings tell, with the loops inside at their first step.
       static const Index* const zero = new Index(0);
       is_first.clear();
       for (const ir::Condition& condition : store.first) {
@@ -252,9 +263,13 @@ class Promoter {
       std::vector<std::pair<AtomId, Index>> renamed;
       for (StmtId loop : tile) {
         const Stmt original = p_.stmts[loop];
-        const AtomId var = p_.atoms.AddVar(absl::StrCat(p_.atoms[original.var].name, load ? "_in" : "_out"), original.extent);
+        const AtomId var = p_.atoms.AddVar(
+            absl::StrCat(p_.atoms[original.var].name, load ? "_in" : "_out"), original.extent);
         renamed.emplace_back(original.var, Index::Of(var));
-        cloned.push_back(p_.Add({.kind = Stmt::Kind::kFor, .loop = original.loop, .var = var, .extent = original.extent}));
+        cloned.push_back(p_.Add({.kind = Stmt::Kind::kFor,
+                                 .loop = original.loop,
+                                 .var = var,
+                                 .extent = original.extent}));
       }
       const auto rename = [&](const Index& index) {
         return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
@@ -268,19 +283,31 @@ class Promoter {
       for (const Index& index : store.indices) memory.push_back(rename(index));
       for (const Index& index : places) reg.push_back(rename(index));
       std::vector<ir::Condition> conditions;
-      for (const ir::Condition& condition : place_conditions) conditions.push_back({rename(condition.index), condition.extent});
-      const ir::ExprId identity = p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype));
+      for (const ir::Condition& condition : place_conditions)
+        conditions.push_back({rename(condition.index), condition.extent});
+      const ir::ExprId identity =
+          p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype));
       StmtId body;
       if (!load) {
-        body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = store.outputs, .indices = memory,
-                       .values = {p_.pool.Cast(memory_dtype, p_.pool.Load(registers_id, dtype, reg))},
-                       .conditions = conditions});
+        body =
+            p_.Add({.kind = Stmt::Kind::kStore,
+                    .outputs = store.outputs,
+                    .indices = memory,
+                    .values = {p_.pool.Cast(memory_dtype, p_.pool.Load(registers_id, dtype, reg))},
+                    .conditions = conditions});
       } else if (store.has_init && is_first.empty()) {
-        body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = reg, .values = {identity}, .conditions = conditions});
-      } else {
-        body = p_.Add({.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = reg,
-                       .values = {p_.pool.Cast(dtype, p_.pool.Load(store.outputs[0], memory_dtype, memory))},
+        body = p_.Add({.kind = Stmt::Kind::kStore,
+                       .outputs = {registers_id},
+                       .indices = reg,
+                       .values = {identity},
                        .conditions = conditions});
+      } else {
+        body = p_.Add(
+            {.kind = Stmt::Kind::kStore,
+             .outputs = {registers_id},
+             .indices = reg,
+             .values = {p_.pool.Cast(dtype, p_.pool.Load(store.outputs[0], memory_dtype, memory))},
+             .conditions = conditions});
       }
       const auto wrap = [&](StmtId inner) {
         for (size_t l = cloned.size(); l-- > 0;) {
@@ -294,15 +321,23 @@ class Promoter {
     StmtId load = copy(true);
     if (store.has_init && !is_first.empty()) {
       // Neutral elements in the first step of the outer reductions, partial sums in the later ones.
-      Stmt init_store{.kind = Stmt::Kind::kStore, .outputs = {registers_id}, .indices = places,
-                      .values = {p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype))}, .conditions = place_conditions};
+      Stmt init_store{
+          .kind = Stmt::Kind::kStore,
+          .outputs = {registers_id},
+          .indices = places,
+          .values = {p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype))},
+          .conditions = place_conditions};
       std::vector<std::pair<AtomId, Index>> renamed;
       std::vector<StmtId> loops;
       for (StmtId loop : tile) {
         const Stmt original = p_.stmts[loop];
-        const AtomId var = p_.atoms.AddVar(absl::StrCat(p_.atoms[original.var].name, "_first"), original.extent);
+        const AtomId var =
+            p_.atoms.AddVar(absl::StrCat(p_.atoms[original.var].name, "_first"), original.extent);
         renamed.emplace_back(original.var, Index::Of(var));
-        loops.push_back(p_.Add({.kind = Stmt::Kind::kFor, .loop = original.loop, .var = var, .extent = original.extent}));
+        loops.push_back(p_.Add({.kind = Stmt::Kind::kFor,
+                                .loop = original.loop,
+                                .var = var,
+                                .extent = original.extent}));
       }
       const auto rename = [&](const Index& index) {
         return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
@@ -313,7 +348,8 @@ class Promoter {
         });
       };
       for (Index& index : init_store.indices) index = rename(index);
-      for (ir::Condition& condition : init_store.conditions) condition.index = rename(condition.index);
+      for (ir::Condition& condition : init_store.conditions)
+        condition.index = rename(condition.index);
       StmtId init = p_.Add(std::move(init_store));
       for (size_t l = loops.size(); l-- > 0;) {
         p_.stmts[loops[l]].children = {init};
@@ -321,7 +357,8 @@ class Promoter {
       }
       for (size_t c = is_first.size(); c-- > 0;) {
         // else branches load: every condition that fails means a later step
-        init = p_.Add({.kind = Stmt::Kind::kIf, .children = {init, load}, .condition = is_first[c]});
+        init =
+            p_.Add({.kind = Stmt::Kind::kIf, .children = {init, load}, .condition = is_first[c]});
       }
       load = init;
     }

@@ -75,12 +75,11 @@ absl::StatusOr<ir::Workload> WinogradConv2d(const Arguments& arguments) {
 
   const Axis r1 = b.NewAxis("r", kTile), s1 = b.NewAxis("s", kTile), p1 = b.NewAxis("p", tiles),
              c1 = b.NewAxis("ci", ci);
-  const BufferId rows = b.Map(
-      "RowsIn", {r1, s1, p1, c1},
-      SelectRow(
-          Index::Of(r1.var), InputTransform(Column([&](int i) {
-            return b.At(x, {image_of(p1), row_of(p1) + i, column_of(p1) + Index::Of(s1.var), c1});
-          }))));
+  const BufferId rows = b.Map("RowsIn", {r1, s1, p1, c1},
+                              SelectRow(Index::Of(r1.var), InputTransform(Column([&](int i) {
+                                          return b.At(x, {image_of(p1), row_of(p1) + i,
+                                                          column_of(p1) + Index::Of(s1.var), c1});
+                                        }))));
   const Axis r2 = b.NewAxis("r", kTile), s2 = b.NewAxis("s", kTile), p2 = b.NewAxis("p", tiles),
              c2 = b.NewAxis("ci", ci);
   const BufferId v =
@@ -94,10 +93,10 @@ absl::StatusOr<ir::Workload> WinogradConv2d(const Arguments& arguments) {
       b.Sum("M", {r3, s3, p3, co3}, {c3}, b.At(v, {r3, s3, p3, c3}) * b.At(u, {r3, s3, c3, co3}));
   const Axis i4 = b.NewAxis("i", kOut), s4 = b.NewAxis("s", kTile), p4 = b.NewAxis("p", tiles),
              co4 = b.NewAxis("co", co);
-  const BufferId rows_out = b.Map("RowsOut", {i4, s4, p4, co4},
-                                  SelectRow(Index::Of(i4.var), OutputTransform(Column([&](int i) {
-                                              return b.At(m, {Index(i), s4, p4, co4});
-                                            }))));
+  const BufferId rows_out = b.Map(
+      "RowsOut", {i4, s4, p4, co4},
+      SelectRow(Index::Of(i4.var),
+                OutputTransform(Column([&](int i) { return b.At(m, {Index(i), s4, p4, co4}); }))));
   const Axis yn = b.NewAxis("n", n), yh = b.NewAxis("h", oh), yw = b.NewAxis("w", ow),
              yco = b.NewAxis("co", co);
   const Index tile = Index::Of(yn.var, th * tw) + atoms.FloorDiv(Index::Of(yh.var), kOut) * tw +

@@ -85,7 +85,8 @@ absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
       absl::StrCat("nobody answers at ", address.ToText(), ": ", strerror(error)));
 }
 
-// The server's certificate of this thread's handshake, when it was refused: OpenSSL forgets it with the handshake.
+// The server's certificate of this thread's handshake, when it was refused: OpenSSL forgets it with
+// the handshake.
 thread_local CertificatePtr refused_certificate;
 
 int KeepRefused(int accepted, X509_STORE_CTX* verification) {

@@ -23,15 +23,17 @@ absl::Status ScheduleBlock(ir::Program& program, NodeId block, int lanes) {
   const auto constant = [](int64_t value) { return ExtentTable::Constant(value); };
   const bool wide = !spatial.empty() && program.node(spatial.back()).extent.value > 1;
   if (spatial.size() >= 2 && !reduce.empty() && program.BlockOf(block).outputs.size() == 1) {
-    HONE_ASSIGN_OR_RETURN(const RegisterTiled tiled,
-                          RegisterTile(program, block, spatial[spatial.size() - 2], spatial.back(), reduce.back(), constant(kRows),
-                                       constant(kVectors), lanes, constant(1)));
+    HONE_ASSIGN_OR_RETURN(
+        const RegisterTiled tiled,
+        RegisterTile(program, block, spatial[spatial.size() - 2], spatial.back(), reduce.back(),
+                     constant(kRows), constant(kVectors), lanes, constant(1)));
     spatial[spatial.size() - 2] = tiled.row;
     spatial.back() = tiled.vector;
   } else if (wide) {
     const int64_t extent = program.node(spatial.back()).extent.value;
-    HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> parts,
-                          Split(program, spatial.back(), {constant(0), constant(std::min<int64_t>(lanes, extent))}));
+    HONE_ASSIGN_OR_RETURN(
+        const std::vector<NodeId> parts,
+        Split(program, spatial.back(), {constant(0), constant(std::min<int64_t>(lanes, extent))}));
     if (!reduce.empty()) {
       std::vector<NodeId> order = {parts[0]};
       order.insert(order.end(), reduce.begin(), reduce.end());
@@ -49,7 +51,8 @@ absl::Status ScheduleBlock(ir::Program& program, NodeId block, int lanes) {
 }  // namespace
 
 absl::Status ApplyDefaultSchedule(ir::Program& program, int lanes) {
-  for (NodeId block : program.AllBlocks()) HONE_RETURN_IF_ERROR(ScheduleBlock(program, block, lanes));
+  for (NodeId block : program.AllBlocks())
+    HONE_RETURN_IF_ERROR(ScheduleBlock(program, block, lanes));
   return absl::OkStatus();
 }
 

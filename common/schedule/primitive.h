@@ -15,19 +15,21 @@ namespace hone::schedule {
 
 class Call;
 
-// A transformation of a program, or a sampling of decisions, as the trace knows it. An entry of the registry.
+// A transformation of a program, or a sampling of decisions, as the trace knows it. An entry of the
+// registry.
 struct Primitive {
   absl::string_view name;
-  int version;                  // raised when the same arguments come to mean another program
-  // Operands in order, for checking and for people: 'b' block, 'l' loop, 'n' block or loop, 'i' number, 's' string; '*' repeats the last,
-  // which may then be missing.
+  int version;  // raised when the same arguments come to mean another program
+  // Operands in order, for checking and for people: 'b' block, 'l' loop, 'n' block or loop, 'i'
+  // number, 's' string; '*' repeats the last, which may then be missing.
   absl::string_view operands;
   // Results in order, in the same letters.
   absl::string_view results;
-  bool samples;                 // draws decisions
-  // Reads the operands from the call, applies, and returns the results to it. On error the program is unchanged.
+  bool samples;  // draws decisions
+  // Reads the operands from the call, applies, and returns the results to it. On error the program
+  // is unchanged.
   absl::Status (*apply)(Call& call);
-  absl::string_view meaning;    // one line
+  absl::string_view meaning;  // one line
 };
 
 // Every primitive, sorted by name. To add one: a file in primitive/ and a line in registry.cc.

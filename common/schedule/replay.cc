@@ -33,7 +33,9 @@ absl::StatusOr<ir::NodeId> Call::Block(int operand) const {
     return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a block"));
   }
   const ir::NodeId node = blocks_[instruction_->operands[operand].reg];
-  if (!program_->IsBlock(node)) return absl::FailedPreconditionError(absl::StrCat("block b", instruction_->operands[operand].reg, " no longer exists"));
+  if (!program_->IsBlock(node))
+    return absl::FailedPreconditionError(
+        absl::StrCat("block b", instruction_->operands[operand].reg, " no longer exists"));
   return node;
 }
 
@@ -42,12 +44,15 @@ absl::StatusOr<ir::NodeId> Call::Loop(int operand) const {
     return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a loop"));
   }
   const ir::NodeId node = loops_[instruction_->operands[operand].reg];
-  if (!program_->IsLoop(node)) return absl::FailedPreconditionError(absl::StrCat("loop l", instruction_->operands[operand].reg, " no longer exists"));
+  if (!program_->IsLoop(node))
+    return absl::FailedPreconditionError(
+        absl::StrCat("loop l", instruction_->operands[operand].reg, " no longer exists"));
   return node;
 }
 
 absl::StatusOr<ir::NodeId> Call::Node(int operand) const {
-  const bool block = operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kBlock;
+  const bool block =
+      operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kBlock;
   return block ? Block(operand) : Loop(operand);
 }
 
@@ -81,7 +86,8 @@ absl::StatusOr<std::string> Call::Text(int operand) const {
   return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a string"));
 }
 
-std::vector<int64_t> Call::Numbers(absl::string_view attribute, std::vector<int64_t> fallback) const {
+std::vector<int64_t> Call::Numbers(absl::string_view attribute,
+                                   std::vector<int64_t> fallback) const {
   for (const Attribute& a : instruction_->attributes) {
     if (a.name == attribute) return a.numbers;
   }
@@ -97,7 +103,8 @@ int64_t Call::Number(absl::string_view attribute, int64_t fallback) const {
 
 absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
   if (nodes.size() != instruction_->results.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("gives ", nodes.size(), " results here, but ", instruction_->results.size(), " are named"));
+    return absl::InvalidArgumentError(absl::StrCat("gives ", nodes.size(), " results here, but ",
+                                                   instruction_->results.size(), " are named"));
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Operand& result = instruction_->results[i];
@@ -112,8 +119,9 @@ absl::Status Call::Decide(Site& site) {
   absl::Span<int64_t> values = absl::MakeSpan(replayed_->decisions).subspan(site.begin, site.count);
   HONE_RETURN_IF_ERROR(decider_->Decide(site, values));
   if (!site.IsLegal(values)) {
-    return absl::InvalidArgumentError(absl::StrCat("decision [", absl::StrJoin(values, ", "), "] is not legal here (extent ",
-                                                   site.extent, ", max_inner ", site.max_inner, ")"));
+    return absl::InvalidArgumentError(absl::StrCat("decision [", absl::StrJoin(values, ", "),
+                                                   "] is not legal here (extent ", site.extent,
+                                                   ", max_inner ", site.max_inner, ")"));
   }
   replayed_->sites.push_back(site);
   return absl::OkStatus();
@@ -122,7 +130,8 @@ absl::Status Call::Decide(Site& site) {
 absl::Status Call::ReturnDecision(Site site) {
   HONE_RETURN_IF_ERROR(Decide(site));
   for (int i = 0; i < site.count; ++i) {
-    ints_[instruction_->results[i].reg] = program_->extents.Factor(replayed_->decisions[site.begin + i], site.begin + i);
+    ints_[instruction_->results[i].reg] =
+        program_->extents.Factor(replayed_->decisions[site.begin + i], site.begin + i);
   }
   return absl::OkStatus();
 }
@@ -130,14 +139,17 @@ absl::Status Call::ReturnDecision(Site site) {
 absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops) {
   HONE_RETURN_IF_ERROR(Decide(site));
   const int64_t position = replayed_->decisions[site.begin];
-  loops_[instruction_->results[0].reg] = position < 0 ? kStay : loops[static_cast<size_t>(position)];
+  loops_[instruction_->results[0].reg] =
+      position < 0 ? kStay : loops[static_cast<size_t>(position)];
   return absl::OkStatus();
 }
 
-absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload, const Trace& trace, Decider& decider) {
+absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
+                                    const Trace& trace, Decider& decider) {
   const absl::Span<const Instruction> start = SharedStart(trace);
   const Snapshot* snapshot = start.empty() ? nullptr : FindSnapshot(workload.get(), start);
-  Replayed replayed{.program = snapshot != nullptr ? snapshot->program : ir::Program::FromWorkload(workload)};
+  Replayed replayed{.program = snapshot != nullptr ? snapshot->program
+                                                   : ir::Program::FromWorkload(workload)};
   replayed.decisions.resize(trace.decisions, 0);
   replayed.sites.reserve(trace.decisions);
   Call call;
@@ -155,10 +167,13 @@ absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload
     call.instruction_ = &trace.instructions[i];
     const absl::Status status = call.instruction_->primitive->apply(call);
     if (!status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("instruction ", i + 1, " (", call.instruction_->primitive->name, "): ", status.message()));
+      return absl::Status(
+          status.code(), absl::StrCat("instruction ", i + 1, " (",
+                                      call.instruction_->primitive->name, "): ", status.message()));
     }
     if (i + 1 == start.size()) {
-      KeepSnapshot({workload, {start.begin(), start.end()}, replayed.program, call.blocks_, call.loops_});
+      KeepSnapshot(
+          {workload, {start.begin(), start.end()}, replayed.program, call.blocks_, call.loops_});
     }
   }
   return replayed;
@@ -167,7 +182,8 @@ absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
                                    absl::Span<const int64_t> decisions) {
   if (static_cast<int>(decisions.size()) != trace.decisions) {
-    return absl::InvalidArgumentError(absl::StrCat("the trace takes ", trace.decisions, " decisions, not ", decisions.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the trace takes ", trace.decisions, " decisions, not ", decisions.size()));
   }
   GivenDecider decider(decisions);
   HONE_ASSIGN_OR_RETURN(Replayed replayed, ReplayWith(std::move(workload), trace, decider));

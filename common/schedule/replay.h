@@ -17,13 +17,13 @@ namespace hone::schedule {
 struct Site {
   enum class Kind : uint8_t { kPerfectTile, kTile, kChoice };
   Kind kind = Kind::kChoice;
-  int begin = 0;                    // in the decision vector
-  int count = 1;                    // numbers to decide
-  // kPerfectTile: the product is `extent`, the last at most max_inner. kTile: as many parts, the first is
-  // ⌈extent / product of the others⌉; the last at most max_inner.
+  int begin = 0;  // in the decision vector
+  int count = 1;  // numbers to decide
+  // kPerfectTile: the product is `extent`, the last at most max_inner. kTile: as many parts, the
+  // first is ⌈extent / product of the others⌉; the last at most max_inner.
   int64_t extent = 1;
-  int32_t derivation = -1;          // how the extent follows from decisions (ir::Extent)
-  int64_t max_inner = 0;            // 0: no limit
+  int32_t derivation = -1;  // how the extent follows from decisions (ir::Extent)
+  int64_t max_inner = 0;    // 0: no limit
   // kChoice: one row of `count` numbers out of these.
   std::vector<int64_t> rows;
 
@@ -59,20 +59,23 @@ struct Replayed {
   std::vector<Site> sites;
 };
 
-// Applies a trace to a workload with given decisions. The same arguments give the same program, on every machine.
-// InvalidArgument: the decision vector has another length, or a value is not legal at its site. FailedPrecondition: a
-// primitive refuses; the message names the instruction and prints the program with the loop marked.
+// Applies a trace to a workload with given decisions. The same arguments give the same program, on
+// every machine. InvalidArgument: the decision vector has another length, or a value is not legal
+// at its site. FailedPrecondition: a primitive refuses; the message names the instruction and
+// prints the program with the loop marked.
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
                                    absl::Span<const int64_t> decisions);
 // The same with a decider; also tells the sites that it met.
-absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload, const Trace& trace, Decider& decider);
+absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
+                                    const Trace& trace, Decider& decider);
 
 // One application of a primitive, as its apply function sees it.
 class Call {
  public:
   ir::Program& program() { return *program_; }
   int operands() const { return static_cast<int>(instruction_->operands.size()); }
-  // InvalidArgument: the operand is of another kind or missing; FailedPrecondition: the node is gone.
+  // InvalidArgument: the operand is of another kind or missing; FailedPrecondition: the node is
+  // gone.
   absl::StatusOr<ir::NodeId> Block(int operand) const;
   absl::StatusOr<ir::NodeId> Loop(int operand) const;
   // A block or a loop.
@@ -85,7 +88,8 @@ class Call {
   absl::StatusOr<int> IntBetween(int operand, int low, int high) const;
   absl::StatusOr<std::string> Text(int operand) const;
   // The numbers of an attribute; `fallback` when it is not given.
-  std::vector<int64_t> Numbers(absl::string_view attribute, std::vector<int64_t> fallback = {}) const;
+  std::vector<int64_t> Numbers(absl::string_view attribute,
+                               std::vector<int64_t> fallback = {}) const;
   int64_t Number(absl::string_view attribute, int64_t fallback) const;
 
   // Results, in order.
@@ -98,7 +102,8 @@ class Call {
  private:
   absl::Status Decide(Site& site);
 
-  friend absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload>, const Trace&, Decider&);
+  friend absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload>, const Trace&,
+                                             Decider&);
   const Instruction* instruction_ = nullptr;
   ir::Program* program_ = nullptr;
   Decider* decider_ = nullptr;

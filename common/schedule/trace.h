@@ -35,14 +35,15 @@ struct Instruction {
   const Primitive* primitive = nullptr;
   std::vector<Operand> operands;
   std::vector<Attribute> attributes;
-  std::vector<Operand> results;      // registers
-  int decision_begin = -1;           // of a sampling: its place in the decision vector
+  std::vector<Operand> results;  // registers
+  int decision_begin = -1;       // of a sampling: its place in the decision vector
   int decision_count = 0;
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-// The persistent form of a schedule: instructions over registers. With its decisions open it is a design space; together
-// with a decision vector it is a schedule. Text form, one instruction a line:
+// The persistent form of a schedule: instructions over registers. With its decisions open it is a
+// design space; together with a decision vector it is a schedule. Text form, one instruction a
+// line:
 //
 //   b0 = block("C")
 //   l0, l1, l2 = loops(b0)
@@ -52,8 +53,8 @@ struct Instruction {
 //   parallel(l3)
 struct Trace {
   std::vector<Instruction> instructions;
-  int blocks = 0, loops = 0, ints = 0;   // numbers of registers
-  int decisions = 0;                     // length of the decision vector
+  int blocks = 0, loops = 0, ints = 0;  // numbers of registers
+  int decisions = 0;                    // length of the decision vector
 
   // `decided` empty: open. REQUIRES decided.size() is 0 or `decisions`.
   std::string ToText(absl::Span<const int64_t> decided = {}) const;
@@ -61,11 +62,12 @@ struct Trace {
 
 struct ParsedTrace {
   Trace trace;
-  std::vector<int64_t> decisions;        // empty when open
+  std::vector<int64_t> decisions;  // empty when open
 };
 
-// Reads the instructions. `first_line`: the number of the text's first line, for messages. InvalidArgument: "line:column:
-// what" with the line and a mark (common/ir/text_mark.h), also when some decisions are given and others are open, or a register is used before it is set.
+// Reads the instructions. `first_line`: the number of the text's first line, for messages.
+// InvalidArgument: "line:column: what" with the line and a mark (common/ir/text_mark.h), also when
+// some decisions are given and others are open, or a register is used before it is set.
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
 
 // A trace file or design-space text: the workload, a line "trace 1", the instructions.
@@ -74,9 +76,11 @@ struct TraceFile {
   ParsedTrace parsed;
 };
 absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text);
-std::string TraceFileText(const ir::Workload& workload, const Trace& trace, absl::Span<const int64_t> decided = {});
+std::string TraceFileText(const ir::Workload& workload, const Trace& trace,
+                          absl::Span<const int64_t> decided = {});
 
-// Builds a trace in C++ (the rules of server/space do). Names follow the registry; errors are bugs and are caught by CHECKs.
+// Builds a trace in C++ (the rules of server/space do). Names follow the registry; errors are bugs
+// and are caught by CHECKs.
 class TraceBuilder {
  public:
   // An instruction with any operands; results come back as registers of the primitive's kinds.
@@ -89,9 +93,12 @@ class TraceBuilder {
 };
 
 inline Operand Number(int64_t number) { return {.kind = Operand::Kind::kNumber, .number = number}; }
-inline Operand Text(std::string text) { return {.kind = Operand::Kind::kString, .text = std::move(text)}; }
+inline Operand Text(std::string text) {
+  return {.kind = Operand::Kind::kString, .text = std::move(text)};
+}
 
-// How many decisions a sampling instruction draws; 0 for others. InvalidArgument: its attributes are wrong.
+// How many decisions a sampling instruction draws; 0 for others. InvalidArgument: its attributes
+// are wrong.
 absl::StatusOr<int> DecisionCount(const Instruction& instruction);
 
 }  // namespace hone::schedule

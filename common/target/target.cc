@@ -20,8 +20,8 @@ absl::Status Refuse(absl::string_view why) {
 // One integer of the text form: its word, where it lives, and the range that makes sense.
 struct IntegerField {
   absl::string_view word;
-  int Target::*small = nullptr;
-  int64_t Target::*large = nullptr;
+  int Target::* small = nullptr;
+  int64_t Target::* large = nullptr;
   int64_t min;
   int64_t max;
 };
@@ -38,7 +38,7 @@ constexpr std::array<IntegerField, 7> kIntegers = {{
 
 struct TextField {
   absl::string_view word;
-  std::string Target::*value;
+  std::string Target::* value;
 };
 constexpr std::array<TextField, 3> kTexts = {
     {{"arch", &Target::arch}, {"triple", &Target::triple}, {"cpu", &Target::cpu}}};

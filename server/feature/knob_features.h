@@ -11,8 +11,8 @@ inline constexpr int kKnobDecisions = 64;
 // "knob": AutoTVM's configuration features, the decisions as they are, one row per program: factors
 // of tiles, chosen values of the rest, in the order of the design space. A decision means something
 // within its design space only, so the space is a column too: a model that splits by it learns each
-// space on its own. Only ExtractCandidate gives them (a program does not carry its decisions); Extract
-// is FailedPrecondition. InvalidArgument: more than kKnobDecisions.
+// space on its own. Only ExtractCandidate gives them (a program does not carry its decisions);
+// Extract is FailedPrecondition. InvalidArgument: more than kKnobDecisions.
 const FeatureSet& KnobFeatures();
 
 }  // namespace hone::feature

@@ -34,7 +34,8 @@ void FairShare::Charge(const std::string& owner, const std::string& job, int pri
   owners_.Move(owner, Cost(priority));
   jobs_[owner].Move(job, Cost(priority));
   if (jobs_.size() > kManyNames) {
-    absl::erase_if(jobs_, [this](const auto& line) { return !owners_.behind.contains(line.first); });
+    absl::erase_if(jobs_,
+                   [this](const auto& line) { return !owners_.behind.contains(line.first); });
   }
 }
 

@@ -29,8 +29,9 @@ struct Evaluation {
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
-// Replays candidates, tells what their programs tell, and keeps it of the last several thousand. An evaluation is a pure function of the candidate, so neither the caches nor the number
-// of threads change an answer. Used by one thread at a time.
+// Replays candidates, tells what their programs tell, and keeps it of the last several thousand. An
+// evaluation is a pure function of the candidate, so neither the caches nor the number of threads
+// change an answer. Used by one thread at a time.
 class Evaluator {
  public:
   // `context` outlives it.

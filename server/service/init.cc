@@ -44,9 +44,9 @@ struct Maker {
   }
 
   absl::Status AddAuthority() {
-    HONE_ASSIGN_OR_RETURN(
-        authority, rpc::MakeAuthority(absl::StrCat("hone.authority.", options.hosts[0]), now - kClockSkew,
-                                      now + options.authority_lifetime));
+    HONE_ASSIGN_OR_RETURN(authority,
+                          rpc::MakeAuthority(absl::StrCat("hone.authority.", options.hosts[0]),
+                                             now - kClockSkew, now + options.authority_lifetime));
     files["ca.pem"] = authority.certificate;
     files["ca-key.pem"] = authority.key;
     return absl::OkStatus();

@@ -24,8 +24,8 @@ class IntegrityCheck {
   // was broken off.
   IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
                  absl::AnyInvocable<void(const absl::Status&)> on_end);
-  // Breaks the check off, and leaves it behind where SQLite does not heed that: within a large table
-  // versions before 3.41 do not look.
+  // Breaks the check off, and leaves it behind where SQLite does not heed that: within a large
+  // table versions before 3.41 do not look.
   ~IntegrityCheck();
 
  private:

@@ -52,7 +52,8 @@ inline absl::Status FencedOffError(absl::string_view job) {
 
 // That of a record whose event is missing.
 inline absl::Status NoEventError(const JobFence& fence) {
-  return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': its event ", fence.event,
+  return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': its event ",
+                                                    fence.event,
                                                     " is not stored, and so no result of it"));
 }
 

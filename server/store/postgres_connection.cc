@@ -86,8 +86,7 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
     }
     return absl::UnavailableError(what);
   }
-  PQsetNoticeProcessor(
-      raw, [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
   HONE_RETURN_IF_ERROR(connection->Execute("SET default_transaction_isolation = 'read committed'"));
   // A replica that is stopped, or whose machine has gone, in the middle of a transaction holds the
   // lock of all writers: the database ends its session.

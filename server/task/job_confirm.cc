@@ -16,11 +16,11 @@ namespace {
 constexpr char kConfirmPolicy[] = "confirm";
 constexpr int kConfirmRepeats = 5;           // blocks of each process
 constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
-// A default schedule that was at most so much slower than the best is confirmed, too: a speed-up of ten times needs no
-// second look, and a slow default would hold up the fast ones.
+// A default schedule that was at most so much slower than the best is confirmed, too: a speed-up of
+// ten times needs no second look, and a slow default would hold up the fast ones.
 constexpr double kDefaultWithin = 2.0;
-// An incumbent that wins is published anew when it is faster than its record by this share: that was measured while
-// something disturbed the machine.
+// An incumbent that wins is published anew when it is faster than its record by this share: that
+// was measured while something disturbed the machine.
 constexpr double kOutgrown = 0.05;
 // Rounds of a finalist that are measured again because the machine was disturbed; then the median
 // over the rounds has to do.
@@ -288,8 +288,10 @@ void Job::Publish() {
   if (publishing_) return;
   // The first in order whose bytes are here; the winner's are waited for.
   for (int index : ranking_) {
-    // A revalidated incumbent is published with what it does now, and so is one that outgrew its record.
-    if (index == incumbent_ && index == ranking_[0] && spec_.revalidate == 0 && !HasOutgrown(index)) {
+    // A revalidated incumbent is published with what it does now, and so is one that outgrew its
+    // record.
+    if (index == incumbent_ && index == ranking_[0] && spec_.revalidate == 0 &&
+        !HasOutgrown(index)) {
       state_.best = MakeBest(*incumbent_record_);
       return End(cancelled_ ? JobState::kCancelled : JobState::kDone);
     }

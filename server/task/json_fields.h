@@ -26,7 +26,7 @@ inline void Read(const Json& object, const char* name, bool* value) {
   if (auto it = object.find(name); it != object.end() && it->is_boolean()) *value = it->get<bool>();
 }
 template <typename Number>
-requires std::is_arithmetic_v<Number>
+  requires std::is_arithmetic_v<Number>
 void Read(const Json& object, const char* name, Number* value) {
   if (auto it = object.find(name); it != object.end() && it->is_number())
     *value = it->get<Number>();

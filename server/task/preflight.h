@@ -19,8 +19,8 @@ class Preflight {
   using Done = absl::AnyInvocable<void(const absl::Status&) &&>;
   virtual void Check(const JobSpec& spec, Done done) = 0;
 
-  // Ends the checks that are under way and refuses further ones. All answers have been given when it
-  // returns.
+  // Ends the checks that are under way and refuses further ones. All answers have been given when
+  // it returns.
   virtual void Stop() = 0;
 };
 

@@ -91,9 +91,9 @@ class Gauges final : public prometheus::Collectable {
         Family("hone_store_queued_writes", "Writes that wait for their commit.", MetricType::Gauge);
     Add(queued, static_cast<double>(stats.store_queued_writes));
     families.push_back(std::move(queued));
-    MetricFamily unstored = Family("hone_standings_unstored",
-                                   "Workers whose drain, removal or flag could not be stored yet.",
-                                   MetricType::Gauge);
+    MetricFamily unstored =
+        Family("hone_standings_unstored",
+               "Workers whose drain, removal or flag could not be stored yet.", MetricType::Gauge);
     Add(unstored, static_cast<double>(stats.unstored_standings));
     families.push_back(std::move(unstored));
     return families;

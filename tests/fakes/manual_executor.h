@@ -21,7 +21,7 @@ class ManualExecutor final : public Executor {
   // Until nothing is left, also of what is scheduled meanwhile. Whether there was anything.
   bool RunAll() {
     bool any = false;
-    while (absl::AnyInvocable<void()&&> work = Next()) {
+    while (absl::AnyInvocable<void() &&> work = Next()) {
       std::move(work)();
       any = true;
     }
@@ -32,7 +32,7 @@ class ManualExecutor final : public Executor {
   absl::AnyInvocable<void() &&> Next() {
     absl::MutexLock lock(&mutex_);
     if (queue_.empty()) return nullptr;
-    absl::AnyInvocable<void()&&> work = std::move(queue_.front());
+    absl::AnyInvocable<void() &&> work = std::move(queue_.front());
     queue_.pop_front();
     return work;
   }

@@ -47,8 +47,7 @@ class PrivateWorkerTest : public ::testing::Test {
   }
   int64_t Trials() const {
     const nlohmann::json jobs = OneLineOfJson(home_.Hone({"jobs", "list", "--json"}).output);
-    return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0]["trials"].get<int64_t>()
-                                                     : 0;
+    return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0]["trials"].get<int64_t>() : 0;
   }
 
   TemporaryFolder folder_;

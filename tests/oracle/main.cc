@@ -39,10 +39,7 @@ void SendOperators() {
 
 void Answer(const Request& request) {
   const Listener listener = {
-      .on_step =
-          [](const std::string& step) {
-            Send({{"event", "step"}, {"step", step}});
-          },
+      .on_step = [](const std::string& step) { Send({{"event", "step"}, {"step", step}}); },
       .on_workload =
           [](const ir::Workload& workload) {
             Send({{"event", "workload"},

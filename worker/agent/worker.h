@@ -22,8 +22,8 @@
 
 namespace hone::agent {
 
-// The folder of references in the state folder. Its number rises when a workload comes to have another reference than
-// before: what an older version kept is not used.
+// The folder of references in the state folder. Its number rises when a workload comes to have
+// another reference than before: what an older version kept is not used.
 inline constexpr char kReferences[] = "/references-3";
 
 struct WorkerOptions {

@@ -85,8 +85,8 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.workspace_bytes = lowered.workspace_bytes;
 
   absl::StatusOr<codegen::CompiledObject> compiled = codegen::Compile(lowered, target);
-  // A limit of the unrolled code, and what there is no code for, are the candidate's fault; anything
-  // else is the code generator's.
+  // A limit of the unrolled code, and what there is no code for, are the candidate's fault;
+  // anything else is the code generator's.
   const bool refused =
       absl::IsInvalidArgument(compiled.status()) || absl::IsUnimplemented(compiled.status());
   if (!refused) failure.outcome = Outcome::kCompileError;

@@ -13,8 +13,8 @@ namespace hone::builder {
 // Never fails as such. Outcomes: ok; invalid (a text does not parse, the space is of another
 // workload, a decision or primitive is refused, the program exceeds a limit, or there is no code
 // for it on the target); compile_error (code generation or the linker fails); device_lost (the
-// artifact cannot be written). One call at a time; an endless or crashing compile is the caller's to
-// survive.
+// artifact cannot be written). One call at a time; an endless or crashing compile is the caller's
+// to survive.
 record::BuildResponse Build(const record::BuildRequest& request);
 
 }  // namespace hone::builder

@@ -102,9 +102,9 @@ absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
     return &found->second;
   }
   Surroundings made;
-  HONE_ASSIGN_OR_RETURN(made.version_script,
-                        MemoryFile::Create(absl::StrCat("{ global: ", target::kFunctionPrefix,
-                                                         "*; local: *; };\n")));
+  HONE_ASSIGN_OR_RETURN(
+      made.version_script,
+      MemoryFile::Create(absl::StrCat("{ global: ", target::kFunctionPrefix, "*; local: *; };\n")));
   for (const StubLibrary& library : KnownLibraries()) {
     HONE_ASSIGN_OR_RETURN(const std::string object, CompileStub(library, options.triple));
     HONE_ASSIGN_OR_RETURN(const auto file, MemoryFile::Create(object));

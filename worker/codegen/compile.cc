@@ -45,18 +45,24 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::T
   InitializeTargets();
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.triple, error);
-  if (found == nullptr) return absl::InvalidArgumentError(absl::StrCat("LLVM has no target '", target.triple, "': ", error));
-  const std::string features = absl::StrJoin(target.features, ",", [](std::string* out, const std::string& f) { absl::StrAppend(out, "+", f); });
+  if (found == nullptr)
+    return absl::InvalidArgumentError(
+        absl::StrCat("LLVM has no target '", target.triple, "': ", error));
+  const std::string features =
+      absl::StrJoin(target.features, ",",
+                    [](std::string* out, const std::string& f) { absl::StrAppend(out, "+", f); });
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(target.triple, target.cpu, features, options, llvm::Reloc::PIC_,
-                                                                          std::nullopt, llvm::CodeGenOptLevel::Default));
-  if (machine == nullptr) return absl::InvalidArgumentError(absl::StrCat("LLVM cannot generate code for ", target.cpu));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(target.triple, target.cpu, features, options, llvm::Reloc::PIC_,
+                                 std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (machine == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("LLVM cannot generate code for ", target.cpu));
   return machine;
 }
 
-// A short pipeline: the emitter hoists and unrolls itself, so what is left is registers for the accumulators, equal
-// subexpressions and empty blocks.
+// A short pipeline: the emitter hoists and unrolls itself, so what is left is registers for the
+// accumulators, equal subexpressions and empty blocks.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -69,7 +75,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
   llvm::FunctionPassManager passes;
-  // Small buffers of the stack too, where every place in them is known: a tile between two transforms.
+  // Small buffers of the stack too, where every place in them is known: a tile between two
+  // transforms.
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
@@ -79,35 +86,39 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   pipeline.run(module, modules);
 }
 
-// Options of LLVM that its command line alone can set; LLD resets them at each link, so they are set each time.
+// Options of LLVM that its command line alone can set; LLD resets them at each link, so they are
+// set each time.
 void SetOption(absl::string_view name, bool value) {
   auto& options = llvm::cl::getRegisteredOptions();
-  if (const auto found = options.find(llvm::StringRef(name.data(), name.size())); found != options.end()) {
+  if (const auto found = options.find(llvm::StringRef(name.data(), name.size()));
+      found != options.end()) {
     found->second->addOccurrence(0, found->first(), value ? "true" : "false");
   }
 }
 
 void SetOptions(const llvm::Triple& triple) {
-  // The emitter has hoisted every address, so loop strength reduction has nothing to gain, and it is half of the code
-  // generator's time.
+  // The emitter has hoisted every address, so loop strength reduction has nothing to gain, and it
+  // is half of the code generator's time.
   SetOption("disable-lsr", true);
-  // Code comes in the order that it should run in, with as many values alive as there are registers: moving loads up only spills
-  // accumulators. Cores that run in order need it.
+  // Code comes in the order that it should run in, with as many values alive as there are
+  // registers: moving loads up only spills accumulators. Cores that run in order need it.
   SetOption("enable-misched", !triple.isX86());
 }
 
-absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& machine,
+                                     llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   SetOptions(machine.getTargetTriple());
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) return absl::InternalError("LLVM cannot emit this kind of file");
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return absl::InternalError("LLVM cannot emit this kind of file");
   passes.run(module);
   return std::string(bytes.begin(), bytes.end());
 }
 
-// What selection and register allocation will see: an instruction on a vector that is wider than the target's registers
-// counts as often as it is split.
+// What selection and register allocation will see: an instruction on a vector that is wider than
+// the target's registers counts as often as it is split.
 int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
   const llvm::DataLayout& layout = module.getDataLayout();
   int64_t count = 0;
@@ -116,7 +127,9 @@ int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
       for (const llvm::Instruction& instruction : block) {
         int64_t bits = 0;
         const auto widen = [&](llvm::Type* type) {
-          if (type->isVectorTy()) bits = std::max(bits, static_cast<int64_t>(layout.getTypeSizeInBits(type).getFixedValue()));
+          if (type->isVectorTy())
+            bits = std::max(bits,
+                            static_cast<int64_t>(layout.getTypeSizeInBits(type).getFixedValue()));
         };
         widen(instruction.getType());
         for (const llvm::Value* operand : instruction.operand_values()) widen(operand->getType());
@@ -142,7 +155,8 @@ int64_t TextBytes(const std::string& object) {
 
 }  // namespace
 
-absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, const target::Target& target,
+absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
+                                       const target::Target& target,
                                        const CompileOptions& options) {
   HONE_RETURN_IF_ERROR(CheckIntrinsics(program, target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
@@ -155,7 +169,8 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, con
   llvm::Function* prepack = nullptr;
   llvm::Function* main = nullptr;
   for (const lower::LoweredKernel& kernel : program.kernels) {
-    HONE_ASSIGN_OR_RETURN(llvm::Function * function, FunctionEmitter::EmitKernel(state, "hone_" + kernel.name, kernel.body));
+    HONE_ASSIGN_OR_RETURN(llvm::Function * function,
+                          FunctionEmitter::EmitKernel(state, "hone_" + kernel.name, kernel.body));
     if (kernel.name == "prepack") state.last_parallel = {};
     (kernel.name == "prepack" ? prepack : main) = function;
   }
@@ -172,11 +187,14 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, con
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);
-  if (llvm::verifyModule(module, &stream)) return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
+  if (llvm::verifyModule(module, &stream))
+    return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
   Optimize(module, *machine);
-  if (const int64_t instructions = CountInstructions(module, target.vector_bits); instructions > kMaxInstructions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the unrolled code has ", instructions, " instructions; at most ", kMaxInstructions, " are compiled"));
+  if (const int64_t instructions = CountInstructions(module, target.vector_bits);
+      instructions > kMaxInstructions) {
+    return absl::InvalidArgumentError(absl::StrCat("the unrolled code has ", instructions,
+                                                   " instructions; at most ", kMaxInstructions,
+                                                   " are compiled"));
   }
   CompiledObject result;
   if (options.keep_ir) {
@@ -185,9 +203,11 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program, con
   }
   if (options.keep_assembly) {
     const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile));
+    HONE_ASSIGN_OR_RETURN(result.assembly,
+                          Generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile));
   }
-  HONE_ASSIGN_OR_RETURN(result.object, Generate(module, *machine, llvm::CodeGenFileType::ObjectFile));
+  HONE_ASSIGN_OR_RETURN(result.object,
+                        Generate(module, *machine, llvm::CodeGenFileType::ObjectFile));
   result.code_bytes = TextBytes(result.object);
   return result;
 }

@@ -153,8 +153,8 @@ Value* Conversion::WithoutLowBits(Value* value) {
   Value* low = b_.CreateAnd(value, Int(value, kLow));
   Value* kept = b_.CreateXor(value, low);
   Value* lost = b_.CreateICmpNE(low, Int(value, 0));
-  Value* odd = b_.CreateOr(kept, b_.CreateShl(b_.CreateZExt(lost, value->getType()),
-                                              Int(value, 11)));
+  Value* odd =
+      b_.CreateOr(kept, b_.CreateShl(b_.CreateZExt(lost, value->getType()), Int(value, 11)));
   Value* magnitude = b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, b_.getFalse());
   Value* is_large = b_.CreateICmpUGE(magnitude, Int(value, uint64_t{1} << 53));
   return b_.CreateSelect(is_large, odd, value);

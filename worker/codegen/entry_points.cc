@@ -12,7 +12,11 @@ namespace {
 class EntryPoints {
  public:
   EntryPoints(ModuleState& state, llvm::Function* cpu_guard)
-      : state_(state), module_(*state.module), context_(module_.getContext()), b_(context_), cpu_guard_(cpu_guard) {}
+      : state_(state),
+        module_(*state.module),
+        context_(module_.getContext()),
+        b_(context_),
+        cpu_guard_(cpu_guard) {}
 
   void Run(llvm::Function* prepack, llvm::Function* main) {
     const lower::LoweredProgram& program = state_.program;
@@ -44,9 +48,12 @@ class EntryPoints {
   }
 
  private:
-  llvm::Function* Function(llvm::StringRef name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters, bool visible) {
-    auto* function = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
-                                            visible ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage, name, module_);
+  llvm::Function* Function(llvm::StringRef name, llvm::Type* result,
+                           llvm::ArrayRef<llvm::Type*> parameters, bool visible) {
+    auto* function = llvm::Function::Create(
+        llvm::FunctionType::get(result, parameters, false),
+        visible ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage, name,
+        module_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function));
     return function;
   }
@@ -74,23 +81,28 @@ class EntryPoints {
   Value* IsAligned(Value* pointer) {
     Value* bits = b_.CreatePtrToInt(pointer, b_.getInt64Ty());
     Value* low = b_.CreateAnd(bits, b_.getInt64(target::kBufferAlignment - 1));
-    return b_.CreateAnd(b_.CreateICmpEQ(low, b_.getInt64(0)), b_.CreateICmpNE(bits, b_.getInt64(0)));
+    return b_.CreateAnd(b_.CreateICmpEQ(low, b_.getInt64(0)),
+                        b_.CreateICmpNE(bits, b_.getInt64(0)));
   }
 
   template <typename F>
   void Entry(llvm::StringRef name, llvm::ArrayRef<llvm::Type*> parameters, F&& call) {
     llvm::Function* function = Function(name, b_.getInt32Ty(), parameters, true);
     const lower::LoweredProgram& program = state_.program;
-    Value* context = b_.CreateAlloca(b_.getInt64Ty(), b_.getInt32(state_.CaptureSlot() + kMaxCaptures));
+    Value* context =
+        b_.CreateAlloca(b_.getInt64Ty(), b_.getInt32(state_.CaptureSlot() + kMaxCaptures));
     Require(b_.CreateCall(cpu_guard_), target::kKernelUnsupportedCpu);
     const bool is_prepack = name == target::kPrepackSymbol;
     for (int i = 0; i < program.arguments; ++i) {
-      Value* buffer = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function->getArg(0), i));
+      Value* buffer = b_.CreateLoad(
+          b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function->getArg(0), i));
       if (!is_prepack) Require(IsAligned(buffer), target::kKernelMisalignedBuffer);
       Store(context, i, buffer);
     }
-    if (program.packed_bytes > 0) Require(IsAligned(function->getArg(1)), target::kKernelMisalignedBuffer);
-    if (!is_prepack && program.workspace_bytes > 0) Require(IsAligned(function->getArg(2)), target::kKernelMisalignedBuffer);
+    if (program.packed_bytes > 0)
+      Require(IsAligned(function->getArg(1)), target::kKernelMisalignedBuffer);
+    if (!is_prepack && program.workspace_bytes > 0)
+      Require(IsAligned(function->getArg(2)), target::kKernelMisalignedBuffer);
     call(function, context);
     b_.CreateRet(b_.getInt32(target::kKernelOk));
   }
@@ -104,7 +116,8 @@ class EntryPoints {
 
 }  // namespace
 
-void EmitEntryPoints(ModuleState& state, llvm::Function* cpu_guard, llvm::Function* prepack, llvm::Function* main) {
+void EmitEntryPoints(ModuleState& state, llvm::Function* cpu_guard, llvm::Function* prepack,
+                     llvm::Function* main) {
   EntryPoints(state, cpu_guard).Run(prepack, main);
 }
 

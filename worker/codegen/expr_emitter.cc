@@ -11,7 +11,8 @@ using ir::Op;
 using llvm::Value;
 
 Value* FunctionEmitter::Widen(Value* value) {
-  return lanes_ == 0 || value->getType()->isVectorTy() ? value : builder_.CreateVectorSplat(lanes_, value);
+  return lanes_ == 0 || value->getType()->isVectorTy() ? value
+                                                       : builder_.CreateVectorSplat(lanes_, value);
 }
 
 absl::StatusOr<Value*> FunctionEmitter::EmitExpr(ir::ExprId id, Value* mask) {
@@ -43,26 +44,31 @@ absl::StatusOr<Value*> FunctionEmitter::EmitNewExpr(ir::ExprId id, Value* mask) 
     case Op::kLoad:
       return EmitLoad(expr, mask);
     case Op::kSelect: {
-      HONE_ASSIGN_OR_RETURN(Value* holds, EmitExpr(expr.a, mask));
-      // A choice that unrolling has made costs nothing: tables of constants and of expressions are chains of selects.
-      if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(holds)) return EmitExpr(known->isZero() ? expr.c : expr.b, mask);
-      HONE_ASSIGN_OR_RETURN(Value* a, EmitExpr(expr.b, mask));
-      HONE_ASSIGN_OR_RETURN(Value* b, EmitExpr(expr.c, mask));
-      const bool vector = a->getType()->isVectorTy() || b->getType()->isVectorTy() || holds->getType()->isVectorTy();
+      HONE_ASSIGN_OR_RETURN(Value * holds, EmitExpr(expr.a, mask));
+      // A choice that unrolling has made costs nothing: tables of constants and of expressions are
+      // chains of selects.
+      if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(holds))
+        return EmitExpr(known->isZero() ? expr.c : expr.b, mask);
+      HONE_ASSIGN_OR_RETURN(Value * a, EmitExpr(expr.b, mask));
+      HONE_ASSIGN_OR_RETURN(Value * b, EmitExpr(expr.c, mask));
+      const bool vector = a->getType()->isVectorTy() || b->getType()->isVectorTy() ||
+                          holds->getType()->isVectorTy();
       if (vector) return builder_.CreateSelect(Widen(holds), Widen(a), Widen(b));
       return builder_.CreateSelect(holds, a, b);
     }
     case Op::kAdd:
     case Op::kSub: {
-      // A product and a sum contract to one instruction, as in the fused reductions that libraries use.
+      // A product and a sum contract to one instruction, as in the fused reductions that libraries
+      // use.
       if (!ir::IsFloat(expr.dtype)) break;
       for (const bool swapped : {false, true}) {
         const ir::Expr product = program.pool[swapped ? expr.a : expr.b];
         if (product.op != Op::kMul) continue;
-        HONE_ASSIGN_OR_RETURN(Value* c, EmitExpr(swapped ? expr.b : expr.a, mask));
-        HONE_ASSIGN_OR_RETURN(Value* a, EmitExpr(product.a, mask));
-        HONE_ASSIGN_OR_RETURN(Value* b, EmitExpr(product.b, mask));
-        if (a->getType()->isVectorTy() || b->getType()->isVectorTy() || c->getType()->isVectorTy()) {
+        HONE_ASSIGN_OR_RETURN(Value * c, EmitExpr(swapped ? expr.b : expr.a, mask));
+        HONE_ASSIGN_OR_RETURN(Value * a, EmitExpr(product.a, mask));
+        HONE_ASSIGN_OR_RETURN(Value * b, EmitExpr(product.b, mask));
+        if (a->getType()->isVectorTy() || b->getType()->isVectorTy() ||
+            c->getType()->isVectorTy()) {
           a = Widen(a);
           b = Widen(b);
           c = Widen(c);
@@ -75,12 +81,13 @@ absl::StatusOr<Value*> FunctionEmitter::EmitNewExpr(ir::ExprId id, Value* mask) 
     default:
       break;
   }
-  HONE_ASSIGN_OR_RETURN(Value* a, EmitExpr(expr.a, mask));
+  HONE_ASSIGN_OR_RETURN(Value * a, EmitExpr(expr.a, mask));
   Value* b = nullptr;
   if (expr.b != ir::kNoExpr) {
     HONE_ASSIGN_OR_RETURN(b, EmitExpr(expr.b, mask));
     const bool uniform = a->getType()->isVectorTy() && !b->getType()->isVectorTy();
-    if (expr.op == Op::kDiv && uniform && (expr.dtype == DType::kF32 || expr.dtype == DType::kF64)) {
+    if (expr.op == Op::kDiv && uniform &&
+        (expr.dtype == DType::kF32 || expr.dtype == DType::kF64)) {
       return math_.DivideByUniform(a, b);
     }
     if (a->getType()->isVectorTy() || b->getType()->isVectorTy()) {
@@ -106,8 +113,8 @@ absl::StatusOr<Value*> FunctionEmitter::EmitOp(const ir::Expr& expr, Value* a, V
       return is_float ? builder_.CreateFDiv(a, b) : convert_.Divide(a, b, operand);
     case Op::kMin:
     case Op::kMax: {
-      // The first operand on ties and for unordered values, as the interpreter says; one vminps or vmaxps with swapped
-      // operands.
+      // The first operand on ties and for unordered values, as the interpreter says; one vminps or
+      // vmaxps with swapped operands.
       Value* less = expr.op == Op::kMin ? b : a;
       Value* more = expr.op == Op::kMin ? a : b;
       Value* second = is_float      ? builder_.CreateFCmpOLT(less, more)
@@ -120,7 +127,9 @@ absl::StatusOr<Value*> FunctionEmitter::EmitOp(const ir::Expr& expr, Value* a, V
     case Op::kAbs:
       if (is_float) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       if (is_unsigned) return a;
-      return builder_.CreateSelect(builder_.CreateICmpSLT(a, llvm::Constant::getNullValue(a->getType())), builder_.CreateNeg(a), a);
+      return builder_.CreateSelect(
+          builder_.CreateICmpSLT(a, llvm::Constant::getNullValue(a->getType())),
+          builder_.CreateNeg(a), a);
     case Op::kSqrt:
       return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
     case Op::kRsqrt:
@@ -138,9 +147,13 @@ absl::StatusOr<Value*> FunctionEmitter::EmitOp(const ir::Expr& expr, Value* a, V
     case Op::kNormalCdf:
       return math_.NormalCdf(a);
     case Op::kLess:
-      return is_float ? builder_.CreateFCmpOLT(a, b) : is_unsigned ? builder_.CreateICmpULT(a, b) : builder_.CreateICmpSLT(a, b);
+      return is_float      ? builder_.CreateFCmpOLT(a, b)
+             : is_unsigned ? builder_.CreateICmpULT(a, b)
+                           : builder_.CreateICmpSLT(a, b);
     case Op::kLessEqual:
-      return is_float ? builder_.CreateFCmpOLE(a, b) : is_unsigned ? builder_.CreateICmpULE(a, b) : builder_.CreateICmpSLE(a, b);
+      return is_float      ? builder_.CreateFCmpOLE(a, b)
+             : is_unsigned ? builder_.CreateICmpULE(a, b)
+                           : builder_.CreateICmpSLE(a, b);
     case Op::kEqual:
       return is_float ? builder_.CreateFCmpOEQ(a, b) : builder_.CreateICmpEQ(a, b);
     case Op::kAnd:
@@ -157,7 +170,8 @@ absl::StatusOr<Value*> FunctionEmitter::EmitOp(const ir::Expr& expr, Value* a, V
     case Op::kSelect:
       break;
   }
-  return absl::InternalError(absl::StrCat("operation ", ir::InfoOf(expr.op).name, " cannot be emitted here"));
+  return absl::InternalError(
+      absl::StrCat("operation ", ir::InfoOf(expr.op).name, " cannot be emitted here"));
 }
 
 }  // namespace hone::codegen

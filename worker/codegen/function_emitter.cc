@@ -30,7 +30,8 @@ llvm::Function* FunctionEmitter::Begin(const std::string& name, bool body) {
   std::vector<llvm::Type*> types = {builder_.getPtrTy()};
   if (body) types.insert(types.end(), 3, builder_.getInt64Ty());
   auto* type = llvm::FunctionType::get(builder_.getVoidTy(), types, false);
-  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, *state_.module);
+  function_ =
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, *state_.module);
   function_->addFnAttr(llvm::Attribute::NoInline);
   context_argument_ = function_->getArg(0);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
@@ -53,7 +54,8 @@ void FunctionEmitter::PushScope() {
   builder_.SetInsertPoint(next);
 }
 
-absl::StatusOr<llvm::Function*> FunctionEmitter::EmitKernel(ModuleState& state, const std::string& name, StmtId body) {
+absl::StatusOr<llvm::Function*> FunctionEmitter::EmitKernel(ModuleState& state,
+                                                            const std::string& name, StmtId body) {
   FunctionEmitter emitter(state);
   llvm::Function* function = emitter.Begin(name, /*body=*/false);
   HONE_RETURN_IF_ERROR(emitter.Emit(body));
@@ -91,7 +93,8 @@ absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
       break;
     }
     case ir::LoopKind::kVectorized:
-      if (lanes_ != 0) return absl::UnimplementedError("a vectorized loop inside a vectorized loop");
+      if (lanes_ != 0)
+        return absl::UnimplementedError("a vectorized loop inside a vectorized loop");
       variable = {Variable::Kind::kLane};
       lanes_ = loop.extent;
       HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
@@ -131,7 +134,8 @@ absl::Status FunctionEmitter::EmitSerial(const Stmt& loop) {
     builder_.CreateBr(body);
   }
   builder_.SetInsertPoint(body);
-  llvm::PHINode* phi = builder_.CreatePHI(builder_.getInt64Ty(), 2, state_.program.atoms[loop.var].name);
+  llvm::PHINode* phi =
+      builder_.CreatePHI(builder_.getInt64Ty(), 2, state_.program.atoms[loop.var].name);
   phi->addIncoming(begin, preheader);
   PushScope();
   EnterLoop(preheader->getTerminator(), loop.children[0]);
@@ -151,7 +155,8 @@ absl::Status FunctionEmitter::EmitSerial(const Stmt& loop) {
 
 absl::Status FunctionEmitter::EmitIf(const Stmt& branch) {
   const Split split = SplitIndex(branch.condition.index);
-  if (split.irregular || split.lane != 0) return absl::UnimplementedError("a branch that differs between lanes");
+  if (split.irregular || split.lane != 0)
+    return absl::UnimplementedError("a branch that differs between lanes");
   Value* runtime = RuntimeValue(split.runtime);
   const bool has_else = branch.children.size() > 1;
   if (runtime == nullptr) {
@@ -179,17 +184,20 @@ absl::Status FunctionEmitter::EmitIf(const Stmt& branch) {
 absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   lower::LoweredProgram& program = state_.program;
   const std::string name = absl::StrCat("hone_parallel_", state_.parallel_bodies++);
-  // What the body needs of the loops around: runtime values travel in the context, constants are emitted anew.
+  // What the body needs of the loops around: runtime values travel in the context, constants are
+  // emitted anew.
   std::vector<AtomId> captured;
   FunctionEmitter inner(state_);
   for (size_t v = 0; v < variables_.size(); ++v) {
     if (variables_[v].kind == Variable::Kind::kRuntime) captured.push_back(static_cast<AtomId>(v));
     if (variables_[v].kind == Variable::Kind::kConstant) inner.variables_[v] = variables_[v];
   }
-  if (captured.size() > kMaxCaptures) return absl::UnimplementedError("a parallel loop under more than 32 serial loops");
+  if (captured.size() > kMaxCaptures)
+    return absl::UnimplementedError("a parallel loop under more than 32 serial loops");
   llvm::Function* body = inner.Begin(name, /*body=*/true);
   for (size_t c = 0; c < captured.size(); ++c) {
-    Value* slot = inner.builder_.CreateConstInBoundsGEP1_64(inner.builder_.getInt64Ty(), inner.context_argument_, state_.CaptureSlot() + c);
+    Value* slot = inner.builder_.CreateConstInBoundsGEP1_64(
+        inner.builder_.getInt64Ty(), inner.context_argument_, state_.CaptureSlot() + c);
     // At the outermost scope: loads precede everything.
     Value* value = inner.builder_.CreateLoad(inner.builder_.getInt64Ty(), slot);
     inner.variables_[captured[c]] = {Variable::Kind::kRuntime, 0, value, 1};
@@ -207,7 +215,8 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   llvm::PHINode* phi = b.CreatePHI(b.getInt64Ty(), 2, program.atoms[loop.var].name);
   phi->addIncoming(begin, preheader);
   inner.PushScope();
-  inner.variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi, static_cast<int>(inner.scopes_.size()) - 1};
+  inner.variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi,
+                                static_cast<int>(inner.scopes_.size()) - 1};
   HONE_RETURN_IF_ERROR(inner.Emit(loop.children[0]));
   Value* next = b.CreateNSWAdd(phi, b.getInt64(1));
   phi->addIncoming(next, b.GetInsertBlock());
@@ -218,7 +227,8 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   inner.End();
 
   for (size_t c = 0; c < captured.size(); ++c) {
-    Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), context_argument_, state_.CaptureSlot() + c);
+    Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), context_argument_,
+                                                      state_.CaptureSlot() + c);
     builder_.CreateStore(variables_[captured[c]].value, slot);
   }
   state_.last_parallel = {body, loop.extent, !captured.empty()};
@@ -237,19 +247,23 @@ namespace {
 // Stops when there are too many: inlined expressions may share parts, and are emitted each time.
 void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations) {
   if (id == ir::kNoExpr || ++operations > kMaxOperations) return;
-  for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c}) AddOperations(pool, operand, operations);
+  for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c})
+    AddOperations(pool, operand, operations);
 }
 
 }  // namespace
 
 absl::Status FunctionEmitter::EmitStore(StmtId id) {
   if (++state_.stores > kMaxStatements) {
-    return absl::InvalidArgumentError(absl::StrCat("the unrolled code exceeds ", kMaxStatements, " statements"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the unrolled code exceeds ", kMaxStatements, " statements"));
   }
   const Stmt store = state_.program.stmts[id];
-  for (ir::ExprId value : store.values) AddOperations(state_.program.pool, value, state_.operations);
+  for (ir::ExprId value : store.values)
+    AddOperations(state_.program.pool, value, state_.operations);
   if (state_.operations > kMaxOperations) {
-    return absl::InvalidArgumentError(absl::StrCat("the unrolled code exceeds ", kMaxOperations, " operations"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the unrolled code exceeds ", kMaxOperations, " operations"));
   }
   Value* branch = nullptr;  // i1
   Value* mask = nullptr;    // <lanes x i1>
@@ -268,7 +282,9 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
         continue;
       }
       Value* index = VectorIndex(condition.index);
-      const int64_t largest = index->getType()->getScalarSizeInBits() == 32 ? std::numeric_limits<int32_t>::max() : condition.extent;
+      const int64_t largest = index->getType()->getScalarSizeInBits() == 32
+                                  ? std::numeric_limits<int32_t>::max()
+                                  : condition.extent;
       Value* extent = llvm::ConstantInt::get(index->getType(), std::min(condition.extent, largest));
       Value* holds = builder_.CreateICmpULT(index, extent);
       mask = mask == nullptr ? holds : builder_.CreateAnd(mask, holds);
@@ -296,7 +312,8 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
 }
 
 absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask) {
-  if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) return EmitIntrinsic(id, store, mask);
+  if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0)
+    return EmitIntrinsic(id, store, mask);
   if (ReducesLanes(store)) return EmitLaneReduction(id, store, mask);
   lower::LoweredProgram& program = state_.program;
   auto values = combined_.find(id);

@@ -23,32 +23,35 @@ namespace hone::codegen {
 struct ParallelBody {
   llvm::Function* body = nullptr;  // void(context, begin, end, thread)
   int64_t extent = 0;
-  bool captures = false;           // uses variables of loops around it
+  bool captures = false;  // uses variables of loops around it
 };
 
 // What the functions of one module share.
 struct ModuleState {
-  lower::LoweredProgram program;   // a copy: emission adds expressions
+  lower::LoweredProgram program;  // a copy: emission adds expressions
   llvm::Module* module = nullptr;
   const target::Target* target = nullptr;
-  int64_t stores = 0;              // statements emitted so far
-  int64_t operations = 0;          // of their expressions
+  int64_t stores = 0;      // statements emitted so far
+  int64_t operations = 0;  // of their expressions
   int parallel_bodies = 0;
   ParallelBody last_parallel;
-  // Slots of the context that every function gets: buffers, packed constants, workspace, then captured loop variables.
+  // Slots of the context that every function gets: buffers, packed constants, workspace, then
+  // captured loop variables.
   int PackedSlot() const { return program.arguments; }
   int WorkspaceSlot() const { return program.arguments + 1; }
   int CaptureSlot() const { return program.arguments + 2; }
 };
 inline constexpr int kMaxCaptures = 32;
 
-// Emits statements into one LLVM function. Loops that are static become straight code; the variables of runtime loops are SSA
-// values, and each part of an address is computed at the loop that its variables belong to, once. Accumulators are stack
-// slots that the promotion pass turns into registers.
+// Emits statements into one LLVM function. Loops that are static become straight code; the
+// variables of runtime loops are SSA values, and each part of an address is computed at the loop
+// that its variables belong to, once. Accumulators are stack slots that the promotion pass turns
+// into registers.
 class FunctionEmitter {
  public:
   // Emits void(ptr context) with the whole statement.
-  static absl::StatusOr<llvm::Function*> EmitKernel(ModuleState& state, const std::string& name, lower::StmtId body);
+  static absl::StatusOr<llvm::Function*> EmitKernel(ModuleState& state, const std::string& name,
+                                                    lower::StmtId body);
 
  private:
   using Index = ir::Index;
@@ -58,11 +61,11 @@ class FunctionEmitter {
     enum class Kind : uint8_t { kUnset, kConstant, kRuntime, kLane } kind = Kind::kUnset;
     int64_t constant = 0;
     llvm::Value* value = nullptr;
-    int depth = 0;                 // scope where a runtime value lives
+    int depth = 0;  // scope where a runtime value lives
   };
   // A stretch of code that dominates what is emitted inside it.
   struct Scope {
-    llvm::Instruction* insert_before;            // where hoisted values go
+    llvm::Instruction* insert_before;  // where hoisted values go
     std::vector<std::pair<Index, llvm::Value*>> values;
     // Of a loop's body: the end of what precedes the loop, what the loop writes, and what it needs
     // of values that no iteration changes, by expression and constants.
@@ -76,9 +79,10 @@ class FunctionEmitter {
     std::vector<ir::AtomId> vars;  // of loops
     std::vector<ir::BufferId> buffers;
   };
-  // An index split by what is known: Σ runtime (a value) + constant + lane·i, or a vector of values when lanes are irregular.
+  // An index split by what is known: Σ runtime (a value) + constant + lane·i, or a vector of values
+  // when lanes are irregular.
   struct Split {
-    Index runtime;                 // terms over runtime variables, no constant
+    Index runtime;  // terms over runtime variables, no constant
     int64_t constant = 0;
     int64_t lane = 0;
     bool irregular = false;
@@ -111,7 +115,8 @@ class FunctionEmitter {
   void PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes);
   // What is known of an address: at least this many bytes divide it.
   llvm::Align AlignmentOf(const Split& split, int64_t element_bytes) const;
-  // Lets a store of the statement at hand pass the caches, if that is asked for and its place is aligned to its size.
+  // Lets a store of the statement at hand pass the caches, if that is asked for and its place is
+  // aligned to its size.
   void PassCaches(llvm::StoreInst* store, const Split& split, int64_t element_bytes);
   void Fence();
 
@@ -139,14 +144,16 @@ class FunctionEmitter {
   void EnterLoop(llvm::Instruction* preheader, lower::StmtId body);
   absl::StatusOr<llvm::Value*> EmitLoad(const ir::Expr& load, llvm::Value* mask);
   absl::StatusOr<llvm::Value*> EmitOp(const ir::Expr& expr, llvm::Value* a, llvm::Value* b);
-  absl::Status StoreTo(ir::BufferId buffer, const Index& offset, llvm::Value* value, llvm::Value* mask);
+  absl::Status StoreTo(ir::BufferId buffer, const Index& offset, llvm::Value* value,
+                       llvm::Value* mask);
   // Memory forms of all lanes, at `stride` elements from each other.
   llvm::Value* LoadLanes(ir::BufferId buffer, Split split, llvm::Type* scalar, llvm::Align align);
   llvm::Value* LanePointers(ir::BufferId buffer, const Index& offset, const Split& split);
 
   // The distance of each lane's element from `base`, where that is known for an irregular index.
   std::optional<std::vector<int64_t>> LaneTable(const Index& offset, Split& base);
-  // Lanes that take turns among two or four rows of small integers; nullptr: they do not. (Words are little endian.)
+  // Lanes that take turns among two or four rows of small integers; nullptr: they do not. (Words
+  // are little endian.)
   llvm::Value* LoadInterleaved(ir::BufferId buffer, const Index& offset, llvm::IntegerType* scalar);
 
   Split SplitIndex(const Index& original);
@@ -154,17 +161,20 @@ class FunctionEmitter {
   llvm::Value* RuntimeValue(const Index& runtime);
   llvm::Value* AtomValue(ir::AtomId atom);
   int DepthOf(ir::AtomId atom) const;
-  llvm::Value* ScalarIndex(const Index& index);            // REQUIRES no lane
-  llvm::Value* VectorIndex(const Index& index);            // <lanes x i32> where every value fits, else <lanes x i64>
+  llvm::Value* ScalarIndex(const Index& index);  // REQUIRES no lane
+  llvm::Value* VectorIndex(
+      const Index& index);  // <lanes x i32> where every value fits, else <lanes x i64>
   llvm::Value* VectorIndexIn(const Index& index, llvm::Type* integer);
-  bool FitsInt32(const Index& index) const;                // with room: below 2^30
+  bool FitsInt32(const Index& index) const;  // with room: below 2^30
   llvm::Value* Address(ir::BufferId buffer, const Split& split);
   llvm::Value* BasePointer(ir::BufferId buffer);
   llvm::AllocaInst* RegisterSlot(ir::BufferId buffer, int64_t offset);
   llvm::Value* StoreContextSlot(int slot, llvm::Value* value);
 
-  llvm::Type* ValueType(ir::DType dtype) { return Conversion::Lanes(convert_.ValueType(dtype), lanes_); }
-  llvm::Value* Widen(llvm::Value* value);                  // to a vector when there are lanes
+  llvm::Type* ValueType(ir::DType dtype) {
+    return Conversion::Lanes(convert_.ValueType(dtype), lanes_);
+  }
+  llvm::Value* Widen(llvm::Value* value);  // to a vector when there are lanes
   llvm::Value* I64(int64_t value) { return builder_.getInt64(value); }
 
   ModuleState& state_;
@@ -180,17 +190,19 @@ class FunctionEmitter {
   std::map<ir::BufferId, llvm::Value*> bases_;
   std::map<std::pair<ir::BufferId, int64_t>, llvm::AllocaInst*> registers_;
   struct Prefetch {
-    ir::AtomId var;                // of the loop that asks for it
-    int64_t distance;              // in its iterations
-    std::set<std::tuple<ir::BufferId, std::string, int64_t>> lines;  // asked for: runtime part, number of the line
+    ir::AtomId var;    // of the loop that asks for it
+    int64_t distance;  // in its iterations
+    std::set<std::tuple<ir::BufferId, std::string, int64_t>>
+        lines;  // asked for: runtime part, number of the line
   };
   std::vector<Prefetch> prefetches_;  // of the loops around
-  bool nontemporal_ = false;       // the statement at hand asks for it
-  bool unfenced_ = false;          // stores that passed the caches since the last fence
-  int64_t lanes_ = 0;              // 0: outside a vectorized loop
+  bool nontemporal_ = false;          // the statement at hand asks for it
+  bool unfenced_ = false;             // stores that passed the caches since the last fence
+  int64_t lanes_ = 0;                 // 0: outside a vectorized loop
   std::map<ir::ExprId, Uses> uses_;
   std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
-  std::vector<std::pair<ir::ExprId, llvm::Value*>> emitted_;   // by the statement at hand: shared expressions are emitted once
+  std::vector<std::pair<ir::ExprId, llvm::Value*>>
+      emitted_;  // by the statement at hand: shared expressions are emitted once
 };
 
 }  // namespace hone::codegen

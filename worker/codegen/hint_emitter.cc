@@ -20,8 +20,8 @@ constexpr size_t kMaxPrefetches = 256;  // of one loop
 
 }  // namespace
 
-// Each line that an iteration of a loop with prefetches reads is asked for once, where the code reads
-// it first: so prefetches lie spread among the arithmetic and never fill the queue of misses.
+// Each line that an iteration of a loop with prefetches reads is asked for once, where the code
+// reads it first: so prefetches lie spread among the arithmetic and never fill the queue of misses.
 void FunctionEmitter::PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes) {
   lower::LoweredProgram& program = state_.program;
   const Storage::Kind kind = program.storage[buffer].kind;

@@ -7,7 +7,8 @@
 
 namespace hone::codegen {
 
-// Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target does not have.
+// Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target does not
+// have.
 absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target::Target& target);
 
 }  // namespace hone::codegen

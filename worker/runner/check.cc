@@ -204,15 +204,13 @@ CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected&
     double needed = 0;
     for (int64_t e = i; e < spec.elements; ++e) {
       const ir::Scalar other = ReadElement(spec.dtype, data, e);
-      needed = std::max(needed,
-                        ToleranceOf(other, ir::CastTo(spec.dtype, expected.Value(e)),
-                                    expected.magnitudes[e]));
+      needed = std::max(needed, ToleranceOf(other, ir::CastTo(spec.dtype, expected.Value(e)),
+                                            expected.magnitudes[e]));
     }
-    return {
-        .ok = false,
-        .max_error = kMaxReported,
-        .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
-                               Describe(spec, i, got, wanted, 0), Hint(spec, needed))};
+    return {.ok = false,
+            .max_error = kMaxReported,
+            .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
+                                   Describe(spec, i, got, wanted, 0), Hint(spec, needed))};
   }
   return {};
 }

@@ -84,9 +84,9 @@ void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value) 
     case ir::DType::kF16:
       return Store(data, index, DoubleToHalf(value.real()));
     case ir::DType::kBF16:
-      return Store(data, index,
-                   static_cast<uint16_t>(
-                       std::bit_cast<uint32_t>(static_cast<float>(value.real())) >> 16));
+      return Store(
+          data, index,
+          static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value.real())) >> 16));
     case ir::DType::kF32:
       return Store(data, index, static_cast<float>(value.real()));
     case ir::DType::kF64:

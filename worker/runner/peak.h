@@ -22,13 +22,14 @@ struct Peak {
   // The widest that pays: the best of all widths.
   double gflops_one_core() const;
   double gflops_all_cores() const;
-  // {"cores": 2, "steady": true, "gflops_one_core": …, "gflops_all_cores": …, "read_gbps_…": …, "widths":
+  // {"cores": 2, "steady": true, "gflops_one_core": …, "gflops_all_cores": …, "read_gbps_…": …,
+  // "widths":
   // [{"vector_bits": 256, …}, …]}
   std::string ToJson() const;
 };
 
-// Measures on `cores` pinned threads, the best of several rounds: for about 0.2 s, or up to 2 s on a
-// machine that is disturbed. The caller holds the timing lock.
+// Measures on `cores` pinned threads, the best of several rounds: for about 0.2 s, or up to 2 s on
+// a machine that is disturbed. The caller holds the timing lock.
 Peak MeasurePeak(int cores);
 
 }  // namespace hone::runner

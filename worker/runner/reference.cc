@@ -157,10 +157,9 @@ bool Close(double a, double b, double scale) {
 bool Agree(ir::DType dtype, const ir::ElementValue& kernel, const ir::ElementValue& interpreter) {
   const double a = kernel.value.real(), b = interpreter.value.real();
   // A value at the edge of two short numbers may be rounded to either.
-  const bool values =
-      dtype == ir::DType::kI64
-          ? kernel.value == interpreter.value
-          : Close(a, b, interpreter.magnitude + interpreter.rounding / kAgreement);
+  const bool values = dtype == ir::DType::kI64
+                          ? kernel.value == interpreter.value
+                          : Close(a, b, interpreter.magnitude + interpreter.rounding / kAgreement);
   // Bounds need not agree to the last digits, which exponentials of large numbers lose. Those of
   // the reference workload may be larger, as it simplifies long formulas.
   constexpr double kBoundAgreement = 1e-3;
@@ -186,8 +185,8 @@ absl::Status SpotCheck(const ir::Workload& workload, const Signature& signature,
       const ir::ElementValue element = interpreter.Compute(outputs[o], at);
       if (Agree(signature.outputs[o].dtype, kernel, element)) continue;
       const auto text = [](const ir::ElementValue& value) {
-        return absl::StrFormat("%s with magnitude %.17g and rounding %.17g",
-                               value.value.ToText(), value.magnitude, value.rounding);
+        return absl::StrFormat("%s with magnitude %.17g and rounding %.17g", value.value.ToText(),
+                               value.magnitude, value.rounding);
       };
       return absl::DataLossError(
           absl::StrFormat("the reference kernel is wrong: %s element %d is %s, the interpreter "
@@ -263,7 +262,8 @@ absl::StatusOr<std::unique_ptr<Reference>> Reference::Open(const std::string& pa
   const int error_number = errno;
   close(fd);
   if (!size_fits) {
-    return absl::DataLossError(absl::StrCat(path, " is not a reference of this workload, or is cut off"));
+    return absl::DataLossError(
+        absl::StrCat(path, " is not a reference of this workload, or is cut off"));
   }
   if (mapping == MAP_FAILED) return ErrnoStatus(error_number, absl::StrCat("map ", path));
   auto reference = std::unique_ptr<Reference>(new Reference);

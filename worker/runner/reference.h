@@ -47,10 +47,11 @@ class Reference {
 };
 
 // Makes the file: runs the reference kernel, whose buffers are those of ir::ReferenceWorkload; some
-// hundred elements are computed again by the interpreter. Without a kernel (null) the interpreter computes everything,
-// if that is no more than some million operations. DataLoss: kernel and interpreter disagree; the
-// message names the element. ResourceExhausted: no memory, or the disk is full. InvalidArgument: no
-// kernel was given and the workload is too large for the interpreter, or the kernel refuses.
+// hundred elements are computed again by the interpreter. Without a kernel (null) the interpreter
+// computes everything, if that is no more than some million operations. DataLoss: kernel and
+// interpreter disagree; the message names the element. ResourceExhausted: no memory, or the disk is
+// full. InvalidArgument: no kernel was given and the workload is too large for the interpreter, or
+// the kernel refuses.
 absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
                            const Kernel* kernel, const std::string& path);
 

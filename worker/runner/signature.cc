@@ -26,8 +26,7 @@ Signature SignatureOf(const ir::Workload& workload) {
   for (const ir::Stage& stage : workload.stages) {
     for (const ir::ExprId value : stage.values) {
       workload.pool.Visit(value, [&](const ir::Expr& expr) {
-        if (expr.op == ir::Op::kCast &&
-            !ir::IsWidening(workload.pool[expr.a].dtype, expr.dtype)) {
+        if (expr.op == ir::Op::kCast && !ir::IsWidening(workload.pool[expr.a].dtype, expr.dtype)) {
           rounds_to(expr.dtype);
         }
         if (expr.op == ir::Op::kLoad && ir::StoresShort(workload.tensors[expr.buffer])) {

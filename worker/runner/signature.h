@@ -29,8 +29,8 @@ struct Signature {
   double relative_error = 0;
   // Whether references have roundings (see ir::RoundsOnTheWay).
   bool has_roundings = false;
-  // Unit roundoff of the coarsest float type that values are rounded to before they reach an output;
-  // 0 without such roundings.
+  // Unit roundoff of the coarsest float type that values are rounded to before they reach an
+  // output; 0 without such roundings.
   double rounding = 0;
 };
 

@@ -12,25 +12,37 @@ namespace hone::schedule {
 
 using ir::NodeId;
 
-absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::string_view buffer_name, ir::Scope scope) {
-  const auto found = std::find_if(program.buffers.begin(), program.buffers.end(), [&](const ir::Buffer& b) { return b.name == buffer_name; });
+absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::string_view buffer_name,
+                                 ir::Scope scope) {
+  const auto found = std::find_if(program.buffers.begin(), program.buffers.end(),
+                                  [&](const ir::Buffer& b) { return b.name == buffer_name; });
   const auto buffer = static_cast<ir::BufferId>(found - program.buffers.begin());
   if (found == program.buffers.end() || !program.Reads(program.BlockOf(block), buffer)) {
-    return Illegal(program, block, absl::StrCat("cache_read: the block reads no buffer called ", buffer_name.substr(0, 64)));
+    return Illegal(
+        program, block,
+        absl::StrCat("cache_read: the block reads no buffer called ", buffer_name.substr(0, 64)));
   }
   NodeId nest = block;  // the reader's nest in its kernel
-  while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel) nest = program.node(nest).parent;
+  while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
+    nest = program.node(nest).parent;
   for (NodeId writer : program.WritersOf(buffer)) {
     if (program.IsUnder(writer, nest)) {
-      return Illegal(program, writer, "cache_read: the buffer is computed in the reader's own nest");
+      return Illegal(program, writer,
+                     "cache_read: the buffer is computed in the reader's own nest");
     }
-    if (!program.BlockOf(writer).exact) return Illegal(program, writer, "cache_read: the buffer is computed no further than others need");
+    if (!program.BlockOf(writer).exact)
+      return Illegal(program, writer,
+                     "cache_read: the buffer is computed no further than others need");
   }
   const ir::Buffer source = program.buffers[buffer];
-  if (source.padded) return Illegal(program, block, absl::StrCat("cache_read: ", source.name, " is stored with padding"));
+  if (source.padded)
+    return Illegal(program, block,
+                   absl::StrCat("cache_read: ", source.name, " is stored with padding"));
   const bool ahead = source.constant;
   if (ahead && scope != ir::Scope::kGlobal) {
-    return Illegal(program, block, absl::StrCat("cache_read: ", source.name, " is constant and copied ahead of time, to scope global only"));
+    return Illegal(program, block,
+                   absl::StrCat("cache_read: ", source.name,
+                                " is constant and copied ahead of time, to scope global only"));
   }
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(source.name, "_copy")),
                              .dtype = source.dtype,
@@ -42,7 +54,10 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
     value = program.pool.Rewrite(
         value,
         [&](const ir::Expr& load) {
-          return load.buffer == buffer ? program.pool.Load(copy, load.dtype, ir::IndexList(program.pool.IndicesOf(load))) : ir::kNoExpr;
+          return load.buffer == buffer
+                     ? program.pool.Load(copy, load.dtype,
+                                         ir::IndexList(program.pool.IndicesOf(load)))
+                     : ir::kNoExpr;
         },
         [](const ir::Index& index) { return index; });
   }

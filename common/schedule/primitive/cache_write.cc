@@ -11,16 +11,23 @@ namespace hone::schedule {
 using ir::NodeId;
 
 absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope scope) {
-  if (program.BlockOf(block).outputs.size() != 1) return Illegal(program, block, "cache_write: the block writes several buffers");
+  if (program.BlockOf(block).outputs.size() != 1)
+    return Illegal(program, block, "cache_write: the block writes several buffers");
   const ir::BufferId buffer = program.BlockOf(block).outputs[0];
-  if (program.WritersOf(buffer).size() != 1) return Illegal(program, block, "cache_write: another block writes the same buffer");
+  if (program.WritersOf(buffer).size() != 1)
+    return Illegal(program, block, "cache_write: another block writes the same buffer");
   NodeId nest = block;
-  while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel) nest = program.node(nest).parent;
-  if (program.BlocksUnder(nest).size() != 1) return Illegal(program, nest, "cache_write: other blocks share the block's nest");
+  while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
+    nest = program.node(nest).parent;
+  if (program.BlocksUnder(nest).size() != 1)
+    return Illegal(program, nest, "cache_write: other blocks share the block's nest");
   // After compute_at: the copy would read what nobody has computed.
-  if (!program.BlockOf(block).exact) return Illegal(program, block, "cache_write: the block computes no more than others need");
+  if (!program.BlockOf(block).exact)
+    return Illegal(program, block, "cache_write: the block computes no more than others need");
   const ir::Buffer target = program.buffers[buffer];
-  if (target.padded) return Illegal(program, block, absl::StrCat("cache_write: ", target.name, " is stored with padding"));
+  if (target.padded)
+    return Illegal(program, block,
+                   absl::StrCat("cache_write: ", target.name, " is stored with padding"));
   // Partial sums of f16 and bf16 are kept in f32; the copy rounds them once.
   const ir::DType dtype = ir::AccumulatorOf(program.BlockOf(block).reducer, target.dtype);
   if (dtype != target.dtype) {
@@ -34,7 +41,8 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
                              .constant = target.constant});
   const auto cache = static_cast<ir::BufferId>(program.buffers.size()) - 1;
   program.BlockOf(block).outputs[0] = cache;
-  return AddCopyNest(program, cache, buffer, program.node(nest).parent, program.PositionInParent(nest) + 1);
+  return AddCopyNest(program, cache, buffer, program.node(nest).parent,
+                     program.PositionInParent(nest) + 1);
 }
 
 absl::Status ApplyCacheWrite(Call& call) {

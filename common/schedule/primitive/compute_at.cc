@@ -17,7 +17,8 @@ using ir::Index;
 using ir::NodeId;
 
 absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
-  if (program.IsUnder(block, loop)) return Illegal(program, block, "compute_at: the block is under the loop already");
+  if (program.IsUnder(block, loop))
+    return Illegal(program, block, "compute_at: the block is under the loop already");
   if (program.KernelOf(block) != program.KernelOf(loop)) {
     return Illegal(program, loop, "compute_at: the loop is in another kernel than the block");
   }
@@ -28,27 +29,36 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     return Illegal(program, loop, "compute_at: the block or the loop is in a tensor nest");
   }
   const ir::Block content = program.BlockOf(block);
-  if (content.outputs.size() != 1) return Illegal(program, block, "compute_at: the block writes several buffers");
+  if (content.outputs.size() != 1)
+    return Illegal(program, block, "compute_at: the block writes several buffers");
   const ir::BufferId buffer = content.outputs[0];
   if (program.buffers[buffer].output) {
-    return Illegal(program, block, absl::StrCat("compute_at: ", program.buffers[buffer].name, " is an output of the workload"));
+    return Illegal(program, block,
+                   absl::StrCat("compute_at: ", program.buffers[buffer].name,
+                                " is an output of the workload"));
   }
-  if (program.WritersOf(buffer).size() != 1) return Illegal(program, block, "compute_at: another block writes the same buffer");
+  if (program.WritersOf(buffer).size() != 1)
+    return Illegal(program, block, "compute_at: another block writes the same buffer");
   const std::vector<NodeId> readers = program.ReadersOf(buffer);
   if (readers.empty()) return Illegal(program, block, "compute_at: no block reads the result");
   for (NodeId reader : readers) {
-    if (!program.IsUnder(reader, loop)) return Illegal(program, reader, "compute_at: a reader is not under the loop");
+    if (!program.IsUnder(reader, loop))
+      return Illegal(program, reader, "compute_at: a reader is not under the loop");
   }
   for (const Index& index : content.indices) {
-    const bool own = std::any_of(content.iters.begin(), content.iters.end(),
-                                 [&](const ir::BlockIter& iter) { return !iter.reduce && index.SingleAtom() == iter.var; });
-    if (!own) return Illegal(program, block, "compute_at: the block does not write at its own iteration variables");
+    const bool own = std::any_of(
+        content.iters.begin(), content.iters.end(),
+        [&](const ir::BlockIter& iter) { return !iter.reduce && index.SingleAtom() == iter.var; });
+    if (!own)
+      return Illegal(program, block,
+                     "compute_at: the block does not write at its own iteration variables");
   }
   // Whatever the block reads must be complete before the loop's iteration.
   for (NodeId writer : program.AllBlocks()) {
     for (ir::BufferId output : program.BlockOf(writer).outputs) {
       if (output != buffer && program.Reads(content, output) && program.IsUnder(writer, loop)) {
-        return Illegal(program, writer, "compute_at: the block reads what is computed under the loop");
+        return Illegal(program, writer,
+                       "compute_at: the block reads what is computed under the loop");
       }
     }
   }

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kMaxNodes = 4096;
 
-void Inline(ir::Program& program, NodeId block, const ir::Block& content, const std::vector<NodeId>& readers) {
+void Inline(ir::Program& program, NodeId block, const ir::Block& content,
+            const std::vector<NodeId>& readers) {
   const ir::BufferId buffer = content.outputs[0];
   program.Detach(block);
   program.Remove(block);
@@ -38,7 +39,9 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content, const 
                 }
                 // An iteration variable that no index tells has one value.
                 static const Index* const zero = new Index(0);
-                const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return iter.var == var; });
+                const bool own =
+                    std::any_of(content.iters.begin(), content.iters.end(),
+                                [&](const ir::BlockIter& iter) { return iter.var == var; });
                 return own ? zero : nullptr;
               });
             };
@@ -55,20 +58,32 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content, const 
 
 absl::Status ComputeInline(ir::Program& program, NodeId block) {
   const ir::Block content = program.BlockOf(block);
-  if (content.reducer != ir::Reducer::kNone) return Illegal(program, block, "compute_inline: the block reduces");
-  if (InTensorNest(program, block)) return Illegal(program, block, "compute_inline: the block is in a tensor nest");
+  if (content.reducer != ir::Reducer::kNone)
+    return Illegal(program, block, "compute_inline: the block reduces");
+  if (InTensorNest(program, block))
+    return Illegal(program, block, "compute_inline: the block is in a tensor nest");
   const ir::BufferId buffer = content.outputs[0];
   if (program.buffers[buffer].output) {
-    return Illegal(program, block, absl::StrCat("compute_inline: ", program.buffers[buffer].name, " is an output of the workload"));
+    return Illegal(program, block,
+                   absl::StrCat("compute_inline: ", program.buffers[buffer].name,
+                                " is an output of the workload"));
   }
-  if (program.WritersOf(buffer).size() != 1) return Illegal(program, block, "compute_inline: another block writes the same buffer");
+  if (program.WritersOf(buffer).size() != 1)
+    return Illegal(program, block, "compute_inline: another block writes the same buffer");
   for (const Index& index : content.indices) {
-    const bool own = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
-    if (!own) return Illegal(program, block, "compute_inline: the block does not write at its own iteration variables");
+    const bool own =
+        std::any_of(content.iters.begin(), content.iters.end(),
+                    [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
+    if (!own)
+      return Illegal(program, block,
+                     "compute_inline: the block does not write at its own iteration variables");
   }
   for (const ir::BlockIter& iter : content.iters) {
-    const bool told = std::any_of(content.indices.begin(), content.indices.end(), [&](const Index& index) { return index.SingleAtom() == iter.var; });
-    if (!told && iter.extent > 1) return Illegal(program, block, "compute_inline: the block writes an element more than once");
+    const bool told =
+        std::any_of(content.indices.begin(), content.indices.end(),
+                    [&](const Index& index) { return index.SingleAtom() == iter.var; });
+    if (!told && iter.extent > 1)
+      return Illegal(program, block, "compute_inline: the block writes an element more than once");
   }
   const std::vector<NodeId> readers = program.ReadersOf(buffer);
   if (readers.empty()) return Illegal(program, block, "compute_inline: no block reads the result");
@@ -76,13 +91,18 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
   int nodes = 0;
   program.pool.Visit(content.values[0], [&](const ir::Expr&) { ++nodes; });
   for (NodeId reader : readers) {
-    if (InTensorNest(program, reader)) return Illegal(program, reader, "compute_inline: the reader is in a tensor nest");
+    if (InTensorNest(program, reader))
+      return Illegal(program, reader, "compute_inline: the reader is in a tensor nest");
     int64_t total = 0;
     for (ir::ExprId value : program.BlockOf(reader).values) {
-      program.pool.Visit(value, [&](const ir::Expr& e) { total += e.op == ir::Op::kLoad && e.buffer == buffer ? nodes : 1; });
+      program.pool.Visit(value, [&](const ir::Expr& e) {
+        total += e.op == ir::Op::kLoad && e.buffer == buffer ? nodes : 1;
+      });
     }
     if (total > kMaxNodes) {
-      return Illegal(program, reader, absl::StrCat("compute_inline: the reader's expression would have ", total, " nodes; at most ", kMaxNodes));
+      return Illegal(program, reader,
+                     absl::StrCat("compute_inline: the reader's expression would have ", total,
+                                  " nodes; at most ", kMaxNodes));
     }
   }
   return KeepConcurrencyLegal(program, [&](ir::Program& p) { Inline(p, block, content, readers); });

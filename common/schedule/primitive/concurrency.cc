@@ -16,21 +16,24 @@ using ir::NodeId;
 // Whether a loop under the given one carries spatial and reduction iterations of the block.
 bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop) {
   const auto mixed = [&](NodeId at) {
-    const bool spatial = std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-      return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
-    });
+    const bool spatial =
+        std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+          return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
+        });
     return spatial && program.IsReductionLoop(at, block);
   };
   if (block.reducer == ir::Reducer::kNone) return false;
   const auto visit = [&](auto&& self, NodeId at) -> bool {
     if (program.IsLoop(at) && mixed(at)) return true;
-    return std::any_of(program.node(at).children.begin(), program.node(at).children.end(), [&](NodeId child) { return self(self, child); });
+    return std::any_of(program.node(at).children.begin(), program.node(at).children.end(),
+                       [&](NodeId child) { return self(self, child); });
   };
   return visit(visit, loop);
 }
 
-// Whether different iterations of the loop write different elements, whatever the loops under it do. One to one are iterations and
-// pairs of element and reduction step: under a loop that carries both, another step of the same element may be in another iteration.
+// Whether different iterations of the loop write different elements, whatever the loops under it
+// do. One to one are iterations and pairs of element and reduction step: under a loop that carries
+// both, another step of the same element may be in another iteration.
 bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   const ir::AtomId var = program.node(loop).var;
   if (program.node(loop).extent.value == 1) return true;
@@ -44,12 +47,13 @@ bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   std::vector<ir::AtomId> above;
   for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
   const std::vector<ir::AtomId> determined = Determined(
-      program, std::move(known), [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
+      program, std::move(known),
+      [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
   return std::find(determined.begin(), determined.end(), var) != determined.end();
 }
 
-// The same of all blocks under the loop that write a buffer: parts of a partitioned nest, where each may compute elements again
-// that another one computes.
+// The same of all blocks under the loop that write a buffer: parts of a partitioned nest, where
+// each may compute elements again that another one computes.
 bool AllWriteApart(ir::Program& program, ir::BufferId buffer, NodeId loop) {
   int writers = 0;
   bool exact = true;
@@ -66,44 +70,56 @@ bool AllWriteApart(ir::Program& program, ir::BufferId buffer, NodeId loop) {
   std::vector<ir::AtomId> above;
   for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
   const std::vector<ir::AtomId> determined = Determined(
-      program, std::move(known), [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
-  return std::find(determined.begin(), determined.end(), program.node(loop).var) != determined.end();
+      program, std::move(known),
+      [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
+  return std::find(determined.begin(), determined.end(), program.node(loop).var) !=
+         determined.end();
 }
 
 bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {
   if (program.buffers[buffer].output) return false;
   const auto under = [&](NodeId user) { return program.IsUnder(user, loop); };
-  const std::vector<NodeId> writers = program.WritersOf(buffer), readers = program.ReadersOf(buffer);
-  return std::all_of(writers.begin(), writers.end(), under) && std::all_of(readers.begin(), readers.end(), under);
+  const std::vector<NodeId> writers = program.WritersOf(buffer),
+                            readers = program.ReadersOf(buffer);
+  return std::all_of(writers.begin(), writers.end(), under) &&
+         std::all_of(readers.begin(), readers.end(), under);
 }
 
 }  // namespace
 
-absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_view what, bool privates) {
+absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_view what,
+                             bool privates) {
   for (NodeId id : program.BlocksUnder(loop)) {
     const ir::Block& block = program.BlockOf(id);
     if (program.IsReductionLoop(loop, block)) {
-      return Illegal(program, loop, absl::StrCat(what, ": block ", block.name, " reduces over the loop"));
+      return Illegal(program, loop,
+                     absl::StrCat(what, ": block ", block.name, " reduces over the loop"));
     }
-    if (WritesApart(program, block, loop) && AllWriteApart(program, block.outputs[0], loop)) continue;
+    if (WritesApart(program, block, loop) && AllWriteApart(program, block.outputs[0], loop))
+      continue;
     for (ir::BufferId buffer : block.outputs) {
       if (!privates || !IsPrivate(program, buffer, loop)) {
-        return Illegal(program, loop, absl::StrCat(what, ": different iterations write the same elements of ", program.buffers[buffer].name));
+        return Illegal(program, loop,
+                       absl::StrCat(what, ": different iterations write the same elements of ",
+                                    program.buffers[buffer].name));
       }
     }
     // A private accumulator does not outlive the iteration.
     for (NodeId above : program.LoopsAbove(loop)) {
       if (program.IsReductionLoop(above, block)) {
-        return Illegal(program, loop, absl::StrCat(what, ": block ", block.name, " reduces over a loop above"));
+        return Illegal(program, loop,
+                       absl::StrCat(what, ": block ", block.name, " reduces over a loop above"));
       }
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status KeepConcurrencyLegal(ir::Program& program, absl::FunctionRef<void(ir::Program&)> change) {
+absl::Status KeepConcurrencyLegal(ir::Program& program,
+                                  absl::FunctionRef<void(ir::Program&)> change) {
   const auto is_parallel = [](const ir::Node& node) {
-    return node.kind == ir::Node::Kind::kLoop && (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kBound);
+    return node.kind == ir::Node::Kind::kLoop &&
+           (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kBound);
   };
   if (std::none_of(program.nodes.begin(), program.nodes.end(), is_parallel)) {
     change(program);
@@ -113,7 +129,9 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::FunctionRef<void(i
   change(changed);
   for (size_t id = 0; id < changed.nodes.size(); ++id) {
     if (!is_parallel(changed.nodes[id])) continue;
-    HONE_RETURN_IF_ERROR(CheckConcurrent(changed, static_cast<NodeId>(id), "a parallel loop would no longer be one", /*privates=*/true));
+    HONE_RETURN_IF_ERROR(CheckConcurrent(changed, static_cast<NodeId>(id),
+                                         "a parallel loop would no longer be one",
+                                         /*privates=*/true));
   }
   program = std::move(changed);
   return absl::OkStatus();

@@ -7,14 +7,18 @@
 
 namespace hone::schedule {
 
-// Whether the iterations of a loop may run at once. No block under it reduces over it; and every buffer written under it is
-// either written at different places by different iterations, or, with `privates`, used only under the loop and then private
-// to each iteration. FailedPrecondition: says which block and buffer; `what` begins the message.
-absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string_view what, bool privates);
+// Whether the iterations of a loop may run at once. No block under it reduces over it; and every
+// buffer written under it is either written at different places by different iterations, or, with
+// `privates`, used only under the loop and then private to each iteration. FailedPrecondition: says
+// which block and buffer; `what` begins the message.
+absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string_view what,
+                             bool privates);
 
-// Applies a change that cannot fail by itself. Refuses it (the program is unchanged) where it takes a parallel or bound
-// loop its right to be one: by a use outside of what was private to its iterations, or by another place of the loop.
-absl::Status KeepConcurrencyLegal(ir::Program& program, absl::FunctionRef<void(ir::Program&)> change);
+// Applies a change that cannot fail by itself. Refuses it (the program is unchanged) where it takes
+// a parallel or bound loop its right to be one: by a use outside of what was private to its
+// iterations, or by another place of the loop.
+absl::Status KeepConcurrencyLegal(ir::Program& program,
+                                  absl::FunctionRef<void(ir::Program&)> change);
 
 }  // namespace hone::schedule
 

@@ -9,7 +9,8 @@ using ir::NodeId;
 
 CopyPlace PlaceOfCopy(ir::Program& program, NodeId reader_nest, bool ahead) {
   const NodeId kernel = program.node(reader_nest).parent;
-  if (!ahead || program.node(kernel).name == kPrepackKernel) return {kernel, program.PositionInParent(reader_nest)};
+  if (!ahead || program.node(kernel).name == kPrepackKernel)
+    return {kernel, program.PositionInParent(reader_nest)};
   if (program.node(program.kernels[0]).name != kPrepackKernel) {
     program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = kPrepackKernel});
     program.kernels.insert(program.kernels.begin(), static_cast<NodeId>(program.nodes.size()) - 1);
@@ -17,13 +18,15 @@ CopyPlace PlaceOfCopy(ir::Program& program, NodeId reader_nest, bool ahead) {
   return {program.kernels[0], program.node(program.kernels[0]).children.size()};
 }
 
-NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, NodeId parent, size_t position) {
+NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, NodeId parent,
+                   size_t position) {
   ir::Block block{.name = program.FreshBlockName(program.buffers[to].name), .outputs = {to}};
   ir::IndexList indices;
   NodeId at = parent;
   const ir::Shape shape = program.buffers[to].shape;
   for (size_t d = 0; d < shape.size(); ++d) {
-    const NodeId loop = program.NewLoop(absl::StrCat(block.name, ".a", d), ir::ExtentTable::Constant(shape[d]));
+    const NodeId loop =
+        program.NewLoop(absl::StrCat(block.name, ".a", d), ir::ExtentTable::Constant(shape[d]));
     const ir::AtomId var = program.atoms.AddVar(absl::StrCat("a", d), shape[d]);
     block.iters.push_back({var, shape[d], false, Index::Of(program.node(loop).var)});
     indices.push_back(Index::Of(var));
@@ -39,10 +42,12 @@ NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, Nod
 }
 
 absl::StatusOr<ir::Scope> ScopeFromName(absl::string_view name) {
-  for (const ir::Scope scope : {ir::Scope::kGlobal, ir::Scope::kShared, ir::Scope::kLocal, ir::Scope::kFragment}) {
+  for (const ir::Scope scope :
+       {ir::Scope::kGlobal, ir::Scope::kShared, ir::Scope::kLocal, ir::Scope::kFragment}) {
     if (ir::ScopeName(scope) == name) return scope;
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown scope '", name.substr(0, 64), "'; known: global, shared, local, fragment"));
+  return absl::InvalidArgumentError(absl::StrCat("unknown scope '", name.substr(0, 64),
+                                                 "'; known: global, shared, local, fragment"));
 }
 
 }  // namespace hone::schedule

@@ -17,9 +17,12 @@ using ir::NodeId;
 
 absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, NodeId loop) {
   const ir::Block content = program.BlockOf(block);
-  if (!content.has_init) return Illegal(program, block, "decompose_reduction: the block has no init");
-  if (!program.IsUnder(block, loop)) return Illegal(program, loop, "decompose_reduction: the loop is not above the block");
-  if (program.IsLoop(program.node(loop).parent) && InTensorNest(program, program.node(loop).parent)) {
+  if (!content.has_init)
+    return Illegal(program, block, "decompose_reduction: the block has no init");
+  if (!program.IsUnder(block, loop))
+    return Illegal(program, loop, "decompose_reduction: the loop is not above the block");
+  if (program.IsLoop(program.node(loop).parent) &&
+      InTensorNest(program, program.node(loop).parent)) {
     return Illegal(program, loop, "decompose_reduction: the loop is in a tensor nest");
   }
   for (NodeId above : program.LoopsAbove(loop)) {
@@ -29,37 +32,48 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
   }
   for (NodeId other : program.BlocksUnder(loop)) {
     const auto& outputs = program.BlockOf(other).outputs;
-    const bool same = std::any_of(content.outputs.begin(), content.outputs.end(), [&](ir::BufferId output) {
-      return std::find(outputs.begin(), outputs.end(), output) != outputs.end();
-    });
-    if (other != block && same) return Illegal(program, other, "decompose_reduction: another block under the loop writes the same buffer");
+    const bool same =
+        std::any_of(content.outputs.begin(), content.outputs.end(), [&](ir::BufferId output) {
+          return std::find(outputs.begin(), outputs.end(), output) != outputs.end();
+        });
+    if (other != block && same)
+      return Illegal(program, other,
+                     "decompose_reduction: another block under the loop writes the same buffer");
   }
   std::vector<NodeId> inner;  // loops from the given one down that the block's place depends on
   for (NodeId at : program.LoopsAbove(block)) {
     if (!program.IsUnder(at, loop) || program.IsReductionLoop(at, content)) continue;
-    const bool spatial = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
-      return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
-    });
+    const bool spatial =
+        std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+          return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
+        });
     if (spatial) inner.push_back(at);
   }
-  // A loop that carries spatial and reduction iterations at once (after a fuse) cannot be copied without the latter.
+  // A loop that carries spatial and reduction iterations at once (after a fuse) cannot be copied
+  // without the latter.
   for (const ir::BlockIter& iter : content.iters) {
     for (NodeId at : program.LoopsAbove(block)) {
-      if (!iter.reduce && program.IsUnder(at, loop) && program.atoms.DependsOn(iter.binding, program.node(at).var) &&
+      if (!iter.reduce && program.IsUnder(at, loop) &&
+          program.atoms.DependsOn(iter.binding, program.node(at).var) &&
           program.IsReductionLoop(at, content)) {
-        return Illegal(program, at, "decompose_reduction: the loop carries spatial and reduction iterations");
+        return Illegal(program, at,
+                       "decompose_reduction: the loop carries spatial and reduction iterations");
       }
     }
   }
   // Without its own init the block must not meet an element again.
   if (!OneToOneUnder(program, block, loop)) {
-    return Illegal(program, loop, "decompose_reduction: iterations of the loop may compute the same elements");
+    return Illegal(program, loop,
+                   "decompose_reduction: iterations of the loop may compute the same elements");
   }
-  ir::Block init{.name = program.FreshBlockName(absl::StrCat(content.name, "_init")), .exact = content.exact, .outputs = content.outputs};
+  ir::Block init{.name = program.FreshBlockName(absl::StrCat(content.name, "_init")),
+                 .exact = content.exact,
+                 .outputs = content.outputs};
   std::vector<NodeId> copies;
   std::vector<Index> copy_index;
   for (NodeId at : inner) {
-    copies.push_back(program.NewLoop(absl::StrCat(program.atoms[program.node(at).var].name, "_init"), program.node(at).extent));
+    copies.push_back(program.NewLoop(
+        absl::StrCat(program.atoms[program.node(at).var].name, "_init"), program.node(at).extent));
     copy_index.push_back(Index::Of(program.node(copies.back()).var));
   }
   const auto to_copy = [&](ir::AtomId var) -> const Index* {
@@ -73,7 +87,8 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
     if (iter.reduce) continue;
     const ir::AtomId var = program.atoms.AddVar(program.atoms[iter.var].name, iter.extent);
     fresh.push_back(Index::Of(var));
-    init.iters.push_back({var, iter.extent, false, program.atoms.Substitute(iter.binding, to_copy)});
+    init.iters.push_back(
+        {var, iter.extent, false, program.atoms.Substitute(iter.binding, to_copy)});
   }
   const auto to_fresh = [&](ir::AtomId var) -> const Index* {
     size_t spatial = 0;
@@ -83,17 +98,21 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
     }
     return nullptr;
   };
-  for (const Index& index : content.indices) init.indices.push_back(program.atoms.Substitute(index, to_fresh));
+  for (const Index& index : content.indices)
+    init.indices.push_back(program.atoms.Substitute(index, to_fresh));
   for (size_t c = 0; c < content.outputs.size(); ++c) {
     const ir::DType dtype = program.buffers[content.outputs[c]].dtype;
-    init.values.push_back(program.pool.Const(dtype, ir::ReducerIdentity(content.reducer, static_cast<int>(c), dtype)));
+    init.values.push_back(program.pool.Const(
+        dtype, ir::ReducerIdentity(content.reducer, static_cast<int>(c), dtype)));
   }
   for (const ir::Condition& predicate : content.predicates) {
-    // Predicates over reduction loops do not concern the init, but they may be what keeps its place in the domain.
+    // Predicates over reduction loops do not concern the init, but they may be what keeps its place
+    // in the domain.
     const Index index = program.atoms.Substitute(predicate.index, to_copy);
     bool reduces = false;
     program.atoms.VisitVars(predicate.index, [&](ir::AtomId var) {
-      for (NodeId at : program.LoopsAbove(block)) reduces |= program.node(at).var == var && program.IsReductionLoop(at, content);
+      for (NodeId at : program.LoopsAbove(block))
+        reduces |= program.node(at).var == var && program.IsReductionLoop(at, content);
     });
     if (!reduces) {
       init.predicates.push_back({index, predicate.extent});
@@ -103,7 +122,8 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       const ir::Range range = program.atoms.RangeOf(iter.binding);
       const ir::Condition inside{iter.binding, iter.extent};
       const bool known = (range.min >= 0 && range.max < iter.extent) ||
-                         std::find(init.predicates.begin(), init.predicates.end(), inside) != init.predicates.end();
+                         std::find(init.predicates.begin(), init.predicates.end(), inside) !=
+                             init.predicates.end();
       if (!known) init.predicates.push_back(inside);
     }
   }

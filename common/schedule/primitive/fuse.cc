@@ -16,23 +16,28 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
   ir::Extent extent = ir::ExtentTable::Constant(1);
   for (size_t i = 0; i < loops.size(); ++i) {
     const ir::Node& node = program.node(loops[i]);
-    if (node.loop != ir::LoopKind::kSerial) return Illegal(program, loops[i], "fuse: the loop is not serial");
-    if (loops.size() > 1 && !node.annotations.empty()) return Illegal(program, loops[i], "fuse: the loop is annotated");
+    if (node.loop != ir::LoopKind::kSerial)
+      return Illegal(program, loops[i], "fuse: the loop is not serial");
+    if (loops.size() > 1 && !node.annotations.empty())
+      return Illegal(program, loops[i], "fuse: the loop is annotated");
     if (i > 0 && (node.parent != loops[i - 1] || program.node(loops[i - 1]).children.size() != 1)) {
       return Illegal(program, loops[i], "fuse: the loop is not the only content of the one before");
     }
-    if (node.extent.value > ir::kMaxDomain / extent.value) return Illegal(program, loops[i], "fuse: the extent overflows");
+    if (node.extent.value > ir::kMaxDomain / extent.value)
+      return Illegal(program, loops[i], "fuse: the extent overflows");
     extent = program.extents.Mul(extent, node.extent);
     absl::StrAppend(&name, i ? "." : "", program.atoms[node.var].name);
   }
   if (loops.size() == 1) return loops[0];
-  const NodeId fused = program.NewLoop(name.size() > 40 ? absl::StrCat("fused", program.atoms.size()) : name, extent);
+  const NodeId fused = program.NewLoop(
+      name.size() > 40 ? absl::StrCat("fused", program.atoms.size()) : name, extent);
   const Index value = Index::Of(program.node(fused).var);
   int64_t inner = 1;
   for (size_t i = loops.size(); i-- > 0;) {
     const ir::Node& node = program.node(loops[i]);
     const Index part = program.atoms.FloorDiv(value, inner);
-    program.SubstituteUnder(loops[0], node.var, i == 0 ? part : program.atoms.Mod(part, node.extent.value));
+    program.SubstituteUnder(loops[0], node.var,
+                            i == 0 ? part : program.atoms.Mod(part, node.extent.value));
     inner *= node.extent.value;
   }
   const NodeId parent = program.node(loops[0]).parent;

@@ -46,9 +46,11 @@ class Solver {
     std::vector<ir::IndexTerm> terms;
     for (const ir::IndexTerm& term : known_[i].index.terms()) {
       // What has one value is known, and must not hide a digit of the same coefficient.
-      if (!IsKnown(term.atom) && atoms_.RangeOf(Index::Of(term.atom)).extent() > 1) terms.push_back(term);
+      if (!IsKnown(term.atom) && atoms_.RangeOf(Index::Of(term.atom)).extent() > 1)
+        terms.push_back(term);
     }
-    std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
+    std::sort(terms.begin(), terms.end(),
+              [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
     const auto width = [&](const ir::IndexTerm& term) {
       return std::abs(term.coeff) * (atoms_.RangeOf(Index::Of(term.atom)).extent() - 1);
     };
@@ -85,7 +87,9 @@ class Solver {
     for (size_t d = 0; d < digits_.size(); ++d) {
       const Index base = digits_[d].base;
       const ir::Range range = atoms_.RangeOf(base);
-      if (range.min < 0 || std::any_of(known_.begin(), known_.end(), [&](const Known& k) { return k.slack == 0 && k.index == base; })) {
+      if (range.min < 0 || std::any_of(
+                               known_.begin(), known_.end(),
+                               [&](const Known& k) { return k.slack == 0 && k.index == base; })) {
         continue;
       }
       int64_t covered = 1;
@@ -111,14 +115,15 @@ class Solver {
   ir::AtomTable& atoms_;
   std::vector<Known> known_;
   absl::FunctionRef<bool(AtomId)> fixed_;
-  std::vector<AtomId> vars_;     // known
-  std::vector<AtomId> solved_;   // known atoms, composite ones too
+  std::vector<AtomId> vars_;    // known
+  std::vector<AtomId> solved_;  // known atoms, composite ones too
   std::vector<Digit> digits_;
 };
 
 }  // namespace
 
-std::vector<AtomId> Determined(ir::Program& program, std::vector<Known> known, absl::FunctionRef<bool(AtomId)> fixed) {
+std::vector<AtomId> Determined(ir::Program& program, std::vector<Known> known,
+                               absl::FunctionRef<bool(AtomId)> fixed) {
   return Solver(program, std::move(known), fixed).Run();
 }
 
@@ -131,10 +136,12 @@ bool OneToOneUnder(ir::Program& program, NodeId block, NodeId top) {
   for (NodeId loop : program.LoopsAbove(block)) {
     if (program.IsUnder(loop, top)) free.push_back(program.node(loop).var);
   }
-  const std::vector<AtomId> determined =
-      Determined(program, std::move(known), [&](AtomId var) { return std::find(free.begin(), free.end(), var) == free.end(); });
+  const std::vector<AtomId> determined = Determined(program, std::move(known), [&](AtomId var) {
+    return std::find(free.begin(), free.end(), var) == free.end();
+  });
   return std::all_of(free.begin(), free.end(), [&](AtomId var) {
-    return program.atoms[var].range.extent() == 1 || std::find(determined.begin(), determined.end(), var) != determined.end();
+    return program.atoms[var].range.extent() == 1 ||
+           std::find(determined.begin(), determined.end(), var) != determined.end();
   });
 }
 

@@ -137,7 +137,8 @@ class Padder {
       if (p_.IsUnder(writer, nest_))
         return Illegal(p_, writer, "pad_einsum: an operand is computed in the block's own nest");
       if (!p_.BlockOf(writer).exact)
-        return Illegal(p_, writer, "pad_einsum: an operand is computed no further than others need");
+        return Illegal(p_, writer,
+                       "pad_einsum: an operand is computed no further than others need");
     }
     if (p_.buffers[expr.buffer].padded)
       return Fail(absl::StrCat(p_.buffers[expr.buffer].name, " is stored with padding"));

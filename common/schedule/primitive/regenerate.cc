@@ -7,8 +7,8 @@ namespace hone::schedule {
 using ir::Index;
 using ir::NodeId;
 
-void Regenerate(ir::Program& program, NodeId block, const std::vector<ir::Interval>& region, const ir::IndexList& indices,
-                NodeId parent, size_t position) {
+void Regenerate(ir::Program& program, NodeId block, const std::vector<ir::Interval>& region,
+                const ir::IndexList& indices, NodeId parent, size_t position) {
   ir::Block content = program.BlockOf(block);
   content.predicates.clear();
   std::vector<NodeId> loops;
@@ -24,11 +24,13 @@ void Regenerate(ir::Program& program, NodeId block, const std::vector<ir::Interv
           interval.min.constant() + interval.extent.value >= iter.extent) {
         interval = {Index(0), ir::ExtentTable::Constant(iter.extent)};
       }
-      const NodeId loop = program.NewLoop(absl::StrCat(content.name, ".", program.atoms[iter.var].name), interval.extent);
+      const NodeId loop = program.NewLoop(
+          absl::StrCat(content.name, ".", program.atoms[iter.var].name), interval.extent);
       loops.push_back(loop);
       iter.binding = interval.min + Index::Of(program.node(loop).var);
       const ir::Range range = program.atoms.RangeOf(iter.binding);
-      if (range.min < 0 || range.max >= iter.extent) content.predicates.push_back({iter.binding, iter.extent});
+      if (range.min < 0 || range.max >= iter.extent)
+        content.predicates.push_back({iter.binding, iter.extent});
     }
   }
   program.BlockOf(block) = std::move(content);

@@ -14,22 +14,30 @@ namespace hone::schedule {
 using ir::Extent;
 using ir::NodeId;
 
-absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, NodeId row, NodeId vector, NodeId reduce,
-                                           Extent rows, Extent vectors, int64_t lanes, Extent k_unroll) {
+absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, NodeId row,
+                                           NodeId vector, NodeId reduce, Extent rows,
+                                           Extent vectors, int64_t lanes, Extent k_unroll) {
   constexpr int64_t kMaxAccumulators = 64;
   const ir::Block& content = original.BlockOf(block);
-  if (content.reducer == ir::Reducer::kNone) return Illegal(original, block, "register_tile: the block does not reduce");
+  if (content.reducer == ir::Reducer::kNone)
+    return Illegal(original, block, "register_tile: the block does not reduce");
   for (NodeId loop : {row, vector, reduce}) {
-    if (!original.IsUnder(block, loop)) return Illegal(original, loop, "register_tile: the loop is not above the block");
+    if (!original.IsUnder(block, loop))
+      return Illegal(original, loop, "register_tile: the loop is not above the block");
   }
-  if (row == vector) return Illegal(original, row, "register_tile: the row loop is the vector loop");
+  if (row == vector)
+    return Illegal(original, row, "register_tile: the row loop is the vector loop");
   for (NodeId loop : {row, vector}) {
-    if (original.IsReductionLoop(loop, content)) return Illegal(original, loop, "register_tile: the block reduces over this loop");
+    if (original.IsReductionLoop(loop, content))
+      return Illegal(original, loop, "register_tile: the block reduces over this loop");
   }
-  if (!original.IsReductionLoop(reduce, content)) return Illegal(original, reduce, "register_tile: the block does not reduce over this loop");
-  if (rows.value < 1 || vectors.value < 1 || lanes < 1 || k_unroll.value < 1 || rows.value > kMaxAccumulators ||
-      vectors.value > kMaxAccumulators / rows.value) {
-    return Illegal(original, block, absl::StrCat("register_tile: a tile of ", rows.value, " x ", vectors.value, " vectors; at most ", kMaxAccumulators));
+  if (!original.IsReductionLoop(reduce, content))
+    return Illegal(original, reduce, "register_tile: the block does not reduce over this loop");
+  if (rows.value < 1 || vectors.value < 1 || lanes < 1 || k_unroll.value < 1 ||
+      rows.value > kMaxAccumulators || vectors.value > kMaxAccumulators / rows.value) {
+    return Illegal(original, block,
+                   absl::StrCat("register_tile: a tile of ", rows.value, " x ", vectors.value,
+                                " vectors; at most ", kMaxAccumulators));
   }
   // Tiles larger than a loop shrink to it.
   ir::Program program = original;
@@ -37,13 +45,17 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
     const Extent extent = program.node(loop).extent;
     return factor.value > extent.value ? extent : factor;
   };
-  const Extent one_vector = ir::ExtentTable::Constant(std::min(lanes, program.node(vector).extent.value));
+  const Extent one_vector =
+      ir::ExtentTable::Constant(std::min(lanes, program.node(vector).extent.value));
   const int64_t whole_vectors = ir::CeilDivInt(program.node(vector).extent.value, one_vector.value);
   if (vectors.value > whole_vectors) vectors = ir::ExtentTable::Constant(whole_vectors);
   const Extent infer = ir::ExtentTable::Constant(0);
-  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> i, Split(program, row, {infer, clamp(row, rows)}));
-  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> j, Split(program, vector, {infer, vectors, one_vector}));
-  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> k, Split(program, reduce, {infer, clamp(reduce, k_unroll)}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> i,
+                        Split(program, row, {infer, clamp(row, rows)}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> j,
+                        Split(program, vector, {infer, vectors, one_vector}));
+  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> k,
+                        Split(program, reduce, {infer, clamp(reduce, k_unroll)}));
   // Everything that is not of the tile keeps its order, outside.
   std::vector<NodeId> order;
   const std::vector<NodeId> tile = {k[1], i[1], j[1], j[2]};
@@ -52,7 +64,8 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
     if (program.IsUnder(top, loop)) top = loop;
   }
   for (NodeId loop : program.LoopsAbove(block)) {
-    if (program.IsUnder(loop, top) && std::find(tile.begin(), tile.end(), loop) == tile.end()) order.push_back(loop);
+    if (program.IsUnder(loop, top) && std::find(tile.begin(), tile.end(), loop) == tile.end())
+      order.push_back(loop);
   }
   order.insert(order.end(), tile.begin(), tile.end());
   HONE_RETURN_IF_ERROR(Reorder(program, order));
@@ -72,7 +85,8 @@ absl::Status ApplyRegisterTile(Call& call) {
   HONE_ASSIGN_OR_RETURN(const Extent lanes, call.Int(6));
   HONE_ASSIGN_OR_RETURN(const Extent k_unroll, call.Int(7));
   HONE_ASSIGN_OR_RETURN(const RegisterTiled tiled,
-                        RegisterTile(call.program(), block, row, vector, reduce, rows, vectors, lanes.value, k_unroll));
+                        RegisterTile(call.program(), block, row, vector, reduce, rows, vectors,
+                                     lanes.value, k_unroll));
   return call.Return({tiled.row, tiled.vector, tiled.reduce});
 }
 

@@ -16,29 +16,37 @@ using ir::NodeId;
 namespace {
 
 // Whether the block may reduce in another order of the loops of its nest.
-absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vector<NodeId>& chain, const std::vector<NodeId>& order) {
+absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vector<NodeId>& chain,
+                            const std::vector<NodeId>& order) {
   const ir::Block& content = program.BlockOf(block);
   const auto reduces = [&](NodeId loop) { return program.IsReductionLoop(loop, content); };
   const auto reducing = std::find_if(chain.begin(), chain.end(), reduces);
   if (reducing == chain.end()) return absl::OkStatus();
-  // Below a loop over which the block reduces nothing else may use its result: it would see unfinished sums.
+  // Below a loop over which the block reduces nothing else may use its result: it would see
+  // unfinished sums.
   for (NodeId other : program.BlocksUnder(chain.back())) {
     if (other == block) continue;
     for (ir::BufferId output : content.outputs) {
       const auto& outputs = program.BlockOf(other).outputs;
-      if (program.Reads(program.BlockOf(other), output) || std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
-        return Illegal(program, *reducing, "reorder: a block reduces over this loop and another one below uses its result");
+      if (program.Reads(program.BlockOf(other), output) ||
+          std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
+        return Illegal(
+            program, *reducing,
+            "reorder: a block reduces over this loop and another one below uses its result");
       }
     }
   }
   if (!OneToOneUnder(program, block, chain.front())) {
-    return Illegal(program, chain.front(), "reorder: a block reduces in the nest, whose loops may compute an element several times");
+    return Illegal(
+        program, chain.front(),
+        "reorder: a block reduces in the nest, whose loops may compute an element several times");
   }
   if (!content.has_init) return absl::OkStatus();
-  // The first visit of an element must stay the one that stores the neutral element. Loops that carry spatial and reduction
-  // iterations at once decide together which that is.
+  // The first visit of an element must stay the one that stores the neutral element. Loops that
+  // carry spatial and reduction iterations at once decide together which that is.
   const auto is_mixed = [&](NodeId loop) {
-    return reduces(loop) && std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+    return reduces(loop) &&
+           std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
              return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
            });
   };
@@ -49,17 +57,22 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
     // So does a loop that makes up a variable together with them.
     std::vector<NodeId> tied;
     for (NodeId loop : loops) {
-      const bool with = std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
-        return program.atoms.DependsOn(iter.binding, program.node(loop).var) &&
-               std::any_of(mixed.begin(), mixed.end(), [&](NodeId m) { return program.atoms.DependsOn(iter.binding, program.node(m).var); });
-      });
+      const bool with =
+          std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
+            return program.atoms.DependsOn(iter.binding, program.node(loop).var) &&
+                   std::any_of(mixed.begin(), mixed.end(), [&](NodeId m) {
+                     return program.atoms.DependsOn(iter.binding, program.node(m).var);
+                   });
+          });
       if (with) tied.push_back(loop);
     }
     return tied;
   };
   const std::vector<NodeId> mixed = mixed_of(chain);
   if (mixed != mixed_of(order)) {
-    return Illegal(program, mixed[0], "reorder: the loop carries spatial and reduction iterations of a block that stores its neutral element first");
+    return Illegal(program, mixed[0],
+                   "reorder: the loop carries spatial and reduction iterations of a block that "
+                   "stores its neutral element first");
   }
   return absl::OkStatus();
 }
@@ -68,15 +81,20 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
 
 absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   if (loops.size() < 2) return absl::InvalidArgumentError("reorder: needs two loops");
-  const auto named = [&](NodeId id) { return std::find(loops.begin(), loops.end(), id) != loops.end(); };
+  const auto named = [&](NodeId id) {
+    return std::find(loops.begin(), loops.end(), id) != loops.end();
+  };
   for (size_t i = 0; i < loops.size(); ++i) {
-    if (std::count(loops.begin(), loops.end(), loops[i]) != 1) return Illegal(program, loops[i], "reorder: the loop is named twice");
+    if (std::count(loops.begin(), loops.end(), loops[i]) != 1)
+      return Illegal(program, loops[i], "reorder: the loop is named twice");
     const ir::LoopKind kind = program.node(loops[i]).loop;
     if (kind == ir::LoopKind::kParallel || kind == ir::LoopKind::kVectorized) {
       return Illegal(program, loops[i], "reorder: the loop is parallel or vectorized already");
     }
-    if (kind == ir::LoopKind::kBound) return Illegal(program, loops[i], "reorder: the loop is bound to a GPU axis");
-    if (kind == ir::LoopKind::kTensor) return Illegal(program, loops[i], "reorder: the loop is in a tensor nest");
+    if (kind == ir::LoopKind::kBound)
+      return Illegal(program, loops[i], "reorder: the loop is bound to a GPU axis");
+    if (kind == ir::LoopKind::kTensor)
+      return Illegal(program, loops[i], "reorder: the loop is in a tensor nest");
   }
   // The chain from the outermost named loop down to the innermost.
   NodeId top = loops[0], bottom = loops[0];
@@ -98,13 +116,15 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   }
   std::reverse(chain.begin(), chain.end());
   for (NodeId loop : loops) {
-    if (std::find(chain.begin(), chain.end(), loop) == chain.end()) return Illegal(program, loop, "reorder: the loops are not on one path");
+    if (std::find(chain.begin(), chain.end(), loop) == chain.end())
+      return Illegal(program, loop, "reorder: the loops are not on one path");
   }
   std::vector<NodeId> order;
   order.reserve(chain.size());
   size_t next = 0;
   for (NodeId loop : chain) order.push_back(named(loop) ? loops[next++] : loop);
-  for (NodeId block : program.BlocksUnder(bottom)) HONE_RETURN_IF_ERROR(CheckReduction(program, block, chain, order));
+  for (NodeId block : program.BlocksUnder(bottom))
+    HONE_RETURN_IF_ERROR(CheckReduction(program, block, chain, order));
   return KeepConcurrencyLegal(program, [&](ir::Program& p) {
     const NodeId parent = p.node(top).parent;
     const size_t position = p.PositionInParent(top);

@@ -22,20 +22,21 @@ absl::Status ReorderBy(ir::Program& program, absl::Span<const NodeId> loops,
   }
   std::vector<NodeId> order;
   std::vector<bool> used(loops.size(), false);
-  for (absl::string_view word : absl::StrSplit(all[static_cast<size_t>(choice)], ' ', absl::SkipEmpty())) {
+  for (absl::string_view word :
+       absl::StrSplit(all[static_cast<size_t>(choice)], ' ', absl::SkipEmpty())) {
     size_t place = 0;
     if (!absl::SimpleAtoi(word, &place) || place >= loops.size() || used[place]) {
-      return absl::InvalidArgumentError(absl::StrCat("reorder_by: \"", all[static_cast<size_t>(choice)],
-                                                     "\" is no order of ", loops.size(),
-                                                     " loops, counted from 0"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("reorder_by: \"", all[static_cast<size_t>(choice)], "\" is no order of ",
+                       loops.size(), " loops, counted from 0"));
     }
     used[place] = true;
     order.push_back(loops[place]);
   }
   if (order.size() != loops.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("reorder_by: \"", all[static_cast<size_t>(choice)], "\" orders ",
-                                                   order.size(), " loops, not the ", loops.size(),
-                                                   " that are given"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("reorder_by: \"", all[static_cast<size_t>(choice)], "\" orders ", order.size(),
+                     " loops, not the ", loops.size(), " that are given"));
   }
   return Reorder(program, order);
 }

@@ -18,9 +18,11 @@ using ir::Index;
 using ir::NodeId;
 
 absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
-  if (program.IsUnder(block, loop)) return Illegal(program, block, "reverse_compute_at: the block is under the loop already");
+  if (program.IsUnder(block, loop))
+    return Illegal(program, block, "reverse_compute_at: the block is under the loop already");
   if (program.KernelOf(block) != program.KernelOf(loop)) {
-    return Illegal(program, loop, "reverse_compute_at: the loop is in another kernel than the block");
+    return Illegal(program, loop,
+                   "reverse_compute_at: the loop is in another kernel than the block");
   }
   if (program.node(loop).loop == ir::LoopKind::kVectorized) {
     return Illegal(program, loop, "reverse_compute_at: the loop is vectorized");
@@ -30,11 +32,15 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   }
   const ir::Block content = program.BlockOf(block);
   for (ir::BufferId output : content.outputs) {
-    if (program.WritersOf(output).size() != 1) return Illegal(program, block, "reverse_compute_at: another block writes the same buffer");
+    if (program.WritersOf(output).size() != 1)
+      return Illegal(program, block, "reverse_compute_at: another block writes the same buffer");
   }
-  // Where a guard fails nothing is read, so what is produced does not tell all of the block's iterations.
-  if (!content.guards.empty()) return Illegal(program, block, "reverse_compute_at: the block has guards");
-  // The computed buffers that the block reads, their producers, and the one read that fixes its iterations.
+  // Where a guard fails nothing is read, so what is produced does not tell all of the block's
+  // iterations.
+  if (!content.guards.empty())
+    return Illegal(program, block, "reverse_compute_at: the block has guards");
+  // The computed buffers that the block reads, their producers, and the one read that fixes its
+  // iterations.
   std::vector<NodeId> producers;
   ir::BufferId buffer = -1;
   ir::IndexList indices;
@@ -43,49 +49,69 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     program.pool.VisitLoads(value, [&](const ir::Expr& load) {
       const std::vector<NodeId> writers = program.WritersOf(load.buffer);
       if (writers.empty()) return;
-      same_indices &= buffer < 0 || (buffer == load.buffer && indices == program.pool.IndicesOf(load));
+      same_indices &=
+          buffer < 0 || (buffer == load.buffer && indices == program.pool.IndicesOf(load));
       buffer = load.buffer;
       indices = program.pool.IndicesOf(load);
       producers = writers;
     });
   }
-  if (buffer < 0) return Illegal(program, block, "reverse_compute_at: the block reads no computed buffer");
-  if (!same_indices) return Illegal(program, block, "reverse_compute_at: the block reads more than one computed element");
+  if (buffer < 0)
+    return Illegal(program, block, "reverse_compute_at: the block reads no computed buffer");
+  if (!same_indices)
+    return Illegal(program, block,
+                   "reverse_compute_at: the block reads more than one computed element");
   for (const Index& index : indices) {
-    const bool own = std::any_of(content.iters.begin(), content.iters.end(),
-                                 [&](const ir::BlockIter& iter) { return !iter.reduce && index.SingleAtom() == iter.var; });
-    if (!own) return Illegal(program, block, "reverse_compute_at: the block does not read at its own iteration variables");
+    const bool own = std::any_of(
+        content.iters.begin(), content.iters.end(),
+        [&](const ir::BlockIter& iter) { return !iter.reduce && index.SingleAtom() == iter.var; });
+    if (!own)
+      return Illegal(program, block,
+                     "reverse_compute_at: the block does not read at its own iteration variables");
   }
   for (const ir::BlockIter& iter : content.iters) {
-    const bool fixed = std::any_of(indices.begin(), indices.end(), [&](const Index& i) { return i.SingleAtom() == iter.var; });
-    if (!fixed) return Illegal(program, block, "reverse_compute_at: an iteration variable does not follow from what is read");
+    const bool fixed = std::any_of(indices.begin(), indices.end(),
+                                   [&](const Index& i) { return i.SingleAtom() == iter.var; });
+    if (!fixed)
+      return Illegal(program, block,
+                     "reverse_compute_at: an iteration variable does not follow from what is read");
   }
   for (NodeId producer : producers) {
-    if (!program.IsUnder(producer, loop)) return Illegal(program, producer, "reverse_compute_at: a producer is not under the loop");
+    if (!program.IsUnder(producer, loop))
+      return Illegal(program, producer, "reverse_compute_at: a producer is not under the loop");
     const ir::Block& producing = program.BlockOf(producer);
     std::vector<NodeId> above_producer = program.LoopsAbove(loop);
     above_producer.push_back(loop);
     for (NodeId above : above_producer) {
       if (program.IsReductionLoop(above, producing)) {
-        return Illegal(program, above, "reverse_compute_at: the producer is not complete under the loop, which reduces");
+        return Illegal(
+            program, above,
+            "reverse_compute_at: the producer is not complete under the loop, which reduces");
       }
     }
   }
   for (NodeId reader : program.AllBlocks()) {
-    if (reader != block && program.Reads(program.BlockOf(reader), content.outputs[0]) && program.IsUnder(reader, loop)) {
+    if (reader != block && program.Reads(program.BlockOf(reader), content.outputs[0]) &&
+        program.IsUnder(reader, loop)) {
       return Illegal(program, reader, "reverse_compute_at: the result is read under the loop");
     }
   }
   const std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, loop);
-  // Iterations must consume parts of their own: what the loop and those above it are at follows from the place consumed.
+  // Iterations must consume parts of their own: what the loop and those above it are at follows
+  // from the place consumed.
   std::vector<Known> known;
-  for (const ir::Interval& interval : region) known.push_back({interval.min, interval.extent.value - 1});
-  const std::vector<ir::AtomId> determined = Determined(program, std::move(known), [](ir::AtomId) { return false; });
+  for (const ir::Interval& interval : region)
+    known.push_back({interval.min, interval.extent.value - 1});
+  const std::vector<ir::AtomId> determined =
+      Determined(program, std::move(known), [](ir::AtomId) { return false; });
   std::vector<NodeId> around = program.LoopsAbove(loop);
   around.push_back(loop);
   for (NodeId at : around) {
-    if (program.node(at).extent.value > 1 && std::find(determined.begin(), determined.end(), program.node(at).var) == determined.end()) {
-      return Illegal(program, at, "reverse_compute_at: iterations of the loop produce interleaved parts, or the same");
+    if (program.node(at).extent.value > 1 &&
+        std::find(determined.begin(), determined.end(), program.node(at).var) == determined.end()) {
+      return Illegal(
+          program, at,
+          "reverse_compute_at: iterations of the loop produce interleaved parts, or the same");
     }
   }
   size_t position = 0;

@@ -22,14 +22,17 @@ absl::Status SampleTile(Call& call, Site::Kind kind) {
 absl::Status SampleRows(Call& call, int columns) {
   std::vector<int64_t> rows = call.Numbers("candidates");
   if (rows.empty() || rows.size() % columns != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("candidates must be a list of rows of ", columns));
+    return absl::InvalidArgumentError(
+        absl::StrCat("candidates must be a list of rows of ", columns));
   }
   return call.ReturnDecision({.kind = Site::Kind::kChoice, .rows = std::move(rows)});
 }
 
 }  // namespace
 
-absl::Status ApplySamplePerfectTile(Call& call) { return SampleTile(call, Site::Kind::kPerfectTile); }
+absl::Status ApplySamplePerfectTile(Call& call) {
+  return SampleTile(call, Site::Kind::kPerfectTile);
+}
 absl::Status ApplySampleTile(Call& call) { return SampleTile(call, Site::Kind::kTile); }
 absl::Status ApplySampleCategorical(Call& call) { return SampleRows(call, 1); }
 absl::Status ApplySampleRegisterTile(Call& call) { return SampleRows(call, 2); }

@@ -26,15 +26,19 @@ struct Piece {
   int64_t modulus = 0;
 };
 
-absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map, absl::Span<const int64_t> numbers, size_t rank) {
+absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map,
+                                            absl::Span<const int64_t> numbers, size_t rank) {
   const auto error = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat("layout map \"", map.substr(0, 200), "\": ", what));
+    return absl::InvalidArgumentError(
+        absl::StrCat("layout map \"", map.substr(0, 200), "\": ", what));
   };
   const std::vector<absl::string_view> sides = absl::StrSplit(map, "->");
   if (sides.size() != 2) return error("expected \"variables -> dimensions\"");
   std::vector<std::string> names;
-  for (absl::string_view name : absl::StrSplit(sides[0], ',')) names.emplace_back(absl::StripAsciiWhitespace(name));
-  if (names.size() != rank) return error(absl::StrCat("names ", names.size(), " variables for a buffer of rank ", rank));
+  for (absl::string_view name : absl::StrSplit(sides[0], ','))
+    names.emplace_back(absl::StripAsciiWhitespace(name));
+  if (names.size() != rank)
+    return error(absl::StrCat("names ", names.size(), " variables for a buffer of rank ", rank));
   std::vector<Piece> pieces;
   for (absl::string_view dimension : absl::StrSplit(sides[1], ',')) {
     const std::vector<std::string> words = absl::StrSplit(dimension, ' ', absl::SkipWhitespace());
@@ -57,10 +61,12 @@ absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map, absl::Span<co
         } else if (!absl::SimpleAtoi(factor, &number)) {
           return error(absl::StrCat("'", words[w + 1], "' is not a number"));
         }
-        if (number < 1 || number > ir::kMaxElements / value) return error("a divisor is out of range");
+        if (number < 1 || number > ir::kMaxElements / value)
+          return error("a divisor is out of range");
         value *= number;
       }
-      if (value < 1 || value > ir::kMaxElements / piece.divisor) return error("a divisor is out of range");
+      if (value < 1 || value > ir::kMaxElements / piece.divisor)
+        return error("a divisor is out of range");
       if (words[w] == "/" && piece.modulus == 0) {
         piece.divisor *= value;
       } else if (words[w] == "%" && piece.modulus == 0) {
@@ -76,20 +82,33 @@ absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map, absl::Span<co
 
 }  // namespace
 
-absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_view map, absl::Span<const int64_t> numbers) {
-  if (program.BlockOf(block).outputs.size() != 1) return Illegal(program, block, "transform_layout: the block writes several buffers");
+absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_view map,
+                             absl::Span<const int64_t> numbers) {
+  if (program.BlockOf(block).outputs.size() != 1)
+    return Illegal(program, block, "transform_layout: the block writes several buffers");
   const ir::BufferId buffer = program.BlockOf(block).outputs[0];
   const ir::Buffer old = program.buffers[buffer];
-  if (old.input || old.output) return Illegal(program, block, absl::StrCat("transform_layout: ", old.name, " is an input or output"));
+  if (old.input || old.output)
+    return Illegal(program, block,
+                   absl::StrCat("transform_layout: ", old.name, " is an input or output"));
   for (NodeId user : program.AllBlocks()) {
     const auto& outputs = program.BlockOf(user).outputs;
-    const bool uses = std::find(outputs.begin(), outputs.end(), buffer) != outputs.end() || program.Reads(program.BlockOf(user), buffer);
-    if (uses && InTensorNest(program, user)) return Illegal(program, user, absl::StrCat("transform_layout: a tensor nest uses ", program.buffers[buffer].name));
+    const bool uses = std::find(outputs.begin(), outputs.end(), buffer) != outputs.end() ||
+                      program.Reads(program.BlockOf(user), buffer);
+    if (uses && InTensorNest(program, user))
+      return Illegal(
+          program, user,
+          absl::StrCat("transform_layout: a tensor nest uses ", program.buffers[buffer].name));
   }
-  if (!old.aligns.empty()) return Illegal(program, block, absl::StrCat("transform_layout: the strides of ", old.name, " are aligned already"));
+  if (!old.aligns.empty())
+    return Illegal(
+        program, block,
+        absl::StrCat("transform_layout: the strides of ", old.name, " are aligned already"));
   HONE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, ParseMap(map, numbers, old.shape.size()));
-  if (pieces.size() > ir::kMaxRank) return Illegal(program, block, "transform_layout: too many dimensions");
-  // The pieces of each variable, lowest first, must join without gap or overlap up to the whole variable.
+  if (pieces.size() > ir::kMaxRank)
+    return Illegal(program, block, "transform_layout: too many dimensions");
+  // The pieces of each variable, lowest first, must join without gap or overlap up to the whole
+  // variable.
   for (size_t v = 0; v < old.shape.size(); ++v) {
     std::vector<Piece> own;
     for (const Piece& piece : pieces) {
@@ -100,10 +119,15 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
     });
     int64_t covered = 1;
     for (const Piece& piece : own) {
-      if (piece.divisor != covered) return Illegal(program, block, "transform_layout: the map does not send every element to a place of its own");
+      if (piece.divisor != covered)
+        return Illegal(
+            program, block,
+            "transform_layout: the map does not send every element to a place of its own");
       covered = piece.modulus == 0 ? ir::kMaxDomain : covered * piece.modulus;
     }
-    if (covered < old.shape[v]) return Illegal(program, block, "transform_layout: the map does not send every element to a place of its own");
+    if (covered < old.shape[v])
+      return Illegal(program, block,
+                     "transform_layout: the map does not send every element to a place of its own");
   }
   ir::Shape shape;
   for (const Piece& piece : pieces) {
@@ -120,7 +144,8 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
     return result;
   };
   for (ir::Block& user : program.blocks) {
-    if (std::find(user.outputs.begin(), user.outputs.end(), buffer) != user.outputs.end()) user.indices = stored(user.indices);
+    if (std::find(user.outputs.begin(), user.outputs.end(), buffer) != user.outputs.end())
+      user.indices = stored(user.indices);
     for (ir::ExprId& value : user.values) {
       value = program.pool.Rewrite(
           value,

@@ -12,9 +12,12 @@ using ir::NodeId;
 absl::Status Unroll(ir::Program& program, NodeId loop) {
   constexpr int64_t kMaxUnroll = 1024;
   const ir::Node& node = program.node(loop);
-  if (node.loop != ir::LoopKind::kSerial) return Illegal(program, loop, "unroll: the loop is not serial");
+  if (node.loop != ir::LoopKind::kSerial)
+    return Illegal(program, loop, "unroll: the loop is not serial");
   if (node.extent.value > kMaxUnroll) {
-    return Illegal(program, loop, absl::StrCat("unroll: ", node.extent.value, " iterations; at most ", kMaxUnroll));
+    return Illegal(
+        program, loop,
+        absl::StrCat("unroll: ", node.extent.value, " iterations; at most ", kMaxUnroll));
   }
   program.node(loop).loop = ir::LoopKind::kUnrolled;
   return absl::OkStatus();

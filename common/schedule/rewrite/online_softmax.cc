@@ -122,8 +122,8 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
     });
   };
   const ExprId expanded = Expanded(w, max.values[0], -1);
-  const ExprId compared = w.pool.Rewrite(
-      expanded, [](const ir::Expr&) { return ir::kNoExpr; }, rename);
+  const ExprId compared =
+      w.pool.Rewrite(expanded, [](const ir::Expr&) { return ir::kNoExpr; }, rename);
   if (!Equal(w.pool, compared, difference.a))
     return No("the maximum is of another expression than the sum's x");
   std::vector<ir::Condition> guards;

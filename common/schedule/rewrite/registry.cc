@@ -13,7 +13,8 @@ constexpr Rewrite kRewrites[] = {
     {"im2col", "", Im2col, NoTolerance,
      "a sliding window gathered into a tensor of its own, so that a matrix product is left"},
     {"online_softmax", "", OnlineSoftmax, NoTolerance, "a softmax's maximum and sum in one pass"},
-    {"split_k", "parts", SplitK, NoTolerance, "a reduction in parts that are computed on their own"},
+    {"split_k", "parts", SplitK, NoTolerance,
+     "a reduction in parts that are computed on their own"},
     {"winograd", "m", Winograd, WinogradTolerance,
      "3x3 convolution with stride 1 in tiles of m x m outputs (m = 2, 4, 6)"},
 };

@@ -66,11 +66,11 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int position,
   const bool widens = ir::AccumulatorOf(stage.reducer, dtype) != dtype;
   for (size_t c = 0; c < stage.values.size(); ++c) {
     const ir::Tensor& tensor = w.tensors[stage.tensors[c]];
-    partial.tensors.push_back(
-        NewTensor(w, absl::StrCat(tensor.name, "_part"),
-                  ir::AccumulatorOf(stage.reducer, tensor.dtype), partial.spatial));
-    const ir::ExprId value = w.pool.Rewrite(
-        stage.values[c], [](const ir::Expr&) { return ir::kNoExpr; }, rename);
+    partial.tensors.push_back(NewTensor(w, absl::StrCat(tensor.name, "_part"),
+                                        ir::AccumulatorOf(stage.reducer, tensor.dtype),
+                                        partial.spatial));
+    const ir::ExprId value =
+        w.pool.Rewrite(stage.values[c], [](const ir::Expr&) { return ir::kNoExpr; }, rename);
     partial.values.push_back(widens ? w.pool.Widened(value) : value);
     whole.values.push_back(LoadOf(w, partial.tensors.back(), place));
   }

@@ -111,8 +111,7 @@ class WinogradRewrite {
       for (int i = 0; i < alpha_; ++i) {
         if (positive[i] != 0) highest[i % 2] = positive[i];
       }
-      for (int i = 0; i < alpha_; ++i)
-        (i % 2 == 0 ? even : odd)[i] = positive[i] / highest[i % 2];
+      for (int i = 0; i < alpha_; ++i) (i % 2 == 0 ? even : odd)[i] = positive[i] / highest[i % 2];
       // An α of 4 to 8 makes the highest power of a row, α − 2, even, with the coefficient 1.
       const double sign = x % 2 == 1 ? 1 : -1;
       rows.push_back(AddScaled(Combination(even, terms), sign * highest[1] / highest[0],

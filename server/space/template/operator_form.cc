@@ -183,8 +183,8 @@ absl::StatusOr<OperatorForm> MatchOperator(const Workload& workload) {
   form.dtype = workload.tensors[main.tensors[0]].dtype;
   // Templates cut the reduction in tiles, whose partial sums they store.
   if (ir::AccumulatorOf(form.dtype) != form.dtype) {
-    return NoTemplate(workload, absl::StrCat("it adds up in ", ir::DTypeName(form.dtype),
-                                             " and not in f32"));
+    return NoTemplate(workload,
+                      absl::StrCat("it adds up in ", ir::DTypeName(form.dtype), " and not in f32"));
   }
   form.guarded = !main.guards.empty();
 

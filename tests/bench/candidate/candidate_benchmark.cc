@@ -41,7 +41,7 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-std::vector<double> Column(const std::vector<Sample>& samples, double Sample::*member) {
+std::vector<double> Column(const std::vector<Sample>& samples, double Sample::* member) {
   std::vector<double> column;
   for (const Sample& sample : samples) column.push_back(sample.*member);
   return column;

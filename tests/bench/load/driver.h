@@ -17,10 +17,10 @@ struct LoadOptions {
   double seconds = 60;
   double warm_up = 10;
   JobSourceOptions jobs;
-  std::string store;    // "": a new one, which goes with the run
-  double look_ups = 0;  // of the known workloads, a second
+  std::string store;         // "": a new one, which goes with the run
+  double look_ups = 0;       // of the known workloads, a second
   bool each_second = false;  // figures of each second before the table, as CSV
-  bool check = false;   // the run fails where something was lost, refused or failed
+  bool check = false;        // the run fails where something was lost, refused or failed
 };
 
 // Starts a server, load processes and jobs, lets them run, and prints a table of what happened.

@@ -308,13 +308,12 @@ TEST_F(CommandLineTest, WhatCannotBePrintedIsAFailure) {
   const std::string workload = File("scale.hone",
                                     "workload scale\ninput A: f32[4]\n"
                                     "output B[i: 4] = A[i] * 2.0\n");
-  for (const std::string& words : {std::string("--help"), std::string("--version"),
-                                   std::string("operators"), std::string("operators --json"),
-                                   absl::StrCat("show --workload ", workload)}) {
+  for (const std::string& words :
+       {std::string("--help"), std::string("--version"), std::string("operators"),
+        std::string("operators --json"), absl::StrCat("show --workload ", workload)}) {
     const auto with = [&](absl::string_view redirection) {
       return integration::RunProgram(
-          {"/bin/sh", "-c",
-           absl::StrCat(integration::BinDir(), "/hone ", words, " ", redirection)},
+          {"/bin/sh", "-c", absl::StrCat(integration::BinDir(), "/hone ", words, " ", redirection)},
           {{"XDG_DATA_HOME", data_.path()}});
     };
     const Result full = with(">/dev/full");

@@ -31,7 +31,8 @@ class KernelObjectTest : public ::testing::Test {
                                << "; }\nint hone_kernel_abi(void) { return 1; }\n"
                                   "int hone_kernel_run(void) { return hone_main(); }\n"
                                   "int outside(void);\nint reads(void) { return outside(); }\n";
-    EXPECT_EQ(std::system(("cc -O0 -fPIC " + flags + " -o " + path + ".o " + path + ".c").c_str()), 0);
+    EXPECT_EQ(std::system(("cc -O0 -fPIC " + flags + " -o " + path + ".o " + path + ".c").c_str()),
+              0);
     return ReadFile(path + ".o").value_or("");
   }
 
@@ -45,13 +46,15 @@ TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
   ASSERT_TRUE(second.ok()) << second.status();
   std::ofstream(root_ + "/first.o") << *first;
   std::ofstream(root_ + "/second.o") << *second;
-  // `reads` stands for a symbol that is no kernel's function: it keeps its name, so only one may be global.
+  // `reads` stands for a symbol that is no kernel's function: it keeps its name, so only one may be
+  // global.
   EXPECT_EQ(std::system(("objcopy --localize-symbol=reads " + root_ + "/first.o").c_str()), 0);
-  std::ofstream(root_ + "/main.c")
-      << "int first_run(void); int first_abi(void); int a_name_that_is_much_longer_than_before_run(void);\n"
-         "int reads(void); int outside(void) { return 4; }\n"
-         "int main(void) { return first_run() + 2 * a_name_that_is_much_longer_than_before_run() + reads() + "
-         "first_abi(); }\n";
+  std::ofstream(root_ + "/main.c") << "int first_run(void); int first_abi(void); int "
+                                      "a_name_that_is_much_longer_than_before_run(void);\n"
+                                      "int reads(void); int outside(void) { return 4; }\n"
+                                      "int main(void) { return first_run() + 2 * "
+                                      "a_name_that_is_much_longer_than_before_run() + reads() + "
+                                      "first_abi(); }\n";
   const std::string link = "cd " + root_ + " && cc -o main main.c first.o second.o && ./main";
   const int status = std::system(link.c_str());
   ASSERT_TRUE(WIFEXITED(status));

@@ -33,7 +33,7 @@ void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t larg
   // Beyond the largest finite value the next one of the same exponent stands for infinity.
   const double step = from_bits(largest_finite) - from_bits(largest_finite - 1);
   const double above = low == largest_finite ? below + step : from_bits(low + 1);
-  double expected = magnitude - below < above - magnitude                             ? below
+  double expected = magnitude - below < above - magnitude                ? below
                     : magnitude - below > above - magnitude || (low & 1) ? above
                                                                          : below;
   if (low == largest_finite && expected == above) expected = INFINITY;
@@ -73,7 +73,8 @@ TEST(DTypeTest, RoundsToNearestEven) {
     ExpectNearestEven(DType::kBF16, BFloatFromBits, 0x7f7f,
                       (BFloatFromBits(bits) + BFloatFromBits(bits + 1)) / 2);
   }
-  for (const double value : {65504.0, 65519.999, 65520.0, 65536.0, 1e9, 0.0, -0.0, 0x1p-25, 0x1.8p-25}) {
+  for (const double value :
+       {65504.0, 65519.999, 65520.0, 65536.0, 1e9, 0.0, -0.0, 0x1p-25, 0x1.8p-25}) {
     ExpectNearestEven(DType::kF16, HalfFromBits, 0x7bff, value);
   }
   EXPECT_EQ(RoundTo(DType::kF32, 0.1), static_cast<double>(0.1f));

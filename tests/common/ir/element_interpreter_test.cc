@@ -39,7 +39,8 @@ TEST(InterpretElementTest, AgreesWithTheInterpreter) {
   const std::vector<BufferId> ids = workload.Outputs();
   for (int64_t i = 0; i < 5; ++i) {
     for (int64_t j = 0; j < 4; ++j) {
-      EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[0], {i, j}, read).value.real(), (*outputs)[0][i * 4 + j]);
+      EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[0], {i, j}, read).value.real(),
+                       (*outputs)[0][i * 4 + j]);
     }
     EXPECT_EQ(InterpretElement(workload, ids[1], {i}, read).value, (*outputs)[1][i]);
     EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).value.real(), (*outputs)[2][i]);
@@ -53,12 +54,14 @@ TEST(InterpretElementTest, AgreesWithTheInterpreter) {
 TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
   const Workload workload = Parse("input A: f64[3]\noutput S[u: 1] = sum(k: 3) A[k] * A[k] - 2.0");
   const Values a = {1, -1, 2};
-  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0}, [&](BufferId, int64_t o) { return a[o]; });
+  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0},
+                                                [&](BufferId, int64_t o) { return a[o]; });
   EXPECT_EQ(element.value, 0);
   EXPECT_EQ(element.magnitude, 12);
 }
 
-// An element of a layer norm reads each number of its row a few times, not once for each of the others.
+// An element of a layer norm reads each number of its row a few times, not once for each of the
+// others.
 TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
   const Workload workload = Parse(
       "input X: f32[4, 1024]\nS[i: 4] = sum(k: 1024) X[i, k]\n"
@@ -96,9 +99,9 @@ TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
       "input A: i64[2]\n"
       "output M[u: 1] = min(k: 2) A[k] + 9007199254740993\n");
   const int64_t inputs[] = {1763800000000000009, 1763800000000000007};
-  const ElementValue element = InterpretElement(
-      workload, workload.Outputs()[0], {0},
-      [&](BufferId, int64_t offset) -> Scalar { return inputs[offset]; });
+  const ElementValue element =
+      InterpretElement(workload, workload.Outputs()[0], {0},
+                       [&](BufferId, int64_t offset) -> Scalar { return inputs[offset]; });
   EXPECT_EQ(element.value, 1763800000000000007 + 9007199254740993);
 }
 
@@ -107,8 +110,8 @@ TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
   const Workload workload = Parse(
       "input X: f32[64]\n"
       "output (M, S)[u: 1] = online_softmax(k: 64) (X[k], 1.0)");
-  const ElementValue sum = InterpretElement(workload, workload.Outputs()[1], {0},
-                                            [](BufferId, int64_t) { return 2.0; });
+  const ElementValue sum =
+      InterpretElement(workload, workload.Outputs()[1], {0}, [](BufferId, int64_t) { return 2.0; });
   EXPECT_EQ(sum.value, 64);
   EXPECT_EQ(sum.magnitude, 64 * (1 + 2 + 2));
 }
@@ -116,11 +119,13 @@ TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
 // A masked element decides no maximum and adds nothing to a sum, however large its number is.
 TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   for (const char* const masked : {"-inf", "-1e9"}) {
-    const Workload workload = Parse(absl::StrCat(
-        "input X: f32[64]\n"
-        "Z[k: 64] = select(X[k] < 0.5, X[k], ", masked, ")\n"
-        "M[u: 1] = max(k: 64) Z[k]\n"
-        "output S[u: 1] = sum(k: 64) exp(Z[k] - M[0])"));
+    const Workload workload =
+        Parse(absl::StrCat("input X: f32[64]\n"
+                           "Z[k: 64] = select(X[k] < 0.5, X[k], ",
+                           masked,
+                           ")\n"
+                           "M[u: 1] = max(k: 64) Z[k]\n"
+                           "output S[u: 1] = sum(k: 64) exp(Z[k] - M[0])"));
     const ElementValue sum =
         InterpretElement(workload, workload.Outputs()[0], {0},
                          [](BufferId, int64_t offset) { return offset % 2 == 0 ? 0.25 : 0.75; });

@@ -123,8 +123,8 @@ class RandomIndex {
   const std::vector<AtomId>& vars_;
 };
 
-// Whatever is simplified has the value that was written, for every value of the variables; RangeOf encloses them; and
-// Substitute replaces variables by indices of other variables.
+// Whatever is simplified has the value that was written, for every value of the variables; RangeOf
+// encloses them; and Substitute replaces variables by indices of other variables.
 TEST(RandomIndexTest, SimplifiedIndicesKeepTheirValues) {
   for (uint64_t seed = 1; seed <= 4000; ++seed) {
     Rng rng(seed);
@@ -138,8 +138,8 @@ TEST(RandomIndexTest, SimplifiedIndicesKeepTheirValues) {
     const Written other = random.Draw(1);
     // v0 is replaced by an index that stays in its domain.
     const Index with = atoms.Mod(other.index, atoms[vars[0]].range.extent());
-    const Index substituted =
-        atoms.Substitute(written.index, [&](AtomId var) { return var == vars[0] ? &with : nullptr; });
+    const Index substituted = atoms.Substitute(
+        written.index, [&](AtomId var) { return var == vars[0] ? &with : nullptr; });
     const Range range = atoms.RangeOf(written.index);
     std::vector<int64_t> values(3);
     for (values[0] = 0; values[0] <= atoms[0].range.max; ++values[0]) {
@@ -147,7 +147,8 @@ TEST(RandomIndexTest, SimplifiedIndicesKeepTheirValues) {
         for (values[2] = 0; values[2] <= atoms[2].range.max; ++values[2]) {
           const int64_t expected = written.value(values);
           ASSERT_EQ(atoms.Evaluate(written.index, values), expected)
-              << "seed " << seed << ": " << written.text << " became " << atoms.ToString(written.index);
+              << "seed " << seed << ": " << written.text << " became "
+              << atoms.ToString(written.index);
           ASSERT_LE(range.min, expected) << "seed " << seed << ": " << written.text;
           ASSERT_GE(range.max, expected) << "seed " << seed << ": " << written.text;
           std::vector<int64_t> replaced = values;

@@ -34,7 +34,8 @@ TEST(InterpreterTest, Reducers) {
   const std::string input = "input A: f32[2, 3]\n";
   const Values a = {3, -1, 2, 5, 5, -7};
   EXPECT_THAT(Compute(input + "output B[i: 2] = sum(k: 3) A[i, k]", {a})[0], ElementsAre(4, 3));
-  EXPECT_THAT(Compute(input + "output B[i: 2] = prod(k: 3) A[i, k]", {a})[0], ElementsAre(-6, -175));
+  EXPECT_THAT(Compute(input + "output B[i: 2] = prod(k: 3) A[i, k]", {a})[0],
+              ElementsAre(-6, -175));
   EXPECT_THAT(Compute(input + "output B[i: 2] = min(k: 3) A[i, k]", {a})[0], ElementsAre(-1, -7));
   EXPECT_THAT(Compute(input + "output B[i: 2] = max(k: 3) A[i, k]", {a})[0], ElementsAre(3, 5));
 }
@@ -43,7 +44,8 @@ TEST(InterpreterTest, ArgmaxTakesTheLowestIndexOfEquals) {
   const std::string text =
       "input A: i32[3, 4]\noutput (V, I)[i: 3] = argmax(k: 4) (A[i, k], i32(index(k)))\n"
       "output (W, J)[i: 3] = argmin(k: 4) (A[i, k], index(k))";
-  const auto outputs = Compute(text, {{1, 7, 7, 0, -5, -5, -5, -5, -2147483648.0, -2147483648.0, 3, 3}});
+  const auto outputs =
+      Compute(text, {{1, 7, 7, 0, -5, -5, -5, -5, -2147483648.0, -2147483648.0, 3, 3}});
   EXPECT_THAT(outputs[0], ElementsAre(7, -5, 3));
   EXPECT_THAT(outputs[1], ElementsAre(1, 0, 2));
   EXPECT_THAT(outputs[2], ElementsAre(0, -5, -2147483648.0));
@@ -53,15 +55,16 @@ TEST(InterpreterTest, ArgmaxTakesTheLowestIndexOfEquals) {
 // Where every value is the neutral element itself, the index is still a real one.
 TEST(InterpreterTest, ArgmaxOfTheNeutralElement) {
   const auto outputs =
-      Compute("input A: f32[1, 3]\noutput (V, I)[i: 1] = argmax(k: 3) (A[i, k], index(k))", {{-INFINITY, -INFINITY, -INFINITY}});
+      Compute("input A: f32[1, 3]\noutput (V, I)[i: 1] = argmax(k: 3) (A[i, k], index(k))",
+              {{-INFINITY, -INFINITY, -INFINITY}});
   EXPECT_EQ(outputs[0][0], -INFINITY);
   EXPECT_EQ(outputs[1][0], 0);
 }
 
 TEST(InterpreterTest, OnlineSoftmaxIsMaximumAndSum) {
   const Values a = {1, 3, -2, 0.5, -INFINITY, -INFINITY, 2, -INFINITY};
-  const auto outputs = Compute(
-      "input A: f64[2, 4]\noutput (M, S)[i: 2] = online_softmax(k: 4) (A[i, k], 1.0)", {a});
+  const auto outputs =
+      Compute("input A: f64[2, 4]\noutput (M, S)[i: 2] = online_softmax(k: 4) (A[i, k], 1.0)", {a});
   EXPECT_THAT(outputs[0], ElementsAre(3, 2));
   EXPECT_THAT(outputs[1], Pointwise(DoubleNear(1e-12),
                                     {std::exp(-2.0) + 1 + std::exp(-5.0) + std::exp(-2.5), 1.0}));
@@ -78,7 +81,7 @@ TEST(InterpreterTest, GuardsNarrowTheDomain) {
   EXPECT_EQ(outputs[0][0], 1);
   EXPECT_TRUE(std::isnan(outputs[0][1]));  // 0 · infinity that is in the domain
   EXPECT_EQ(outputs[0][2], INFINITY);
-  EXPECT_EQ(outputs[1][0], -INFINITY);     // an empty domain gives the neutral element
+  EXPECT_EQ(outputs[1][0], -INFINITY);  // an empty domain gives the neutral element
   EXPECT_EQ(outputs[1][1], 1);
 }
 
@@ -96,9 +99,9 @@ TEST(InterpreterTest, IntegersWrapAtEachOperation) {
   EXPECT_THAT(i8[2], ElementsAre(200, -129, 5));
   EXPECT_THAT(i8[3], ElementsAre(-100, -128, -7));
   EXPECT_THAT(i8[4], ElementsAre(1, -128, -3));
-  const auto i32 = Compute(
-      "input A: i32[4]\noutput S[u: 1] = sum(k: 4) A[k]\noutput P[i: 4] = A[i] * A[i]",
-      {{2147483647, 1, 5, 1 << 30}});
+  const auto i32 =
+      Compute("input A: i32[4]\noutput S[u: 1] = sum(k: 4) A[k]\noutput P[i: 4] = A[i] * A[i]",
+              {{2147483647, 1, 5, 1 << 30}});
   EXPECT_THAT(i32[0], ElementsAre(-2147483648.0 + 5 + (1 << 30)));
   EXPECT_THAT(i32[1], ElementsAre(1, 1, 25, 0));
   const auto u8 = Compute("input A: u8[2]\noutput B[i: 2] = A[i] - 3", {{2, 250}});
@@ -121,10 +124,12 @@ TEST(InterpreterTest, Functions) {
       "input A: f64[1]\n"
       "output B[i: 1] = exp(A[i]) + log(A[i]) * sqrt(A[i]) - rsqrt(A[i])\n"
       "output C[i: 1] = tanh(A[i]) + erf(A[i]) + sigmoid(A[i])\n"
-      "output D[i: 1] = select(A[i] < 1.0 or not(A[i] <= 2.0 and A[i] == A[i]), min(A[i], 1.0), max(A[i], 4.0))\n"
+      "output D[i: 1] = select(A[i] < 1.0 or not(A[i] <= 2.0 and A[i] == A[i]), min(A[i], 1.0), "
+      "max(A[i], 4.0))\n"
       "output E[i: 1] = abs(-A[i]) / 0.5",
       {{2.0}});
-  EXPECT_NEAR(outputs[0][0], std::exp(2.0) + std::log(2.0) * std::sqrt(2.0) - 1 / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(outputs[0][0], std::exp(2.0) + std::log(2.0) * std::sqrt(2.0) - 1 / std::sqrt(2.0),
+              1e-12);
   EXPECT_NEAR(outputs[1][0], std::tanh(2.0) + std::erf(2.0) + 1 / (1 + std::exp(-2.0)), 1e-12);
   EXPECT_EQ(outputs[2][0], 4);
   EXPECT_EQ(outputs[3][0], 4);
@@ -132,10 +137,12 @@ TEST(InterpreterTest, Functions) {
 
 TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
   const Workload workload = Parse("input A: f32[2]\noutput B[i: 2] = A[i]");
-  EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{}).status().message()), HasSubstr("has 1 inputs, not 0"));
+  EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{}).status().message()),
+              HasSubstr("has 1 inputs, not 0"));
   EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{Values(3)}).status().message()),
               HasSubstr("input A has 2 elements, not 3"));
-  EXPECT_EQ(Interpret(workload, std::vector<Values>{Values(2)}, /*max_steps=*/1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Interpret(workload, std::vector<Values>{Values(2)}, /*max_steps=*/1).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 // A program whose loops are wrong is found out, not computed.
@@ -189,8 +196,8 @@ TEST(InterpreterTest, IntegersOf64BitsAreExact) {
 // Above 2^53, where the neutral element of a minimum once lay.
 TEST(InterpreterTest, AMinimumOfLargeIntegersIsOneOfThem) {
   const Scalars nanoseconds = {1763800000000000007, 1763800000000000009};
-  const auto outputs = RunExactly("input A: i64[2]\noutput M[u: 1] = min(k: 2) A[k]\n",
-                                  {nanoseconds});
+  const auto outputs =
+      RunExactly("input A: i64[2]\noutput M[u: 1] = min(k: 2) A[k]\n", {nanoseconds});
   EXPECT_EQ(outputs[0][0], nanoseconds[0]);
 }
 
@@ -211,9 +218,9 @@ TEST(InterpreterTest, DivisionAndNegationWrapAtTheLeastInteger) {
 // f16 and bf16 hold few digits: a sum that was rounded at each step would stop at 256 or 2048.
 TEST(InterpreterTest, SumsOfShortFormatsAreRoundedOnce) {
   for (const absl::string_view dtype : {"f16", "bf16"}) {
-    const auto outputs = RunExactly(
-        absl::StrCat("input A: ", dtype, "[4096]\noutput S[u: 1] = sum(k: 4096) A[k]\n"),
-        {Scalars(4096, 1)});
+    const auto outputs =
+        RunExactly(absl::StrCat("input A: ", dtype, "[4096]\noutput S[u: 1] = sum(k: 4096) A[k]\n"),
+                   {Scalars(4096, 1)});
     EXPECT_EQ(outputs[0][0], 4096) << dtype;
   }
 }

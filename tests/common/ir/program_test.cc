@@ -101,16 +101,20 @@ TEST(ProgramDigestTest, StructureMatters) {
   EXPECT_TRUE(differs([&](Program& p) { p.node(loop).loop = LoopKind::kParallel; }));
   EXPECT_TRUE(differs([&](Program& p) { p.node(loop).extent = ExtentTable::Constant(5); }));
   EXPECT_TRUE(differs([&](Program& p) { p.BlockOf(block).has_init = false; }));
-  EXPECT_TRUE(differs([&](Program& p) { p.BlockOf(block).predicates.push_back({Index::Of(p.node(loop).var), 5}); }));
+  EXPECT_TRUE(differs([&](Program& p) {
+    p.BlockOf(block).predicates.push_back({Index::Of(p.node(loop).var), 5});
+  }));
   EXPECT_TRUE(differs([&](Program& p) { p.BlockOf(block).guards[0].extent = 5; }));
   EXPECT_TRUE(differs([&](Program& p) { p.BlockOf(block).iters[0].binding += 1; }));
   EXPECT_TRUE(differs([&](Program& p) { p.buffers[2].scope = Scope::kLocal; }));
   EXPECT_TRUE(differs([&](Program& p) { p.buffers[2].shape[0] = 7; }));
-  EXPECT_TRUE(differs([&](Program& p) { std::swap(p.node(0).children[0], p.node(0).children[1]); }));
+  EXPECT_TRUE(
+      differs([&](Program& p) { std::swap(p.node(0).children[0], p.node(0).children[1]); }));
 }
 
 TEST(ProgramTest, DetachTakesEmptyLoopsAndKernelsAlong) {
-  Program program = Program::FromWorkload(Parse("input A: f32[4, 6]\noutput B[i: 4, j: 6] = A[i, j]"));
+  Program program =
+      Program::FromWorkload(Parse("input A: f32[4, 6]\noutput B[i: 4, j: 6] = A[i, j]"));
   const NodeId block = program.FindBlock("B");
   const std::vector<NodeId> loops = program.LoopsAbove(block);
   program.nodes.push_back({.kind = Node::Kind::kKernel, .name = "other"});
@@ -130,15 +134,19 @@ class RegionTest : public testing::Test {
  protected:
   std::string Text(const Program& program, const std::vector<Interval>& region) {
     std::string text;
-    for (const Interval& interval : region) absl::StrAppend(&text, "[", program.atoms.ToString(interval.min), ", +", interval.extent.value, ")");
+    for (const Interval& interval : region)
+      absl::StrAppend(&text, "[", program.atoms.ToString(interval.min), ", +",
+                      interval.extent.value, ")");
     return text;
   }
 };
 
 TEST_F(RegionTest, OfAWindowUnderEachLoop) {
-  Program program = Program::FromWorkload(Parse(
-      "input X: f32[15, 8]\nP[i: 15, j: 8] = X[i, j]\noutput Y[h: 7, c: 8] = sum(r: 3) P[2*h + r, c]"));
-  const BufferId p = program.FindBlock("P") == kNoNode ? -1 : program.BlockOf(program.FindBlock("P")).outputs[0];
+  Program program =
+      Program::FromWorkload(Parse("input X: f32[15, 8]\nP[i: 15, j: 8] = X[i, j]\noutput Y[h: 7, "
+                                  "c: 8] = sum(r: 3) P[2*h + r, c]"));
+  const BufferId p =
+      program.FindBlock("P") == kNoNode ? -1 : program.BlockOf(program.FindBlock("P")).outputs[0];
   const std::vector<NodeId> loops = program.LoopsAbove(program.FindBlock("Y"));
   EXPECT_EQ(Text(program, RegionRead(program, p, loops[0])), "[2*h, +3)[0, +8)");
   EXPECT_EQ(Text(program, RegionRead(program, p, loops[1])), "[2*h, +3)[c, +1)");
@@ -150,7 +158,8 @@ TEST_F(RegionTest, OfAWindowUnderEachLoop) {
 TEST_F(RegionTest, PredicatesOverInnerLoopsNarrow) {
   Program program = Program::FromWorkload(Parse("input X: f32[40]\noutput Y[i: 40] = X[i]"));
   const NodeId block = program.FindBlock("Y");
-  const NodeId outer = program.NewLoop("o", ExtentTable::Constant(10)), a = program.NewLoop("a", ExtentTable::Constant(2)),
+  const NodeId outer = program.NewLoop("o", ExtentTable::Constant(10)),
+               a = program.NewLoop("a", ExtentTable::Constant(2)),
                b = program.NewLoop("b", ExtentTable::Constant(3));
   const Index inner = Index::Of(program.node(a).var) * 3 + Index::Of(program.node(b).var);
   program.SubstituteUnder(program.kernels[0], program.node(program.LoopsAbove(block)[0]).var,

@@ -40,9 +40,9 @@ TEST(ReferenceWorkloadTest, AgreesWithTheElements) {
   const BufferId z = workload->Outputs()[0];
   for (int64_t i = 0; i < 7; ++i) {
     for (int64_t j = 0; j < 5; ++j) {
-      const ElementValue element = InterpretElement(*workload, z, {i, j}, [&](BufferId tensor, int64_t offset) {
-        return inputs[tensor][offset];
-      });
+      const ElementValue element =
+          InterpretElement(*workload, z, {i, j},
+                           [&](BufferId tensor, int64_t offset) { return inputs[tensor][offset]; });
       const double value = element.value.real();
       EXPECT_NEAR((*outputs)[0][i * 5 + j], value, 1e-12 * std::abs(value));
       EXPECT_NEAR((*outputs)[1][i * 5 + j], element.magnitude, 1e-12 * element.magnitude);
@@ -64,8 +64,7 @@ TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_EQ(ReferenceBytes(*small), 4 * 32);
   EXPECT_TRUE(CheckReferenceBytes(*small).ok());
-  const auto large =
-      ParseWorkload("workload w\ninput A: f32[1]\noutput B[i: 8589934592] = A[0]\n");
+  const auto large = ParseWorkload("workload w\ninput A: f32[1]\noutput B[i: 8589934592] = A[0]\n");
   ASSERT_TRUE(large.ok()) << large.status();
   EXPECT_THAT(CheckReferenceBytes(*large).message(),
               ::testing::HasSubstr("262144 MiB; the limit is 4096 MiB"));
@@ -137,7 +136,8 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
 TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
   std::string value = "C[i]";
   for (int depth = 0; depth < 30; ++depth) value = "C[i] / (C[i] * " + value + ")";
-  const auto workload = ParseWorkload("workload w\ninput X: f16[2]\nC[i: 2] = X[i] + 1.0\noutput D[i: 2] = " + value);
+  const auto workload =
+      ParseWorkload("workload w\ninput X: f16[2]\nC[i: 2] = X[i] + 1.0\noutput D[i: 2] = " + value);
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto reference = ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();
@@ -150,7 +150,8 @@ TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
   for (int factor = 1; factor < 12; ++factor) product += " * (D[i] + 1.5)";
   const auto workload = ParseWorkload(
       "workload w\ninput X: bf16[8]\nC[i: 8] = X[i] * X[i]\nD[i: 8] = f32(C[i]) * 0.5\n"
-      "output Y[i: 8] = " + product);
+      "output Y[i: 8] = " +
+      product);
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto reference = ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();

@@ -24,9 +24,10 @@ void ExpectRoundTrip(const Workload& workload) {
 
 TEST(WorkloadTextTest, OperatorsReadBack) {
   for (const char* line :
-       {"matmul m=7 n=9 k=3", "matmul m=7 n=9 k=3 dtype=i8", "batch_matmul b=2 m=7 n=9 k=3 dtype=f16",
-        "conv2d n=1 h=14 w=14 ci=8 co=16 k=3 p=1", "conv2d n=2 h=9 w=7 ci=3 co=5 k=3 s=2",
-        "conv2d n=1 h=7 w=7 ci=4 co=4 k=1", "dense_relu m=4 n=5 k=6 dtype=bf16", "dense_relu m=4 n=5 k=6 dtype=i32"}) {
+       {"matmul m=7 n=9 k=3", "matmul m=7 n=9 k=3 dtype=i8",
+        "batch_matmul b=2 m=7 n=9 k=3 dtype=f16", "conv2d n=1 h=14 w=14 ci=8 co=16 k=3 p=1",
+        "conv2d n=2 h=9 w=7 ci=3 co=5 k=3 s=2", "conv2d n=1 h=7 w=7 ci=4 co=4 k=1",
+        "dense_relu m=4 n=5 k=6 dtype=bf16", "dense_relu m=4 n=5 k=6 dtype=i32"}) {
     std::vector<std::string> words = absl::StrSplit(line, ' ');
     const std::string name = words[0];
     words.erase(words.begin());
@@ -42,7 +43,8 @@ TEST(WorkloadTextTest, TrickyTextsReadBack) {
            "input A: f32[4]\noutput B[i: 4] = A[i] - (A[i] - A[i]) - A[i] / (A[i] / A[i]) * -A[i]",
            "input A: f32[4]\noutput B[i: 4] = (A[i] + 1.0) * 2.0 - 3.0 * (4.0 + A[i])",
            "input A: f32[4]\noutput B[i: 4] = -(A[i] + 1.0) - -A[i]",
-           "input A: f32[4]\noutput B[i: 4] = select(A[i] < 1.0 and (A[i] <= 2.0 or A[i] == 3.0), A[i], -1.5)",
+           "input A: f32[4]\noutput B[i: 4] = select(A[i] < 1.0 and (A[i] <= 2.0 or A[i] == 3.0), "
+           "A[i], -1.5)",
            "input A: f32[4]\noutput B[i: 4] = select(not(A[i] < 1.0), 1e30, 1.5e-07)",
            // Numbers.
            "input A: f32[4]\noutput B[i: 4] = max(A[i], -inf) + min(A[i], inf) + 0.1 + 16777216.0",
@@ -60,12 +62,15 @@ TEST(WorkloadTextTest, TrickyTextsReadBack) {
            "input A: f32[4]\noutput B[i: 4] = A[3 - i]",
            // Names that are words of the language.
            "input output: f32[4]\noutput input[where: 4] = output[where]",
-           "input max: f32[4]\nsum[i: 4] = max[i] + 1.0\noutput inf[i: 4] = max(sum[i], max[i])\noutput constant[k: 4] = inf[k]",
+           "input max: f32[4]\nsum[i: 4] = max[i] + 1.0\noutput inf[i: 4] = max(sum[i], "
+           "max[i])\noutput constant[k: 4] = inf[k]",
            "input a.b: f32[4] constant\noutput c_1.x[i.0: 4] = a.b[i.0]",
            "input index: f32[4]\noutput (output, input)[i: 1] = argmax(k: 4) (index[k], index(k))",
            // Reductions.
-           "input A: f32[4, 5, 6]\noutput B[i: 4] = sum(j: 5, k: 6 where 0 <= j + k - 2 < 7, 0 <= k < 5) A[i, j, k]",
-           "input A: f32[4, 5]\n(M, S)[i: 4] = online_softmax(k: 5) (A[i, k], 1.0)\noutput B[i: 4, k: 5] = exp(A[i, k] - M[i]) / S[i]",
+           "input A: f32[4, 5, 6]\noutput B[i: 4] = sum(j: 5, k: 6 where 0 <= j + k - 2 < 7, 0 <= "
+           "k < 5) A[i, j, k]",
+           "input A: f32[4, 5]\n(M, S)[i: 4] = online_softmax(k: 5) (A[i, k], 1.0)\noutput B[i: 4, "
+           "k: 5] = exp(A[i, k] - M[i]) / S[i]",
            "input A: i8[4, 5]\ninput B: i8[5]\noutput C[i: 4] = sum(k: 5) i32(A[i, k]) * i32(B[k])",
            "input A: f32[4]\noutput B[i: 4] = max(r: 1) max(A[i], 0.0)",
        }) {
@@ -81,11 +86,13 @@ TEST(WorkloadTextTest, LayoutOfTheTextIsFree) {
       "input A: f32[4,\n   5]\r\n"
       "output B[i: 4] =\n\tsum(k: 5)   # continued\n  A[i, k]");
   ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_EQ(workload->ToText(), "workload w\ninput A: f32[4, 5]\noutput B[i: 4] = sum(k: 5) A[i, k]\n");
+  EXPECT_EQ(workload->ToText(),
+            "workload w\ninput A: f32[4, 5]\noutput B[i: 4] = sum(k: 5) A[i, k]\n");
 }
 
 TEST(WorkloadTextTest, NumbersTakeTheTypeBesideThem) {
-  const auto workload = ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n");
+  const auto workload =
+      ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
   EXPECT_THAT(workload->ToText(), HasSubstr("A[i] + 16777217"));  // more than f32 holds
 }
@@ -108,60 +115,89 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
       {"input A: f32[4] const\n", "2:17: expected the end of the line, found 'const'"},
       {"input A: f32[4]\ninput A: f32[4]\n", "3:7: tensor A is declared twice"},
       {"output B[i: 4] = 1.0\ninput A: f32[4]\n", "3:7: inputs come before the stages"},
-      {"input A: f32[4]\noutput B[i: 4] = A[i] A[i]\n", "3:23: expected the end of the line, found 'A'"},
-      {"input A: f32[4]\noutput B[i: 4] =\n", "3:17: expected a tensor, a function or a number, found the end of the line"},
+      {"input A: f32[4]\noutput B[i: 4] = A[i] A[i]\n",
+       "3:23: expected the end of the line, found 'A'"},
+      {"input A: f32[4]\noutput B[i: 4] =\n",
+       "3:17: expected a tensor, a function or a number, found the end of the line"},
       {"input A: f32[4]\noutput B[i: 4, i: 4] = 1.0\n", "3:16: axis i is declared twice"},
       {"input A: f32[4]\n+\n", "3:1: expected 'input', 'output' or a tensor's name, found '+'"},
       {"input A: f32[4]\noutput B[i: 4] = A[i] $ 2\n", "3:23: unexpected character '$'"},
       // Extents and limits.
       {"input A: f32[0]\n", "2:14: extent 0 is not between 1 and 8589934592"},
       {"input A: f32[-4]\n", "2:14: extent -4 is not between 1 and 8589934592"},
-      {"input A: f32[99999999999999999999]\n", "2:14: '99999999999999999999' is not a whole number that fits in 64 bits"},
+      {"input A: f32[99999999999999999999]\n",
+       "2:14: '99999999999999999999' is not a whole number that fits in 64 bits"},
       {"input A: f32[4.5]\n", "2:14: '4.5' is not a whole number"},
       {"input A: f32[8589934593]\n", "2:14: extent 8589934593 is not between"},
       {"input A: f32[]\n", "2:7: tensor A has rank 0; 1 to 8 are supported"},
-      {"input A: f32[1, 1, 1, 1, 1, 1, 1, 1, 1]\n", "2:7: tensor A has rank 9; 1 to 8 are supported"},
-      {"input A: f32[131072, 131072]\n", "2:7: tensor A: f32[131072, 131072] has more than 8589934592 elements"},
-      {"output B[i: 131072, j: 131072] = 1.0\n", "2:8: tensor B: f32[131072, 131072] has more than"},
-      {"input A: f32[8]\noutput B[i: 8] = sum(j: 8589934592, k: 8589934592) A[i]\n", "3:8: stage B has 5.9"},
+      {"input A: f32[1, 1, 1, 1, 1, 1, 1, 1, 1]\n",
+       "2:7: tensor A has rank 9; 1 to 8 are supported"},
+      {"input A: f32[131072, 131072]\n",
+       "2:7: tensor A: f32[131072, 131072] has more than 8589934592 elements"},
+      {"output B[i: 131072, j: 131072] = 1.0\n",
+       "2:8: tensor B: f32[131072, 131072] has more than"},
+      {"input A: f32[8]\noutput B[i: 8] = sum(j: 8589934592, k: 8589934592) A[i]\n",
+       "3:8: stage B has 5.9"},
       // Names.
       {"output B[i: 4] = A[i]\n", "2:18: unknown tensor 'A'"},
       {"output B[i: 4] = B[i]\n", "2:18: unknown tensor 'B'"},
       {"input A: f32[4]\noutput B[i: 4] = A[j]\n", "3:20: unknown axis 'j'"},
-      {"input A: f32[4]\noutput B[i: 4] = A\n", "3:18: 'A' is neither a tensor with indices nor a function"},
+      {"input A: f32[4]\noutput B[i: 4] = A\n",
+       "3:18: 'A' is neither a tensor with indices nor a function"},
       {"input A: f32[4]\noutput B[i: 4] = foo(A[i])\n", "3:18: unknown function 'foo'"},
       {"input A: f32[4]\noutput B[i: 4] = max(A[i])\n", "3:18: max takes 2 operands, not 1"},
       {"input A: f32[4]\noutput B[i: 4] = exp(A[i], A[i])\n", "3:18: exp takes 1 operands, not 2"},
       // Indices.
       {"input A: f32[4]\noutput B[i: 4] = A[i, i]\n", "3:18: A is f32[4], but has 2 indices here"},
-      {"input A: f32[4]\noutput B[i: 5] = A[i]\n", "3:8: stage B: index 0 of A[i] runs from 0 to 4, but the extent is 4"},
-      {"input A: f32[4]\noutput B[i: 4] = A[i - 1]\n", "3:8: stage B: index 0 of A[i - 1] runs from -1 to 2"},
+      {"input A: f32[4]\noutput B[i: 5] = A[i]\n",
+       "3:8: stage B: index 0 of A[i] runs from 0 to 4, but the extent is 4"},
+      {"input A: f32[4]\noutput B[i: 4] = A[i - 1]\n",
+       "3:8: stage B: index 0 of A[i - 1] runs from -1 to 2"},
       {"input A: f32[4]\noutput B[i: 4] = A[i * i]\n", "3:22: a product of two axes is not affine"},
-      {"input A: f32[4]\noutput B[i: 4] = A[i / 0]\n", "3:22: the divisor must be a positive number"},
-      {"input A: f32[4]\noutput B[i: 4] = A[4 % i]\n", "3:22: the divisor must be a positive number"},
-      {"input A: f32[4]\noutput B[i: 1] = A[i * 8589934592 * 8589934592]\n", "3:35: this index can exceed"},
-      {"input A: f32[4]\noutput B[i: 4] = A[9999999999]\n", "3:20: index constant 9999999999 is larger than"},
+      {"input A: f32[4]\noutput B[i: 4] = A[i / 0]\n",
+       "3:22: the divisor must be a positive number"},
+      {"input A: f32[4]\noutput B[i: 4] = A[4 % i]\n",
+       "3:22: the divisor must be a positive number"},
+      {"input A: f32[4]\noutput B[i: 1] = A[i * 8589934592 * 8589934592]\n",
+       "3:35: this index can exceed"},
+      {"input A: f32[4]\noutput B[i: 4] = A[9999999999]\n",
+       "3:20: index constant 9999999999 is larger than"},
       // Types.
-      {"input A: f32[4]\ninput B: f64[4]\noutput C[i: 4] = A[i] + B[i]\n", "4:23: operands have dtypes f32 and f64; cast one"},
-      {"input A: i8[4]\noutput C[i: 4] = A[i] + 300\n", "3:23: the number 300 is not a value of i8"},
-      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9223372036854775808\n", "3:23: the number 9223372036854775808.0 is not a value of i64"},
-      {"input A: i64[4]\noutput C[i: 4] = A[i] + (-9223372036854775809)\n", "3:23: the number -9223372036854775808.0 is not a value of i64"},
-      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9007199254740993.0\n", "3:23: the number 9007199254740992.0 is not a value of i64"},
-      {"input A: i8[4]\noutput C[i: 4] = A[i] * 1.5\n", "3:23: the number 1.5 is not a value of i8"},
+      {"input A: f32[4]\ninput B: f64[4]\noutput C[i: 4] = A[i] + B[i]\n",
+       "4:23: operands have dtypes f32 and f64; cast one"},
+      {"input A: i8[4]\noutput C[i: 4] = A[i] + 300\n",
+       "3:23: the number 300 is not a value of i8"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9223372036854775808\n",
+       "3:23: the number 9223372036854775808.0 is not a value of i64"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + (-9223372036854775809)\n",
+       "3:23: the number -9223372036854775808.0 is not a value of i64"},
+      {"input A: i64[4]\noutput C[i: 4] = A[i] + 9007199254740993.0\n",
+       "3:23: the number 9007199254740992.0 is not a value of i64"},
+      {"input A: i8[4]\noutput C[i: 4] = A[i] * 1.5\n",
+       "3:23: the number 1.5 is not a value of i8"},
       {"input A: f32[4]\noutput C[i: 4] = A[i] and A[i]\n", "3:23: 'and' takes bool, not f32"},
       {"input A: i32[4]\noutput C[i: 4] = exp(A[i])\n", "3:18: 'exp' takes a float type, not i32"},
       {"input A: bool[4]\noutput C[i: 4] = A[i] + A[i]\n", "3:23: '+' takes numbers, not bool"},
-      {"input A: f32[4]\noutput C[i: 4] = select(A[i], 1.0, 2.0)\n", "3:18: select's first operand must be a comparison"},
+      {"input A: f32[4]\noutput C[i: 4] = select(A[i], 1.0, 2.0)\n",
+       "3:18: select's first operand must be a comparison"},
       {"input A: bool[4]\noutput C[i: 1] = sum(k: 4) A[k]\n", "3:28: sum of bool; cast it"},
       // Reductions.
-      {"input A: f32[4]\noutput (V, I)[i: 1] = sum(k: 4) (A[k], A[k])\n", "3:33: this stage has 2 components, its reducer 1"},
-      {"input A: f32[4]\noutput V[i: 1] = argmax(k: 4) A[k]\n", "3:31: this stage has 1 components, its reducer 2"},
-      {"input A: f32[4]\noutput (V, I)[i: 1] = argmax(k: 4) (A[k], A[k])\n", "3:36: the second component of argmax must be i32 or i64"},
-      {"input A: bf16[4]\noutput (M, S)[i: 1] = online_softmax(k: 4) (A[k], 1.0)\n", "3:44: online_softmax adds up in f32 or f64, not bf16; cast its values, as in f32(x)"},
-      {"input A: i32[4]\noutput (V, I)[i: 1] = online_softmax(k: 4) (A[k], A[k])\n", "3:44: both components of online_softmax must be of one float dtype"},
-      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 1 <= k < 4) A[k]\n", "3:33: a guard has the form 0 <= index < extent"},
-      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k) A[k]\n", "3:39: expected '<', found ')'"},
-      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k < 0) A[k]\n", "3:42: extent 0 is not between"},
+      {"input A: f32[4]\noutput (V, I)[i: 1] = sum(k: 4) (A[k], A[k])\n",
+       "3:33: this stage has 2 components, its reducer 1"},
+      {"input A: f32[4]\noutput V[i: 1] = argmax(k: 4) A[k]\n",
+       "3:31: this stage has 1 components, its reducer 2"},
+      {"input A: f32[4]\noutput (V, I)[i: 1] = argmax(k: 4) (A[k], A[k])\n",
+       "3:36: the second component of argmax must be i32 or i64"},
+      {"input A: bf16[4]\noutput (M, S)[i: 1] = online_softmax(k: 4) (A[k], 1.0)\n",
+       "3:44: online_softmax adds up in f32 or f64, not bf16; cast its values, as in f32(x)"},
+      {"input A: i32[4]\noutput (V, I)[i: 1] = online_softmax(k: 4) (A[k], A[k])\n",
+       "3:44: both components of online_softmax must be of one float dtype"},
+      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 1 <= k < 4) A[k]\n",
+       "3:33: a guard has the form 0 <= index < extent"},
+      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k) A[k]\n",
+       "3:39: expected '<', found ')'"},
+      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k < 0) A[k]\n",
+       "3:42: extent 0 is not between"},
   };
   for (const BadText& bad : kCases) {
     const auto workload = ParseWorkload(absl::StrCat("workload w\n", bad.text));
@@ -169,35 +205,45 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
     EXPECT_EQ(workload.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(workload.status().message()), StartsWith(bad.error)) << bad.text;
   }
-  EXPECT_THAT(std::string(ParseWorkload("").status().message()), StartsWith("1:1: expected 'workload', found the end of the text"));
-  EXPECT_THAT(std::string(ParseWorkload("workload 3\n").status().message()), StartsWith("1:10: expected the workload's name"));
+  EXPECT_THAT(std::string(ParseWorkload("").status().message()),
+              StartsWith("1:1: expected 'workload', found the end of the text"));
+  EXPECT_THAT(std::string(ParseWorkload("workload 3\n").status().message()),
+              StartsWith("1:10: expected the workload's name"));
 }
 
 // What comes from outside may be anything; it is answered at once.
 TEST(WorkloadTextTest, HostileTextsAreRefused) {
   const std::string head = "workload w\ninput A: f32[4]\noutput B[i: 4] = ";
-  const auto error = [](const std::string& text) { return std::string(ParseWorkload(text).status().message()); };
+  const auto error = [](const std::string& text) {
+    return std::string(ParseWorkload(text).status().message());
+  };
   const auto repeat = [](absl::string_view piece, int times) {
     std::string text;
     for (int i = 0; i < times; ++i) absl::StrAppend(&text, piece);
     return text;
   };
-  EXPECT_THAT(error(head + std::string("A[i]\0", 5)), StartsWith("3:22: unexpected character '\\x0'"));
+  EXPECT_THAT(error(head + std::string("A[i]\0", 5)),
+              StartsWith("3:22: unexpected character '\\x0'"));
   EXPECT_THAT(error(head + "A[i] \xff"), StartsWith("3:23: unexpected character '\\xff'"));
   EXPECT_THAT(error(head + repeat("(", 200000)), HasSubstr("nested deeper than 64"));
   EXPECT_THAT(error(head + repeat("-", 200000)), HasSubstr("nested deeper than 64"));
   EXPECT_THAT(error(head + repeat("exp(", 100000)), HasSubstr("nested deeper than 64"));
   EXPECT_THAT(error(head + "A[" + repeat("(", 200000)), HasSubstr("nested deeper than 64"));
   EXPECT_THAT(error(head + "A[i]" + repeat(" + A[i]", 100)), HasSubstr("nested deeper than 64"));
-  EXPECT_THAT(error(head + "A[i]" + repeat(" + A[i]", 100000)), HasSubstr("more than 16384 operators"));
-  EXPECT_THAT(error(head + "A[i" + repeat(" + i / 3", 100000)), HasSubstr("more than 16384 operators"));
-  EXPECT_THAT(error("workload w\ninput A: f32[4]\noutput B[i: 4] = sum(k: 4 where 0 <= k < 4" + repeat(", 0 <= k < 4", 50000)),
+  EXPECT_THAT(error(head + "A[i]" + repeat(" + A[i]", 100000)),
+              HasSubstr("more than 16384 operators"));
+  EXPECT_THAT(error(head + "A[i" + repeat(" + i / 3", 100000)),
+              HasSubstr("more than 16384 operators"));
+  EXPECT_THAT(error("workload w\ninput A: f32[4]\noutput B[i: 4] = sum(k: 4 where 0 <= k < 4" +
+                    repeat(", 0 <= k < 4", 50000)),
               HasSubstr("more than 32 guards"));
   std::string many = "workload w\n";
   for (int i = 0; i < 300; ++i) absl::StrAppend(&many, "input A", i, ": f32[1]\n");
   EXPECT_THAT(error(many), StartsWith("258:7: more than 256 tensors"));
-  EXPECT_THAT(error(repeat("#", (1 << 20) + 1)), AllOf(StartsWith("1:1: "), HasSubstr("at most 1048576")));
-  EXPECT_THAT(error(head + repeat("A", 900000)), StartsWith("3:18: a name of 900000 bytes; at most 128"));
+  EXPECT_THAT(error(repeat("#", (1 << 20) + 1)),
+              AllOf(StartsWith("1:1: "), HasSubstr("at most 1048576")));
+  EXPECT_THAT(error(head + repeat("A", 900000)),
+              StartsWith("3:18: a name of 900000 bytes; at most 128"));
   EXPECT_THAT(error(head + "A[i] * 1e999"), HasSubstr("'1e999' is larger than any f64"));
 }
 

@@ -28,8 +28,9 @@ Workload Operator(const std::string& line) {
   return std::move(workload).value();
 }
 
-// Records, artifacts and bests are kept under these: they must never change by a refactoring or on another platform. A
-// change on purpose goes with a new version word in StructuralDigest and a migration of the store.
+// Records, artifacts and bests are kept under these: they must never change by a refactoring or on
+// another platform. A change on purpose goes with a new version word in StructuralDigest and a
+// migration of the store.
 TEST(StructuralDigestTest, IsTheSameForEver) {
   const std::pair<const char*, const char*> kGolden[] = {
       {"matmul m=1024 n=1024 k=1024", "e34187b808ccca13e8838150b48238bd"},
@@ -39,23 +40,27 @@ TEST(StructuralDigestTest, IsTheSameForEver) {
       {"conv2d n=2 h=28 w=30 ci=8 co=16 k=3 s=2", "5562dc9260abe933e9a4dfa9791c2cf9"},
       {"dense_relu m=32 n=1000 k=512", "f4dd2a4e59a12f9f9d14f490311d5d14"},
   };
-  for (const auto& [line, hex] : kGolden) EXPECT_EQ(Operator(line).StructuralDigest().ToHex(), hex) << line;
+  for (const auto& [line, hex] : kGolden)
+    EXPECT_EQ(Operator(line).StructuralDigest().ToHex(), hex) << line;
 }
 
 TEST(StructuralDigestTest, NamesDoNotMatter) {
   const Workload a = Parse(
       "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8] constant\n"
-      "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] = max(C[i, j], 0.0)\n");
+      "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] "
+      "= max(C[i, j], 0.0)\n");
   const Workload b = Parse(
       "workload b\ninput x: f32[4, 6]\ninput y: f32[6, 8] constant\n"
-      "t[u: 4, v: 8] = sum(w: 6 where 0 <= w + u - 1 < 5) x[u, w] * y[w, v]\noutput z[q: 4, r: 8] = max(t[q, r], 0.0)\n");
+      "t[u: 4, v: 8] = sum(w: 6 where 0 <= w + u - 1 < 5) x[u, w] * y[w, v]\noutput z[q: 4, r: 8] "
+      "= max(t[q, r], 0.0)\n");
   EXPECT_EQ(a.StructuralDigest(), b.StructuralDigest());
 }
 
 TEST(StructuralDigestTest, EverythingElseDoes) {
   const std::string text =
       "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8]\n"
-      "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] = max(C[i, j], 0.0)\n";
+      "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] "
+      "= max(C[i, j], 0.0)\n";
   const Digest digest = Parse(text).StructuralDigest();
   const std::pair<const char*, const char*> kChanges[] = {
       {"input B: f32[6, 8]", "input B: f32[6, 8] constant"},
@@ -78,15 +83,22 @@ TEST(StructuralDigestTest, EverythingElseDoes) {
 TEST(FlopCountTest, CountsMultiplicationsAndAdditions) {
   EXPECT_EQ(Operator("matmul m=10 n=20 k=30").FlopCount(), 2.0 * 10 * 20 * 30);
   EXPECT_EQ(Operator("dense_relu m=10 n=20 k=30").FlopCount(), 2.0 * 10 * 20 * 30 + 10 * 20);
-  EXPECT_EQ(Operator("conv2d n=2 h=8 w=9 ci=3 co=5 k=3 s=2").FlopCount(), 2.0 * 2 * 3 * 4 * 5 * 3 * 9);
+  EXPECT_EQ(Operator("conv2d n=2 h=8 w=9 ci=3 co=5 k=3 s=2").FlopCount(),
+            2.0 * 2 * 3 * 4 * 5 * 3 * 9);
 }
 
 // Taps that fall on the padding are no work: 14 + 13 + 13 rows times as many columns.
 TEST(FlopCountTest, PaddedTapsDoNotCount) {
-  EXPECT_EQ(Operator("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1").FlopCount(), 2.0 * 40 * 40 * 256 * 256);
+  EXPECT_EQ(Operator("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1").FlopCount(),
+            2.0 * 40 * 40 * 256 * 256);
   EXPECT_EQ(Operator("conv2d n=1 h=5 w=4 ci=1 co=1 k=3 p=2").FlopCount(), 2.0 * 15 * 12);
-  EXPECT_EQ(Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= k - 2 < 4) A[k]\n").FlopCount(), 4);
-  EXPECT_EQ(Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= 9 < 4) A[k]\n").FlopCount(), 0);
+  EXPECT_EQ(
+      Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= k - 2 < 4) A[k]\n")
+          .FlopCount(),
+      4);
+  EXPECT_EQ(Parse("workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= 9 < 4) A[k]\n")
+                .FlopCount(),
+            0);
 }
 
 // One of a select's branches is computed; a choice by the position alone is none at run time.
@@ -94,10 +106,12 @@ TEST(FlopCountTest, GuardsOverManyPointsAreCountedByIntervals) {
   // 0 ≤ i + k − 5 < 2000 and 0 ≤ 7 − 2k + i < 3000, counted here point by point.
   int64_t points = 0;
   for (int64_t i = 0; i < 2000; ++i) {
-    for (int64_t k = 0; k < 2000; ++k) points += i + k - 5 >= 0 && i + k - 5 < 2000 && 7 - 2 * k + i >= 0 && 7 - 2 * k + i < 3000;
+    for (int64_t k = 0; k < 2000; ++k)
+      points += i + k - 5 >= 0 && i + k - 5 < 2000 && 7 - 2 * k + i >= 0 && 7 - 2 * k + i < 3000;
   }
   EXPECT_EQ(Parse("workload w\ninput A: f32[2000]\n"
-                  "output S[i: 2000] = sum(k: 2000 where 0 <= i + k - 5 < 2000, 0 <= 7 - 2*k + i < 3000) A[k]\n")
+                  "output S[i: 2000] = sum(k: 2000 where 0 <= i + k - 5 < 2000, 0 <= 7 - 2*k + i < "
+                  "3000) A[k]\n")
                 .FlopCount(),
             static_cast<double>(points));
 }
@@ -105,8 +119,9 @@ TEST(FlopCountTest, GuardsOverManyPointsAreCountedByIntervals) {
 TEST(FlopCountTest, ACountThatWouldTakeLongIsAnUpperBound) {
   std::string text = "workload w\ninput A: f32[300, 300, 300]\n";
   for (int s = 0; s < 200; ++s) {
-    absl::StrAppend(&text, "output S", s, "[i", s, ": 300] = sum(j", s, ": 300, k", s, ": 300 where 0 <= i", s, " + j", s,
-                    " + k", s, " - 5 < 300) A[i", s, ", j", s, ", k", s, "]\n");
+    absl::StrAppend(&text, "output S", s, "[i", s, ": 300] = sum(j", s, ": 300, k", s,
+                    ": 300 where 0 <= i", s, " + j", s, " + k", s, " - 5 < 300) A[i", s, ", j", s,
+                    ", k", s, "]\n");
   }
   EXPECT_LE(Parse(text).FlopCount(), 200.0 * 300 * 300 * 300);
 }
@@ -116,7 +131,9 @@ TEST(FlopCountTest, ASelectCountsOneBranch) {
     return Parse("workload w\ninput A: f32[8]\noutput B[i: 8] = " + value + "\n").FlopCount();
   };
   EXPECT_EQ(flops("select(index(i) == 2, A[i] * 2.0 + 1.0, A[i] + 1.0)"), 8 * 2);
-  EXPECT_EQ(flops("select(index(i) == 2, A[i], select(index(i) < 4, A[i] + 1.0, A[i] * A[i] * A[i]))"), 8 * 2);
+  EXPECT_EQ(
+      flops("select(index(i) == 2, A[i], select(index(i) < 4, A[i] + 1.0, A[i] * A[i] * A[i]))"),
+      8 * 2);
   EXPECT_EQ(flops("select(A[i] < 0.0, A[i] * 2.0 + 1.0, A[i] + 1.0)"), 8 * 4);
   EXPECT_EQ(flops("select(A[i] + 1.0 < 0.0, A[i], 0.0)"), 8 * 3);
 }
@@ -127,12 +144,14 @@ TEST(WorkloadBuilderTest, ValidatesWhatItBuilds) {
   const auto i = builder.NewAxis("i", 4);
   builder.Output(builder.Map("B", {i}, builder.Load(a, {Index::Of(i.var) + 1})));
   const auto workload = std::move(builder).Build();
-  EXPECT_THAT(std::string(workload.status().message()), HasSubstr("index 0 of A[i + 1] runs from 1 to 4, but the extent is 4"));
+  EXPECT_THAT(std::string(workload.status().message()),
+              HasSubstr("index 0 of A[i + 1] runs from 1 to 4, but the extent is 4"));
   WorkloadBuilder empty("w");
   EXPECT_THAT(std::string(std::move(empty).Build().status().message()), HasSubstr("has no stage"));
 }
 
-// What the builder made prints and reads back as the same computation, constants of every type included.
+// What the builder made prints and reads back as the same computation, constants of every type
+// included.
 TEST(WorkloadBuilderTest, TextKeepsTheDTypesOfConstants) {
   for (int d = 0; d < static_cast<int>(DType::kBool); ++d) {
     const auto dtype = static_cast<DType>(d);
@@ -146,12 +165,17 @@ TEST(WorkloadBuilderTest, TextKeepsTheDTypesOfConstants) {
     make("B", [&](ExprId) { return pool.Const(dtype, 3); });
     make("C", [&](ExprId x) { return pool.Binary(Op::kSub, x, pool.Const(dtype, 3)); });
     make("D", [&](ExprId x) {
-      return pool.Binary(Op::kMul, pool.Binary(Op::kAdd, pool.Const(dtype, 1), pool.Const(dtype, 2)), x);
+      return pool.Binary(Op::kMul,
+                         pool.Binary(Op::kAdd, pool.Const(dtype, 1), pool.Const(dtype, 2)), x);
     });
     make("E", [&](ExprId x) {
-      return pool.Select(pool.Binary(Op::kLess, pool.Const(dtype, 0), x), pool.Const(dtype, 1), pool.Const(dtype, 2));
+      return pool.Select(pool.Binary(Op::kLess, pool.Const(dtype, 0), x), pool.Const(dtype, 1),
+                         pool.Const(dtype, 2));
     });
-    make("F", [&](ExprId x) { return pool.Unary(Op::kNeg, pool.Binary(Op::kMin, pool.Unary(Op::kAbs, x), pool.Const(dtype, 5))); });
+    make("F", [&](ExprId x) {
+      return pool.Unary(Op::kNeg,
+                        pool.Binary(Op::kMin, pool.Unary(Op::kAbs, x), pool.Const(dtype, 5)));
+    });
     const auto workload = std::move(builder).Build();
     ASSERT_TRUE(workload.ok()) << workload.status();
     const auto read = ParseWorkload(workload->ToText());

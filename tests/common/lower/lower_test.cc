@@ -21,7 +21,8 @@ LoweredProgram LowerTrace(absl::string_view text) {
   EXPECT_TRUE(file.ok()) << file.status();
   for (ir::Tensor& tensor : file->workload.tensors)
     tensor.output &= !absl::StartsWith(tensor.name, "unread");
-  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload), file->parsed.trace, file->parsed.decisions);
+  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
+                                        file->parsed.trace, file->parsed.decisions);
   EXPECT_TRUE(program.ok()) << program.status();
   target::Target target;
   target.cores = 2;
@@ -62,34 +63,46 @@ TEST(LowerTest, ASumOfOneTermIsTheTerm) {
 input X: f32[6]
 output Y[i: 8] = sum(z: 1 where 0 <= i - 1 < 6) X[i - 1]
 trace 1
-)").ToText();
+)")
+                                 .ToText();
   EXPECT_THAT(padded, HasSubstr("Y[i] = X[i - 1]"));
   EXPECT_THAT(padded, HasSubstr("Y[i] = 0.0"));
   EXPECT_THAT(padded, Not(HasSubstr("sum")));
 }
 
 TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
-  const std::string text = LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n").ToText();
+  const std::string text =
+      LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n")
+          .ToText();
   EXPECT_THAT(text, HasSubstr("f32[4, 2, 16] register"));
   EXPECT_THAT(text, Not(HasSubstr("C[32*i_0")));  // C is stored after the reduction only
 }
 
 TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
-  const std::string text = LowerTrace(std::string(kConv) + "l0, l1 = split(lw, 0, 2)\nreorder(l0, lr, ls, lci, l1, lco)\nvectorize(lco)\n"
-                                      "unroll(l1)\nunroll(lci)\nunroll(ls)\nunroll(lr)\n").ToText();
+  const std::string text =
+      LowerTrace(std::string(kConv) +
+                 "l0, l1 = split(lw, 0, 2)\nreorder(l0, lr, ls, lci, l1, lco)\nvectorize(lco)\n"
+                 "unroll(l1)\nunroll(lci)\nunroll(ls)\nunroll(lr)\n")
+          .ToText();
   EXPECT_THAT(text, HasSubstr("f32[2, 16] register"));
 }
 
 TEST(LowerTest, ARemainderTileIsCodeOfItsOwnWithoutConditionsInTheLoop) {
   // 20 rows in tiles of 6: three whole ones and one of 2.
-  const std::string text = LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n").ToText();
+  const std::string text =
+      LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n")
+          .ToText();
   EXPECT_THAT(text, HasSubstr("if 0 <= 6*i_0 - 18 < 1"));
-  EXPECT_THAT(text, HasSubstr("if 0 <= i_1 + 18 < 20"));       // static: folded when the rows are unrolled
+  EXPECT_THAT(text,
+              HasSubstr("if 0 <= i_1 + 18 < 20"));  // static: folded when the rows are unrolled
   EXPECT_THAT(text, Not(HasSubstr("if 0 <= 6*i_0 + i_1 < 20")));  // never asked at run time
 }
 
 TEST(LowerTest, AGuardedWindowLoopRunsOverWhatTheGuardLeaves) {
-  const std::string text = LowerTrace(std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 6, 1, 16, 1)\nreorder(l3, l4, lr, ls, l5)\n").ToText();
+  const std::string text = LowerTrace(std::string(kConv) +
+                                      "l3, l4, l5 = register_tile(b0, lw, lco, lci, 6, 1, 16, "
+                                      "1)\nreorder(l3, l4, lr, ls, l5)\n")
+                               .ToText();
   EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
   // The other window axis: first, interior and last tap with the dead rows folded.
   EXPECT_THAT(text, HasSubstr("if 0 <= s < 1"));
@@ -104,15 +117,17 @@ TEST(LowerTest, ARuntimeGuardBecomesLoopBoundsNotConditions) {
 }
 
 TEST(LowerTest, APanelComputedAtALoopShrinksToWhatTheLoopNeeds) {
-  const LoweredProgram program = LowerTrace(std::string(kMatmul) +
-                                            "l3, l4 = split(l2, 0, 4)\nreorder(l3, l0, l1, l4)\n"
-                                            "b1 = cache_read(b0, \"B\", \"global\")\ncompute_at(b1, l3)\n");
+  const LoweredProgram program =
+      LowerTrace(std::string(kMatmul) +
+                 "l3, l4 = split(l2, 0, 4)\nreorder(l3, l0, l1, l4)\n"
+                 "b1 = cache_read(b0, \"B\", \"global\")\ncompute_at(b1, l3)\n");
   EXPECT_EQ(StorageOf(program, "B_copy").elements, 4 * 32);
 }
 
 TEST(LowerTest, BuffersInsideAParallelLoopAreEachThreadsOwn) {
   const std::string tail =
-      "l3, l4 = split(l0, 0, 10)\nb1 = cache_read(b0, \"A\", \"global\")\ncompute_at(b1, l3)\nparallel(l3)\n";
+      "l3, l4 = split(l0, 0, 10)\nb1 = cache_read(b0, \"A\", \"global\")\ncompute_at(b1, "
+      "l3)\nparallel(l3)\n";
   EXPECT_EQ(StorageOf(LowerTrace(kMatmul + tail), "A_copy").kind, Storage::Kind::kStack);
   const LoweredProgram large = LowerTrace(std::string(R"(workload matmul
 input A: f32[64, 4096]
@@ -127,7 +142,8 @@ l0, l1, l2 = loops(b0)
 }
 
 TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
-  const LoweredProgram program = LowerTrace(std::string(kConv) + "b1 = cache_read(b0, \"W\", \"global\")\n");
+  const LoweredProgram program =
+      LowerTrace(std::string(kConv) + "b1 = cache_read(b0, \"W\", \"global\")\n");
   ASSERT_EQ(program.kernels.size(), 2u);
   EXPECT_EQ(program.kernels[0].name, "prepack");
   EXPECT_EQ(StorageOf(program, "W_copy").kind, Storage::Kind::kPacked);
@@ -137,12 +153,14 @@ TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
 TEST(LowerTest, AnOuterReductionLoopDecidesBetweenNeutralElementAndPartialSum) {
   const std::string text = LowerTrace(std::string(kMatmul) +
                                       "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 1)\n"
-                                      "l6, l7 = split(l5, 0, 4)\nreorder(l6, l3, l4, l7)\n").ToText();
+                                      "l6, l7 = split(l5, 0, 4)\nreorder(l6, l3, l4, l7)\n")
+                               .ToText();
   EXPECT_THAT(text, HasSubstr("if 0 <= k_0_0 < 1"));
   EXPECT_THAT(text, HasSubstr("= C["));
 }
 
-// The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies behind the output.
+// The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies behind the
+// output.
 TEST(LowerTest, AnElementThatNoIterationUpdatesIsNotTouched) {
   const std::string text = LowerTrace(R"(workload w
 input X: f32[4, 2, 3]
@@ -154,7 +172,8 @@ l3 = fuse(l0, l1)
 reorder(l2, l3)
 l4, l5 = split(l3, 0, 6)
 l6, l7 = split(l5, 0, 2)
-)").ToText();
+)")
+                               .ToText();
   EXPECT_THAT(text, HasSubstr("for i.j_1_0 in 3 to "));
   EXPECT_THAT(text, Not(HasSubstr("else\n          for")));
 }
@@ -169,7 +188,8 @@ trace 1
 b0 = block("C")
 l0, l1, l2 = loops(b0)
 tensorize(l1, "vnni_16x4")
-)").ToText();
+)")
+                               .ToText();
   EXPECT_THAT(text, HasSubstr("C[j] = i32(0)"));
   EXPECT_THAT(text, HasSubstr("C[j] = sum i32(A[k]) * i32(B[4*j + k])"));
 }
@@ -194,7 +214,8 @@ l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 8, 1)
 }
 
 TEST(LowerTest, EveryPassIsAFunctionOfItsInput) {
-  const std::string text = std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 5, 1, 16, 1)\n";
+  const std::string text =
+      std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 5, 1, 16, 1)\n";
   EXPECT_EQ(LowerTrace(text).ToText(), LowerTrace(text).ToText());
 }
 

@@ -1,5 +1,6 @@
-// What each primitive makes of a program. A file of testdata/ holds a trace file, a line "program", and the program that the
-// trace gives. HONE_UPDATE_GOLDEN=1 writes the programs anew; read the difference before it is committed.
+// What each primitive makes of a program. A file of testdata/ holds a trace file, a line "program",
+// and the program that the trace gives. HONE_UPDATE_GOLDEN=1 writes the programs anew; read the
+// difference before it is committed.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ constexpr char kFolder[] = "tests/common/schedule/testdata";
 
 std::vector<std::string> Files() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) names.push_back(entry.path().stem());
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -44,10 +46,12 @@ TEST_P(GoldenTest, TraceGivesTheProgram) {
   if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << output;
   EXPECT_EQ(text, output);
   // The same trace gives the same program again.
-  EXPECT_EQ(Replay(workload, file->parsed.trace, file->parsed.decisions)->StructuralDigest(), program->StructuralDigest());
+  EXPECT_EQ(Replay(workload, file->parsed.trace, file->parsed.decisions)->StructuralDigest(),
+            program->StructuralDigest());
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(Files()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(Files()),
+                         [](const auto& info) { return info.param; });
 
 // A primitive without a golden has no test of what it makes.
 TEST(GoldenCoverageTest, EveryPrimitiveHasOne) {

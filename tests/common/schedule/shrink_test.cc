@@ -47,7 +47,8 @@ TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
     EXPECT_TRUE(ComputesWrong(minimal)) << text;
     ASSERT_LE(minimal.steps.size(), 3u) << text;
     const std::string& wrong = minimal.steps.back().primitive;
-    EXPECT_TRUE(wrong == "unroll" || wrong == "register_tile" || wrong == "loop_kind") << text;  // which unroll
+    EXPECT_TRUE(wrong == "unroll" || wrong == "register_tile" || wrong == "loop_kind")
+        << text;  // which unroll
     alone += minimal.steps.size() == 1;
     // The loop that it breaks has the fewest iterations that show the fault.
     int64_t iterations = 0;

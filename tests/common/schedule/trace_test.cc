@@ -51,7 +51,8 @@ TEST(TraceTextTest, OpenAndDecidedReadBack) {
 
 TEST(TraceTextTest, NamesAndLayoutAreFree) {
   const auto parsed = ParseTrace(
-      "\n  # a comment\nproducer=block( \"C\" )\r\nrow ,column,k=loops(producer)  # loops\n\nparallel(row)");
+      "\n  # a comment\nproducer=block( \"C\" )\r\nrow ,column,k=loops(producer)  # "
+      "loops\n\nparallel(row)");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->trace.ToText(), "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n");
 }
@@ -60,7 +61,8 @@ TEST(TraceTextTest, BuilderWritesTheSame) {
   TraceBuilder builder;
   const Operand block = builder.Add("block", {Text("C")})[0];
   const std::vector<Operand> loops = builder.Add("loops", {block}, {}, 3);
-  const std::vector<Operand> tile = builder.Add("sample_tile", {loops[0]}, {{"parts", {2}}, {"max_inner", {64}}});
+  const std::vector<Operand> tile =
+      builder.Add("sample_tile", {loops[0]}, {{"parts", {2}}, {"max_inner", {64}}});
   EXPECT_EQ(tile.size(), 2u);
   builder.Add("split", {loops[0], tile[0], tile[1]}, {}, 2);
   const Trace trace = std::move(builder).Build();
@@ -93,27 +95,40 @@ TEST(TraceTextTest, ErrorsSayWhere) {
       {"b0 = block(\"C\") = [1]", "1:17: unexpected text after the instruction"},
       {"b0 = block(\"C\")\nl0 = loops(b1)", "2:12: 'b1' is not set before"},
       {"b0 = block(\"C\")\nparallel(b0)", "2:10: operand 1 does not fit parallel(l)"},
-      {"b0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, 99999999999999999999)", "3:20: expected a whole number that fits in 64 bits"},
+      {"b0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, 99999999999999999999)",
+       "3:20: expected a whole number that fits in 64 bits"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, -)", "3:20: expected a whole number"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nreorder(l0,)", "3:12: '' is not set before"},
-      {"b0 = block(\"C\")\nl0, l1 = loops(b0)\ncompute_at(b0)", "3:15: compute_at(bl) takes 2 operands, not 1"},
+      {"b0 = block(\"C\")\nl0, l1 = loops(b0)\ncompute_at(b0)",
+       "3:15: compute_at(bl) takes 2 operands, not 1"},
       {"x0 = sample_categorical(candidates=[])", "1:39: candidates must be a list of rows of 1"},
       {"x0 = sample_categorical()", "1:26: sample_categorical needs candidates="},
-      {"x0, x1 = sample_register_tile(candidates=[1, 2, 3])", "1:52: candidates must be a list of rows of 2"},
-      {"x0 = sample_categorical(candidates=[1, 2], max_inner=3)", "1:56: sample_categorical has no attribute 'max_inner'"},
-      {"x0 = sample_categorical(candidates=[1, 2], candidates=3)", "1:44: attribute candidates is given twice"},
-      {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, outermost=0)", "2:46: outermost must be one number from 1 to 64"},
-      {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, parts=2)", "2:42: sample_compute_location has no attribute 'parts'"},
+      {"x0, x1 = sample_register_tile(candidates=[1, 2, 3])",
+       "1:52: candidates must be a list of rows of 2"},
+      {"x0 = sample_categorical(candidates=[1, 2], max_inner=3)",
+       "1:56: sample_categorical has no attribute 'max_inner'"},
+      {"x0 = sample_categorical(candidates=[1, 2], candidates=3)",
+       "1:44: attribute candidates is given twice"},
+      {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, outermost=0)",
+       "2:46: outermost must be one number from 1 to 64"},
+      {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, parts=2)",
+       "2:42: sample_compute_location has no attribute 'parts'"},
       {"b0 = block(\"C\", parts=2)", "1:25: block has no attribute 'parts'"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0)", "3:21: sample_tile needs parts="},
-      {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0, parts=17)", "3:31: parts must be one number from 1 to 16"},
-      {"b0 = block(\"C\")\nl0 = loops(b0)\nx0, x1 = sample_tile(l0, parts=2, max_inner=-1)", "3:48: max_inner must be one number, 0 or more"},
-      {"b0 = block(\"C\")\nl0 = loops(b0)\nx0, x1 = sample_tile(l0, parts=3)", "3:34: sample_tile draws 3 numbers here, but names 2"},
-      {"x0 = sample_categorical(candidates=[1, 2]) = [1, 2]", "1:52: expected 1 decisions, found 2"},
+      {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0, parts=17)",
+       "3:31: parts must be one number from 1 to 16"},
+      {"b0 = block(\"C\")\nl0 = loops(b0)\nx0, x1 = sample_tile(l0, parts=2, max_inner=-1)",
+       "3:48: max_inner must be one number, 0 or more"},
+      {"b0 = block(\"C\")\nl0 = loops(b0)\nx0, x1 = sample_tile(l0, parts=3)",
+       "3:34: sample_tile draws 3 numbers here, but names 2"},
+      {"x0 = sample_categorical(candidates=[1, 2]) = [1, 2]",
+       "1:52: expected 1 decisions, found 2"},
       {"x0 = sample_categorical(candidates=[1, 2]) = 1", "1:46: expected '['"},
-      {"x0 = sample_categorical(candidates=[1, 2]) = [1]\nx1 = sample_categorical(candidates=[1, 2])",
+      {"x0 = sample_categorical(candidates=[1, 2]) = [1]\nx1 = sample_categorical(candidates=[1, "
+       "2])",
        "2:43: some decisions are given and others are open; give all or none"},
-      {"x0 = sample_categorical(candidates=[1, 2])\nx1 = sample_categorical(candidates=[1, 2]) = [2]",
+      {"x0 = sample_categorical(candidates=[1, 2])\nx1 = sample_categorical(candidates=[1, 2]) = "
+       "[2]",
        "2:45: some decisions are given and others are open; give all or none"},
       {std::string("b0 = block(\"C\")\0", 16), "1:16: unexpected text after the instruction"},
   };
@@ -125,7 +140,8 @@ TEST(TraceTextTest, ErrorsSayWhere) {
   }
   std::string many;
   for (int i = 0; i < 4097; ++i) absl::StrAppend(&many, "b", i, " = block(\"C\")\n");
-  EXPECT_THAT(std::string(ParseTrace(many).status().message()), StartsWith("4097:1: more than 4096 instructions"));
+  EXPECT_THAT(std::string(ParseTrace(many).status().message()),
+              StartsWith("4097:1: more than 4096 instructions"));
 }
 
 // Every text with one character changed is read or refused.
@@ -145,7 +161,9 @@ TEST(TraceTextTest, DamagedTextsAreReadOrRefused) {
   }
 }
 
-constexpr char kWorkload[] = "workload w\ninput A: f32[80, 32]\ninput B: f32[32, 48]\noutput C[i: 80, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
+constexpr char kWorkload[] =
+    "workload w\ninput A: f32[80, 32]\ninput B: f32[32, 48]\noutput C[i: 80, j: 48] = sum(k: 32) "
+    "A[i, k] * B[k, j]\n";
 
 TEST(TraceFileTest, ReadsBack) {
   const std::string text = absl::StrCat(kWorkload, "trace 1\n", kDecided);
@@ -155,21 +173,27 @@ TEST(TraceFileTest, ReadsBack) {
 }
 
 TEST(TraceFileTest, LinesAreThoseOfTheFile) {
-  const auto error = [](const std::string& text) { return std::string(ParseTraceFile(text).status().message()); };
+  const auto error = [](const std::string& text) {
+    return std::string(ParseTraceFile(text).status().message());
+  };
   EXPECT_THAT(error(std::string(2 << 20, ' ')), StartsWith("1:1: a trace file of 2097152 bytes"));
-  EXPECT_THAT(error(absl::StrCat(kWorkload, "trace 1\nfoo()\n")), StartsWith("6:4: unknown primitive 'foo'"));
-  EXPECT_THAT(error(absl::StrCat(kWorkload, "trace 2\n")), StartsWith("5:1: 'trace 2': this program reads 'trace 1' only"));
+  EXPECT_THAT(error(absl::StrCat(kWorkload, "trace 1\nfoo()\n")),
+              StartsWith("6:4: unknown primitive 'foo'"));
+  EXPECT_THAT(error(absl::StrCat(kWorkload, "trace 2\n")),
+              StartsWith("5:1: 'trace 2': this program reads 'trace 1' only"));
   EXPECT_THAT(error(kWorkload), StartsWith("5:1: a line 'trace 1' must follow the workload"));
-  EXPECT_THAT(error("workload w\ninput A: f31[4]\ntrace 1\n"), StartsWith("2:10: unknown dtype 'f31'"));
+  EXPECT_THAT(error("workload w\ninput A: f31[4]\ntrace 1\n"),
+              StartsWith("2:10: unknown dtype 'f31'"));
   EXPECT_THAT(error(std::string((1 << 20) + 1, '#')), HasSubstr("at most 1048576"));
 }
 
 class ReplayTest : public testing::Test {
  protected:
   ReplayTest()
-      : workload_(std::make_shared<const ir::Workload>(*ir::ParseWorkload(
-            "workload w\ninput A: f32[80, 32]\ninput B: f32[32, 48]\nC[i: 80, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n"
-            "output D[i: 80, j: 48] = C[i, j]\n"))),
+      : workload_(std::make_shared<const ir::Workload>(
+            *ir::ParseWorkload("workload w\ninput A: f32[80, 32]\ninput B: f32[32, 48]\nC[i: 80, "
+                               "j: 48] = sum(k: 32) A[i, k] * B[k, j]\n"
+                               "output D[i: 80, j: 48] = C[i, j]\n"))),
         trace_(ParseTrace(kOpen)->trace) {}
 
   std::string Error(std::vector<int64_t> decisions) {
@@ -182,34 +206,47 @@ class ReplayTest : public testing::Test {
 
 TEST_F(ReplayTest, IsAFunctionOfTheDecisions) {
   const std::vector<int64_t> decisions = {2, 40, 4, 3, 1};
-  const auto first = Replay(workload_, trace_, decisions), second = Replay(workload_, trace_, decisions);
+  const auto first = Replay(workload_, trace_, decisions),
+             second = Replay(workload_, trace_, decisions);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->StructuralDigest(), second->StructuralDigest());
   EXPECT_EQ(first->ToText(), second->ToText());
-  EXPECT_NE(first->StructuralDigest(), Replay(workload_, trace_, {2, 40, 2, 3, 1})->StructuralDigest());
+  EXPECT_NE(first->StructuralDigest(),
+            Replay(workload_, trace_, {2, 40, 2, 3, 1})->StructuralDigest());
 }
 
 TEST_F(ReplayTest, RefusesDecisionsThatDoNotFit) {
   EXPECT_EQ(Error({}), "the trace takes 5 decisions, not 0");
   EXPECT_EQ(Error({2, 40, 4, 3}), "the trace takes 5 decisions, not 4");
   EXPECT_EQ(Error({2, 40, 4, 3, 1, 7}), "the trace takes 5 decisions, not 6");
-  for (const std::vector<int64_t>& wrong : std::vector<std::vector<int64_t>>{
-           {2, 41, 4, 3, 1}, {3, 40, 4, 3, 1}, {1, 80, 4, 3, 1}, {2, 0, 4, 3, 1}, {2, -40, 4, 3, 1}, {-2, -40, 4, 3, 1},
-           {2, INT64_MAX, 4, 3, 1}, {2, INT64_MIN, 4, 3, 1}}) {
+  for (const std::vector<int64_t>& wrong :
+       std::vector<std::vector<int64_t>>{{2, 41, 4, 3, 1},
+                                         {3, 40, 4, 3, 1},
+                                         {1, 80, 4, 3, 1},
+                                         {2, 0, 4, 3, 1},
+                                         {2, -40, 4, 3, 1},
+                                         {-2, -40, 4, 3, 1},
+                                         {2, INT64_MAX, 4, 3, 1},
+                                         {2, INT64_MIN, 4, 3, 1}}) {
     const bool legal = wrong[1] > 0 && wrong[1] <= 64 && wrong[0] == (80 + wrong[1] - 1) / wrong[1];
     EXPECT_EQ(Error(wrong).empty(), legal) << wrong[0] << " " << wrong[1] << ": " << Error(wrong);
     if (!legal) {
       EXPECT_THAT(Error(wrong), StartsWith("instruction 3 (sample_tile): decision ["));
     }
   }
-  EXPECT_THAT(Error({2, 40, 3, 3, 1}), StartsWith("instruction 5 (sample_categorical): decision [3] is not legal here"));
-  EXPECT_THAT(Error({2, 40, 4, 4, 1}), StartsWith("instruction 6 (sample_register_tile): decision [4, 1] is not legal here"));
+  EXPECT_THAT(Error({2, 40, 3, 3, 1}),
+              StartsWith("instruction 5 (sample_categorical): decision [3] is not legal here"));
+  EXPECT_THAT(
+      Error({2, 40, 4, 4, 1}),
+      StartsWith("instruction 6 (sample_register_tile): decision [4, 1] is not legal here"));
 }
 
 TEST_F(ReplayTest, DeadRegistersAreNamed) {
-  const auto parsed = ParseTrace("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l0, 0, 4)\nparallel(l0)\n");
+  const auto parsed = ParseTrace(
+      "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l0, 0, 4)\nparallel(l0)\n");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(Replay(workload_, parsed->trace, {}).status().message(), "instruction 4 (parallel): loop l0 no longer exists");
+  EXPECT_EQ(Replay(workload_, parsed->trace, {}).status().message(),
+            "instruction 4 (parallel): loop l0 no longer exists");
 }
 
 // Whatever a site draws is legal there, and the decisions give the drawn program again.
@@ -221,7 +258,8 @@ TEST_F(ReplayTest, DrawnDecisionsAreLegal) {
     ASSERT_TRUE(replayed.ok()) << replayed.status();
     ASSERT_EQ(replayed->sites.size(), 3u);
     for (const Site& site : replayed->sites) {
-      EXPECT_TRUE(site.IsLegal(absl::MakeConstSpan(replayed->decisions).subspan(site.begin, site.count)));
+      EXPECT_TRUE(
+          site.IsLegal(absl::MakeConstSpan(replayed->decisions).subspan(site.begin, site.count)));
     }
     const auto again = Replay(workload_, trace_, replayed->decisions);
     ASSERT_TRUE(again.ok()) << again.status();
@@ -233,13 +271,16 @@ TEST_F(ReplayTest, DrawnDecisionsAreLegal) {
 TEST(SiteTest, LegalTilesAreTheTilings) {
   for (const int64_t extent : {1, 2, 7, 12, 13}) {
     for (const int64_t max_inner : {0, 1, 4}) {
-      const Site perfect{.kind = Site::Kind::kPerfectTile, .count = 2, .extent = extent, .max_inner = max_inner};
-      const Site tile{.kind = Site::Kind::kTile, .count = 2, .extent = extent, .max_inner = max_inner};
+      const Site perfect{
+          .kind = Site::Kind::kPerfectTile, .count = 2, .extent = extent, .max_inner = max_inner};
+      const Site tile{
+          .kind = Site::Kind::kTile, .count = 2, .extent = extent, .max_inner = max_inner};
       for (int64_t a = -1; a <= extent + 1; ++a) {
         for (int64_t b = -1; b <= extent + 1; ++b) {
           const bool small = b >= 1 && (max_inner == 0 || b <= max_inner);
           EXPECT_EQ(perfect.IsLegal({a, b}), small && a * b == extent) << a << " " << b;
-          EXPECT_EQ(tile.IsLegal({a, b}), small && b <= extent && a == (extent + b - 1) / b) << a << " " << b;
+          EXPECT_EQ(tile.IsLegal({a, b}), small && b <= extent && a == (extent + b - 1) / b)
+              << a << " " << b;
         }
       }
       // Every legal one is drawn.

@@ -68,10 +68,8 @@ TEST_F(RankingTest, AModelThatGuessesLosesItsSay) {
 TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {
   // Space 2 is three times slower than drafted, compared with space 1.
   for (uint64_t event = 0; event < 3; ++event) {
-    Round(
-        1, 2 * event, [](double cycles) { return cycles; }, [](double) { return 0.5; });
-    Round(
-        2, 2 * event + 1, [](double cycles) { return 3 * cycles; }, [](double) { return 0.5; });
+    Round(1, 2 * event, [](double cycles) { return cycles; }, [](double) { return 0.5; });
+    Round(2, 2 * event + 1, [](double cycles) { return 3 * cycles; }, [](double) { return 0.5; });
   }
   const Ranking ranking = Ranking::Of(context_, history_);
   const double ratio = ranking.DraftScore(1, 1e9) / ranking.DraftScore(2, 1e9);
@@ -80,8 +78,7 @@ TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {
 }
 
 TEST_F(RankingTest, FailuresScoreNothing) {
-  Round(
-      1, 0, [](double cycles) { return cycles; }, [](double) { return 0.5; });
+  Round(1, 0, [](double cycles) { return cycles; }, [](double) { return 0.5; });
   const Measured failed{CandidateOf(context_, history_.entries()[0].point),
                         record::Outcome::kWrongOutput, 0};
   history_.Tell(absl::MakeConstSpan(&failed, 1));

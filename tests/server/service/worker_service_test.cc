@@ -264,11 +264,11 @@ TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
 
   const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
   const std::string other(32, 'a');
-  for (const std::string& wrong :
-       std::vector<std::string>{record::ReferenceName{other, target.Key()}.ToText(),
-                                record::ReferenceName{digest, "another-target"}.ToText(),
-                                "reference3/", "reference3/" + digest, "reference3/../../etc/passwd",
-                                "reference3/" + digest + "/a/b", "reference3/" + digest + "/"}) {
+  for (const std::string& wrong : std::vector<std::string>{
+           record::ReferenceName{other, target.Key()}.ToText(),
+           record::ReferenceName{digest, "another-target"}.ToText(), "reference3/",
+           "reference3/" + digest, "reference3/../../etc/passwd", "reference3/" + digest + "/a/b",
+           "reference3/" + digest + "/"}) {
     EXPECT_EQ(Upload(wrong, size, {bytes}).error_code(), refused) << wrong;
     EXPECT_EQ(download(wrong), "error 5") << wrong;
   }

@@ -80,11 +80,11 @@ TEST(DefaultCandidateTest, LongSumsAreAddedUpInParts) {
 
 // Parts would be a dimension more than a buffer may have.
 TEST(DefaultCandidateTest, LongSumsOfTheHighestRankAreNotCut) {
-  const auto space = DefaultCandidate(
-      MakeWorkload("workload w\ninput A: f32[1, 2, 1, 2, 20000]\n"
-                   "output C[a: 1, b: 2, c: 1, d: 2, e: 1, f: 2, g: 1, h: 2] = "
-                   "sum(k: 20000) A[a, b, c, d, k] * A[e, f, g, h, k]\n"),
-      target::DetectHost());
+  const auto space =
+      DefaultCandidate(MakeWorkload("workload w\ninput A: f32[1, 2, 1, 2, 20000]\n"
+                                    "output C[a: 1, b: 2, c: 1, d: 2, e: 1, f: 2, g: 1, h: 2] = "
+                                    "sum(k: 20000) A[a, b, c, d, k] * A[e, f, g, h, k]\n"),
+                       target::DetectHost());
   EXPECT_TRUE(space.ok()) << space.status();
 }
 

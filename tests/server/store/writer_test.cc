@@ -80,7 +80,8 @@ TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
   ASSERT_EQ(committed.size(), 300u);
   for (int i = 0; i < 300; ++i) {
     // The rest may be committed while the first are told.
-    EXPECT_TRUE(committed[i] == 300 || (i < 256 && committed[i] == 256)) << i << ": " << committed[i];
+    EXPECT_TRUE(committed[i] == 300 || (i < 256 && committed[i] == 256))
+        << i << ": " << committed[i];
   }
 }
 
@@ -105,8 +106,7 @@ TEST_F(WriterTest, AQueueThatIsFullRefusesThroughDone) {
               testing::ElementsAre(absl::StatusCode::kOk, absl::StatusCode::kOk,
                                    absl::StatusCode::kOk, absl::StatusCode::kResourceExhausted,
                                    absl::StatusCode::kResourceExhausted));
-  writer_->Enqueue(
-      Insert(9), [](absl::Status) {}, 1);
+  writer_->Enqueue(Insert(9), [](absl::Status) {}, 1);
   EXPECT_TRUE(writer_->Flush().ok()) << "there is room again";
   EXPECT_EQ(Count(), 4);
 }
@@ -172,8 +172,7 @@ TEST_F(WriterTest, AFullDatabaseFailsOnlyWhatDoesNotFit) {
 TEST_F(WriterTest, FlushFromACallbackIsRefusedNotADeadlock) {
   Start({});
   absl::Status inner;
-  writer_->Enqueue(
-      Insert(1), [&](absl::Status) { inner = writer_->Flush(); }, 1);
+  writer_->Enqueue(Insert(1), [&](absl::Status) { inner = writer_->Flush(); }, 1);
   EXPECT_TRUE(writer_->Flush().ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(inner)) << inner;
 }
@@ -191,8 +190,7 @@ TEST_F(WriterTest, AfterRefuseNothingIsWritten) {
 TEST_F(WriterTest, TheLogIsCopiedIntoTheDatabaseAndStaysSmall) {
   Start({.checkpoint_pages = 50});
   for (int i = 0; i < 200; ++i) {
-    writer_->Enqueue(
-        Insert(i, 8192), [](absl::Status) {}, 1);
+    writer_->Enqueue(Insert(i, 8192), [](absl::Status) {}, 1);
     ASSERT_TRUE(writer_->Flush().ok());
   }
   EXPECT_LT(std::filesystem::file_size(path_ + "-wal"), 100u * 4096);

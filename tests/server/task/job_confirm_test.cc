@@ -73,7 +73,8 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
   }
 }
 
-// Screened while something disturbed the machine, and confirmed so: a later job finds out what it really does.
+// Screened while something disturbed the machine, and confirmed so: a later job finds out what it
+// really does.
 TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
   double disturbance = 3;
   device.measure = [&](const fleet::LeaseGrant& lease) {

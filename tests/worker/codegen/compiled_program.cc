@@ -30,7 +30,8 @@ class Guarded {
     memory_ = static_cast<unsigned char*>(std::aligned_alloc(4096, total));
     std::memset(memory_, kGuard, total);
   }
-  Guarded(Guarded&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
+  Guarded(Guarded&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
   ~Guarded() { std::free(memory_); }
   unsigned char* data() { return memory_ + kGuardBytes; }
   bool Intact() const {
@@ -51,8 +52,7 @@ std::vector<ir::Scalars> ToScalars(absl::Span<const ir::Values> tensors) {
   return scalars;
 }
 
-absl::StatusOr<std::vector<ir::Values>> ToValues(
-    absl::StatusOr<std::vector<ir::Scalars>> tensors) {
+absl::StatusOr<std::vector<ir::Values>> ToValues(absl::StatusOr<std::vector<ir::Scalars>> tensors) {
   HONE_RETURN_IF_ERROR(tensors.status());
   std::vector<ir::Values> all;
   for (const ir::Scalars& scalars : *tensors) {
@@ -64,7 +64,8 @@ absl::StatusOr<std::vector<ir::Values>> ToValues(
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(const ir::Program& program, const target::Target& target) {
+absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
+    const ir::Program& program, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
   HONE_ASSIGN_OR_RETURN(const CompiledObject object, Compile(lowered, target));
   HONE_ASSIGN_OR_RETURN(const std::string shared, builder::LinkSharedObject(object.object, {}));
@@ -112,7 +113,8 @@ absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::RunWith(
     absl::Span<const ir::Scalars> inputs, int64_t begin, int64_t end) {
   std::vector<Guarded> memory;
   std::vector<void*> buffers;
-  const std::vector<ir::BufferId> input_ids = workload_->Inputs(), output_ids = workload_->Outputs();
+  const std::vector<ir::BufferId> input_ids = workload_->Inputs(),
+                                  output_ids = workload_->Outputs();
   for (size_t t = 0; t < input_ids.size(); ++t) {
     const ir::Tensor& tensor = workload_->tensors[input_ids[t]];
     memory.emplace_back(tensor.bytes());
@@ -128,22 +130,28 @@ absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::RunWith(
                            ir::IsFloat(tensor.dtype) ? ir::Scalar(NAN) : ir::Scalar(77));
     }
   }
-  const int64_t packed_bytes = reinterpret_cast<target::SizeFunction>(Symbol(target::kPackedSymbol))();
+  const int64_t packed_bytes =
+      reinterpret_cast<target::SizeFunction>(Symbol(target::kPackedSymbol))();
   memory.emplace_back(packed_bytes);
   memory.emplace_back(workspace_bytes());
   for (Guarded& buffer : memory) buffers.push_back(buffer.data());
   void* const workspace = buffers.back();
   void* const packed = buffers[buffers.size() - 2];
-  const int32_t prepacked = reinterpret_cast<target::PrepackFunction>(Symbol(target::kPrepackSymbol))(buffers.data(), packed);
+  const int32_t prepacked = reinterpret_cast<target::PrepackFunction>(
+      Symbol(target::kPrepackSymbol))(buffers.data(), packed);
   int32_t code = 0;
   if (begin < 0) {
-    code = reinterpret_cast<target::RunFunction>(Symbol(target::kRunSymbol))(buffers.data(), packed, workspace);
+    code = reinterpret_cast<target::RunFunction>(Symbol(target::kRunSymbol))(buffers.data(), packed,
+                                                                             workspace);
   } else {
-    code = reinterpret_cast<target::RangeFunction>(Symbol(target::kRangeSymbol))(buffers.data(), packed, workspace, begin, end);
+    code = reinterpret_cast<target::RangeFunction>(Symbol(target::kRangeSymbol))(
+        buffers.data(), packed, workspace, begin, end);
   }
-  if (prepacked != 0 || code != 0) return absl::InternalError(absl::StrCat("return codes ", prepacked, " and ", code));
+  if (prepacked != 0 || code != 0)
+    return absl::InternalError(absl::StrCat("return codes ", prepacked, " and ", code));
   for (size_t b = 0; b < memory.size(); ++b) {
-    if (!memory[b].Intact()) return absl::InternalError(absl::StrCat("bytes outside buffer ", b, " were written"));
+    if (!memory[b].Intact())
+      return absl::InternalError(absl::StrCat("bytes outside buffer ", b, " were written"));
   }
   std::vector<ir::Scalars> outputs;
   for (size_t t = 0; t < output_ids.size(); ++t) {

@@ -13,18 +13,21 @@
 
 namespace hone::codegen {
 
-// A program lowered, compiled, linked and loaded into this process, to be run on the interpreter's values. Guard bytes around
-// every buffer are checked after each run.
+// A program lowered, compiled, linked and loaded into this process, to be run on the interpreter's
+// values. Guard bytes around every buffer are checked after each run.
 class CompiledProgram {
  public:
-  static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(const ir::Program& program, const target::Target& target);
+  static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(const ir::Program& program,
+                                                               const target::Target& target);
   ~CompiledProgram();
 
-  // Outputs are NaN (integers: a pattern) before the run. Internal: a return code, or bytes outside a buffer were written.
+  // Outputs are NaN (integers: a pattern) before the run. Internal: a return code, or bytes outside
+  // a buffer were written.
   absl::StatusOr<std::vector<ir::Values>> Run(absl::Span<const ir::Values> inputs);
   absl::StatusOr<std::vector<ir::Scalars>> Run(absl::Span<const ir::Scalars> inputs);
   // hone_kernel_range over [begin, end) after prepacking, without the rest of the kernel.
-  absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs, int64_t begin, int64_t end);
+  absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs,
+                                                   int64_t begin, int64_t end);
   int64_t range_extent() const;
   int64_t workspace_bytes() const;
   void* Symbol(const char* name) const;

@@ -316,11 +316,10 @@ TEST(DTypeTest, OnlineSoftmax) {
     Values inputs = Pattern(dtype, 21 * 13, 0.5);
     inputs[0] = -kInfinity;
     inputs[5] = -kInfinity;
-    ExpectReduction(
-        absl::StrCat("workload online\ninput X: ", ir::DTypeName(dtype),
-                     "[21, 13]\noutput (M, S)[i: 21] = online_softmax(k: 13) (",
-                     ir::DTypeName(ir::AccumulatorOf(dtype)), "(X[i, k]), 1.0)\n"),
-        "M", {inputs}, tolerance);
+    ExpectReduction(absl::StrCat("workload online\ninput X: ", ir::DTypeName(dtype),
+                                 "[21, 13]\noutput (M, S)[i: 21] = online_softmax(k: 13) (",
+                                 ir::DTypeName(ir::AccumulatorOf(dtype)), "(X[i, k]), 1.0)\n"),
+                    "M", {inputs}, tolerance);
   }
 }
 

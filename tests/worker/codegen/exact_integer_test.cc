@@ -24,8 +24,13 @@ constexpr int64_t kElements = 95;
 Scalars LargeIntegers(uint64_t seed) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  Scalars values = {kLeast, kLeast + 1, kMost, kMost - 1, (int64_t{1} << 53) + 1,
-                    -(int64_t{1} << 53) - 1, (int64_t{1} << 60) + (int64_t{1} << 52) + 1};
+  Scalars values = {kLeast,
+                    kLeast + 1,
+                    kMost,
+                    kMost - 1,
+                    (int64_t{1} << 53) + 1,
+                    -(int64_t{1} << 53) - 1,
+                    (int64_t{1} << 60) + (int64_t{1} << 52) + 1};
   Rng rng(seed);
   while (static_cast<int64_t>(values.size()) < kElements) {
     values.push_back(static_cast<int64_t>(rng()) >> rng.Below(64));

@@ -1,4 +1,5 @@
-// Reads the assembly of reference kernels: what makes them fast is there, and what would make them slow is not.
+// Reads the assembly of reference kernels: what makes them fast is there, and what would make them
+// slow is not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +24,8 @@ struct LoopCode {
   int fmas = 0, loads = 0, spills = 0, prefetches = 0;
 };
 
-// The innermost loop with the most multiply-adds: the lines between a label and a backward jump to it.
+// The innermost loop with the most multiply-adds: the lines between a label and a backward jump to
+// it.
 LoopCode HottestLoop(const std::string& assembly) {
   const std::vector<std::string> lines = absl::StrSplit(assembly, '\n');
   std::map<std::string, size_t> labels;
@@ -32,7 +34,8 @@ LoopCode HottestLoop(const std::string& assembly) {
     const std::string line(absl::StripAsciiWhitespace(lines[i]));
     if (absl::StartsWith(line, ".LBB")) labels[line.substr(0, line.find(':'))] = i;
     if (!absl::StartsWith(line, "j")) continue;
-    const auto target = labels.find(std::string(absl::StripAsciiWhitespace(line.substr(line.find('.') == std::string::npos ? 0 : line.find('.')))));
+    const auto target = labels.find(std::string(absl::StripAsciiWhitespace(
+        line.substr(line.find('.') == std::string::npos ? 0 : line.find('.')))));
     if (target == labels.end()) continue;
     LoopCode code;
     bool innermost = true;
@@ -55,7 +58,8 @@ LoopCode HottestLoop(const std::string& assembly) {
 LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(trace);
   EXPECT_TRUE(file.ok()) << file.status();
-  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload), file->parsed.trace, file->parsed.decisions);
+  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
+                                        file->parsed.trace, file->parsed.decisions);
   EXPECT_TRUE(program.ok()) << program.status();
   const auto target = target::TargetByName(preset);
   EXPECT_TRUE(target.ok()) << target.status();
@@ -75,19 +79,21 @@ trace 1
 b0 = block("C")
 l0, l1, l2 = loops(b0)
 l3, l4, l5 = register_tile(b0, l0, l1, l2, )",
-                      rows, ", ", vectors, ", ", lanes, ", ", k_unroll, ")\nl6 = fuse(l3, l4)\nparallel(l6)\n");
+                      rows, ", ", vectors, ", ", lanes, ", ", k_unroll,
+                      ")\nl6 = fuse(l3, l4)\nparallel(l6)\n");
 }
 
 TEST(MachineCodeTest, GemmOnAvx512KeepsItsTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx512", Gemm(14, 2, 16, 2));
   EXPECT_EQ(loop.fmas, 14 * 2 * 2);
   EXPECT_EQ(loop.spills, 0);
-  // A broadcast per row and a vector of B per column vector, for each of the two steps; a broadcast may be folded into
-  // both of its multiply-adds instead.
+  // A broadcast per row and a vector of B per column vector, for each of the two steps; a broadcast
+  // may be folded into both of its multiply-adds instead.
   EXPECT_LE(loop.loads, 2 * (14 * 2 + 2));
 }
 
-// Packed panels, sixteen steps unrolled, prefetches between them: nothing may be moved up so far that accumulators spill.
+// Packed panels, sixteen steps unrolled, prefetches between them: nothing may be moved up so far
+// that accumulators spill.
 TEST(MachineCodeTest, APrefetchingGemmKeepsItsTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx512", R"(workload matmul
 input A: f32[1008, 512]
@@ -134,7 +140,8 @@ reorder(l4, lh, l3, lr, ls, l5)
   EXPECT_EQ(loop.spills, 0);
 }
 
-// The operands of neighbouring steps lie next to each other; loading them together would spill accumulators.
+// The operands of neighbouring steps lie next to each other; loading them together would spill
+// accumulators.
 TEST(MachineCodeTest, UnrolledStepsThroughPackedWeightsKeepTheTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx512", R"(workload conv2d
 input X: f32[1, 14, 14, 256]
@@ -154,7 +161,8 @@ reorder(n, o0, p0, c0)
   EXPECT_LE(loop.loads, 4 * (14 + 2));
 }
 
-// Neighbouring taps of a depthwise convolution read the same pixels: 8 outputs of a row need 10 of them, not 24.
+// Neighbouring taps of a depthwise convolution read the same pixels: 8 outputs of a row need 10 of
+// them, not 24.
 TEST(MachineCodeTest, StepsOfASlidingWindowShareTheirLoads) {
   const LoopCode loop = Compiled("x86-avx512", R"(workload depthwise
 input X: f32[1, 18, 18, 32]

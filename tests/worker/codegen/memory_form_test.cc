@@ -57,7 +57,8 @@ const Form kForms[] = {
 
 std::string Text(const Form& form, absl::string_view dtype) {
   std::string value(form.value);
-  if (const size_t at = value.find("{}"); at != std::string::npos) value.replace(at, 2, std::string(dtype));
+  if (const size_t at = value.find("{}"); at != std::string::npos)
+    value.replace(at, 2, std::string(dtype));
   return absl::StrCat("workload form\ninput X: ", dtype, form.inputs, "\noutput Y[", form.axes,
                       "] = ", value, "\n");
 }

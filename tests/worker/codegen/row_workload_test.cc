@@ -54,7 +54,8 @@ vectorize(l15)
 parallel(l12)
 )";
 
-// Rows apart, columns as lanes in every stage; the lanes' partial results are combined at the end of a row.
+// Rows apart, columns as lanes in every stage; the lanes' partial results are combined at the end
+// of a row.
 constexpr absl::string_view kSoftmaxRowTrace = R"(trace 1
 y = block("Y")
 i, j = loops(y)

@@ -34,9 +34,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
   CheckResult Check(double tolerance = 0) {
     return CheckOutput(spec_, data_.data(), Reference(), signature_, tolerance);
   }
-  CheckResult Exact() {
-    return CheckExact(spec_, data_.data(), Reference());
-  }
+  CheckResult Exact() { return CheckExact(spec_, data_.data(), Reference()); }
   Expected Reference() const {
     return {.values = values_.data(),
             .magnitudes = magnitudes_.data(),
@@ -44,8 +42,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
   }
   // The allowed error of element i.
   double Bound(int i) const {
-    return signature_.relative_error * magnitudes_[i] +
-           signature_.roundoff * std::fabs(values_[i]);
+    return signature_.relative_error * magnitudes_[i] + signature_.roundoff * std::fabs(values_[i]);
   }
 
   TensorSpec spec_;
@@ -180,8 +177,7 @@ TEST(CheckIntegerTest, IntegersOf64BitsAreComparedExactly) {
   for (const int wrong : {-1, 0, 1}) {
     int64_t values[] = {data[0], data[1]};
     if (wrong >= 0) values[wrong] = off[wrong];
-    const Expected reference = {
-        .dtype = DType::kI64, .values = values, .magnitudes = magnitudes};
+    const Expected reference = {.dtype = DType::kI64, .values = values, .magnitudes = magnitudes};
     EXPECT_EQ(CheckOutput(spec, data, reference, signature, 0).ok, wrong < 0);
     EXPECT_EQ(CheckExact(spec, data, reference).ok, wrong < 0);
   }

@@ -147,8 +147,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
       // The first tiles are left out, or the last.
       const bool first = rng.Below(2) == 0;
       const int64_t kept = terms - tile;
-      const std::string guard =
-          absl::StrCat(" where 0 <= k - ", first ? tile : 0, " < ", kept);
+      const std::string guard = absl::StrCat(" where 0 <= k - ", first ? tile : 0, " < ", kept);
       const ir::Workload wrong = Parse(form, terms, guard);
       EXPECT_FALSE(IsAccepted(workload, **reference, digest, wrong)) << wrong.ToText();
     }

@@ -25,8 +25,7 @@ class FakeMachine : public Probe {
     return ns;
   }
   Timing Time(double first_ns, const TimingOptions& options) {
-    return TimeKernel(
-        first_ns, [this](int64_t count) { return Run(count); }, *this, options);
+    return TimeKernel(first_ns, [this](int64_t count) { return Run(count); }, *this, options);
   }
 
   double run_ns = 1e6;

@@ -7,18 +7,12 @@ namespace {
 
 using Maker = void (*)(const OperatorMatch&, OneDnn&);
 constexpr std::pair<const char*, Maker> kMakers[] = {
-    {"avg_pool2d", MakePooling},
-    {"batch_matmul", MakeMatmul},
-    {"conv2d", MakeConvolution},
-    {"dense_relu", MakeMatmul},
-    {"depthwise_conv2d", MakeConvolution},
-    {"global_avg_pool", MakeGlobalPooling},
-    {"layer_norm", MakeLayerNorm},
-    {"matmul", MakeMatmul},
-    {"max_pool2d", MakePooling},
-    {"quantized_dense", MakeMatmul},
-    {"quantized_matmul", MakeMatmul},
-    {"softmax", MakeSoftmax},
+    {"avg_pool2d", MakePooling},           {"batch_matmul", MakeMatmul},
+    {"conv2d", MakeConvolution},           {"dense_relu", MakeMatmul},
+    {"depthwise_conv2d", MakeConvolution}, {"global_avg_pool", MakeGlobalPooling},
+    {"layer_norm", MakeLayerNorm},         {"matmul", MakeMatmul},
+    {"max_pool2d", MakePooling},           {"quantized_dense", MakeMatmul},
+    {"quantized_matmul", MakeMatmul},      {"softmax", MakeSoftmax},
 };
 
 }  // namespace
