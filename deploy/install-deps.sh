@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  build-essential cmake ninja-build ccache mold pkg-config git
+  build-essential cmake ninja-build ccache mold pkg-config git clang-format-19
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
   libxgboost-dev libsqlite3-dev libpq-dev postgresql-15 libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
