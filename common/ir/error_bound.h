@@ -20,6 +20,7 @@ namespace hone::ir {
 
 inline double Absolute(double a) { return a < 0 ? -a : a; }
 inline double Larger(double a, double b) { return a < b ? b : a; }
+inline double Smaller(double a, double b) { return b < a ? b : a; }
 inline double Converted(DType dtype, double a) { return CastTo(dtype, Scalar(a)).real(); }
 inline double IfZero(double a, double then, double otherwise) { return a == 0 ? then : otherwise; }
 double Exponential(double a);
@@ -84,11 +85,13 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
 }
 
 // A closer bound for products and quotients: relative errors of the operands add up. Products of
-// errors count 1/256, which is more than they can be.
+// errors count 1/256, which is more than they can be. The size of an operand, its absolute value, is
+// more than its magnitude only where it is infinite and has no error.
 template <typename Number>
 Number MagnitudeOfProduct(Number a_value, Number a, Number b_value, Number b) {
-  const Number a_size = Absolute(a_value), b_size = Absolute(b_value);
-  return a_size * b + (a - a_size) * (b_size + 0x1p-8 * (b - b_size));
+  constexpr double kOfErrors = 0x1p-8;
+  const Number a_size = Smaller(Absolute(a_value), a), b_size = Smaller(Absolute(b_value), b);
+  return a * (kOfErrors * b + (1 - kOfErrors) * b_size) + (1 - kOfErrors) * (a_size * (b - b_size));
 }
 template <typename Number>
 Number MagnitudeOfQuotient(Number value, Number a, Number b_value, Number b) {

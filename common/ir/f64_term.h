@@ -30,6 +30,7 @@ inline F64Term operator*(F64Term a, double b) { return a * Constant(a, b); }
 inline F64Term operator/(F64Term a, F64Term b) { return Binary(Op::kDiv, a, b); }
 
 inline F64Term Larger(F64Term a, F64Term b) { return Binary(Op::kMax, a, b); }
+inline F64Term Smaller(F64Term a, F64Term b) { return Binary(Op::kMin, a, b); }
 inline F64Term Absolute(F64Term a) { return Unary(Op::kAbs, a); }
 inline F64Term Exponential(F64Term a) { return Unary(Op::kExp, a); }
 inline F64Term SquareRoot(F64Term a) { return Unary(Op::kSqrt, a); }

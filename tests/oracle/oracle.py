@@ -15,6 +15,7 @@ import onnx_oracle
 import operators
 from peers import Builder, Checker, Died
 
+_CASES_BETWEEN_NEWS = 1000
 _MOST_SHOWN = 4  # failures of a case
 _BUILD_FIELDS = ("seed", "candidates", "random_traces", "threads", "target", "tolerance")
 
@@ -118,6 +119,9 @@ class Report:
             if result.failures:
                 self._failed.append(result.case["id"])
                 self._print_failure(result)
+            if self._counts["cases"] % _CASES_BETWEEN_NEWS == 0:
+                print(f"{self._counts['cases']} cases, {len(self._failed)} failed, "
+                      f"{time.monotonic() - self._begin:.0f} s", flush=True)
 
     def _print_failure(self, result):
         case = result.case
@@ -166,6 +170,7 @@ def _arguments():
     parser.add_argument("--cases", type=int, default=275, help="drawn cases (default %(default)s)")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("HONE_SEED", 1)),
                         help="of the drawn cases (default %(default)s, or HONE_SEED)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first drawn case")
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
     parser.add_argument("--case", action="append", default=[],
                         help="only this one: a number of a drawn case, or a file (FILE:LINE)")
@@ -201,7 +206,7 @@ def main():
         todo = [case for name in options.case for case in _named_case(options.seed, name)]
     else:
         todo = [] if options.no_files else cases.all_files()
-        todo += [cases.drawn(options.seed, n) for n in range(options.cases)]
+        todo += [cases.drawn(options.seed, options.first + n) for n in range(options.cases)]
     options.failures = options.work / "failures"
     report = Report(options)
     queue = collections.deque(todo)

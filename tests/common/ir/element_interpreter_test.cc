@@ -205,7 +205,8 @@ TEST(InterpretElementTest, MagnitudesOfFactorsAddUp) {
                             [&](BufferId, int64_t offset) { return inputs[offset]; })
         .magnitude;
   };
-  EXPECT_DOUBLE_EQ(magnitude(0), 2 * 4 + 2 * 4);  // 4 of a difference of 2, 4 of a sum of 4
+  // Both factors have the magnitude 4; the difference is 2.
+  EXPECT_DOUBLE_EQ(magnitude(0), 2 * 4 + 2 * 4);
   EXPECT_DOUBLE_EQ(magnitude(1), 3 * 4);
 }
 
