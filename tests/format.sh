@@ -11,4 +11,10 @@ if ! command -v "$format" >/dev/null; then
 fi
 mode=(--dry-run --Werror)
 [ "${1:-}" = --fix ] && mode=(-i)
-git ls-files -z '*.cc' '*.h' | xargs -0 -P "$(nproc)" -n 50 "$format" "${mode[@]}"
+list_sources() {
+  git ls-files -z --cached --others --exclude-standard '*.cc' '*.h' |
+    while IFS= read -r -d '' file; do
+      if [ -e "$file" ]; then printf '%s\0' "$file"; fi
+    done
+}
+list_sources | xargs -0 -P "$(nproc)" -n 50 "$format" "${mode[@]}"

@@ -85,8 +85,8 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
 }
 
 // A closer bound for products and quotients: relative errors of the operands add up. Products of
-// errors count 1/256, which is more than they can be. The size of an operand, its absolute value, is
-// more than its magnitude only where it is infinite and has no error.
+// errors count 1/256, which is more than they can be. The size of an operand, its absolute value,
+// is more than its magnitude only where it is infinite and has no error.
 template <typename Number>
 Number MagnitudeOfProduct(Number a_value, Number a, Number b_value, Number b) {
   constexpr double kOfErrors = 0x1p-8;

@@ -47,7 +47,7 @@ void ThreadPool::Work() {
       work = std::move(queue_.front());
       queue_.pop_front();
     }
-    // A job fails by itself (job_messages.h). Of other work only its own result is lost.
+    // A job handles its own exceptions (job_actor.h). Of other work only the result is lost.
     const absl::Status threw = CatchExceptions([&work] { std::move(work)(); });
     if (!threw.ok()) spdlog::error("work in the background ended with {}", threw.ToString());
   }

@@ -1,0 +1,364 @@
+#include "server/task/confirm_phase.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+constexpr char kConfirmPolicy[] = "confirm";
+constexpr int kConfirmRepeats = 5;           // blocks of each process
+constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
+// An incumbent that wins is published again if it is faster than its record by this share: the
+// record was measured while something disturbed the machine.
+constexpr double kOutgrown = 0.05;
+// A round of a finalist on a disturbed machine is measured again this many times. After that, the
+// median over the rounds has to do.
+constexpr int kNoisyRounds = 1;
+
+// Why nothing can be confirmed, from the outcomes.
+absl::Status NothingRan(const JobSnapshot& state) {
+  if (state.trials == 0) {
+    return absl::FailedPreconditionError(
+        "nothing was measured before the job had to stop: no worker of its target was free in "
+        "time");
+  }
+  std::string outcomes;
+  for (const auto& [outcome, count] : state.outcomes) {
+    absl::StrAppend(&outcomes, outcomes.empty() ? "" : ", ", record::OutcomeName(outcome), " ",
+                    count);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("no candidate ran to its end: ", outcomes,
+                   "; the records of the job say why each of them failed"));
+}
+
+}  // namespace
+
+void ConfirmPhase::Begin(std::vector<Screened> screened) {
+  job_.SetDoing("choosing the finalists");
+  if (screened.empty()) return Fail(NothingRan(job_.state()));
+  StartRounds(ChooseFinalists(job_, task_, std::move(screened)), "confirming the finalists");
+}
+
+void ConfirmPhase::BeginRevalidation() {
+  job_.SetDoing("choosing what is measured again");
+  absl::StatusOr<StoredFinalists> stored = FindStoredFinalists(job_, task_);
+  if (!stored.ok()) return job_.End(JobState::kFailed, stored.status());
+  last_stored_record_ = stored->last_record;
+  StartRounds(std::move(stored->finalists), "building the stored candidates again");
+}
+
+void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
+  finalists_ = std::move(finalists);
+  job_.state().state = JobState::kConfirming;
+  job_.SetPhase(phase);
+  job_.Save();
+  job_.ShowState();
+  for (const Finalist& finalist : finalists_.list) {
+    if (!finalist.artifact_digest.empty() && !finalist.worker_id.empty()) {
+      job_.services().fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
+    }
+  }
+  ChooseDevice();
+  confirmation_.emplace(static_cast<int>(finalists_.list.size()), finalists_.incumbent,
+                        job_.spec().seed, job_.options().confirmation);
+  NextRound();
+}
+
+void ConfirmPhase::ChooseDevice() {
+  std::map<std::string, int> finalists;  // by the worker that has their artifacts
+  for (const Finalist& finalist : finalists_.list) {
+    if (finalist.worker_id.empty()) continue;
+    const int count = ++finalists[finalist.worker_id];
+    if (device_.empty() || count > finalists[device_]) device_ = finalist.worker_id;
+  }
+  if (device_.empty()) {
+    device_ = job_.services().fleet->AnotherRunner(job_.spec().target_key, {});
+  }
+}
+
+void ConfirmPhase::NextRound() {
+  const std::vector<int> order = confirmation_->NextRound();
+  if (order.empty()) {
+    ReportOnly();
+    ReportDefault();
+    ranking_ = confirmation_->Ranking();
+    if (ranking_.empty()) {
+      return Fail(absl::FailedPreconditionError(
+          "no finalist could be confirmed: each failed when it was measured again"));
+    }
+    artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+    return Publish();
+  }
+  job_.SetPhase(
+      absl::StrCat("confirming ", order.size(), " finalists, round ", confirmation_->rounds()));
+  job_.ShowState();
+  for (const int index : order) Submit(index);
+}
+
+void ConfirmPhase::Submit(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
+  item.policy.name = kConfirmPolicy;
+  item.policy.repeats = kConfirmRepeats;
+  item.policy.confidence = kConfirmConfidence;
+  item.best_latency_ns = nullptr;  // no finalist is stopped early
+  // Its bytes if they are known to be there; else it is built again.
+  const bool there = !device_.empty() && finalist.worker_id == device_;
+  if (there || job_.services().artifacts->Has(finalist.artifact_digest)) {
+    item.artifact_digest = finalist.artifact_digest;
+  }
+  item.worker_id = device_;
+  task_.Measure(
+      std::move(item), task_.MakeRecord(finalist.candidate, finalist.trial), /*event=*/-1,
+      [this, index](const record::Record& record, const std::string& worker) {
+        OnRound(index, record, worker);
+      },
+      [this, index](const absl::Status& status) { OnError(index, status); });
+}
+
+void ConfirmPhase::OnRound(int index, const record::Record& record, const std::string& worker_id) {
+  job_.SetDoing("confirming the finalists");
+  if (job_.state().state != JobState::kConfirming) return;
+  Finalist& finalist = finalists_.list[index];
+  const bool ok = record.result.outcome == record::Outcome::kOk;
+  device_ = worker_id;  // another one than before if that was lost
+  if (record.quarantined && finalist.noisy_rounds < kNoisyRounds) {
+    ++finalist.noisy_rounds;
+    return Submit(index);
+  }
+  if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
+      confirmation_->rounds() == 1) {
+    // Perhaps the bytes did not reach the device: it is built from its trace once.
+    finalist.artifact_digest.clear();
+    finalist.rebuilt = true;
+    return Submit(index);
+  }
+  if (ok) {
+    // Later rounds run the bytes of this one.
+    finalist.artifact_digest = record.result.artifact_digest;
+    job_.services().fleet->KeepArtifact(finalist.artifact_digest, worker_id);
+    finalist.worker_id = worker_id;
+    finalist.last = record;
+  }
+  if (job_.spec().revalidate > 0 && confirmation_->rounds() == 1) {
+    if (const std::string why = WhyStoredIsWrong(finalist, record.result); !why.empty()) {
+      spdlog::warn("job {}: the stored records of trial {} are quarantined: {}", job_.id(),
+                   finalist.trial, why);
+      task_.Quarantine(finalist.candidate, last_stored_record_,
+                       absl::StrCat("revalidation: ", why));
+    }
+  }
+  if (!ok && task_.IsOnly(finalist.candidate)) {
+    finalist.last = record::Record();
+    job_.state().given = task_.MakeBest(record);
+  }
+  confirmation_->Report(index, record.result);
+  if (confirmation_->RoundIsComplete()) NextRound();
+}
+
+void ConfirmPhase::OnError(int index, const absl::Status& status) {
+  if (job_.state().state != JobState::kConfirming) return;
+  if (absl::IsResourceExhausted(status)) return deferred_.push_back(index);
+  Finalist& finalist = finalists_.list[index];
+  if (!absl::IsNotFound(status) || finalist.rebuilt) return Fail(status);
+  finalist.artifact_digest.clear();
+  finalist.rebuilt = true;
+  Submit(index);
+}
+
+void ConfirmPhase::ReportOnly() {
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    record::Record record = finalists_.list[i].last;
+    if (!task_.IsOnly(record.candidate) || !job_.state().given) continue;
+    const record::BuildFacts facts = job_.state().given->record.result.facts;  // of the build
+    record.result = confirmation_->Combined(static_cast<int>(i));
+    record.result.facts = facts;
+    job_.state().given = task_.MakeBest(record);
+  }
+}
+
+void ConfirmPhase::ReportDefault() {
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const Finalist& finalist = finalists_.list[i];
+    if (!finalist.is_default || !job_.state().default_schedule ||
+        finalist.last.result.latency_ns <= 0) {
+      continue;
+    }
+    record::Record record = job_.state().default_schedule->record;
+    record.policy = finalist.last.policy;
+    record.result = confirmation_->Combined(static_cast<int>(i));
+    job_.state().default_schedule = task_.MakeBest(record);
+  }
+}
+
+void ConfirmPhase::Tick() {
+  for (const int index : std::exchange(deferred_, {})) Submit(index);
+  if (!ranking_.empty()) Publish();
+}
+
+bool ConfirmPhase::KeepsIncumbent() const {
+  const int index = ranking_[0];
+  // A revalidated incumbent is published with what it does now.
+  if (index != finalists_.incumbent || job_.spec().revalidate > 0) return false;
+  const bool outgrown = job_.services().artifacts->Has(finalists_.list[index].artifact_digest) &&
+                        confirmation_->Combined(index).latency_ns <
+                            finalists_.incumbent_record->result.latency_ns * (1 - kOutgrown);
+  return !outgrown;
+}
+
+void ConfirmPhase::Publish() {
+  job_.SetDoing("publishing the best candidate");
+  if (publishing_) return;
+  if (KeepsIncumbent()) return Finish(*finalists_.incumbent_record);
+  // The first one whose bytes are here. The winner's bytes are waited for.
+  const JobServices& services = job_.services();
+  for (const int index : ranking_) {
+    const Finalist& finalist = finalists_.list[index];
+    if (services.artifacts->Has(finalist.artifact_digest)) {
+      if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
+      return;
+    }
+    // This is repeated because the worker may have been started again since.
+    services.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
+    if (job_.Steady() < artifact_deadline_) {
+      return job_.SetPhase("waiting for the winner's artifact");
+    }
+    spdlog::warn("job {}: the artifact of trial {} did not arrive; the next finalist is published",
+                 job_.id(), finalist.trial);
+  }
+  job_.End(JobState::kFailed,
+           absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));
+}
+
+SpotCheck::Verdict ConfirmPhase::Check(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  SpotCheck& check = checks_
+                         .try_emplace(index, finalist.worker_id,
+                                      record::SteadyLatencyNs(confirmation_->Combined(index)))
+                         .first->second;
+  if (check.verdict() != SpotCheck::Verdict::kOpen || check.IsWaiting(job_.Steady())) {
+    return check.verdict();
+  }
+  if (check.IsLate(job_.Steady())) {
+    spdlog::warn("job {}: no other worker checked trial {} in time", job_.id(), finalist.trial);
+    check.Close();
+  } else {
+    const std::string other =
+        job_.services().fleet->AnotherRunner(job_.spec().target_key, check.asked());
+    if (other.empty()) {
+      check.Close();
+    } else {
+      AskWorker(index, check, other);
+    }
+  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) {
+    Discard(index, check);
+    return SpotCheck::Verdict::kRejected;
+  }
+  return check.verdict();
+}
+
+void ConfirmPhase::AskWorker(int index, SpotCheck& check, const std::string& worker) {
+  const Finalist& finalist = finalists_.list[index];
+  fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
+  item.policy = finalist.last.policy;
+  item.best_latency_ns = nullptr;
+  item.artifact_digest = finalist.artifact_digest;
+  item.worker_id = worker;
+  item.avoid = check.asked();
+  check.Ask(worker, job_.Steady() + job_.options().spot_check_limit);
+  job_.SetPhase(absl::StrCat("worker ", worker, " checks the winner"));
+  job_.ShowState();
+  task_.Measure(
+      std::move(item), task_.MakeRecord(finalist.candidate, finalist.trial), /*event=*/-1,
+      [this, index](const record::Record& record, const std::string& by) {
+        OnSpotCheck(index, record, by);
+      },
+      [](const absl::Status&) {});  // the deadline passes, and others are asked
+}
+
+void ConfirmPhase::OnSpotCheck(int index, const record::Record& record,
+                               const std::string& worker_id) {
+  if (job_.state().state != JobState::kConfirming) return;
+  SpotCheck& check = checks_.at(index);
+  if (check.verdict() != SpotCheck::Verdict::kOpen) return;
+  const std::string objection = check.objection();
+  check.Report(job_.Steady(), worker_id, record.result);
+  if (check.objection() != objection) {
+    spdlog::warn("job {}: trial {}: {}", job_.id(), finalists_.list[index].trial,
+                 check.objection());
+  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) return Discard(index, check);
+  if (const std::string outvoted = check.Outvoted(); !outvoted.empty()) {
+    job_.services().fleet->Flag(outvoted, check.objection());
+  }
+  Publish();
+}
+
+void ConfirmPhase::Discard(int index, const SpotCheck& check) {
+  const std::string why = check.objection();
+  job_.services().fleet->Flag(check.claimant(),
+                              absl::StrCat("another worker found its result wrong: ", why));
+  task_.Quarantine(finalists_.list[index].candidate, finalists_.list[index].last.id,
+                   absl::StrCat("another worker disagrees: ", why));
+  std::erase(ranking_, index);
+  artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+  if (!ranking_.empty()) return Publish();
+  job_.End(JobState::kFailed, absl::FailedPreconditionError(
+                                  absl::StrCat("no finalist stood up to a second worker: ", why)));
+}
+
+void ConfirmPhase::PublishFinalist(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  const std::shared_ptr<const std::string> bytes =
+      job_.services().artifacts->Get(finalist.artifact_digest);
+  if (bytes == nullptr) return;  // dropped between two calls; the next tick looks again
+  publishing_ = true;
+  record::Record record = finalist.last;
+  record.id = 0;
+  record.result = confirmation_->Combined(index);
+  // Rounds out of policy were measured again. What is left is compared with others of the same
+  // rounds, which holds on a machine that is always disturbed, too.
+  record.quarantined = false;
+  record.quarantine_reason.clear();
+  record.created_unix_ms = absl::ToUnixMillis(job_.Now());
+  auto published = [this, self = job_.shared_from_this()](absl::StatusOr<record::Record> stored) {
+    self->Post([this, stored = std::move(stored)] { OnPublished(stored); });
+  };
+  store::Store* const store = job_.services().store;
+  // Publishing needs the text and the artifact, so that their errors come back as its own.
+  store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
+  store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
+  store->Append(
+      std::move(record), job_.Fence(),
+      [store, published, fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
+        if (!stored.ok()) return published(std::move(stored));
+        const int64_t id = stored->id;
+        store->PublishBest(id, fence,
+                           [published, stored = std::move(stored)](absl::Status status) mutable {
+                             if (!status.ok()) return published(std::move(status));
+                             published(std::move(stored));
+                           });
+      });
+}
+
+void ConfirmPhase::OnPublished(const absl::StatusOr<record::Record>& record) {
+  if (job_.state().state != JobState::kConfirming) return;
+  if (!record.ok()) return job_.OnNotStored(record.status());
+  Finish(*record);
+}
+
+void ConfirmPhase::Finish(const record::Record& best) {
+  job_.state().best = task_.MakeBest(best);
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+}
+
+void ConfirmPhase::Fail(const absl::Status& why) {
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed, why);
+}
+
+}  // namespace hone::task

@@ -1,0 +1,130 @@
+#include "server/task/finalist.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// A default schedule that is at most this many times slower than the best is confirmed, too. A
+// larger speed-up needs no second look, and a slow default would hold up the fast finalists.
+constexpr double kDefaultWithin = 2.0;
+
+// Chooses the finalists of one search.
+class Chooser {
+ public:
+  Chooser(JobActor& job, const JobTask& task, std::vector<Screened> screened)
+      : job_(job), task_(task), screened_(std::move(screened)) {}
+
+  Finalists Choose() {
+    std::sort(screened_.begin(), screened_.end(),
+              [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
+    AddFastest();
+    AddDefault();
+    AddIncumbent();
+    return std::move(chosen_);
+  }
+
+ private:
+  double Best() const { return record::SteadyLatencyNs(screened_[0].record.result); }
+
+  void AddFastest() {
+    const ConfirmationOptions& options = job_.options().confirmation;
+    // One lucky measurement must not keep the others out. A decided space has one candidate and the
+    // default schedule, which need not be timed for minutes if it is much slower.
+    const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
+    for (const Screened& screened : screened_) {
+      const record::Record& record = screened.record;
+      const int count = static_cast<int>(chosen_.list.size());
+      const bool slow = record::SteadyLatencyNs(record.result) > Best() * options.within;
+      if (count >= options.finalists || (count >= min_finalists && slow)) break;
+      const std::string& program = record.result.facts.program_digest;
+      if (!program.empty() && !programs_.emplace(program, count).second) continue;
+      Add(screened);
+    }
+  }
+
+  // A speed-up over the default is measured in the same rounds as the best.
+  void AddDefault() {
+    const auto screened = std::find_if(screened_.begin(), screened_.end(),
+                                       [](const Screened& s) { return s.record.is_default; });
+    if (screened == screened_.end()) return;
+    const record::Record& record = screened->record;
+    const auto same = programs_.find(record.result.facts.program_digest);
+    if (same != programs_.end()) {
+      chosen_.list[same->second].is_default = true;
+      return;
+    }
+    if (record::SteadyLatencyNs(record.result) > Best() * kDefaultWithin) return;
+    for (const Finalist& finalist : chosen_.list) {
+      if (finalist.candidate == record.candidate) return;
+    }
+    Add(*screened);
+  }
+
+  void AddIncumbent() {
+    const JobServices& services = job_.services();
+    absl::StatusOr<store::BestRow> row =
+        services.store->LookupBest({.workload_digest = task_.workload().digest,
+                                    .target = job_.spec().target_key,
+                                    .tolerance = job_.spec().tolerance});
+    if (!row.ok()) {
+      if (!absl::IsNotFound(row.status())) {
+        spdlog::warn("job {}: the published best cannot be read: {}", job_.id(),
+                     row.status().ToString());
+      }
+      return;
+    }
+    chosen_.incumbent_record = row->record;
+    for (size_t i = 0; i < chosen_.list.size(); ++i) {
+      if (chosen_.list[i].candidate == row->record.candidate) {
+        chosen_.incumbent = static_cast<int>(i);
+      }
+    }
+    if (chosen_.incumbent >= 0) return;
+    chosen_.incumbent = static_cast<int>(chosen_.list.size());
+    Finalist finalist{.candidate = row->record.candidate,
+                      .space = row->space,
+                      .trial = row->record.trial,
+                      .artifact_digest = row->record.result.artifact_digest};
+    // The published bytes themselves are measured, wherever they were built.
+    absl::StatusOr<std::string> bytes = services.store->GetArtifact(finalist.artifact_digest);
+    if (!bytes.ok() || !services.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {
+      finalist.artifact_digest.clear();
+    }
+    chosen_.list.push_back(std::move(finalist));
+  }
+
+  void Add(const Screened& screened) {
+    const record::Record& record = screened.record;
+    chosen_.list.push_back({.candidate = record.candidate,
+                            .space = task_.SpaceText(record.candidate.space_digest),
+                            .trial = record.trial,
+                            .is_default = record.is_default,
+                            .artifact_digest = record.result.artifact_digest,
+                            .worker_id = screened.worker_id});
+  }
+
+  JobActor& job_;
+  const JobTask& task_;
+  std::vector<Screened> screened_;       // in order
+  std::map<std::string, int> programs_;  // finalists by program: equal programs are one finalist
+  Finalists chosen_;
+};
+
+}  // namespace
+
+bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
+  const bool only_a = task.IsOnly(a.record.candidate), only_b = task.IsOnly(b.record.candidate);
+  if (only_a != only_b) return only_a;
+  return record::SteadyLatencyNs(a.record.result) < record::SteadyLatencyNs(b.record.result);
+}
+
+Finalists ChooseFinalists(JobActor& job, const JobTask& task, std::vector<Screened> screened) {
+  return Chooser(job, task, std::move(screened)).Choose();
+}
+
+}  // namespace hone::task

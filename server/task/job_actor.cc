@@ -1,0 +1,189 @@
+#include "server/task/job_actor.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/task/exceptions.h"
+#include "server/task/job_codec.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// A job in whose risky steps servers crashed this often is not resumed automatically.
+constexpr int kMostCrashes = 2;
+
+}  // namespace
+
+JobActor::JobActor(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
+    : services_(services),
+      options_(options),
+      id_(snapshot.id),
+      spec_(snapshot.spec),
+      strand_(services.executor),
+      state_(std::move(snapshot)),
+      resumed_(services.SteadyNow()),
+      earlier_wall_(state_.wall) {
+  if (state_.risky_step.has_value()) {  // of an earlier server, and counted
+    crashed_while_ = state_.risky_step->name;
+    state_.risky_step.reset();
+  }
+  shown_ = std::make_shared<const JobSnapshot>(state_);
+}
+
+void JobActor::Post(absl::AnyInvocable<void() &&> message) {
+  strand_.Post([self = shared_from_this(), message = std::move(message)]() mutable {
+    if (self->suspended_) return;
+    self->doing_ = "searching";
+    const absl::Status threw = CatchExceptions([&] { std::move(message)(); });
+    if (!threw.ok()) self->OnException(threw);
+  });
+}
+
+void JobActor::Suspend() {
+  absl::MutexLock lock(&save_mutex_);
+  suspended_ = true;
+}
+
+void JobActor::SuspendForShutdown() {
+  absl::MutexLock lock(&save_mutex_);
+  suspended_ = true;
+  if (!at_shutdown_.has_value()) return;
+  services_.store->PutJob(MakeRow(*at_shutdown_), [id = id_](const absl::Status& status) {
+    if (!status.ok()) spdlog::warn("job {}: its last state is lost: {}", id, status.ToString());
+  });
+  at_shutdown_.reset();
+}
+
+std::shared_ptr<const JobSnapshot> JobActor::snapshot() const {
+  absl::MutexLock lock(&mutex_);
+  return shown_;
+}
+
+void JobActor::ShowState() {
+  ++state_.version;
+  shown_at_ = Steady();
+  auto shown = std::make_shared<const JobSnapshot>(state_);
+  absl::MutexLock lock(&mutex_);
+  shown_ = std::move(shown);
+}
+
+store::JobRow JobActor::MakeRow(const JobSnapshot& state) const {
+  return {.id = id_,
+          .request_id = spec_.request_id,
+          .request = EncodeSpec(spec_),
+          .state = std::string(JobStateName(state.state)),
+          .error = state.error,
+          .summary = EncodeSnapshot(state),
+          .created_unix_ms = state.created_unix_ms,
+          .updated_unix_ms = absl::ToUnixMillis(Now()),
+          .owner = spec_.owner,
+          .priority = spec_.priority,
+          .fence = state.fence};
+}
+
+void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
+  BeforeSave();
+  saved_ = Steady();
+  const bool last = HasEnded();
+  absl::MutexLock lock(&save_mutex_);
+  if (suspended_ && !last) return;
+  at_shutdown_.reset();
+  if (!last && (state_.risky_step.has_value() || state_.crashes > 0)) {
+    at_shutdown_ = state_;
+    at_shutdown_->risky_step.reset();
+    at_shutdown_->crashes = 0;
+  }
+  services_.store->PutJob(MakeRow(state_), [self = shared_from_this(), last,
+                                            done = std::move(done)](absl::Status status) mutable {
+    if (!status.ok()) {
+      spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
+    }
+    if (absl::IsAborted(status)) {
+      self->Post([job = self.get(), status] { job->OnNotStored(status); });
+    }
+    if (last && status.ok()) self->over_ = true;
+    std::move(done)(status);
+  });
+}
+
+void JobActor::Log(store::JobEvent event, absl::AnyInvocable<void() &&> then) {
+  event.fence = state_.fence;
+  services_.store->AppendEvent(
+      std::move(event),
+      [self = shared_from_this(), then = std::move(then)](absl::Status status) mutable {
+        self->Post([job = self.get(), status, then = std::move(then)]() mutable {
+          status.ok() ? std::move(then)() : job->OnNotStored(status);
+        });
+      });
+}
+
+void JobActor::OnNotStored(const absl::Status& status) {
+  if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
+  spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
+  Suspend();
+  services_.fleet->CancelJob(id_);  // the other server has its own workers measure
+  over_ = true;
+}
+
+void JobActor::EnterStep(const char* name, absl::AnyInvocable<void() &&> then) {
+  step_pending_ = true;
+  state_.risky_step = RiskyStep{.name = name, .server = services_.server, .boot = ThisBoot()};
+  Save([self = shared_from_this(), then = std::move(then)](const absl::Status& status) mutable {
+    // The job goes on if there was no room to store the step. If another server has claimed the
+    // job, Save lets go of it.
+    if (absl::IsAborted(status)) return;
+    self->Post([job = self.get(), then = std::move(then)]() mutable {
+      job->step_pending_ = false;
+      if (!job->HasEnded()) std::move(then)();
+    });
+  });
+}
+
+void JobActor::LeaveStep() {
+  if (!state_.risky_step.has_value()) return;
+  state_.risky_step.reset();
+  Save();
+}
+
+void JobActor::OnException(const absl::Status& threw) {
+  const absl::Status again = CatchExceptions([&] {
+    OnEnd();  // first, because the search may be half changed; what was measured is stored
+    End(JobState::kFailed, absl::InternalError(absl::StrCat(
+                               threw.message(), ", while ", doing_,
+                               "; this is a defect of Hone: please report the workload")));
+  });
+  if (again.ok()) return;
+  spdlog::error("job {}: cannot be ended and is left alone: {}", id_, std::string(threw.message()));
+  Suspend();
+}
+
+absl::Status JobActor::CheckCrashes() const {
+  if (state_.crashes < kMostCrashes) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "the server ended abnormally ", state_.crashes, " times while it worked on this job",
+      crashed_while_.empty() ? "" : absl::StrCat(", the last time while ", crashed_while_),
+      "; \"hone jobs resume ", id_, "\" tries once more"));
+}
+
+void JobActor::End(JobState state, absl::Status why) {
+  if (HasEnded()) return;
+  state_.state = state;
+  state_.wall = Wall();
+  state_.queued = 0;
+  state_.phase.clear();
+  state_.risky_step.reset();
+  // A job that was given up has one more try if it is resumed.
+  state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;
+  if (state == JobState::kFailed) {
+    state_.error = std::string(why.message());
+    spdlog::warn("job {}: failed: {}", id_, why.ToString());
+  }
+  services_.fleet->CancelJob(id_);
+  spdlog::info("job {}: {} after {} trials", id_, std::string(JobStateName(state)), state_.trials);
+  Save();
+  ShowState();
+  OnEnd();
+}
+
+}  // namespace hone::task

@@ -1,0 +1,67 @@
+#ifndef HONE_SERVER_TASK_JOB_SERVICES_H_
+#define HONE_SERVER_TASK_JOB_SERVICES_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/store/store.h"
+#include "server/task/confirmation.h"
+#include "server/task/executor.h"
+#include "server/task/preflight.h"
+#include "server/task/task_environment.h"
+
+namespace hone::task {
+
+// What jobs work with. Everything here outlives them.
+struct JobServices {
+  const Clock* clock = nullptr;         // the time of day, for what is written down
+  const Clock* steady_clock = nullptr;  // for deadlines; null: `clock`
+  store::Store* store = nullptr;
+  fleet::Fleet* fleet = nullptr;
+  fleet::ArtifactCache* artifacts = nullptr;
+  const TaskEnvironment* environment = nullptr;
+  Executor* executor = nullptr;
+  // Tries the first work of a job before the job does it; null: jobs start unchecked.
+  Preflight* preflight = nullptr;
+  // Names this run of this server, as in claims. JobManager sets it.
+  std::string server;
+
+  absl::Time SteadyNow() const { return (steady_clock != nullptr ? steady_clock : clock)->Now(); }
+};
+
+struct JobOptions {
+  // Candidates per Propose: an eighth of the trial limit within these bounds.
+  int min_batch = 4;
+  int max_batch = 32;
+  // More candidates are proposed when fewer than this many batches are being measured, which keeps
+  // the builders and the runner busy.
+  double low_water = 1.0;
+  // Limits on the jobs under way: of one owner, and of all owners.
+  int max_jobs_per_owner = 256;
+  int max_jobs = 4096;
+  ConfirmationOptions confirmation;
+  // After the time limit or a cancel, builds and runs that have begun may finish for this long.
+  absl::Duration drain_limit = absl::Seconds(30);
+  // How long the winner's artifact may take to arrive.
+  absl::Duration artifact_limit = absl::Seconds(30);
+  // Where server replicas share a store, a job waits this long after its server has died before
+  // another one takes it. Claims are renewed several times as often. The replicas' clocks must
+  // differ by less than it.
+  absl::Duration claim_lease = absl::Seconds(30);
+  // How long another worker may take to check a new best.
+  absl::Duration spot_check_limit = absl::Minutes(2);
+  // How often the summary of a running job is stored.
+  absl::Duration save_interval = absl::Seconds(2);
+  // The age of the state that readers of a long job may see. Publishing a state copies it.
+  absl::Duration show_interval = absl::Milliseconds(300);
+  // Proposing and training hold the host's timing lock shared (common/base/host_lock.h), so that
+  // they do not disturb timings on this machine.
+  bool respect_timing_lock = true;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_JOB_SERVICES_H_

@@ -1,0 +1,150 @@
+#include "server/task/job_task.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "server/task/record_policy.h"
+
+namespace hone::task {
+
+absl::Status JobTask::Open() {
+  const JobSpec& spec = job_.spec();
+  const TaskEnvironment& environment = *job_.services().environment;
+  HONE_ASSIGN_OR_RETURN(workload_, environment.Describe(spec.workload));
+  HONE_ASSIGN_OR_RETURN(spaces_,
+                        environment.Open(spec.workload, spec.target, spec.space, spec.tolerance));
+  only_ = spaces_->only_candidate();
+  job_.state().workload_digest = workload_.digest;
+  Keep(workload_.digest, workload_.text);
+  for (const SpaceInfo& space : spaces_->spaces()) {
+    space_texts_[space.digest] = space.text;
+    Keep(space.digest, space.text);
+  }
+  return absl::OkStatus();
+}
+
+void JobTask::Keep(const std::string& digest, const std::string& text) {
+  job_.services().store->PutText(
+      digest, text, [&job = job_, self = job_.shared_from_this()](absl::Status status) {
+        if (status.ok()) return;
+        self->Post([&job, status] { job.End(JobState::kFailed, status); });
+      });
+}
+
+std::string JobTask::SpaceText(const std::string& digest) const {
+  const auto found = space_texts_.find(digest);
+  return found == space_texts_.end() ? "" : found->second;
+}
+
+void JobTask::LowerBestLatency(double latency_ns) {
+  const double best = best_latency_->load();
+  if (best == 0 || latency_ns < best) best_latency_->store(latency_ns);
+}
+
+fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
+                                  const std::string& space) const {
+  const JobSpec& spec = job_.spec();
+  return {.job_id = job_.id(),
+          .owner = spec.owner,
+          .priority = PriorityOf(spec.priority),
+          .workload = workload_.text,
+          .workload_digest = workload_.digest,
+          .space = space,
+          .space_digest = candidate.space_digest,
+          .decisions = candidate.decisions,
+          .target = spec.target,
+          .target_key = spec.target_key,
+          .tolerance = spec.tolerance,
+          .best_latency_ns = best_latency_,
+          .least_operations = spec.tolerance > 0 ? workload_.least_operations_tolerant
+                                                 : workload_.least_operations};
+}
+
+record::Record JobTask::MakeRecord(const record::Candidate& candidate, int64_t trial) const {
+  return {.workload_digest = workload_.digest,
+          .op = workload_.op,
+          .target = job_.spec().target_key,
+          .tolerance = job_.spec().tolerance,
+          .candidate = candidate,
+          .job_id = job_.id(),
+          .trial = trial,
+          .is_default = trial == 0};
+}
+
+Best JobTask::MakeBest(const record::Record& record) const {
+  Best best = BestOf(record, workload_.flops, peak_gflops_);
+  best.read_gbps = read_gbps_;
+  best.workload = workload_.text;
+  best.record.result.samples_ns.clear();  // clients that want them list the records
+  std::string space = SpaceText(record.candidate.space_digest);
+  if (space.empty()) {
+    absl::StatusOr<std::string> stored =
+        job_.services().store->GetText(record.candidate.space_digest);
+    if (stored.ok()) space = *std::move(stored);
+  }
+  absl::StatusOr<std::string> trace =
+      job_.services().environment->TraceText(workload_.text, space, record.candidate.decisions);
+  if (trace.ok()) best.trace = *std::move(trace);
+  return best;
+}
+
+void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event,
+                      OnRecord on_record, OnError on_error) {
+  record.policy = item.policy;
+  job_.services().fleet->Submit(
+      std::move(item),
+      [this, self = job_.shared_from_this(), event, record = std::move(record),
+       on_record = std::move(on_record), on_error = std::move(on_error)](
+          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
+        if (!result.ok()) {
+          self->Post([status = result.status(), on_error = std::move(on_error)]() mutable {
+            std::move(on_error)(status);
+          });
+          return;
+        }
+        Commit(std::move(record), event, *std::move(result), std::move(acknowledge),
+               std::move(on_record));
+      });
+}
+
+// In any thread.
+void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult result,
+                     fleet::Acknowledge acknowledge, OnRecord on_record) {
+  record.result = std::move(result.result);
+  record.environment = std::move(result.environment);
+  record.created_unix_ms = absl::ToUnixMillis(job_.Now());
+  if (record.result.outcome == record::Outcome::kOk && !(record.result.latency_ns > 0)) {
+    record.result.outcome = record::Outcome::kCrash;
+    record.result.detail = "the worker reported no latency";
+  }
+  record.quarantine_reason = WhyOutOfPolicy(record);
+  record.quarantined = !record.quarantine_reason.empty();
+  job_.services().store->Append(
+      std::move(record), job_.Fence(event),
+      [this, self = job_.shared_from_this(), acknowledge = std::move(acknowledge),
+       on_record = std::move(on_record), worker = std::move(result.worker_id),
+       peak = result.peak_gflops,
+       read = result.read_gbps](absl::StatusOr<record::Record> stored) mutable {
+        if (stored.ok()) std::move(acknowledge)();
+        self->Post([this, stored = std::move(stored), on_record = std::move(on_record),
+                    worker = std::move(worker), peak, read]() mutable {
+          if (!stored.ok()) return job_.OnNotStored(stored.status());
+          if (peak > 0) peak_gflops_ = peak;
+          if (read > 0) read_gbps_ = read;
+          std::move(on_record)(*stored, worker);
+        });
+      });
+}
+
+void JobTask::Quarantine(const record::Candidate& candidate, int64_t last_record,
+                         const std::string& why) {
+  ++job_.state().quarantined;
+  job_.services().store->Quarantine(workload_.digest, job_.spec().target_key, candidate,
+                                    last_record, why, job_.Fence(),
+                                    [this, self = job_.shared_from_this()](absl::Status status) {
+                                      if (status.ok()) return;
+                                      self->Post([this, status] { job_.OnNotStored(status); });
+                                    });
+}
+
+}  // namespace hone::task

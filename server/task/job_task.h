@@ -1,0 +1,74 @@
+#ifndef HONE_SERVER_TASK_JOB_TASK_H_
+#define HONE_SERVER_TASK_JOB_TASK_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "common/record/record.h"
+#include "server/fleet/fleet.h"
+#include "server/task/job_actor.h"
+#include "server/task/task_environment.h"
+
+namespace hone::task {
+
+// The workload of a job with its design spaces, and the measuring of its candidates. Belongs to the
+// job's strand.
+class JobTask {
+ public:
+  explicit JobTask(JobActor& job) : job_(job) {}
+
+  // Opens the design spaces and stores their texts.
+  absl::Status Open();
+
+  const WorkloadInfo& workload() const { return workload_; }
+  const TaskSpaces& spaces() const { return *spaces_; }
+  std::shared_ptr<TaskSpaces> shared_spaces() const { return spaces_; }
+  // Whether the job's space has one candidate only, which is then measured to its end, however
+  // slow, and is always a finalist.
+  bool IsDecided() const { return only_.has_value(); }
+  bool IsOnly(const record::Candidate& candidate) const { return only_ == candidate; }
+  // "": not a space of this job.
+  std::string SpaceText(const std::string& digest) const;
+
+  // The latency that candidates are stopped at when they are much slower; 0: none is known yet.
+  double best_latency() const { return best_latency_->load(); }
+  void LowerBestLatency(double latency_ns);
+
+  // What is common to everything that is submitted, and to its record.
+  fleet::WorkItem MakeItem(const record::Candidate& candidate, const std::string& space) const;
+  record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
+  // A record as clients see it.
+  Best MakeBest(const record::Record& record) const;
+
+  // Has the fleet measure an item. Its result is stored under `record`, acknowledged, and then
+  // passed to `on_record` with the worker that measured it. `on_error` gets the fleet's error.
+  using OnRecord = absl::AnyInvocable<void(const record::Record&, const std::string& worker) &&>;
+  using OnError = absl::AnyInvocable<void(const absl::Status&) &&>;
+  void Measure(fleet::WorkItem item, record::Record record, int64_t event, OnRecord on_record,
+               OnError on_error);
+  // Quarantines what is stored of a candidate, up to a record.
+  void Quarantine(const record::Candidate& candidate, int64_t last_record, const std::string& why);
+
+ private:
+  void Keep(const std::string& digest, const std::string& text);
+  void Commit(record::Record record, int64_t event, fleet::WorkResult result,
+              fleet::Acknowledge acknowledge, OnRecord on_record);
+
+  JobActor& job_;
+  WorkloadInfo workload_;
+  std::shared_ptr<TaskSpaces> spaces_;
+  std::map<std::string, std::string> space_texts_;
+  std::optional<record::Candidate> only_;
+  std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
+  double peak_gflops_ = 0;  // of the worker that measured last
+  double read_gbps_ = 0;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_JOB_TASK_H_

@@ -1,0 +1,380 @@
+#include "server/task/search_phase.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/host_share.h"
+#include "common/base/status_macros.h"
+#include "server/task/exceptions.h"
+#include "server/task/first_work.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// After this many proposals in a row without a new candidate, the strategy has nothing new.
+constexpr int kMaxFruitless = 5;
+// Readers see each of the first results at once, and later ones at the next tick, because showing a
+// state copies it.
+constexpr int64_t kShownAtOnce = 256;
+// Results that are kept for the confirmation, which takes some of the best. Equal programs count as
+// one there.
+constexpr size_t kMaxScreened = 256;
+
+search::Measured MeasuredOf(const record::Record& record) {
+  return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
+}
+
+}  // namespace
+
+absl::Status SearchPhase::Restore() {
+  const JobSpec& spec = job_.spec();
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::JobEvent> events,
+                        job_.services().store->Events(job_.id()));
+  TaskSearchOptions options{.strategy = spec.strategy,
+                            .cost_model = spec.cost_model,
+                            .feature_set = spec.feature_set,
+                            .seed = spec.seed,
+                            .prior_record = -1,
+                            .transfer_record = -1,
+                            .transfer_model = -1};
+  for (const store::JobEvent& event : events) {
+    if (event.kind != kProposeKind) continue;
+    HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
+    if (options.prior_record < 0) options.prior_record = propose.prior_record;
+    if (options.transfer_record < 0) options.transfer_record = propose.transfer_record;
+    if (options.transfer_model < 0) options.transfer_model = propose.transfer_model;
+    for (const Proposal& proposal : propose.proposals) {
+      if (proposal.trial < 0) continue;
+      trials_[proposal.trial] = {.candidate = proposal.candidate, .event = propose.number};
+      options.first_trial = std::max(options.first_trial, proposal.trial + 1);
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(Earlier earlier, ReadRecords(options.prior_record));
+  if (options.prior_record < 0) options.prior_record = earlier.last_record;
+  for (const search::Measured& measured : earlier.prior) {
+    if (measured.outcome == record::Outcome::kOk) task_.LowerBestLatency(measured.latency_ns);
+  }
+  HONE_ASSIGN_OR_RETURN(options.transfer,
+                        FindTransfer(options.transfer_record, options.transfer_model));
+  options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
+  options.transfer_model = options.transfer == nullptr ? 0 : options.transfer->model_id;
+  trials_[0] = {.candidate = task_.spaces().default_schedule()};
+  const std::map<int64_t, record::Record> own = earlier.own;
+  HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
+  CountAgain(own);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SearchPhase::Earlier> SearchPhase::ReadRecords(int64_t up_to_record) const {
+  const JobSpec& spec = job_.spec();
+  Earlier earlier;
+  std::set<Digest> seen;
+  store::RecordQuery query{
+      .workload_digest = task_.workload().digest, .target = spec.target_key, .page_size = 1000};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page,
+                          job_.services().store->Query(query));
+    for (const record::Record& record : page) {
+      query.after_id = record.id;
+      if (record.policy.name != "screen" || record.tolerance != spec.tolerance) continue;
+      if (record.job_id == job_.id()) {
+        earlier.own.emplace(record.trial, record);
+        continue;
+      }
+      if (up_to_record >= 0 && record.id > up_to_record) continue;
+      if (record.quarantined || !task_.spaces().IsSearched(record.candidate)) continue;
+      if (task_.IsOnly(record.candidate)) continue;  // or it would not be measured again
+      earlier.last_record = std::max(earlier.last_record, record.id);
+      if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
+      earlier.prior.push_back(MeasuredOf(record));
+    }
+    if (static_cast<int>(page.size()) < query.page_size) return earlier;
+  }
+}
+
+absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
+                                 TaskSearchOptions options, Earlier earlier) {
+  const TaskEnvironment* const environment = job_.services().environment;
+  TaskSearchOptions fresh = options;
+  fresh.first_trial = TaskSearchOptions().first_trial;
+  HONE_ASSIGN_OR_RETURN(search_,
+                        TaskSearch::Create(environment, &task_.spaces(), fresh, earlier.prior));
+  const absl::Status replayed = search_->Replay(events, task_.spaces().default_schedule());
+  if (replayed.ok()) {
+    for (const store::JobEvent& event : events) {
+      if (event.kind != kTellKind) continue;
+      HONE_ASSIGN_OR_RETURN(const TellEvent tells, DecodeTell(event));
+      for (const TellEvent::Told& told : tells.told) trials_[told.trial].told = true;
+    }
+    return absl::OkStatus();
+  }
+  if (!absl::IsAborted(replayed)) return replayed;
+  // A newer program searches differently. It goes on from what was measured.
+  spdlog::warn("job {}: its search is begun anew with what was measured: {}", job_.id(),
+               replayed.ToString());
+  for (const auto& [trial, record] : earlier.own) earlier.prior.push_back(MeasuredOf(record));
+  options.first_event = static_cast<int64_t>(events.size());
+  HONE_ASSIGN_OR_RETURN(search_, TaskSearch::Create(environment, &task_.spaces(),
+                                                    std::move(options), std::move(earlier.prior)));
+  for (auto& [trial, entry] : trials_) entry.told = earlier.own.contains(trial);
+  return absl::OkStatus();
+}
+
+void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
+  JobSnapshot& state = job_.state();
+  state.trials = 0;
+  state.outcomes.clear();
+  state.best.reset();
+  state.default_schedule.reset();
+  state.given.reset();
+  for (const auto& [trial, record] : own) {
+    const auto entry = trials_.find(trial);
+    if (entry == trials_.end()) continue;
+    if (entry->second.told) {
+      Count(record, "");
+    } else {
+      Tell(record, "");
+    }
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const Transfer>> SearchPhase::FindTransfer(int64_t up_to_record,
+                                                                          int64_t model_id) const {
+  const JobSpec& spec = job_.spec();
+  // A search that began from nothing continues from nothing.
+  if (!spec.transfer || task_.IsDecided() || (up_to_record == 0 && model_id == 0)) return nullptr;
+  HONE_ASSIGN_OR_RETURN(
+      Transfer transfer,
+      GatherTransfer(*job_.services().store, *job_.services().environment, task_.spaces(),
+                     {.workload = task_.workload(),
+                      .target_key = spec.target_key,
+                      .tolerance = spec.tolerance,
+                      .up_to_record = up_to_record,
+                      .cost_model = spec.cost_model,
+                      .feature_set = spec.feature_set,
+                      .model_id = model_id}));
+  if (transfer.empty()) return nullptr;
+  spdlog::info("job {}: starts from {} results of {} other workloads{} and {} adapted candidates",
+               job_.id(), transfer.results, transfer.workloads,
+               transfer.model == nullptr ? "" : absl::StrCat(", stored model ", transfer.model_id),
+               transfer.seeds.size());
+  return std::make_shared<const Transfer>(std::move(transfer));
+}
+
+void SearchPhase::Begin() {
+  trials_.emplace(0, Trial{.candidate = task_.spaces().default_schedule()});
+  for (const auto& [trial, entry] : trials_) {
+    if (entry.told) continue;
+    ++outstanding_;
+    Submit(trial);
+  }
+  // Results of other workloads are learnt while the first candidates are measured.
+  first_model_pending_ = search_->KnowsResults() && search_->TrainingIsDue();
+  MaybeTrain();
+  Pump();
+}
+
+int SearchPhase::BatchSize() const {
+  const JobOptions& options = job_.options();
+  const int64_t limit = job_.spec().max_trials;
+  if (limit == 0) return options.max_batch;
+  return static_cast<int>(std::clamp<int64_t>(limit / 8, options.min_batch, options.max_batch));
+}
+
+void SearchPhase::Pump() {
+  JobSnapshot& state = job_.state();
+  if (state.state != JobState::kRunning || first_model_pending_ || job_.IsStepPending()) return;
+  const auto assigned = static_cast<int64_t>(trials_.size());
+  const int64_t limit = job_.spec().max_trials;
+  const bool may_propose = !stopping_ && !exhausted_ && (limit == 0 || assigned < limit);
+  state.queued = outstanding_;
+  if (!may_propose && outstanding_ == 0) {
+    if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
+      state.note =
+          absl::StrCat("the design spaces are exhausted: all of their candidates are known after ",
+                       state.trials, " trials");
+    }
+    return on_done_();
+  }
+  job_.SetPhase(stopping_           ? "finishing what is under way"
+                : state.trials == 0 ? "waiting for the first result"
+                                    : "");
+  if (state.trials <= kShownAtOnce) job_.ShowState();
+  if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
+  job_.EnterStep(kProposing, [this] { Propose(); });
+}
+
+void SearchPhase::Propose() {
+  job_.SetDoing(kProposing);
+  if (stopping_) {  // since the step was stored
+    job_.LeaveStep();
+    return Pump();
+  }
+  int64_t count = BatchSize();
+  if (const int64_t limit = job_.spec().max_trials; limit > 0) {
+    count = std::min(count, limit - static_cast<int64_t>(trials_.size()));
+  }
+  LogTells();
+  absl::StatusOr<ProposeEvent> event;
+  {
+    const HostShare share(job_.options().respect_timing_lock);
+    event = search_->Propose(static_cast<int>(count));
+  }
+  if (!event.ok()) return job_.End(JobState::kFailed, event.status());
+  std::vector<int64_t> trials;
+  for (const Proposal& proposal : event->proposals) {
+    if (proposal.trial < 0) {
+      ++job_.state().dropped;
+      continue;
+    }
+    trials_[proposal.trial] = {.candidate = proposal.candidate, .event = event->number};
+    trials.push_back(proposal.trial);
+  }
+  fruitless_ = trials.empty() ? fruitless_ + 1 : 0;
+  outstanding_ += static_cast<int>(trials.size());
+  // Only what a restarted job would know of is measured.
+  job_.Log(Encode(job_.id(), *event), [this, trials = std::move(trials)] { Submit(trials); });
+  job_.LeaveStep();
+  if (event->proposals.empty() || fruitless_ >= kMaxFruitless) exhausted_ = true;
+  job_.Post([this] { Pump(); });  // after results that came meanwhile
+}
+
+void SearchPhase::Submit(const std::vector<int64_t>& trials) {
+  if (job_.HasEnded()) return;
+  for (const int64_t trial : trials) {
+    if (!stopping_) {
+      Submit(trial);
+      continue;
+    }
+    --outstanding_;
+    ++job_.state().dropped;
+    trials_.at(trial).told = true;
+  }
+  if (stopping_) Pump();
+}
+
+void SearchPhase::Submit(int64_t trial) {
+  const Trial& entry = trials_.at(trial);
+  fleet::WorkItem item =
+      task_.MakeItem(entry.candidate, task_.SpaceText(entry.candidate.space_digest));
+  if (task_.IsOnly(entry.candidate)) item.best_latency_ns = nullptr;  // it is not stopped early
+  task_.Measure(
+      std::move(item), task_.MakeRecord(entry.candidate, trial), entry.event,
+      [this](const record::Record& record, const std::string& worker) { OnRecord(record, worker); },
+      [this, trial](const absl::Status& status) { OnError(trial, status); });
+}
+
+void SearchPhase::OnRecord(const record::Record& record, const std::string& worker_id) {
+  if (job_.HasEnded()) return;
+  --outstanding_;
+  Tell(record, worker_id);
+  MaybeTrain();
+  Pump();
+}
+
+void SearchPhase::OnError(int64_t trial, const absl::Status& status) {
+  if (job_.HasEnded()) return;
+  if (absl::IsResourceExhausted(status) && !stopping_) {
+    deferred_.push_back(trial);
+    job_.SetPhase(absl::StrCat("waiting for room: ", status.message()));
+    return job_.ShowState();
+  }
+  --outstanding_;
+  if (!absl::IsCancelled(status) && !absl::IsResourceExhausted(status)) {
+    return job_.End(JobState::kFailed, status);
+  }
+  // It was stopped before it was measured, and counts as never proposed.
+  ++job_.state().dropped;
+  trials_.at(trial).told = true;
+  Pump();
+}
+
+void SearchPhase::Tell(const record::Record& record, const std::string& worker_id) {
+  Trial& trial = trials_.at(record.trial);
+  if (trial.told) return;
+  trial.told = true;
+  job_.SetDoing("telling the search a result");
+  search_->Tell(record.trial, MeasuredOf(record));
+  Count(record, worker_id);
+}
+
+void SearchPhase::Count(const record::Record& record, const std::string& worker_id) {
+  JobSnapshot& state = job_.state();
+  ++state.trials;
+  ++state.outcomes[record.result.outcome];
+  if (record.is_default) state.default_schedule = task_.MakeBest(record);
+  if (task_.IsOnly(record.candidate)) state.given = task_.MakeBest(record);
+  if (record.result.outcome != record::Outcome::kOk) return;
+  Screen({record, worker_id});
+  const double latency = record::SteadyLatencyNs(record.result);
+  task_.LowerBestLatency(latency);
+  if (!state.best || latency < record::SteadyLatencyNs(state.best->record.result)) {
+    state.best = task_.MakeBest(record);
+  }
+}
+
+void SearchPhase::Screen(Screened screened) {
+  screened_.push_back(std::move(screened));
+  if (screened_.size() < 2 * kMaxScreened) return;
+  // The slow half can no longer become finalists.
+  std::nth_element(
+      screened_.begin(), screened_.begin() + kMaxScreened, screened_.end(),
+      [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
+  screened_.resize(kMaxScreened);
+}
+
+void SearchPhase::Tick() {
+  if (!deferred_.empty()) Submit(std::exchange(deferred_, {}));
+  Pump();
+}
+
+void SearchPhase::LogTells() {
+  if (search_ == nullptr) return;
+  if (const std::optional<TellEvent> tells = search_->TakeTells()) {
+    job_.Log(Encode(job_.id(), *tells));
+  }
+}
+
+void SearchPhase::MaybeTrain() {
+  if (job_.state().state != JobState::kRunning || stopping_ || !search_->TrainingIsDue()) return;
+  // What the background needs lives as long as it runs. The model comes back in a message.
+  job_.services().executor->Schedule([this, job = job_.shared_from_this(),
+                                      trainer = search_->trainer(), spaces = task_.shared_spaces(),
+                                      fresh = search_->TakeForTraining()] {
+    absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model;
+    const absl::Status threw = CatchExceptions([&] {
+      const HostShare share(job->options().respect_timing_lock);
+      model = trainer->Train(fresh);
+    });
+    job->Post(
+        [this, threw, model = std::move(model)]() mutable { OnTrained(threw, std::move(model)); });
+  });
+}
+
+void SearchPhase::OnTrained(const absl::Status& threw,
+                            absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model) {
+  if (search_ == nullptr) return;
+  if (!threw.ok()) {
+    job_.SetDoing("training the model");
+    return job_.OnException(threw);
+  }
+  if (model.ok()) {
+    search_->AdoptModel(*std::move(model));
+  } else {
+    spdlog::warn("job {}: training failed: {}", job_.id(), model.status().ToString());
+    search_->AbandonTraining();
+  }
+  first_model_pending_ = false;
+  MaybeTrain();
+  Pump();
+}
+
+void SearchPhase::Close() {
+  search_.reset();
+  screened_.clear();
+}
+
+}  // namespace hone::task

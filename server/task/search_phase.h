@@ -1,0 +1,100 @@
+#ifndef HONE_SERVER_TASK_SEARCH_PHASE_H_
+#define HONE_SERVER_TASK_SEARCH_PHASE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/record/record.h"
+#include "server/task/finalist.h"
+#include "server/task/job_actor.h"
+#include "server/task/job_task.h"
+#include "server/task/task_search.h"
+
+namespace hone::task {
+
+// The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
+// their results, and trains the model in the background. Belongs to the job's strand.
+class SearchPhase {
+ public:
+  // `on_done` is called once nothing is left to measure.
+  SearchPhase(JobActor& job, JobTask& task, std::function<void()> on_done)
+      : job_(job), task_(task), on_done_(std::move(on_done)) {}
+
+  // Takes up the search where its stored events end.
+  absl::Status Restore();
+  // Submits what was proposed and has no result, beginning with the default schedule.
+  void Begin();
+  // Proposes when the fleet is about to run out of candidates; ends the phase when it is over.
+  void Pump();
+  // Stops proposing. What has begun may finish.
+  void Stop() { stopping_ = true; }
+  bool IsStopping() const { return stopping_; }
+  // Time has passed: submits again what the fleet had no room for, and pumps.
+  void Tick();
+  // Stores the results that the search was told and that are not stored as events yet. This is done
+  // before each Propose and now and then. Results whose event is lost in a crash are told again, in
+  // the order of their trials.
+  void LogTells();
+  // The best results, in no order.
+  std::vector<Screened> TakeScreened() { return std::move(screened_); }
+  // Frees the search. Later messages change nothing.
+  void Close();
+
+ private:
+  struct Trial {
+    record::Candidate candidate;
+    int64_t event = -1;  // in which it was proposed; -1 for the default schedule
+    bool told = false;
+  };
+  // What the store knows of the task.
+  struct Earlier {
+    std::vector<search::Measured> prior;    // of other jobs
+    std::map<int64_t, record::Record> own;  // by trial
+    int64_t last_record = 0;                // of other jobs
+  };
+
+  absl::StatusOr<Earlier> ReadRecords(int64_t up_to_record) const;
+  absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
+                      Earlier earlier);
+  // Counts the records again; one that was stored but not told yet is told now.
+  void CountAgain(const std::map<int64_t, record::Record>& own);
+  // What the search starts from; null if nothing is known or transfer is off.
+  absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record,
+                                                               int64_t model_id) const;
+  int BatchSize() const;
+  void Propose();
+  // Submits proposed trials, or drops them if the job is stopping.
+  void Submit(const std::vector<int64_t>& trials);
+  void Submit(int64_t trial);
+  void OnRecord(const record::Record& record, const std::string& worker_id);
+  void OnError(int64_t trial, const absl::Status& status);
+  void Tell(const record::Record& record, const std::string& worker_id);
+  void Count(const record::Record& record, const std::string& worker_id);
+  void Screen(Screened screened);
+  void MaybeTrain();
+  void OnTrained(const absl::Status& threw,
+                 absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model);
+
+  JobActor& job_;
+  JobTask& task_;
+  const std::function<void()> on_done_;
+  std::unique_ptr<TaskSearch> search_;
+  std::map<int64_t, Trial> trials_;   // 0 is the default schedule
+  int outstanding_ = 0;               // trials at the fleet, or on their way there
+  std::vector<int64_t> deferred_;     // outstanding, and the fleet had no room for them
+  int fruitless_ = 0;                 // proposals in a row of which all were dropped
+  bool first_model_pending_ = false;  // earlier records are being learnt
+  bool exhausted_ = false;
+  bool stopping_ = false;
+  std::vector<Screened> screened_;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_SEARCH_PHASE_H_

@@ -1,0 +1,130 @@
+// The finalists of a revalidation, and what their first round says of the stored records.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/task/finalist.h"
+#include "server/task/task_search.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// Whether an outcome says something about the candidate and not only about the moment.
+bool IsLasting(record::Outcome outcome) {
+  switch (outcome) {
+    case record::Outcome::kInvalid:
+    case record::Outcome::kCompileError:
+    case record::Outcome::kCrash:
+    case record::Outcome::kWrongOutput:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What is known of a stored candidate.
+struct Stored {
+  record::Record record;  // the latest confirmed one, else the best screened one
+  double latency_ns = 0;
+  std::string program;  // the latest digest: only results of builds have one
+};
+
+bool IsBetterKnown(const record::Record& record, const Stored& than) {
+  const bool confirmed = record.policy.name == "confirm";
+  if (confirmed != (than.record.policy.name == "confirm")) return confirmed;
+  return confirmed || record::SteadyLatencyNs(record.result) < than.latency_ns;
+}
+
+// Every stored candidate that worked, fastest first. Sets `last_record`.
+absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTask& task,
+                                               int64_t& last_record) {
+  std::map<Digest, Stored> known;
+  store::RecordQuery query{.workload_digest = task.workload().digest,
+                           .target = job.spec().target_key,
+                           .page_size = 1000};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page,
+                          job.services().store->Query(query));
+    for (const record::Record& record : page) {
+      query.after_id = last_record = record.id;
+      if (record.result.outcome != record::Outcome::kOk || record.quarantined ||
+          record.tolerance != job.spec().tolerance) {
+        continue;
+      }
+      auto [entry, fresh] = known.try_emplace(CandidateDigest(record.candidate));
+      Stored& stored = entry->second;
+      const std::string& program = record.result.facts.program_digest;
+      if (!program.empty()) stored.program = program;
+      if (!fresh && !IsBetterKnown(record, stored)) continue;
+      stored.record = record;
+      stored.latency_ns = record::SteadyLatencyNs(record.result);
+    }
+    if (static_cast<int>(page.size()) < query.page_size) break;
+  }
+  std::vector<Stored> sorted;
+  for (auto& [digest, stored] : known) sorted.push_back(std::move(stored));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Stored& a, const Stored& b) { return a.latency_ns < b.latency_ns; });
+  return sorted;
+}
+
+}  // namespace
+
+absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const JobTask& task) {
+  StoredFinalists found;
+  Finalists& finalists = found.finalists;
+  HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
+  // The published one is always among them, and wins a tie.
+  const absl::StatusOr<store::BestRow> best =
+      job.services().store->LookupBest({.workload_digest = task.workload().digest,
+                                        .target = job.spec().target_key,
+                                        .tolerance = job.spec().tolerance});
+  if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
+  if (best.ok()) {
+    finalists.incumbent_record = best->record;
+    std::stable_partition(sorted.begin(), sorted.end(), [&](const Stored& stored) {
+      return stored.record.candidate == best->record.candidate;
+    });
+  }
+  std::set<std::string> programs;  // equal programs are one finalist
+  for (const Stored& stored : sorted) {
+    if (static_cast<int>(finalists.list.size()) >= job.spec().revalidate) break;
+    const record::Record& record = stored.record;
+    if (!stored.program.empty() && !programs.insert(stored.program).second) continue;
+    absl::StatusOr<std::string> space =
+        job.services().store->GetText(record.candidate.space_digest);
+    if (!space.ok()) {
+      spdlog::warn("job {}: the design space of record {} cannot be read: {}", job.id(), record.id,
+                   space.status().ToString());
+      continue;
+    }
+    if (best.ok() && record.candidate == best->record.candidate) {
+      finalists.incumbent = static_cast<int>(finalists.list.size());
+    }
+    // Without an artifact, so that today's code generator builds it.
+    finalists.list.push_back({.candidate = record.candidate,
+                              .space = *std::move(space),
+                              .trial = record.trial,
+                              .stored_program = stored.program});
+  }
+  if (!finalists.list.empty()) return found;
+  return absl::FailedPreconditionError(
+      absl::StrCat("nothing that worked is stored of the workload on ", job.spec().target_key,
+                   ": tune it first"));
+}
+
+std::string WhyStoredIsWrong(const Finalist& finalist, const record::MeasureResult& result) {
+  const std::string& program = result.facts.program_digest;
+  if (!program.empty() && !finalist.stored_program.empty() && program != finalist.stored_program) {
+    return "its trace gives another program now";
+  }
+  if (!IsLasting(result.outcome)) return "";
+  return absl::StrCat(record::OutcomeName(result.outcome), ": ", result.detail);
+}
+
+}  // namespace hone::task
