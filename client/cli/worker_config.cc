@@ -36,7 +36,7 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
   std::string server = globals.server;
   if (server.empty()) {
     HONE_ASSIGN_OR_RETURN(const client::ClientConfig made, client::LoadClientConfig(absl::StrCat(
-                                                               options.authority, "/worker.conf")));
+                                                               options.authority, "/client.conf")));
     server = made.server;
   }
   const absl::Time now = absl::Now();

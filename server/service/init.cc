@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/config_file.h"
@@ -65,10 +66,9 @@ struct Maker {
     return absl::OkStatus();
   }
 
-  // Certificate, token and configuration of a role.
-  absl::Status AddRole(rpc::Role role, const std::string& caller, const std::string& use) {
-    const std::string name(rpc::RoleName(role));
-    const rpc::Identity identity{.name = caller, .role = role};
+  // The certificate, the token and the configuration of a caller. `name`: of the files.
+  absl::Status AddCaller(const rpc::Identity& identity, const std::string& name,
+                         const std::string& use, const std::string& further = "") {
     HONE_ASSIGN_OR_RETURN(
         const rpc::KeyPair pair,
         rpc::IssueCertificate(authority, {.common_name = name,
@@ -85,8 +85,20 @@ struct Maker {
         "server = ", QuoteConfigValue(absl::StrCat(options.hosts[0], ":", options.port)), "\n",
         "ca = ", QuoteConfigValue(authority.certificate), "\n",
         "certificate = ", QuoteConfigValue(pair.certificate), "\n",
-        "key = ", QuoteConfigValue(pair.key), "\n", "token = ", QuoteConfigValue(token), "\n");
+        "key = ", QuoteConfigValue(pair.key), "\n", "token = ", QuoteConfigValue(token), "\n",
+        further);
     return absl::OkStatus();
+  }
+
+  absl::Status AddWorker(const std::string& worker) {
+    const std::string name = absl::StrCat("worker-", worker);
+    if (files.contains(absl::StrCat(name, ".conf"))) {
+      return absl::InvalidArgumentError(absl::StrCat("the worker ", worker, " is named twice"));
+    }
+    return AddCaller(
+        {.name = worker, .role = rpc::Role::kWorker}, name,
+        absl::StrCat("For the worker ", worker, ": hone-worker --config ", name, ".conf"),
+        absl::StrCat("name = ", QuoteConfigValue(worker), "\n"));
   }
 
   void AddConfig() {
@@ -138,6 +150,16 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view content) {
   return absl::OkStatus();
 }
 
+// The name becomes part of file names.
+absl::Status CheckWorkerName(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  });
+  if (!name.empty() && plain) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the worker name \"", name, "\" may hold letters, digits, '-', '_' and '.' only"));
+}
+
 absl::Status CheckAbsent(const Maker& maker) {
   for (const auto& [name, content] : maker.files) {
     struct stat info;
@@ -169,18 +191,18 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   HONE_RETURN_IF_ERROR(maker.AddAuthority());
   HONE_RETURN_IF_ERROR(maker.AddServer());
   maker.files["tokens"] =
-      "# Who may call: role, name and SHA-256 of the token. A name that ends in * stands for "
-      "every\n"
-      "# worker whose name begins so. The server reads this when it starts.\n";
-  HONE_RETURN_IF_ERROR(maker.AddRole(rpc::Role::kAdmin, "admin",
-                                     "Of hone, for administrators: hone --config admin.conf …"));
-  HONE_RETURN_IF_ERROR(maker.AddRole(rpc::Role::kClient, "client",
-                                     "Of hone, for its users: copy to ~/.config/hone/client.conf, "
-                                     "or hone --config client.conf …"));
-  HONE_RETURN_IF_ERROR(maker.AddRole(
-      rpc::Role::kWorker, "*",
-      "Of hone-worker, for machines that you trust alike: hone-worker --config worker.conf. For a "
-      "board of its own name: hone worker-config --name NAME"));
+      "# Callers: role, name and the SHA-256 of the token. A name that ends in * stands for every\n"
+      "# worker whose name begins with what precedes it. The server reads this file again when it\n"
+      "# changes.\n";
+  HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "admin", .role = rpc::Role::kAdmin}, "admin",
+                                       "For administrators: hone --config admin.conf"));
+  HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "client", .role = rpc::Role::kClient}, "client",
+                                       "For users: copy it to ~/.config/hone/client.conf, or use "
+                                       "hone --config client.conf"));
+  for (const std::string& worker : options.workers) {
+    HONE_RETURN_IF_ERROR(CheckWorkerName(worker));
+    HONE_RETURN_IF_ERROR(maker.AddWorker(worker));
+  }
   maker.AddConfig();
   HONE_RETURN_IF_ERROR(CheckAbsent(maker));
   HONE_RETURN_IF_ERROR(MakeDirectories(folder));

@@ -14,7 +14,8 @@ struct InitOptions {
   std::vector<std::string> hosts;  // names and addresses by which the server is dialled; the first
                                    // one is what clients are told. "localhost" is always one
   int port = 7070;
-  std::string store;  // "": hone.db in the folder
+  std::vector<std::string> workers;  // names of workers to make a configuration for
+  std::string store;                 // "": hone.db in the folder
   absl::Duration authority_lifetime = absl::Hours(24 * 3650);
   absl::Duration certificate_lifetime = absl::Hours(24 * 825);
 };
@@ -25,11 +26,13 @@ struct InitReport {
   std::vector<std::string> files;
 };
 
-// Makes what a server for a team needs: an authority, a certificate of the server, of an
-// administrator, of clients and of workers, a token of each of the three roles with a table of
-// their hashes, hone.toml for the server, and a file with everything in it for `hone`
-// (client.conf, admin.conf) and hone-worker (worker.conf). Only the owner may read them.
-// AlreadyExists: one of the files is there; nothing was changed. Other errors: those of writing.
+// Makes what a server for a team needs: an authority; certificates for the server, administrators,
+// clients and each named worker; a token for each of these callers, with a table of the tokens'
+// hashes; hone.toml for the server; and files with everything that `hone` (client.conf, admin.conf)
+// and hone-worker (worker-NAME.conf) need. Only the owner may read them. Further workers get theirs
+// from `hone worker-config`.
+// AlreadyExists: one of the files exists; nothing was changed. InvalidArgument: a worker's name is
+// malformed or given twice. Other errors are those of writing.
 absl::StatusOr<InitReport> Initialize(const InitOptions& options, absl::Time now);
 
 }  // namespace hone::service

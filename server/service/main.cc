@@ -249,6 +249,10 @@ void AddInit(CLI::App& app, service::InitOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));
   init->add_option("--store", options.store, "Database file; default: hone.db in the folder");
+  init->add_option("--worker", options.workers,
+                   "Name of a worker to make a configuration for; may be repeated")
+      ->expected(1)
+      ->take_all();
 }
 
 }  // namespace

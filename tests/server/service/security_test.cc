@@ -375,7 +375,9 @@ class InitTest : public SecurityTest {
 };
 
 TEST_F(InitTest, WhatItMakesLetsEachRoleIn) {
-  const auto report = Initialize({.folder = folder + "/etc", .hosts = {"hone.test"}}, absl::Now());
+  const auto report =
+      Initialize({.folder = folder + "/etc", .hosts = {"hone.test"}, .workers = {"pi-07", "pi-08"}},
+                 absl::Now());
   ASSERT_TRUE(report.ok()) << report.status();
   for (const std::string& file : report->files) {
     struct stat info;
@@ -403,7 +405,28 @@ TEST_F(InitTest, WhatItMakesLetsEachRoleIn) {
   for (const bool token : {false, true}) {
     EXPECT_TRUE(List(dial("client.conf", token)).ok());
     EXPECT_TRUE(List(dial("admin.conf", token)).ok());
-    EXPECT_EQ(List(dial("worker.conf", token)).code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_EQ(List(dial("worker-pi-07.conf", token)).code(), absl::StatusCode::kPermissionDenied);
+  }
+}
+
+TEST_F(InitTest, EachWorkerHasATokenOfItsOwn) {
+  ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}, .workers = {"pi-07", "pi-08"}},
+                         absl::Now())
+                  .ok());
+  const auto tokens = rpc::TokenTable::Parse(*ReadFile(folder + "/etc/tokens"));
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  for (const std::string worker : {"pi-07", "pi-08"}) {
+    const auto caller = tokens->Find(Value("worker-" + worker + ".conf", "token"));
+    ASSERT_TRUE(caller.has_value());
+    EXPECT_EQ(*caller, (rpc::Identity{.name = worker, .role = rpc::Role::kWorker}));
+    EXPECT_EQ(Value("worker-" + worker + ".conf", "name"), worker);
+  }
+  for (const std::string bad : {"", "../x", "a b", "*"}) {
+    EXPECT_EQ(Initialize({.folder = folder + "/bad", .hosts = {"a"}, .workers = {bad}}, absl::Now())
+                  .status()
+                  .code(),
+              absl::StatusCode::kInvalidArgument)
+        << bad;
   }
 }
 
