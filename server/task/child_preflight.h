@@ -19,10 +19,10 @@
 namespace hone::task {
 
 struct ChildPreflightOptions {
-  // The program that does the work and its arguments. It reads the job's spec (EncodeSpec) from its
-  // standard input and limits its own memory and processor time. To its standard output it writes
-  // a line "step NAME" before each step, and "error TEXT" when an exception ended one. It exits
-  // with 0 when the work came to an end.
+  // The program that does the work, and its arguments. It reads the job's spec (EncodeSpec) from
+  // standard input and limits its own memory and processor time. To standard output it writes a
+  // line "step NAME" before each step, and "error TEXT" if an exception ended a step. It exits with
+  // 0 when the work has ended.
   std::vector<std::string> command;
   // How long it may take, on a busy machine too. One that was hardly run in that time is not at
   // fault, and its job begins unchecked.
@@ -31,22 +31,22 @@ struct ChildPreflightOptions {
   int threads = 2;
 };
 
-// Runs the first work of each job in a process of its own. Jobs that differ only in what does not
-// matter to that work, such as their owner or the number of their trials, are checked once.
+// Runs the first work of each job in its own process. Jobs that differ only in fields that do not
+// matter to that work, such as the owner or the number of trials, are checked once.
 class ChildPreflight final : public Preflight {
  public:
   explicit ChildPreflight(ChildPreflightOptions options)
       : options_(std::move(options)), threads_(options_.threads) {}
 
-  // A child that cannot be started is no fault of the job: that is logged, and the answer is Ok.
+  // Ok if the child cannot be started, which is not the job's fault and is logged.
   void Check(const JobSpec& spec, Done done) override;
   void Stop() override;
 
  private:
   absl::Status CheckNow(const JobSpec& spec);
-  // Starts a child and enters it in children_. `input` and `output`: its standard ones.
+  // Starts a child and adds it to children_. `input` and `output` become its standard streams.
   absl::StatusOr<pid_t> Start(int input, int output);
-  // Waits for the end of a child. What it was doing, and how it ended.
+  // Waits for the end of a child and returns the verdict.
   absl::Status Follow(pid_t pid, int output);
 
   const ChildPreflightOptions options_;

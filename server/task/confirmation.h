@@ -9,41 +9,44 @@
 namespace hone::task {
 
 struct ConfirmationOptions {
-  int finalists = 8;         // at most, without the incumbent
-  int min_finalists = 4;     // however slow they looked; beyond these …
-  double within = 1.4;       // … a screened latency is at most this multiple of the best
-  int min_rounds = 3;        // fresh processes of every finalist that is published
-  int last_finalists = 3;    // so many go on after min_rounds, and the incumbent
-  int max_rounds = 6;        // then the order stands as it is
-  double drop_above = 0.03;  // a loser is slower by more than this, and surely slower …
-  double drop_first =
-      0.20;  // … after one round, which says nothing of other processes, by a log of this
+  int finalists = 8;  // at most, not counting the incumbent
+  // This many are taken however slow they were. Further finalists were at most `within` times as
+  // slow as the best when they were screened.
+  int min_finalists = 4;
+  double within = 1.4;
+  int min_rounds = 3;      // processes that measure a finalist before it is published
+  int last_finalists = 3;  // that continue after min_rounds, not counting the incumbent
+  int max_rounds = 6;      // the order is final after these
+  // A finalist drops out if it is surely slower than the best and its log-ratio exceeds this. The
+  // second limit is for the first round, which tells nothing about other processes.
+  double drop_above = 0.03;
+  double drop_first = 0.20;
 };
 
-// Decides which of the finalists is the best, by measuring them again in rounds: in each round
-// every finalist that is left runs once, in a process of its own and in random order. Finalists are
-// compared by the median over the rounds of the log-ratio of their steady latencies in the same
-// round; intervals come from a bootstrap that draws rounds, and then samples in a round, because
+// Decides which finalist is the best by measuring them again in rounds. In each round every
+// remaining finalist runs once, in its own process and in random order. Finalists are compared by
+// the median over the rounds of the log-ratio of their steady latencies in the same round.
+// Intervals come from a bootstrap that draws rounds and then samples in a round, because the
 // samples of one process are not independent. Losers drop out. A tie keeps the incumbent.
 //
 // Pure logic: no time, no I/O; the same seed and results give the same decision. Not thread-safe.
 class Confirmation {
  public:
-  // Finalists are known by their index, in order of screened latency. `incumbent`: the index of the
-  // published best; -1: none.
+  // Finalists are numbered in order of screened latency. `incumbent`: the number of the published
+  // best; -1 if nothing is published.
   Confirmation(int finalists, int incumbent, uint64_t seed, ConfirmationOptions options = {});
 
-  // The finalists of the next round, in the order to run them. Empty: it is decided.
+  // The finalists of the next round, in the order to run them. Empty once the best is known.
   std::vector<int> NextRound();
-  // The result of a finalist in the current round. One that is not ok puts it out.
+  // The result of a finalist in the current round. It drops out if the result is not ok.
   void Report(int finalist, const record::MeasureResult& result);
   bool RoundIsComplete() const { return pending_ == 0; }
   int rounds() const { return round_; }
 
-  // Who is left, best first. The incumbent is first when nobody is surely faster.
+  // The remaining finalists, best first. The incumbent is first unless another is surely faster.
   std::vector<int> Ranking() const;
-  // All rounds of a finalist as one result: every sample, and the median of the rounds' latencies.
-  // REQUIRES it ran once.
+  // All rounds of a finalist as one result, with every sample and the median of the rounds'
+  // latencies. REQUIRES it ran at least once.
   record::MeasureResult Combined(int finalist) const;
 
  private:
@@ -56,9 +59,9 @@ class Confirmation {
     double median = 0;
     double high = 0;
   };
-  // The log-ratios of a's latency to b's in the rounds that both ran, …
+  // The log-ratios of a's latency to b's in the rounds that both ran.
   std::vector<double> Ratios(int a, int b) const;
-  // … their median, and the interval of it, which costs a thousand times as much.
+  // The median of Ratios() with its interval, which costs a thousand times as much.
   Interval Compare(int a, int b) const;
   std::vector<int> Left() const;
   bool Decided() const;

@@ -6,9 +6,9 @@
 
 namespace hone::task {
 
-// Runs `work` and catches what it throws. Hone throws nothing, but the standard library and the
-// libraries that it uses do: std::bad_alloc where a size is nonsense or memory is short.
-// Internal: an exception was thrown; the message is its type and what it says.
+// Runs `work` and catches exceptions. Hone does not throw, but the standard library and other
+// libraries do, for example std::bad_alloc. Internal: an exception was thrown; the message has its
+// type and text.
 absl::Status CatchExceptions(absl::FunctionRef<void()> work);
 
 }  // namespace hone::task

@@ -12,7 +12,7 @@
 
 namespace hone::task {
 
-// Runs functions some time later, in any thread. Thread-safe.
+// Runs functions later, in any thread. Thread-safe.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -25,8 +25,8 @@ class ThreadPool final : public Executor {
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
   void Schedule(absl::AnyInvocable<void() &&> work) override;
-  // Runs what is queued, and ends the threads, as the destructor does. What comes afterwards is
-  // never run, and goes with the pool.
+  // Runs the queued functions and ends the threads, as the destructor does. Functions that are
+  // scheduled later never run.
   void Stop();
 
  private:
@@ -38,9 +38,9 @@ class ThreadPool final : public Executor {
   std::vector<std::thread> threads_;
 };
 
-// Runs its messages one at a time and in order on an executor: the state of an actor needs no lock.
-// Thread-safe. Messages keep what they use alive themselves; the strand may be destroyed with
-// messages under way.
+// Runs messages one at a time and in order on an executor, so that the state of an actor needs no
+// lock. Thread-safe. The strand may be destroyed before its messages have run; they must keep what
+// they use alive.
 class Strand {
  public:
   explicit Strand(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}

@@ -24,26 +24,27 @@ class JobManager {
  public:
   JobManager(const JobServices& services, JobOptions options);
 
-  // Takes up the jobs that an earlier server left unfinished, and that no other one works on.
+  // Takes up the jobs that an earlier server left unfinished and that no other server works on.
   // Called once, before anything else.
   absl::Status Restore();
 
-  // Stores a job and starts it; `done` runs once it is durable. A request_id that was used before
-  // answers the first job, whatever the rest says. Unavailable: shutting down. ResourceExhausted:
-  // its owner has as many jobs under way as one may have, or the server has; says how many.
+  // Stores a job and starts it. `done` runs once it is durable. If the request_id was used before,
+  // the earlier job is returned, whatever the rest of the spec. Unavailable: the server is shutting
+  // down. ResourceExhausted: too many jobs of the owner, or of all, are under way.
   void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
-  // Newest first; after_id is the last of the page before, "" for the first one.
+  // A page of jobs, newest first. `after_id`: the last job of the previous page; "": the first
+  // page.
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
-  // See Job::Cancel. A job that has ended stays as it is. NotFound: no such job.
-  // FailedPrecondition: another server replica works on it.
+  // See Job::Cancel. Does nothing if the job has ended. NotFound: no such job. FailedPrecondition:
+  // another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
-  // Starts a cancelled or failed job again where it stopped; `done` runs once that is durable.
-  // Limits that are not zero replace the job's. A job under way is left as it is. NotFound: no such
-  // job. FailedPrecondition: it was done. InvalidArgument: a limit below the job's. Unavailable:
-  // shutting down, or the job is just ending.
+  // Resumes a cancelled or failed job where it stopped. `done` runs once that is durable. Limits
+  // that are not zero replace the job's. Does nothing if the job is under way. NotFound: no such
+  // job. FailedPrecondition: the job is done. InvalidArgument: a limit below the job's.
+  // Unavailable: the server is shutting down, or the job is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // The jobs under way.
@@ -52,21 +53,21 @@ class JobManager {
   // How many of the jobs in memory are in each state.
   std::map<JobState, int64_t> States() const;
 
-  // Passes the time to the jobs; forgets those that are over. Where server replicas share the
-  // store, it renews the claims on the jobs, and takes up those whose server has ended.
+  // Passes the time to the jobs and forgets those that are over. If server replicas share the
+  // store, it renews the claims on the jobs and takes up jobs whose server has ended.
   void Tick();
-  // Leaves every job as it is stored. No message of a job runs once the executor is idle.
+  // Suspends every job. No message of a job runs once the executor is idle.
   void Suspend();
 
  private:
   std::shared_ptr<Job> Find(const std::string& id) const;
   store::JobClaim MakeClaim() const;
-  // Goes on with jobs that were just claimed, from what is stored of them.
+  // Continues jobs that were just claimed, from their stored state.
   void TakeUp(const std::vector<store::JobRow>& rows);
-  // Starts the next of the jobs that begin one at a time.
+  // Starts the next job of waiting_.
   void StartNext();
   void RenewClaims();
-  // Lets go of those of `asked` that are not among `held` any more.
+  // Lets go of the jobs in `asked` that are no longer in `held`.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
   // Stores the row of a job that is in jobs_ and starts it.
   void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
@@ -81,10 +82,10 @@ class JobManager {
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> requests_
       ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
-  // After an abnormal end the jobs that were taken up begin one at a time, those last that were in
-  // a risky step: if one of them ends the server again, no other is in such a step as well.
+  // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
+  // one of them crashes the server again, no other job is in such a step.
   std::deque<std::shared_ptr<Job>> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Job> beginning_ ABSL_GUARDED_BY(mutex_);  // of these, the last that was started
+  std::shared_ptr<Job> beginning_ ABSL_GUARDED_BY(mutex_);  // the last job of waiting_ that began
   absl::Time claims_renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };

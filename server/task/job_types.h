@@ -14,7 +14,7 @@
 
 namespace hone::task {
 
-// What a client asked for, validated and resolved. proto/hone/v1/tuning.proto explains the fields.
+// The request of a client, validated and resolved. proto/hone/v1/tuning.proto explains the fields.
 struct JobSpec {
   std::string request_id;
   std::string workload;          // text form
@@ -29,10 +29,10 @@ struct JobSpec {
   double tolerance = 0;
   std::string feature_set;  // that the cost model reads; "": the model's own
   bool transfer = true;     // it starts from what was learnt on other workloads of the target
-  // Text of a trace file that is the design space, or the name of what makes it; "": the rules.
+  // The text of a trace file that is the design space, or the name of a space; "": the rules.
   std::string space;
-  int revalidate = 0;  // not 0: so many stored candidates are confirmed again, and nothing searched
-  std::string owner;   // the caller's name; "" nobody was asked
+  int revalidate = 0;  // if not 0, this many stored candidates are confirmed, without a search
+  std::string owner;   // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
@@ -56,12 +56,12 @@ struct Best {
   std::string workload;    // text form
   std::string trace;       // text form with decisions
   double gflops = 0;       // by the workload's formula
-  double peak_gflops = 0;  // FMA peak of the device when it was measured; 0 unknown
-  double read_gbps = 0;    // of the device's memory; 0 unknown
+  double peak_gflops = 0;  // FMA peak of the device when it was measured; 0: unknown
+  double read_gbps = 0;    // of the device's memory; 0: unknown
 };
 
-// The figures of a record of a workload with `flops` operations, on a device that did `peak_gflops`
-// when it registered; the texts are left empty.
+// The figures of a record of a workload with `flops` operations, on a device with `peak_gflops`
+// when it registered. The texts stay empty.
 Best BestOf(const record::Record& record, double flops, double peak_gflops);
 
 // A job as clients see it.
@@ -69,7 +69,7 @@ struct JobSnapshot {
   std::string id;
   JobSpec spec;
   JobState state = JobState::kPending;
-  bool cancelled = false;  // it confirms what it has and ends, also after a restart
+  bool cancelled = false;  // it confirms its results and ends, also after a restart
   std::string error;       // why it failed
   std::string workload_digest;
   int64_t trials = 0;
@@ -80,17 +80,17 @@ struct JobSnapshot {
       absl::ZeroDuration();  // time it was worked on, without time the server was down
   std::optional<Best> best;
   std::optional<Best> default_schedule;
-  std::optional<Best> given;  // what the one candidate of a decided space came to
+  std::optional<Best> given;  // the result of the one candidate of a decided space
   int64_t quarantined = 0;    // candidates that a revalidation found wrong
   int64_t queued = 0;
   std::string phase;    // what it waits for, for a person
   std::string note;     // why it ended before its budget was used up, for a person
   int64_t version = 0;  // grows with every change
   int64_t fence = 0;    // of this server's claim, see store::JobRow
-  // The step under way when this was stored that may end the server; nothing between such steps.
+  // The risky step that was under way when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
-  // How often a server has ended by itself in a risky step of this job. It counts again from 0 once
-  // a server shuts down properly or the job ends.
+  // How often a server has crashed in a risky step of this job. Reset to 0 when a server shuts down
+  // properly or the job ends.
   int crashes = 0;
 };
 

@@ -22,18 +22,18 @@ struct TrainingQuery {
   uint64_t seed = 0;
 };
 
-// When what a client asked for is to end, whatever it has come to.
+// When the work for a client has to end, finished or not.
 struct WorkLimit {
   absl::Time deadline = absl::InfiniteFuture();
-  std::function<bool()> cancelled;  // the client has gone; may be called from any thread
+  std::function<bool()> cancelled;  // whether the client has gone; called from any thread
 };
 
-// Cost models as their users see them: trained from the store's records into the store, and
-// evaluated. Works on the executor's threads, one piece of work at a time; holds the host's timing
-// lock shared and yields to timers, as searches do. Thread-safe; outlives what it has begun.
+// Trains cost models from the store's records into the store, and evaluates them. Works on the
+// executor's threads, on one request at a time. Holds the host's timing lock shared and yields to
+// timers, as searches do. Thread-safe. Outlives what it has begun.
 //
-// Errors beside those of EvaluateModels: ResourceExhausted another piece of work is under way;
-// DeadlineExceeded, Cancelled: the limit; Unavailable: the server stops.
+// Errors beside those of EvaluateModels: ResourceExhausted: another request is under way.
+// DeadlineExceeded, Cancelled: see WorkLimit. Unavailable: the server is shutting down.
 class ModelWork {
  public:
   ModelWork(const JobServices& services, bool respect_timing_lock)
@@ -42,16 +42,16 @@ class ModelWork {
   void Evaluate(EvaluationQuery query, WorkLimit limit,
                 absl::AnyInvocable<void(absl::StatusOr<ModelEvaluation>) &&> done);
 
-  // Evaluates the model on a fifth of the trials, when there are enough, trains it on all of them,
-  // and stores it with what the evaluation came to. `done` gets the row without its bytes.
+  // Evaluates the model on a fifth of the trials if there are enough, trains it on all of them, and
+  // stores it with the scores. `done` gets the row without its bytes.
   void Train(TrainingQuery query, WorkLimit limit,
              absl::AnyInvocable<void(absl::StatusOr<store::ModelRow>) &&> done);
 
-  // What is under way ends at its next pause, and nothing new begins.
+  // Ends the current request at its next pause, and refuses new ones.
   void Stop() { stopped_ = true; }
 
  private:
-  // Whether the caller has the turn; it gives it back by clearing busy_.
+  // Whether the caller may begin. It clears busy_ when it has ended.
   absl::Status TakeTurn();
   EvaluationServices Services(WorkLimit limit) const;
   absl::StatusOr<store::ModelRow> MakeModel(const TrainingQuery& query,

@@ -10,21 +10,21 @@
 
 namespace hone::task {
 
-// A schedule for a workload that nobody has tuned, taken from the nearest one that somebody has.
+// A schedule for a workload that was never tuned, taken from the nearest tuned one.
 struct NearestBest {
-  store::BestRow source;        // what was measured, of another workload
-  double distance = 0;          // of the two workloads
+  store::BestRow source;        // the published best of the other workload
+  double distance = 0;          // between the two workloads
   double flops = 0;             // of the source's workload
-  record::Candidate candidate;  // adapted: it replays on the workload that was asked for
+  record::Candidate candidate;  // adapted to the requested workload
   std::string space;            // the text of its design space
 };
 
-// Looks for it among the published bests with the workload's name, target and tolerance, nearest
-// first. The candidate is of a design space that the rules make for the workload, where one has the
-// structure of the source's trace, so that their constraints hold; else of the source's own trace.
-// It is only replayed: nothing is built, checked or timed. Some tens of milliseconds. NotFound: no
-// best of that name and form is known, or none could be adapted. InvalidArgument: malformed.
-// Errors of the store.
+// Searches the published bests of the workload's name, target and tolerance, nearest first. If the
+// rules make a design space with the structure of the source's trace, the candidate belongs to that
+// space and satisfies its constraints; otherwise it belongs to the source's own trace. It is
+// replayed, but not built, checked or timed. Takes tens of milliseconds. NotFound: no best of that
+// name and form is known, or none could be adapted. InvalidArgument: the workload is malformed.
+// Other errors are those of the store.
 absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironment& environment,
                                         const WorkloadInfo& workload, const std::string& target_key,
                                         const std::string& target_text, double tolerance);

@@ -3,11 +3,10 @@
 
 namespace hone::task {
 
-// Whether a kernel can have taken that long: a number from a nanosecond to an hour. Labels of a
-// model are relative to the best latency of a task, so a single absurd one would spoil all of them;
-// such results are kept out of training.
+// Whether a latency is between a nanosecond and an hour. Labels of a model are relative to the best
+// latency of a task, so a single absurd one would spoil all of them; such results are not learnt.
 inline bool IsPlausibleLatency(double nanoseconds) {
-  return nanoseconds >= 1 && nanoseconds <= 3.6e12;  // false for what is no number
+  return nanoseconds >= 1 && nanoseconds <= 3.6e12;  // false for NaN
 }
 
 }  // namespace hone::task

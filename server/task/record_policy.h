@@ -7,14 +7,14 @@
 
 namespace hone::task {
 
-// Why a measurement does not say what it seems to: the machine was disturbed while it was taken.
-// Such records are kept, quarantined with this reason: the search of their job is told of them, and
-// nothing else is learnt from them or published of them. "" when it is as it should be.
+// Why a measurement cannot be trusted because the machine was disturbed; "" if it can. Such records
+// are kept and quarantined with this reason. Their own job's search is told about them, but nothing
+// else is learnt from them, and they are not published.
 //
-// The limits, wide for screening, which only sorts, and strict for confirmations: drift of the
-// machine against its registration, time that the host took away, a processor at its thermal limit,
-// and for confirmations the dispersion of the samples. The load of others alone is no reason: what
-// they disturb shows in these.
+// The limits are wide for screening, which only sorts, and strict for confirmations. They concern
+// the drift of the machine since its registration, stolen time, thermal throttling and, for
+// confirmations, the dispersion of the samples. Load by other processes alone is not a reason,
+// because its effects show in these.
 std::string WhyOutOfPolicy(const record::Record& record);
 
 }  // namespace hone::task

@@ -13,57 +13,56 @@
 
 namespace hone::task {
 
-// A candidate as it was measured.
+// A measured candidate.
 struct RecordedCandidate {
   record::Candidate candidate;
   double latency_ns = 0;  // steady (record::SteadyLatencyNs); 0: it failed
 };
 
-// What the store knows of one workload on one target: the material that cost models are trained and
-// judged on.
+// What the store knows about one workload on one target. Cost models are trained and evaluated on
+// it.
 struct RecordedTask {
   std::string workload_digest;
   std::string op;
   std::string target_key;
   std::string target;  // text form
-  // Every candidate once, by its digest: their order says nothing of when they were found.
+  // Every candidate once, sorted by digest, so that the order does not tell when it was found.
   std::vector<RecordedCandidate> candidates;
 };
 
 struct RecordedTaskQuery {
-  std::string target;  // key; "" the target that has most records
-  std::string op;      // "" every operator
-  // At most, as evenly over workloads as they have them; from 1.
+  std::string target;  // key; "": the target with the most records
+  std::string op;      // "": every operator
+  // The most records to use, spread over workloads as evenly as possible. At least 1.
   int64_t max_records = 4000;
 };
 
-// Measurements that cannot be used, by reason.
+// Numbers of measurements that cannot be used, by reason.
 struct LeftOut {
   int64_t quarantined = 0;
-  int64_t implausible = 0;     // "ok" with a latency that no device has
-  int64_t unknown_target = 0;  // what their target is like is not stored: no job of it is known
-  int64_t not_replayed = 0;    // candidates whose space is not stored, or that are stale
+  int64_t implausible = 0;     // ok, with an impossible latency
+  int64_t unknown_target = 0;  // no stored job describes the target
+  int64_t not_replayed = 0;    // the space is not stored, or the candidate is stale
 
   int64_t Total() const { return quarantined + implausible + unknown_target + not_replayed; }
-  // The reasons that occurred, in words, with their counts.
+  // The reasons that occurred, as text, with their counts.
   std::vector<std::pair<std::string, int64_t>> Reasons() const;
-  // "12: 10 quarantined, 2 …"; "" for none.
+  // "12: 10 quarantined, 2 …"; "" if nothing was left out.
   std::string ToText() const;
 };
 
 struct RecordedTasks {
   std::string target;               // key
   std::vector<RecordedTask> tasks;  // by workload digest
-  int64_t records = 0;              // that were read and could be used
+  int64_t records = 0;              // that could be used
   LeftOut left_out;
 };
 
-// Reads screened trials from the store (confirmations measure the same candidates again); of a
-// candidate measured twice the later one counts. A target's description is that of the record's
-// job; where the store does not know the job (records that came from another store), that of any
-// job with the same target key. `stop` is asked once a page, and its error
-// returned. NotFound: there are no such records; the message says what there is to do. Errors of
-// the store.
+// Reads screened trials from the store; confirmations measure the same candidates again. If a
+// candidate was measured twice, the later record counts. The description of a target comes from the
+// record's job or, for records from another store, from any job with the same target key. `stop` is
+// called once a page, and an error ends the reading. NotFound: there are no such records; the
+// message says what to do. Other errors are those of the store.
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
                                                 const std::function<absl::Status()>& stop);
 

@@ -15,13 +15,12 @@
 
 namespace hone::task {
 
-// Trains the cost model of a task off the critical path: keeps the feature rows of every measured
-// candidate and makes a new model from all of them. Used by one thread at a time.
+// Trains the cost model of a task in the background. It keeps the feature rows of every measured
+// candidate and trains each new model on all of them. Used by one thread at a time.
 class Trainer {
  public:
-  // `transfer`: what the model starts from: its stored model, else one that the first Train trains
-  // on its results; null: nothing.
-  // REQUIRES the model's name is known.
+  // `transfer`: what the model starts from, its stored model or else one that the first Train
+  // trains on its results; may be null. REQUIRES the model's name is known.
   Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
           cost_model::CostModelOptions options, std::shared_ptr<const Transfer> transfer)
       : environment_(environment),
@@ -34,13 +33,13 @@ class Trainer {
     transfer_.reset();
   }
 
-  // Adds `fresh` to what it knows and trains a new model on everything. Candidates that have no
-  // features are left out.
+  // Adds `fresh` to the known results and trains a new model on all of them, except candidates
+  // without features.
   absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Train(
       absl::Span<const search::Measured> fresh);
 
  private:
-  // The model of the related tasks; null: none of their candidates has features here.
+  // The model of the related tasks; null if none of their candidates has features here.
   absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> TrainRelated() const;
 
   const TaskEnvironment* const environment_;

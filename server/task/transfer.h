@@ -27,29 +27,28 @@ struct Transfer {
         scores;  // the best latency of the workload over the candidate's; 0: it failed
   };
 
-  int64_t last_record = 0;  // records up to this id were looked at
+  int64_t last_record = 0;  // the last record that was considered
   // Good candidates of related workloads, adapted to the task's own spaces, best first.
   std::vector<record::Candidate> seeds;
-  // What a model starts from.
+  // The results that a model starts from.
   std::vector<Space> spaces;
-  int workloads = 0;  // that the results are of
+  int workloads = 0;  // of the results
   int results = 0;
-  // The stored model that it starts from instead of training one on `spaces`; null: there is none.
+  // The stored model that is used instead of training one on `spaces`; null if there is none.
   std::shared_ptr<const cost_model::CostModel> model;
   int64_t model_id = 0;  // its row in the store
 
   bool empty() const { return seeds.empty() && spaces.empty() && model == nullptr; }
 };
 
-// What another workload of the target came to.
+// The results of another workload of the target.
 struct RelatedWorkload {
   double distance = 0;                    // TaskEnvironment::Distance
   std::vector<search::Measured> results;  // of any of its design spaces
 };
 
-// What a task with these spaces learns from related workloads, nearest first. `text`: of a design
-// space by its digest; spaces whose text it does not know are left out. A function of the arguments
-// alone.
+// What a task with these spaces learns from related workloads, nearest first. `text` returns the
+// text of a design space; spaces without a text are left out. Depends on the arguments alone.
 Transfer TransferFrom(
     absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spaces,
     absl::FunctionRef<absl::StatusOr<std::string>(const std::string& digest)> text);
@@ -58,21 +57,22 @@ struct TransferQuery {
   WorkloadInfo workload;
   std::string target_key;
   double tolerance = 0;
-  int64_t up_to_record = -1;  // later records are left out; -1: none
-  // The model that the task trains, and the feature set that it reads ("": its own); a stored one
-  // of both, of this target, is what it starts from: the one of the workload's operator, else that
-  // of every operator. "": stored models are not looked at.
+  int64_t up_to_record = -1;  // later records are left out; -1: no limit
+  // The model that the task trains ("": stored models are not used) and the feature set that it
+  // reads
+  // ("": its own). A stored model of both and of this target is used if there is one, for the
+  // workload's operator or else for all operators.
   std::string cost_model;
   std::string feature_set;
-  int64_t model_id = -1;  // this row and no other; 0: none; -1: the newest
+  int64_t model_id = -1;  // the row to use; 0: none; -1: the newest
 };
 
-// Collects it from the newest records of the target, at most 2000 results: those of workloads with
-// the same name, and where they are few, those of every related one (TaskEnvironment::Distance). A
-// function of the arguments and of the records up to last_record: a task that is restored passes
-// last_record back and gets the same, and with model_id the same model as long as the store keeps
-// it. A stored model that cannot be loaded, because it is of another version, is left out with a
-// line in the log. Some tens of milliseconds. Errors: of the store.
+// Collects the newest results of the target, at most 2000: those of workloads with the same name
+// and, if these are few, those of every related workload (TaskEnvironment::Distance). Depends on
+// the arguments and the records up to last_record alone: a restored task passes last_record and
+// model_id back and gets the same. A stored model that cannot be loaded, for example because it has
+// another version, is left out with a warning in the log. Takes tens of milliseconds. Errors are
+// those of the store.
 absl::StatusOr<Transfer> GatherTransfer(store::Store& store, const TaskEnvironment& environment,
                                         const TaskSpaces& spaces, const TransferQuery& query);
 
