@@ -43,7 +43,7 @@ class TakeOverTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (store::PostgresPrograms().empty()) {
-      GTEST_SKIP() << "PostgreSQL is not installed: postgresql-15";
+      GTEST_SKIP() << "PostgreSQL is not installed: install postgresql";
     }
     auto database = store::PostgresServer::Get();
     ASSERT_TRUE(database.ok()) << database.status();

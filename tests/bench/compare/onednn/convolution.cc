@@ -1,4 +1,5 @@
 #include "tests/bench/compare/onednn/primitive.h"
+#include "tests/bench/compare/onednn/primitive_desc.h"
 
 namespace hone::compare {
 
@@ -31,10 +32,9 @@ void MakeConvolution(const OperatorMatch& match, OneDnn& contender) {
   }
   const memory::desc plain(dims, type, strides);
   const memory::desc any(dims, type, memory::format_tag::any);
-  const dnnl::convolution_forward::desc description(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, any, result,
-      stride, dilation, padding, padding);
-  const dnnl::convolution_forward::primitive_desc chosen(description, contender.engine());
+  const auto chosen = MakePrimitiveDesc<dnnl::convolution_forward>(
+      contender.engine(), {}, dnnl::prop_kind::forward_inference,
+      dnnl::algorithm::convolution_direct, source, any, result, stride, dilation, padding, padding);
   contender.Set(dnnl::convolution_forward(chosen),
                 {{DNNL_ARG_SRC, contender.Use(0, source)},
                  {DNNL_ARG_WEIGHTS, contender.Pack(1, plain, chosen.weights_desc())},

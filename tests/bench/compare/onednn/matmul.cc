@@ -1,4 +1,5 @@
 #include "tests/bench/compare/onednn/primitive.h"
+#include "tests/bench/compare/onednn/primitive_desc.h"
 
 namespace hone::compare {
 
@@ -22,11 +23,14 @@ void MakeMatmul(const OperatorMatch& match, OneDnn& contender) {
   dnnl::primitive_attr attributes;
   if (relu) {
     dnnl::post_ops operations;
+#if DNNL_VERSION_MAJOR >= 3
+    operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#else
     operations.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#endif
     attributes.set_post_ops(operations);
   }
-  const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, wanted, c), attributes,
-                                            contender.engine());
+  const auto chosen = MakePrimitiveDesc<dnnl::matmul>(contender.engine(), attributes, a, wanted, c);
   contender.Set(dnnl::matmul(chosen),
                 {{DNNL_ARG_SRC, contender.Use(0, a)},
                  {DNNL_ARG_WEIGHTS, contender.Pack(1, b, chosen.weights_desc())},

@@ -1,4 +1,5 @@
 #include "tests/bench/compare/onednn/primitive.h"
+#include "tests/bench/compare/onednn/primitive_desc.h"
 
 namespace hone::compare {
 
@@ -13,11 +14,19 @@ void Make(OneDnn& contender, dnnl::algorithm algorithm, int64_t n, int64_t c,
   const auto nhwc = memory::format_tag::nhwc;
   const memory::desc source({n, c, input[0], input[1]}, contender.TypeOf(0), nhwc);
   const memory::desc result({n, c, output[0], output[1]}, contender.TypeOf(1), nhwc);
-  const dnnl::pooling_forward::desc description(dnnl::prop_kind::forward_inference, algorithm,
-                                                source, result, stride, kernel, padding, padding);
-  contender.Set(
-      dnnl::pooling_forward(dnnl::pooling_forward::primitive_desc(description, contender.engine())),
-      {{DNNL_ARG_SRC, contender.Use(0, source)}, {DNNL_ARG_DST, contender.Use(1, result)}});
+  const auto inference = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+  const memory::dims dilation = {0, 0};
+  const auto chosen =
+      MakePrimitiveDesc<dnnl::pooling_forward>(contender.engine(), {}, inference, algorithm, source,
+                                               result, stride, kernel, dilation, padding, padding);
+#else
+  const auto chosen =
+      MakePrimitiveDesc<dnnl::pooling_forward>(contender.engine(), {}, inference, algorithm, source,
+                                               result, stride, kernel, padding, padding);
+#endif
+  contender.Set(dnnl::pooling_forward(chosen), {{DNNL_ARG_SRC, contender.Use(0, source)},
+                                                {DNNL_ARG_DST, contender.Use(1, result)}});
 }
 
 }  // namespace
