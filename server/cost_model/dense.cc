@@ -1,5 +1,6 @@
 #include "server/cost_model/dense.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -40,51 +41,65 @@ Matrix Transposed(const Matrix& a) {
   return result;
 }
 
-bool Cholesky::Factor(std::vector<double> matrix, int n) {
-  // Column by column to the right: each finished column leaves its outer product behind. The lower
-  // half of the row-major matrix is walked as the upper half of its transpose, so that the inner
-  // loop is contiguous.
-  for (int j = 0; j < n; ++j) {
-    for (int i = 0; i < j; ++i)
-      matrix[static_cast<size_t>(i) * n + j] = matrix[static_cast<size_t>(j) * n + i];
+std::vector<double> Cholesky::Append(std::vector<double> row, double diagonal) {
+  constexpr double kLeastPivot = 1e-10;
+  if (n_ == stride_) {
+    const int stride = std::max(16, 2 * stride_);
+    std::vector<double> columns(static_cast<size_t>(stride) * stride, 0.0);
+    for (int j = 0; j < n_; ++j)
+      std::copy_n(column(j), n_, columns.begin() + static_cast<size_t>(j) * stride);
+    columns_ = std::move(columns);
+    stride_ = stride;
   }
-  for (int j = 0; j < n; ++j) {
-    double* column = matrix.data() + static_cast<size_t>(j) * n;
-    if (!(column[j] > 0) || !std::isfinite(column[j])) return false;
-    const double root = std::sqrt(column[j]);
-    for (int i = j; i < n; ++i) column[i] /= root;
-    for (int k = j + 1; k < n; ++k) {
-      double* __restrict later = matrix.data() + static_cast<size_t>(k) * n;
-      const double factor = column[k];
-      for (int i = k; i < n; ++i) later[i] -= factor * column[i];
-    }
-  }
-  n_ = n;
-  columns_ = std::move(matrix);
-  return true;
+  SolveLower(absl::MakeSpan(row));
+  double pivot = diagonal;
+  for (const double each : row) pivot -= each * each;
+  row.push_back(std::sqrt(std::max(pivot, kLeastPivot * diagonal)));
+  for (int j = 0; j <= n_; ++j) columns_[static_cast<size_t>(j) * stride_ + n_] = row[j];
+  ++n_;
+  return row;
 }
 
 double Cholesky::LogDeterminant() const {
   double sum = 0;
-  for (int j = 0; j < n_; ++j) sum += std::log(columns_[static_cast<size_t>(j) * n_ + j]);
+  for (int j = 0; j < n_; ++j) sum += std::log(column(j)[j]);
   return 2 * sum;
 }
 
 void Cholesky::SolveLower(absl::Span<double> x) const {
-  for (int j = 0; j < n_; ++j) {
-    const double* column = columns_.data() + static_cast<size_t>(j) * n_;
-    const double value = x[j] /= column[j];
-    for (int i = j + 1; i < n_; ++i) x[i] -= value * column[i];
+  double* __restrict const out = x.data();
+  int j = 0;
+  // Four columns at a time: `out` is read and written a quarter as often.
+  for (; j + 4 <= n_; j += 4) {
+    const double *c0 = column(j), *c1 = column(j + 1), *c2 = column(j + 2), *c3 = column(j + 3);
+    const double x0 = out[j] /= c0[j];
+    const double x1 = out[j + 1] = (out[j + 1] - x0 * c0[j + 1]) / c1[j + 1];
+    const double x2 = out[j + 2] = (out[j + 2] - x0 * c0[j + 2] - x1 * c1[j + 2]) / c2[j + 2];
+    const double x3 = out[j + 3] =
+        (out[j + 3] - x0 * c0[j + 3] - x1 * c1[j + 3] - x2 * c2[j + 3]) / c3[j + 3];
+    for (int i = j + 4; i < n_; ++i)
+      out[i] -= (x0 * c0[i] + x1 * c1[i]) + (x2 * c2[i] + x3 * c3[i]);
+  }
+  for (; j < n_; ++j) {
+    const double value = out[j] /= column(j)[j];
+    for (int i = j + 1; i < n_; ++i) out[i] -= value * column(j)[i];
   }
 }
 
 void Cholesky::SolveUpper(absl::Span<double> x) const {
   for (int j = n_ - 1; j >= 0; --j) {
-    const double* column = columns_.data() + static_cast<size_t>(j) * n_;
     double value = x[j];
-    for (int i = j + 1; i < n_; ++i) value -= column[i] * x[i];
-    x[j] = value / column[j];
+    for (int i = j + 1; i < n_; ++i) value -= column(j)[i] * x[i];
+    x[j] = value / column(j)[j];
   }
+}
+
+std::vector<double> Cholesky::Product(absl::Span<const double> x) const {
+  std::vector<double> product(n_, 0.0);
+  for (int j = 0; j < n_; ++j) {
+    for (int i = j; i < n_; ++i) product[i] += column(j)[i] * x[j];
+  }
+  return product;
 }
 
 }  // namespace hone::cost_model

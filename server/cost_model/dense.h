@@ -30,22 +30,28 @@ void AddProduct(const Matrix& a, const Matrix& b, Matrix& out);
 void AddTransposedProduct(const Matrix& a, const Matrix& b, Matrix& out);
 Matrix Transposed(const Matrix& a);
 
-// The factor L of a symmetric positive definite matrix L·Lᵀ of n rows.
+// The factor L of a symmetric positive definite matrix L·Lᵀ, which grows row by row.
 class Cholesky {
  public:
-  Cholesky() = default;
-  // `matrix` is n×n; its lower half is read. False where it is not positive definite.
-  bool Factor(std::vector<double> matrix, int n);
+  // Adds a row of the matrix: its entries left of the diagonal and the diagonal one, in O(n²).
+  // Returns the new row of L. REQUIRES row.size() == size(), diagonal > 0. The square of a pivot is
+  // at least 1e-10 of its diagonal entry: a matrix that rounding made singular has a factor, too.
+  std::vector<double> Append(std::vector<double> row, double diagonal);
 
   int size() const { return n_; }
   double LogDeterminant() const;
   // x = L⁻¹·x, and x = L⁻ᵀ·x. REQUIRES x.size() == size().
   void SolveLower(absl::Span<double> x) const;
   void SolveUpper(absl::Span<double> x) const;
+  // L·x.
+  std::vector<double> Product(absl::Span<const double> x) const;
 
  private:
+  const double* column(int j) const { return columns_.data() + static_cast<size_t>(j) * stride_; }
+
   int n_ = 0;
-  std::vector<double> columns_;  // L by columns: entry (i, j) at j·n + i
+  int stride_ = 0;
+  std::vector<double> columns_;  // L by columns: entry (i, j) at j·stride + i
 };
 
 }  // namespace hone::cost_model

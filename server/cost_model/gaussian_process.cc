@@ -2,151 +2,130 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <limits>
 #include <utility>
 
 namespace hone::cost_model {
 namespace {
 
-constexpr double kLeastVariance = 1e-10;  // labels closer than that are equal
-
-double Correlation(const GaussianParameters& parameters, double square_distance) {
-  const double square = square_distance / (parameters.length * parameters.length);
-  if (parameters.kernel == Kernel::kRbf) return std::exp(-0.5 * square);
-  const double r = std::sqrt(5 * square);
-  return (1 + r + 5 * square / 3) * std::exp(-r);
-}
-
-// To every point of `columns` (one per column).
-void SquareDistances(const Matrix& columns, absl::Span<const float> point,
-                     std::vector<float>& out) {
-  out.assign(columns.columns, 0.0f);
-  for (int d = 0; d < columns.rows; ++d) {
-    const float* coordinates = columns.row(d);
-    const float at = point[d];
-    float* __restrict sums = out.data();
-    for (int i = 0; i < columns.columns; ++i) {
-      const float difference = coordinates[i] - at;
-      sums[i] += difference * difference;
-    }
-  }
-}
-
-double MedianDistance(const Matrix& points) {
-  const Matrix columns = Transposed(points);
-  std::vector<float> all, distances;
-  for (int i = 0; i < points.rows; ++i) {
-    SquareDistances(columns, {points.row(i), static_cast<size_t>(points.columns)}, distances);
-    all.insert(all.end(), distances.begin(), distances.begin() + i);
-  }
-  if (all.empty()) return 1;
-  std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
-  const double median = std::sqrt(all[all.size() / 2]);
-  return median > 0 ? median : 1;
+double Dot(absl::Span<const double> a, absl::Span<const double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
 }
 
 }  // namespace
 
-void GaussianProcess::Covariances(absl::Span<const float> point, absl::Span<double> out) const {
-  thread_local std::vector<float> distances;
-  SquareDistances(columns_, point, distances);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = Correlation(parameters_, distances[i]);
-}
-
-bool GaussianProcess::Fit(const Matrix& points, absl::Span<const double> labels,
-                          const GaussianParameters& parameters) {
-  GaussianProcess fitted;
-  fitted.parameters_ = parameters;
-  fitted.columns_ = Transposed(points);
-  const int n = points.rows;
-  std::vector<double> covariance(static_cast<size_t>(n) * n);
-  for (int i = 0; i < n; ++i) {
-    const auto row = absl::MakeSpan(covariance).subspan(static_cast<size_t>(i) * n, n);
-    fitted.Covariances({points.row(i), static_cast<size_t>(points.columns)}, row);
-    row[i] += parameters.noise;
+Separation Between(const KernelInput& a, const KernelInput& b) {
+  Separation apart;
+  const size_t numbers = std::min(a.numbers.size(), b.numbers.size());
+  double sums[4] = {};  // several, so that additions need not wait for each other
+  for (size_t i = 0; i < numbers; ++i) {
+    const double difference = a.numbers[i] - b.numbers[i];
+    sums[i % 4] += difference * difference;
   }
-  if (!fitted.cholesky_.Factor(std::move(covariance), n)) return false;
-  for (const double label : labels) fitted.mean_ += label / n;
-  fitted.alpha_.assign(labels.begin(), labels.end());
-  for (double& each : fitted.alpha_) each -= fitted.mean_;
-  fitted.cholesky_.SolveLower(absl::MakeSpan(fitted.alpha_));
-  double squares = 0;
-  for (const double each : fitted.alpha_) squares += each * each;
-  fitted.variance_ = std::max(squares / n, kLeastVariance);
-  fitted.log_likelihood_ =
-      -0.5 * (n * std::log(fitted.variance_) + fitted.cholesky_.LogDeterminant());
-  fitted.cholesky_.SolveUpper(absl::MakeSpan(fitted.alpha_));
-  *this = std::move(fitted);
-  return true;
+  apart.squares = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  const size_t choices = std::min(a.choices.size(), b.choices.size());
+  for (size_t i = 0; i < choices; ++i) apart.differing += a.choices[i] != b.choices[i];
+  if (choices > 0) apart.differing /= static_cast<double>(choices);
+  return apart;
 }
 
-void GaussianProcess::Predict(absl::Span<const float> point, double& mean,
-                              double& deviation) const {
-  std::vector<double> covariances(cholesky_.size());
-  Covariances(point, absl::MakeSpan(covariances));
-  mean = mean_;
-  for (size_t i = 0; i < covariances.size(); ++i) mean += covariances[i] * alpha_[i];
-  cholesky_.SolveLower(absl::MakeSpan(covariances));
-  double explained = 0;
-  for (const double each : covariances) explained += each * each;
-  deviation = std::sqrt(variance_ * std::max(0.0, 1 - explained));
+double Kernel::operator()(const Separation& apart) const {
+  const double squares = apart.squares / (length * length);
+  const double scale = deviation * deviation, choices = hamming * apart.differing;
+  if (shape == Shape::kRbf) return scale * std::exp(-0.5 * squares - choices);
+  const double r = std::sqrt(5 * squares);
+  return scale * (1 + r + r * r / 3) * std::exp(-r - choices);
+}
+
+void Observations::Add(KernelInput input, double value) {
+  inputs_.push_back(std::move(input));
+  values_.push_back(value);
+  for (const KernelInput& other : inputs_) apart_.push_back(Between(inputs_.back(), other));
+}
+
+std::vector<double> Observations::Covariances(const Kernel& kernel) const {
+  std::vector<double> covariances;
+  covariances.reserve(apart_.size());
+  for (const Separation& apart : apart_) covariances.push_back(kernel(apart));
+  return covariances;
+}
+
+Observations::Evidence Observations::EvidenceOf(absl::Span<const double> covariances,
+                                                double deviation, double noise) const {
+  const double variance = deviation * deviation;
+  Cholesky factor;
+  for (size_t i = 0, at = 0; i < values_.size(); at += ++i) {
+    const absl::Span<const double> row = covariances.subspan(at, i);
+    factor.Append({row.begin(), row.end()}, covariances[at + i] + noise * noise / variance);
+  }
+  std::vector<double> white = values_;
+  factor.SolveLower(absl::MakeSpan(white));
+  return {Dot(white, white) / variance, factor.LogDeterminant() + size() * std::log(variance)};
+}
+
+std::vector<double> GaussianProcess::Covariances(const KernelInput& input) const {
+  std::vector<double> covariances;
+  covariances.reserve(inputs_.size() + 1);
+  for (const KernelInput& other : inputs_) covariances.push_back(kernel_(input, other));
+  return covariances;
+}
+
+std::vector<double> GaussianProcess::Whitened(const KernelInput& input) const {
+  std::vector<double> covariances = Covariances(input);
+  factor_.SolveLower(absl::MakeSpan(covariances));
+  return covariances;
+}
+
+void GaussianProcess::Add(KernelInput input, double value) {
+  const double own = kernel_(input, input) + kernel_.noise * kernel_.noise;
+  const std::vector<double> row = factor_.Append(Covariances(input), own);
+  white_.push_back((value - Dot(white_, row)) / row.back());
+  inputs_.push_back(std::move(input));
+}
+
+GaussianProcess::Marginal GaussianProcess::At(const KernelInput& input) const {
+  const std::vector<double> row = Whitened(input);
+  const double variance = kernel_(input, input) - Dot(row, row);
+  return {Dot(row, white_), std::sqrt(std::max(variance, 0.0))};
+}
+
+GaussianProcess::Joint GaussianProcess::At(absl::Span<const KernelInput> inputs) const {
+  Joint joint;
+  // Rounding and equal inputs make the covariance singular.
+  const double jitter = 1e-8 * kernel_.deviation * kernel_.deviation + 1e-12;
+  std::vector<std::vector<double>> rows;
+  rows.reserve(inputs.size());
+  for (const KernelInput& input : inputs) {
+    const std::vector<double>& row = rows.emplace_back(Whitened(input));
+    joint.mean.push_back(Dot(row, white_));
+    std::vector<double> covariances;
+    for (size_t j = 0; j + 1 < rows.size(); ++j)
+      covariances.push_back(kernel_(input, inputs[j]) - Dot(row, rows[j]));
+    const double own = std::max(kernel_(input, input) - Dot(row, row), 0.0);
+    joint.factor.Append(std::move(covariances), own + jitter);
+  }
+  return joint;
+}
+
+double GaussianProcess::Squares() const { return Dot(white_, white_); }
+
+std::vector<double> GaussianProcess::Weights() const {
+  std::vector<double> weights = white_;
+  factor_.SolveUpper(absl::MakeSpan(weights));
+  return weights;
 }
 
 std::vector<double> GaussianProcess::Precision() const {
-  const int n = size();
-  std::vector<double> inverse(static_cast<size_t>(n) * n, 0.0);
-  for (int i = 0; i < n; ++i) {
-    const auto row = absl::MakeSpan(inverse).subspan(static_cast<size_t>(i) * n, n);
+  const size_t n = inputs_.size();
+  std::vector<double> inverse(n * n, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    const auto row = absl::MakeSpan(inverse).subspan(i * n, n);
     row[i] = 1;
-    cholesky_.SolveLower(row);
-    cholesky_.SolveUpper(row);
+    factor_.SolveLower(row);
+    factor_.SolveUpper(row);
   }
   return inverse;
-}
-
-void GaussianProcess::LeaveOut(absl::Span<const double> precision, absl::Span<const int> members,
-                               std::vector<double>& squares, std::vector<double>& variances) const {
-  const auto count = static_cast<int>(members.size());
-  std::vector<double> block;
-  std::vector<double> errors;
-  for (const int i : members) {
-    for (const int j : members) block.push_back(precision[static_cast<size_t>(i) * size() + j]);
-    errors.push_back(alpha_[i]);
-  }
-  Cholesky factor;
-  if (!factor.Factor(std::move(block), count)) return;  // rounding; these tell nothing then
-  factor.SolveLower(absl::MakeSpan(errors));
-  factor.SolveUpper(absl::MakeSpan(errors));
-  for (int i = 0; i < count; ++i) {
-    std::vector<double> unit(count, 0.0);
-    unit[i] = 1;
-    factor.SolveLower(absl::MakeSpan(unit));
-    double with_noise = 0;
-    for (const double each : unit) with_noise += each * each;
-    squares.push_back(errors[i] * errors[i]);
-    variances.push_back(variance_ * std::max(0.0, with_noise - parameters_.noise));
-  }
-}
-
-GaussianParameters ChooseParameters(const Matrix& points, absl::Span<const double> labels) {
-  const double median = MedianDistance(points);
-  GaussianParameters best{.length = median};
-  double best_likelihood = -std::numeric_limits<double>::infinity();
-  for (const Kernel kernel : {Kernel::kMatern52, Kernel::kRbf}) {
-    for (const double length : {0.25, 0.5, 1.0, 2.0, 4.0}) {
-      for (const double noise : {0.001, 0.01, 0.1}) {
-        const GaussianParameters parameters{kernel, length * median, noise};
-        GaussianProcess process;
-        if (!process.Fit(points, labels, parameters)) continue;
-        if (process.LogLikelihood() > best_likelihood) {
-          best_likelihood = process.LogLikelihood();
-          best = parameters;
-        }
-      }
-    }
-  }
-  return best;
 }
 
 }  // namespace hone::cost_model

@@ -9,57 +9,99 @@
 
 namespace hone::cost_model {
 
-enum class Kernel : uint8_t { kRbf, kMatern52 };
-
-// What a process is besides its points. Lengths are in units of the points.
-struct GaussianParameters {
-  Kernel kernel = Kernel::kMatern52;
-  double length = 1;
-  double noise = 0.01;  // variance of a label, in units of that of the process
+// A candidate as a kernel sees it. The inputs of one process have the same lengths.
+struct KernelInput {
+  std::vector<double> numbers;
+  std::vector<int64_t> choices;
 };
 
-// Exact regression with a Gaussian process (Rasmussen and Williams, 2006, chapter 2), of constant
-// mean and variance estimated from the labels. Immutable after Fit; thread-safe.
-class GaussianProcess {
+// How far two inputs are apart.
+struct Separation {
+  double squares = 0;    // sum of the squared differences of the numbers
+  double differing = 0;  // share of the choices that differ
+};
+Separation Between(const KernelInput& a, const KernelInput& b);
+
+// deviation² · shape(distance of the numbers / length) · exp(−hamming · share of the choices that
+// differ).
+struct Kernel {
+  enum class Shape : uint8_t { kRbf, kMatern52 };
+  Shape shape = Shape::kMatern52;
+  double deviation = 1;
+  double length = 1;
+  double hamming = 1;
+  double noise = 0.05;  // standard deviation of an observation
+
+  double operator()(const Separation& apart) const;
+  double operator()(const KernelInput& a, const KernelInput& b) const {
+    return (*this)(Between(a, b));
+  }
+};
+
+// Values at inputs, for comparing kernels: the distances are computed once.
+class Observations {
  public:
-  // REQUIRES at least one point; points.rows == labels.size(); length > 0, noise > 0. False where
-  // rounding leaves the covariance not positive definite; then it is as it was.
-  bool Fit(const Matrix& points, absl::Span<const double> labels,
-           const GaussianParameters& parameters);
+  void Add(KernelInput input, double value);
 
-  int size() const { return cholesky_.size(); }
-  // Of the labels, with the process's variance at its best value.
-  double LogLikelihood() const { return log_likelihood_; }
+  // The covariances of a kernel between all pairs without noise, the lower triangle row by row.
+  std::vector<double> Covariances(const Kernel& kernel) const;
 
-  // The posterior mean and deviation of what lies under the noise at a point of as many columns.
-  void Predict(absl::Span<const float> point, double& mean, double& deviation) const;
+  // The parts of the likelihood of the values, with mean zero.
+  struct Evidence {
+    double squares = 0;  // valuesᵀ · covariance⁻¹ · values
+    double log_determinant = 0;
+  };
+  // `covariances`: those of a kernel with deviation 1; here the kernel has another one, and noise.
+  Evidence EvidenceOf(absl::Span<const double> covariances, double deviation, double noise) const;
 
-  // The noise of a label.
-  double noise_variance() const { return variance_ * parameters_.noise; }
-  // The inverse of the points' covariance with the noise, in units of the process's variance; row
-  // by row. Cubic in the points.
-  std::vector<double> Precision() const;
-  // What the process would say of some of its points had it not been shown them: appends the square
-  // of each one's error and the variance of what lies under the noise there. `precision`: that of
-  // Precision().
-  void LeaveOut(absl::Span<const double> precision, absl::Span<const int> members,
-                std::vector<double>& squares, std::vector<double>& variances) const;
+  int size() const { return static_cast<int>(inputs_.size()); }
 
  private:
-  void Covariances(absl::Span<const float> point, absl::Span<double> out) const;
-
-  GaussianParameters parameters_;
-  Matrix columns_;  // the points transposed
-  Cholesky cholesky_;
-  std::vector<double> alpha_;  // covariance⁻¹ · centred labels
-  double mean_ = 0;
-  double variance_ = 0;
-  double log_likelihood_ = 0;
+  std::vector<KernelInput> inputs_;
+  std::vector<double> values_;
+  std::vector<Separation> apart_;  // the lower triangle row by row
 };
 
-// The parameters of the largest likelihood on a small grid: both kernels, lengths around the median
-// distance of the points, noise of 0.1, 1 and 10 %. REQUIRES at least one point.
-GaussianParameters ChooseParameters(const Matrix& points, absl::Span<const double> labels);
+// A Gaussian process with mean zero (Rasmussen and Williams, 2006, algorithm 2.1). Observations are
+// added one by one, each in O(n²). Const calls are thread-safe.
+class GaussianProcess {
+ public:
+  explicit GaussianProcess(const Kernel& kernel = {}) : kernel_(kernel) {}
+
+  void Add(KernelInput input, double value);
+  int size() const { return static_cast<int>(inputs_.size()); }
+  const Kernel& kernel() const { return kernel_; }
+
+  // The posterior of what lies under the noise.
+  struct Marginal {
+    double mean;
+    double deviation;
+  };
+  Marginal At(const KernelInput& input) const;
+
+  // The joint posterior of several inputs; draws from it are mean + factor · standard normals.
+  struct Joint {
+    std::vector<double> mean;
+    Cholesky factor;
+  };
+  Joint At(absl::Span<const KernelInput> inputs) const;
+
+  // valuesᵀ · covariance⁻¹ · values.
+  double Squares() const;
+  // covariance⁻¹ · values, and the whole inverse, row by row; the latter in O(n³).
+  std::vector<double> Weights() const;
+  std::vector<double> Precision() const;
+
+ private:
+  // Of the input with the observations, and factor⁻¹ · them.
+  std::vector<double> Covariances(const KernelInput& input) const;
+  std::vector<double> Whitened(const KernelInput& input) const;
+
+  Kernel kernel_;
+  std::vector<KernelInput> inputs_;
+  Cholesky factor_;            // of the covariance with the noise
+  std::vector<double> white_;  // factor⁻¹ · values
+};
 
 }  // namespace hone::cost_model
 

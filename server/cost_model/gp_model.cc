@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +17,8 @@
 
 namespace hone::cost_model {
 namespace {
+
+constexpr double kLeastVariance = 1e-10;  // labels closer than that are equal
 
 // Every so-many-th of `from`, `count` of them in order.
 std::vector<int> Spread(absl::Span<const int> from, size_t count) {
@@ -36,6 +39,69 @@ std::vector<int> Subset(absl::Span<const double> throughput, int cap) {
       Spread(absl::MakeConstSpan(order).subspan(best), static_cast<size_t>(cap - best));
   chosen.insert(chosen.end(), rest.begin(), rest.end());
   return chosen;
+}
+
+// What is saved of a kernel.
+struct Parameters {
+  Kernel::Shape shape = Kernel::Shape::kMatern52;
+  double length = 1;    // in units of the points
+  double noise = 0.01;  // variance of a label, in units of that of the process
+
+  Kernel ToKernel() const { return {.shape = shape, .length = length, .noise = std::sqrt(noise)}; }
+};
+
+KernelInput InputOf(const float* point, int columns) {
+  return {.numbers = {point, point + columns}, .choices = {}};
+}
+
+double MeanOf(absl::Span<const double> labels) {
+  double mean = 0;
+  for (const double label : labels) mean += label / static_cast<double>(labels.size());
+  return mean;
+}
+
+// The median distance of the points, or 1 where it is 0.
+double MedianDistance(const Matrix& points) {
+  std::vector<double> distances;
+  for (int i = 0; i < points.rows; ++i) {
+    const KernelInput at = InputOf(points.row(i), points.columns);
+    for (int j = 0; j < i; ++j)
+      distances.push_back(Between(at, InputOf(points.row(j), points.columns)).squares);
+  }
+  if (distances.empty()) return 1;
+  const auto middle = distances.begin() + distances.size() / 2;
+  std::nth_element(distances.begin(), middle, distances.end());
+  return *middle > 0 ? std::sqrt(*middle) : 1;
+}
+
+// The parameters of the largest likelihood on a small grid: both kernels, lengths around the median
+// distance of the points, noise of 0.1, 1 and 10 %; the process's mean and variance are those that
+// fit the labels best.
+Parameters ChooseParameters(const Matrix& points, absl::Span<const double> labels) {
+  const double median = MedianDistance(points), mean = MeanOf(labels);
+  Observations observations;
+  for (int i = 0; i < points.rows; ++i)
+    observations.Add(InputOf(points.row(i), points.columns), labels[i] - mean);
+  Parameters best{.length = median};
+  double likeliest = -std::numeric_limits<double>::infinity();
+  for (const Kernel::Shape shape : {Kernel::Shape::kMatern52, Kernel::Shape::kRbf}) {
+    for (const double length : {0.25, 0.5, 1.0, 2.0, 4.0}) {
+      const std::vector<double> covariances =
+          observations.Covariances({.shape = shape, .length = length * median});
+      for (const double noise : {0.001, 0.01, 0.1}) {
+        const Observations::Evidence evidence =
+            observations.EvidenceOf(covariances, /*deviation=*/1, std::sqrt(noise));
+        const double n = points.rows;
+        const double likelihood =
+            -0.5 * (n * std::log(std::max(evidence.squares / n, kLeastVariance)) +
+                    evidence.log_determinant);
+        if (likelihood <= likeliest) continue;
+        likeliest = likelihood;
+        best = {shape, length * median, noise};
+      }
+    }
+  }
+  return best;
 }
 
 class GpModel final : public CostModel {
@@ -73,7 +139,7 @@ class GpModel final : public CostModel {
          sample_labels);
     state.parameters = ChooseParameters(sample, sample_labels);
     take(members, state.points, state.labels);
-    HONE_RETURN_IF_ERROR(Fit(state));
+    Fit(state);
     state_ = std::move(state);
     return absl::OkStatus();
   }
@@ -88,9 +154,10 @@ class GpModel final : public CostModel {
     const std::vector<float> pooled = state_.scaler.PoolMeans(features.values, features.row_begin);
     const size_t width = state_.scaler.kept();
     for (size_t i = 0; i < prediction.mean.size(); ++i) {
-      state_.process.Predict(absl::MakeConstSpan(pooled).subspan(i * width, width),
-                             prediction.mean[i], prediction.spread[i]);
-      prediction.spread[i] = state_.scale(prediction.spread[i]);
+      const GaussianProcess::Marginal marginal =
+          state_.process.At(InputOf(pooled.data() + i * width, static_cast<int>(width)));
+      prediction.mean[i] = state_.mean + marginal.mean;
+      prediction.spread[i] = state_.scale(state_.deviation * marginal.deviation);
     }
     return prediction;
   }
@@ -100,7 +167,7 @@ class GpModel final : public CostModel {
   absl::StatusOr<std::string> Save() const override {
     ByteWriter writer;
     state_.scaler.Serialize(writer);
-    writer.AddU32(static_cast<uint32_t>(state_.parameters.kernel));
+    writer.AddU32(static_cast<uint32_t>(state_.parameters.shape));
     writer.AddDouble(state_.parameters.length);
     writer.AddDouble(state_.parameters.noise);
     writer.AddU32(static_cast<uint32_t>(state_.labels.size()));
@@ -119,10 +186,7 @@ class GpModel final : public CostModel {
           "not loaded as a cost model: points of ", state.scaler.columns(), " columns and ",
           reader.remaining(), " more bytes under a header of ", file.header.columns, " columns"));
     }
-    if (state.scaler.columns() != 0 && !Fit(state).ok()) {
-      return absl::InvalidArgumentError(
-          "not loaded as a cost model: the covariance of its points is not positive definite");
-    }
+    if (state.scaler.columns() != 0) Fit(state);
     state_ = std::move(state);
     return absl::OkStatus();
   }
@@ -130,21 +194,26 @@ class GpModel final : public CostModel {
  private:
   struct State {
     ColumnScaler scaler;  // of no columns: has seen nothing
-    GaussianParameters parameters;
+    Parameters parameters;
     Matrix points;  // pooled
     std::vector<double> labels;
-    GaussianProcess process;
+    double mean = 0;          // of the labels
+    GaussianProcess process;  // of the labels less their mean, in units of its deviation
+    double deviation = 0;
     SpreadScale scale;
   };
 
-  // More noise until rounding allows a factor.
-  static absl::Status Fit(State& state) {
-    for (; state.parameters.noise < 10; state.parameters.noise *= 10) {
-      if (!state.process.Fit(state.points, state.labels, state.parameters)) continue;
-      state.scale = SpreadScale::Fit(state.process, state.points);
-      return absl::OkStatus();
+  // Computes the process from the points, labels and parameters.
+  static void Fit(State& state) {
+    state.mean = MeanOf(state.labels);
+    state.process = GaussianProcess(state.parameters.ToKernel());
+    for (int i = 0; i < state.points.rows; ++i) {
+      state.process.Add(InputOf(state.points.row(i), state.points.columns),
+                        state.labels[i] - state.mean);
     }
-    return absl::InternalError("no noise makes the covariance positive definite");
+    state.deviation =
+        std::sqrt(std::max(state.process.Squares() / state.points.rows, kLeastVariance));
+    state.scale = SpreadScale::Fit(state.process, state.deviation, state.points);
   }
 
   static absl::StatusOr<State> Parse(ByteReader& reader) {
@@ -155,12 +224,12 @@ class GpModel final : public CostModel {
     HONE_ASSIGN_OR_RETURN(state.parameters.noise, reader.Double());
     HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
     const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
-    if (kernel > static_cast<uint32_t>(Kernel::kMatern52) || !positive(state.parameters.length) ||
-        !positive(state.parameters.noise) || (count == 0) != (state.scaler.columns() == 0) ||
-        count > reader.remaining()) {
+    if (kernel > static_cast<uint32_t>(Kernel::Shape::kMatern52) ||
+        !positive(state.parameters.length) || !positive(state.parameters.noise) ||
+        (count == 0) != (state.scaler.columns() == 0) || count > reader.remaining()) {
       return absl::InvalidArgumentError("not loaded as a cost model: not a Gaussian process");
     }
-    state.parameters.kernel = static_cast<Kernel>(kernel);
+    state.parameters.shape = static_cast<Kernel::Shape>(kernel);
     bool finite = true;
     for (uint32_t i = 0; i < count; ++i) {
       HONE_ASSIGN_OR_RETURN(const double label, reader.Double());

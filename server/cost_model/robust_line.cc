@@ -40,7 +40,10 @@ LinearFit Solve(absl::Span<const float> rows, absl::Span<const double> labels,
   }
   for (size_t a = 0; a < width; ++a) normal[a * unknowns + a] += pull;
   Cholesky cholesky;
-  if (!cholesky.Factor(std::move(normal), static_cast<int>(unknowns))) return fit;
+  for (size_t a = 0; a < unknowns; ++a) {
+    const auto row = normal.begin() + a * unknowns;
+    cholesky.Append({row, row + a}, row[a]);
+  }
   cholesky.SolveLower(absl::MakeSpan(right));
   cholesky.SolveUpper(absl::MakeSpan(right));
   for (size_t a = 0; a < width; ++a) fit.weights[a] += right[a];

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 namespace hone::cost_model {
 namespace {
@@ -27,16 +28,12 @@ double SquareDistance(const float* a, const float* b, int count) {
 }
 
 // The slope with which that share of the errors at points left out lies within one spread.
-double SlopeWithin(const GaussianProcess& process, const std::vector<double>& precision,
+double SlopeWithin(const LeftOut& left_out, double variance, double noise,
                    const std::vector<std::vector<int>>& groups) {
-  std::vector<double> squares, variances;
-  for (const std::vector<int>& group : groups) {
-    process.LeaveOut(precision, group, squares, variances);
-  }
-  std::vector<double> slopes;
-  for (size_t i = 0; i < squares.size(); ++i) {
-    slopes.push_back((squares[i] - process.noise_variance()) / std::max(variances[i], kNothing));
-  }
+  std::vector<double> squares, variances, slopes;
+  for (const std::vector<int>& group : groups) left_out.Append(group, squares, variances);
+  for (size_t i = 0; i < squares.size(); ++i)
+    slopes.push_back((squares[i] - noise) / std::max(variance * variances[i], kNothing));
   if (slopes.empty()) return 0;
   const auto place =
       slopes.begin() + static_cast<std::ptrdiff_t>(kWithinOne * static_cast<double>(slopes.size()));
@@ -77,11 +74,43 @@ std::vector<int> Neighbourhoods(const Matrix& points, int groups) {
   return group;
 }
 
-SpreadScale SpreadScale::Fit(const GaussianProcess& process, const Matrix& points) {
-  SpreadScale scale{.noise = process.noise_variance()};
+LeftOut::LeftOut(const GaussianProcess& process)
+    : size_(process.size()),
+      noise_(process.kernel().noise * process.kernel().noise),
+      weights_(process.Weights()),
+      precision_(process.Precision()) {}
+
+void LeftOut::Append(absl::Span<const int> members, std::vector<double>& squares,
+                     std::vector<double>& variances) const {
+  Cholesky factor;  // of the precision of the members
+  std::vector<double> errors;
+  for (size_t m = 0; m < members.size(); ++m) {
+    const double* const row = precision_.data() + members[m] * size_;
+    std::vector<double> earlier;
+    for (const int other : members.first(m)) earlier.push_back(row[other]);
+    factor.Append(std::move(earlier), row[members[m]]);
+    errors.push_back(weights_[members[m]]);
+  }
+  factor.SolveLower(absl::MakeSpan(errors));
+  factor.SolveUpper(absl::MakeSpan(errors));
+  for (size_t m = 0; m < members.size(); ++m) {
+    std::vector<double> unit(members.size(), 0.0);
+    unit[m] = 1;
+    factor.SolveLower(absl::MakeSpan(unit));
+    double with_noise = 0;
+    for (const double each : unit) with_noise += each * each;
+    squares.push_back(errors[m] * errors[m]);
+    variances.push_back(std::max(0.0, with_noise - noise_));
+  }
+}
+
+SpreadScale SpreadScale::Fit(const GaussianProcess& process, double deviation,
+                             const Matrix& points) {
+  const double variance = deviation * deviation;
+  SpreadScale scale{.noise = variance * process.kernel().noise * process.kernel().noise};
   const int n = points.rows;
   if (n < kLeastPoints) return scale;
-  const std::vector<double> precision = process.Precision();
+  const LeftOut left_out(process);
   std::vector<std::vector<int>> alone, together(std::clamp(n / kPointsPerGroup, 2, kMostGroups));
   for (int i = 0; i < n; ++i) alone.push_back({i});
   const std::vector<int> group = Neighbourhoods(points, static_cast<int>(together.size()));
@@ -90,9 +119,9 @@ SpreadScale SpreadScale::Fit(const GaussianProcess& process, const Matrix& point
   std::erase_if(together, [&](const auto& members) {
     return members.empty() || static_cast<int>(members.size()) == n;
   });
-  scale.slope = std::clamp(
-      std::max(SlopeWithin(process, precision, alone), SlopeWithin(process, precision, together)),
-      kLeastSlope, kMostSlope);
+  scale.slope = std::clamp(std::max(SlopeWithin(left_out, variance, scale.noise, alone),
+                                    SlopeWithin(left_out, variance, scale.noise, together)),
+                           kLeastSlope, kMostSlope);
   return scale;
 }
 

@@ -22,8 +22,22 @@ struct SpreadScale {
   // one spread at points that it is not shown, which follow from its factor (Rasmussen and
   // Williams, 2006, section 5.4.2): each point left out alone, and whole groups of neighbours left
   // out – the candidates of a task lie together; the larger of the two. Fewer than 16 points:
-  // slope 1. A function of the arguments alone.
-  static SpreadScale Fit(const GaussianProcess& process, const Matrix& points);
+  // slope 1. `deviation`: what the process's is multiplied with.
+  static SpreadScale Fit(const GaussianProcess& process, double deviation, const Matrix& points);
+};
+
+// What a process would say of some of its points had it not been shown them.
+class LeftOut {
+ public:
+  explicit LeftOut(const GaussianProcess& process);
+  // Appends the square of each one's error, and the variance of what lies under the noise there.
+  void Append(absl::Span<const int> members, std::vector<double>& squares,
+              std::vector<double>& variances) const;
+
+ private:
+  const size_t size_;
+  const double noise_;  // variance
+  const std::vector<double> weights_, precision_;
 };
 
 // Groups of neighbours: the number of the group of each point. The centres are the point farthest

@@ -7,18 +7,20 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "server/search/gaussian_process.h"
+#include "server/cost_model/gaussian_process.h"
 #include "server/search/history_search.h"
 #include "server/search/site_values.h"
 
 namespace hone::search {
 namespace {
 
+using cost_model::GaussianProcess;
+using cost_model::KernelInput;
 using schedule::Site;
 
 constexpr StateHeader kState = {"bayesian-index", 1};
 // Of bayes_opt's regressor: unit variance after normalization, unit length, noise 1e-6 (alpha).
-constexpr Kernel kKernel = {.deviation = 1, .length = 1, .noise = 1e-3};
+constexpr cost_model::Kernel kKernel = {.deviation = 1, .length = 1, .noise = 1e-3};
 
 // What a process was told.
 struct Logged {

@@ -13,6 +13,9 @@
 namespace hone::search {
 namespace {
 
+using cost_model::GaussianProcess;
+using cost_model::KernelInput;
+
 constexpr StateHeader kState = {"bayesian", 1};
 constexpr int kCentres = 4;  // best results of a design space around which its region lies
 
@@ -222,13 +225,13 @@ class BayesianSearch final : public HistorySearch {
       const Member* best = nullptr;
       double lowest = 0;
       for (size_t s = 0; s < pools.size(); ++s) {
-        Eigen::VectorXd normal(pools[s].size());
+        std::vector<double> normal(pools[s].size());
         for (double& each : normal) each = Normal(rng);
-        const Eigen::VectorXd drawn = joints[s].mean + joints[s].factor * normal;
+        const std::vector<double> deviation = joints[s].factor.Product(normal);
         for (size_t i = 0; i < pools[s].size(); ++i) {
           const Member& member = pools[s][i];
           const bool feasible = rng.Uniform() < member.feasible;
-          const double value = member.estimate + drawn[i];
+          const double value = member.estimate + joints[s].mean[i] + deviation[i];
           if (!feasible || out.contains(&member) || (best != nullptr && value >= lowest)) continue;
           best = &member;
           lowest = value;

@@ -10,6 +10,10 @@
 namespace hone::search {
 namespace {
 
+using cost_model::GaussianProcess;
+using cost_model::Kernel;
+using cost_model::KernelInput;
+
 constexpr double kLowestScore = 0.01;  // of an estimate, against the best
 constexpr double kSlopeEvidence = 1;   // squares of log estimates that weigh as much as slope 1
 constexpr double kShrinkage = 2;       // results that an offset needs to count half
@@ -34,52 +38,22 @@ std::vector<size_t> Chosen(const std::vector<Observation>& all, size_t most) {
   return order;
 }
 
-// What a process of a design space is fitted to, and how far its inputs are apart: the same for
-// every kernel that is tried.
-class Residuals {
- public:
-  void Add(const KernelInput& input, double value) {
-    inputs_.push_back(&input);
-    values_.push_back(value);
-    for (const KernelInput* other : inputs_) apart_.push_back(Between(input, *other));
-  }
-  // Of the kernel with deviation 1, its lower triangle.
-  Eigen::MatrixXd Correlation(const Kernel& kernel) const {
-    const auto n = static_cast<Eigen::Index>(inputs_.size());
-    Eigen::MatrixXd correlation = Eigen::MatrixXd::Zero(n, n);
-    size_t pair = 0;
-    for (Eigen::Index i = 0; i < n; ++i) {
-      for (Eigen::Index j = 0; j <= i; ++j) correlation(i, j) = kernel(apart_[pair++]);
-    }
-    return correlation;
-  }
-  Eigen::VectorXd Values() const {
-    return Eigen::Map<const Eigen::VectorXd>(values_.data(),
-                                             static_cast<Eigen::Index>(values_.size()));
-  }
-
- private:
-  std::vector<const KernelInput*> inputs_;
-  std::vector<double> values_;
-  std::vector<Separation> apart_;  // row by row of the lower triangle
-};
-
-Kernel LikeliestKernel(const std::vector<Residuals>& residuals) {
+// Of the residuals of each space.
+Kernel LikeliestKernel(const std::vector<cost_model::Observations>& residuals) {
   Kernel likeliest;
   double most = -std::numeric_limits<double>::infinity();
   for (const double length : {2.0, 4.0, 8.0, 16.0}) {
     for (const double hamming : {0.3, 1.0, 3.0}) {
       YieldToTimers();
-      std::vector<Eigen::MatrixXd> correlations;
-      for (const Residuals& of_space : residuals)
-        correlations.push_back(of_space.Correlation({.length = length, .hamming = hamming}));
+      std::vector<std::vector<double>> covariances;
+      for (const cost_model::Observations& of_space : residuals)
+        covariances.push_back(of_space.Covariances({.length = length, .hamming = hamming}));
       for (const double deviation : {0.1, 0.2, 0.4, 0.8, 1.6}) {
         for (const double noise : {0.02, 0.1}) {
           double likelihood = 0;
           for (size_t s = 0; s < residuals.size(); ++s) {
-            Eigen::MatrixXd covariance = deviation * deviation * correlations[s];
-            covariance.diagonal().array() += noise * noise;
-            likelihood += LogLikelihood(covariance, residuals[s].Values());
+            const auto evidence = residuals[s].EvidenceOf(covariances[s], deviation, noise);
+            likelihood -= 0.5 * (evidence.squares + evidence.log_determinant);
           }
           if (likelihood <= most) continue;
           most = likelihood;
@@ -102,6 +76,25 @@ double ScoreBefore(const History::Entry& entry, const Ranking& ranking, double b
 }
 
 }  // namespace
+
+KernelInput EmbedDecisions(const space::DesignSpace& space, absl::Span<const int64_t> decisions) {
+  KernelInput input;
+  const absl::StatusOr<std::vector<schedule::Site>> sites = space.Sites(decisions);
+  if (!sites.ok()) return input;
+  for (const schedule::Site& site : *sites) {
+    const absl::Span<const int64_t> values = decisions.subspan(site.begin, site.count);
+    bool numbers = true;
+    if (site.kind == schedule::Site::Kind::kChoice) {
+      int64_t row = 0;
+      while (!std::equal(values.begin(), values.end(), site.rows.begin() + row * site.count)) ++row;
+      input.choices.push_back(row);
+      numbers = *std::min_element(site.rows.begin(), site.rows.end()) > 0;
+    }
+    for (const int64_t value : values)
+      input.numbers.push_back(numbers ? std::log2(static_cast<double>(value)) : 0);
+  }
+  return input;
+}
 
 ResidualModel ResidualModel::Of(const SearchContext& context, const History& history,
                                 const Ranking& ranking, int fitted, double deviation) {
@@ -153,30 +146,22 @@ ResidualModel ResidualModel::Of(const SearchContext& context, const History& his
     model.offsets_[s] = sum / (static_cast<double>(observed[s].size()) + kShrinkage);
     chosen.push_back(Chosen(observed[s], static_cast<size_t>(fitted)));
   }
-  const auto fit = [&](const Kernel& kernel) {
-    std::vector<GaussianProcess> processes;
-    for (size_t s = 0; s < spaces; ++s) {
-      GaussianProcess& process = processes.emplace_back(kernel);
-      for (const size_t i : chosen[s]) {
-        const Observation& each = observed[s][i];
-        process.Add(each.input, each.value - model.slope_ * each.estimate - model.offsets_[s]);
-      }
-    }
-    return processes;
+  const auto residual = [&](size_t space, size_t i) {
+    const Observation& each = observed[space][i];
+    return each.value - model.slope_ * each.estimate - model.offsets_[space];
   };
   Kernel kernel{.deviation = deviation, .length = 4, .hamming = 1};
   if (results >= kFewResults) {
-    std::vector<Residuals> residuals;
+    std::vector<cost_model::Observations> residuals(spaces);
     for (size_t s = 0; s < spaces; ++s) {
-      Residuals& of_space = residuals.emplace_back();
-      for (const size_t i : chosen[s]) {
-        const Observation& each = observed[s][i];
-        of_space.Add(each.input, each.value - model.slope_ * each.estimate - model.offsets_[s]);
-      }
+      for (const size_t i : chosen[s]) residuals[s].Add(observed[s][i].input, residual(s, i));
     }
     kernel = LikeliestKernel(residuals);
   }
-  model.processes_ = fit(kernel);
+  for (size_t s = 0; s < spaces; ++s) {
+    GaussianProcess& process = model.processes_.emplace_back(kernel);
+    for (const size_t i : chosen[s]) process.Add(observed[s][i].input, residual(s, i));
+  }
   return model;
 }
 

@@ -101,7 +101,7 @@ std::vector<Package> Packages() {
       {"libpq", {"libpq", "pqxx/"}, {"server/store"}},
       {"XGBoost", {"xgboost/"}, {"server/cost_model"}},
       {"libtorch", {"torch/"}, {"server/cost_model"}},
-      {"Eigen", {"Eigen/"}, {"server/search"}},
+      {"Eigen", {"Eigen/"}, {}},
       {"Zstandard", {"zstd.h"}, {"server/lab"}},
       // cli_config.h is what the mains read a configuration file with; nobody else includes it.
       {"CLI11",

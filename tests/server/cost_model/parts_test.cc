@@ -10,7 +10,6 @@
 #include "server/cost_model/calibration.h"
 #include "server/cost_model/column_scaler.h"
 #include "server/cost_model/dense.h"
-#include "server/cost_model/gaussian_process.h"
 #include "server/cost_model/mlp_network.h"
 #include "server/cost_model/pack_rank.h"
 #include "server/cost_model/rank_loss.h"
@@ -45,7 +44,7 @@ TEST(DenseTest, ProductsAreSums) {
   }
 }
 
-TEST(DenseTest, CholeskySolvesAndRefusesWhatIsNotPositive) {
+TEST(DenseTest, CholeskySolvesAndBearsWhatIsSingular) {
   constexpr int n = 9;
   const Matrix a = Drawn(n, n, 4);
   std::vector<double> matrix(n * n);
@@ -56,7 +55,10 @@ TEST(DenseTest, CholeskySolvesAndRefusesWhatIsNotPositive) {
     }
   }
   Cholesky cholesky;
-  ASSERT_TRUE(cholesky.Factor(matrix, n));
+  for (int i = 0; i < n; ++i) {
+    const auto row = matrix.begin() + i * n;
+    cholesky.Append({row, row + i}, row[i]);
+  }
   std::vector<double> x(n);
   std::iota(x.begin(), x.end(), 1.0);
   cholesky.SolveLower(absl::MakeSpan(x));
@@ -66,9 +68,12 @@ TEST(DenseTest, CholeskySolvesAndRefusesWhatIsNotPositive) {
     for (int j = 0; j < n; ++j) sum += matrix[i * n + j] * x[j];
     EXPECT_NEAR(sum, i + 1, 1e-9);
   }
-  ASSERT_TRUE(cholesky.Factor({4, 0, 0, 9}, 2));
-  EXPECT_NEAR(cholesky.LogDeterminant(), std::log(36), 1e-12);
-  EXPECT_FALSE(cholesky.Factor({1, 2, 2, 1}, 2));
+  Cholesky small;
+  EXPECT_EQ(small.Append({}, 4), std::vector<double>({2}));
+  EXPECT_EQ(small.Append({2}, 10), std::vector<double>({1, 3}));
+  EXPECT_NEAR(small.LogDeterminant(), std::log(36), 1e-12);
+  EXPECT_EQ(small.Product({1, 2}), std::vector<double>({2, 7}));
+  EXPECT_NEAR(small.Append({4, 2}, 4)[2], 2e-5, 1e-12);  // twice the first row
 }
 
 TEST(ColumnScalerTest, StandardizesAndLeavesConstantsOut) {
@@ -173,41 +178,6 @@ TEST(MlpNetworkTest, BackwardIsTheGradientOfForward) {
           << "parameter " << p << ", entry " << i;
     }
   }
-}
-
-TEST(GaussianProcessTest, PassesThroughItsPointsAndIsUnsureBetweenThem) {
-  Matrix points(5, 1);
-  std::vector<double> labels;
-  for (int i = 0; i < 5; ++i) {
-    points.values[i] = static_cast<float>(i);
-    labels.push_back(std::sin(i));
-  }
-  for (const Kernel kernel : {Kernel::kRbf, Kernel::kMatern52}) {
-    GaussianProcess process;
-    ASSERT_TRUE(process.Fit(points, labels, {kernel, 1.5, 1e-6}));
-    double mean = 0, at_point = 0, between = 0, far = 0, far_mean = 0;
-    process.Predict({2}, mean, at_point);
-    EXPECT_NEAR(mean, std::sin(2), 1e-3);
-    EXPECT_LT(at_point, 0.01);
-    process.Predict({2.5}, mean, between);
-    EXPECT_NEAR(mean, std::sin(2.5), 0.1);
-    process.Predict({100}, far_mean, far);
-    EXPECT_GT(between, at_point);
-    EXPECT_GT(far, between);
-    EXPECT_NEAR(far_mean, std::accumulate(labels.begin(), labels.end(), 0.0) / 5, 1e-6);
-  }
-}
-
-TEST(GaussianProcessTest, LikelihoodChoosesTheNoise) {
-  Matrix points(40, 1);
-  std::vector<double> smooth, noisy;
-  Rng rng(6);
-  for (int i = 0; i < 40; ++i) {
-    points.values[i] = 0.1f * static_cast<float>(i);
-    smooth.push_back(std::sin(0.1 * i));
-    noisy.push_back(smooth.back() + 0.8 * (rng.Uniform() - 0.5));
-  }
-  EXPECT_LT(ChooseParameters(points, smooth).noise, ChooseParameters(points, noisy).noise);
 }
 
 TEST(RobustLineTest, OutliersWeighLittleAndThePriorFillsGaps) {

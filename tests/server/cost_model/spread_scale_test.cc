@@ -99,51 +99,23 @@ TEST(SpreadScaleTest, PointsLeftOutAreWhatAProcessWithoutThemSays) {
   for (float& value : points.values) value = static_cast<float>(rng.Uniform());
   std::vector<double> labels;
   for (int i = 0; i < points.rows; ++i) labels.push_back(points.row(i)[0] + rng.Uniform());
-  const GaussianParameters parameters{.kernel = Kernel::kRbf, .length = 0.5, .noise = 0.1};
-  GaussianProcess all;
-  ASSERT_TRUE(all.Fit(points, labels, parameters));
-  std::vector<double> squares, variances;
+  const Kernel kernel{.shape = Kernel::Shape::kRbf, .length = 0.5, .noise = std::sqrt(0.1)};
+  const auto input = [&](int i) { return KernelInput{{points.row(i), points.row(i) + 2}, {}}; };
   const std::vector<int> left_out = {3, 4, 5, 29};
-  all.LeaveOut(all.Precision(), left_out, squares, variances);
+  GaussianProcess all(kernel), rest(kernel);
+  for (int i = 0; i < points.rows; ++i) {
+    all.Add(input(i), labels[i]);
+    if (std::find(left_out.begin(), left_out.end(), i) == left_out.end())
+      rest.Add(input(i), labels[i]);
+  }
+  std::vector<double> squares, variances;
+  LeftOut(all).Append(left_out, squares, variances);
   ASSERT_EQ(squares.size(), 4u);
-
-  // The process without them, with the mean and the variance of the whole: its equations by hand.
-  Matrix rest(26, 2);
-  std::vector<double> rest_labels;
-  for (int i = 0, r = 0; i < points.rows; ++i) {
-    if (std::find(left_out.begin(), left_out.end(), i) != left_out.end()) continue;
-    std::copy_n(points.row(i), 2, rest.row(r++));
-    rest_labels.push_back(labels[i]);
-  }
-  const auto correlation = [&](const float* a, const float* b) {
-    const double x = a[0] - b[0], y = a[1] - b[1];
-    return std::exp(-0.5 * (x * x + y * y) / (0.5 * 0.5));
-  };
-  double mean = 0;
-  for (const double label : labels) mean += label / 30;
-  std::vector<double> covariance;
-  for (int i = 0; i < 26; ++i) {
-    for (int j = 0; j < 26; ++j)
-      covariance.push_back(correlation(rest.row(i), rest.row(j)) + (i == j ? 0.1 : 0));
-  }
-  Cholesky factor;
-  ASSERT_TRUE(factor.Factor(covariance, 26));
-  const double variance = all.noise_variance() / 0.1;
   for (size_t k = 0; k < left_out.size(); ++k) {
-    const float* const at = points.row(left_out[k]);
-    std::vector<double> weights;
-    for (int i = 0; i < 26; ++i) weights.push_back(correlation(rest.row(i), at));
-    std::vector<double> solved = weights;
-    factor.SolveLower(absl::MakeSpan(solved));
-    factor.SolveUpper(absl::MakeSpan(solved));
-    double predicted = mean, explained = 0;
-    for (int i = 0; i < 26; ++i) {
-      predicted += solved[i] * (rest_labels[i] - mean);
-      explained += solved[i] * weights[i];
-    }
-    const double error = predicted - labels[left_out[k]];
+    const GaussianProcess::Marginal marginal = rest.At(input(left_out[k]));
+    const double error = marginal.mean - labels[left_out[k]];
     EXPECT_NEAR(squares[k], error * error, 1e-4);
-    EXPECT_NEAR(variances[k], variance * (1 - explained), 1e-4);
+    EXPECT_NEAR(variances[k], marginal.deviation * marginal.deviation, 1e-4);
   }
 }
 

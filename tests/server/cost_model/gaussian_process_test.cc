@@ -1,11 +1,12 @@
-#include "server/search/gaussian_process.h"
+#include "server/cost_model/gaussian_process.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
+#include <vector>
 
-namespace hone::search {
+namespace hone::cost_model {
 namespace {
 
 TEST(GaussianProcessTest, PassesThroughItsObservationsAndForgetsFarAway) {
@@ -35,7 +36,18 @@ TEST(GaussianProcessTest, JointPosteriorAgreesWithTheMarginals) {
   for (int i = 0; i < 40; ++i) process.Add({{0.3 * i, std::cos(i)}, {i % 3}}, std::sin(0.3 * i));
   const std::vector<KernelInput> inputs = {{{1, 0}, {0}}, {{1, 0}, {0}}, {{4, 1}, {2}}};
   const GaussianProcess::Joint joint = process.At(inputs);
-  const Eigen::MatrixXd covariance = joint.factor * joint.factor.transpose();
+  // The covariance, from the rows of the factor.
+  std::vector<std::vector<double>> columns;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<double> unit(inputs.size(), 0.0);
+    unit[i] = 1;
+    columns.push_back(joint.factor.Product(unit));
+  }
+  const auto covariance = [&](size_t i, size_t j) {
+    double sum = 0;
+    for (const std::vector<double>& column : columns) sum += column[i] * column[j];
+    return sum;
+  };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const GaussianProcess::Marginal marginal = process.At(inputs[i]);
     EXPECT_NEAR(joint.mean[i], marginal.mean, 1e-9);
@@ -45,38 +57,33 @@ TEST(GaussianProcessTest, JointPosteriorAgreesWithTheMarginals) {
   EXPECT_NEAR(covariance(0, 1), covariance(0, 0), 1e-6);
 }
 
-// The lower triangle of a sine's covariance, and its values.
-double LikelihoodOfSine(const Kernel& kernel) {
-  constexpr int kCount = 30;
-  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(kCount, kCount);
-  Eigen::VectorXd values(kCount);
-  for (int i = 0; i < kCount; ++i) {
-    values[i] = std::sin(0.2 * i);
-    for (int j = 0; j <= i; ++j)
-      covariance(i, j) = kernel(KernelInput{{0.2 * i}, {}}, KernelInput{{0.2 * j}, {}});
-    covariance(i, i) += kernel.noise * kernel.noise;
-  }
-  return LogLikelihood(covariance, values);
+// The log likelihood of a sine, less a constant.
+double LikelihoodOfSine(double length) {
+  Observations observations;
+  for (int i = 0; i < 30; ++i) observations.Add({{0.2 * i}, {}}, std::sin(0.2 * i));
+  const Observations::Evidence evidence = observations.EvidenceOf(
+      observations.Covariances({.length = length}), /*deviation=*/1, /*noise=*/0.05);
+  return -0.5 * (evidence.squares + evidence.log_determinant);
 }
 
 TEST(GaussianProcessTest, LikelihoodPrefersTheLengthOfTheData) {
-  EXPECT_GT(LikelihoodOfSine({.deviation = 1, .length = 2, .noise = 0.05}),
-            LikelihoodOfSine({.deviation = 1, .length = 0.05, .noise = 0.05}));
+  EXPECT_GT(LikelihoodOfSine(2), LikelihoodOfSine(0.05));
 }
 
-TEST(GaussianProcessTest, LikelihoodIsThatOfANormalDistribution) {
-  Eigen::MatrixXd covariance(2, 2);
-  covariance << 2, 0, 0.5, 1;  // the upper triangle is not looked at
-  const Eigen::VectorXd values = Eigen::Vector2d(1, -1);
-  Eigen::Matrix2d whole;
-  whole << 2, 0.5, 0.5, 1;
-  const double expected = -0.5 * values.dot(whole.inverse() * values) -
-                          0.5 * std::log(whole.determinant()) - std::log(2 * std::numbers::pi);
-  EXPECT_NEAR(LogLikelihood(covariance, values), expected, 1e-12);
-  Eigen::MatrixXd indefinite(2, 2);
-  indefinite << 1, 0, 2, 1;
-  EXPECT_TRUE(std::isinf(LogLikelihood(indefinite, values)));
+TEST(GaussianProcessTest, EvidenceIsThatOfANormalDistribution) {
+  Observations observations;
+  observations.Add({{0}, {}}, 1);
+  observations.Add({{1}, {}}, -1);
+  const Kernel kernel{.shape = Kernel::Shape::kRbf};
+  const std::vector<double> covariances = observations.Covariances(kernel);
+  EXPECT_THAT(covariances, testing::ElementsAre(1, testing::DoubleNear(std::exp(-0.5), 1e-12), 1));
+  const Observations::Evidence evidence =
+      observations.EvidenceOf(covariances, /*deviation=*/2, /*noise=*/0.5);
+  // The covariance is (a b; b a).
+  const double a = 4.25, b = 4 * std::exp(-0.5), determinant = a * a - b * b;
+  EXPECT_NEAR(evidence.squares, (2 * a + 2 * b) / determinant, 1e-12);
+  EXPECT_NEAR(evidence.log_determinant, std::log(determinant), 1e-12);
 }
 
 }  // namespace
-}  // namespace hone::search
+}  // namespace hone::cost_model
