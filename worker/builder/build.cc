@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
@@ -42,27 +43,36 @@ struct Failure {
 
 // A program to build, and how it came about.
 struct Source {
+  std::shared_ptr<const ir::Workload> workload;
   ir::Program program;
   std::string trace;  // text form with decisions
 };
 
-absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request,
-                                       std::shared_ptr<const ir::Workload> workload) {
-  HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(request.space));
-  if (file.workload.StructuralDigest() != workload->StructuralDigest()) {
-    return absl::InvalidArgumentError("the design space is of another workload");
+// The design space's text begins with its workload. That is usually the text of the request's
+// workload, which need not be parsed again then.
+absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request) {
+  absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(request.space);
+  if (!file.ok() || !absl::StartsWith(request.space, absl::StrCat(request.workload, "trace "))) {
+    HONE_ASSIGN_OR_RETURN(const ir::Workload wanted, ir::ParseWorkload(request.workload));
+    HONE_RETURN_IF_ERROR(file.status());
+    if (file->workload.StructuralDigest() != wanted.StructuralDigest())
+      return absl::InvalidArgumentError("the design space is of another workload");
   }
-  const schedule::Trace& trace = file.parsed.trace;
+  const auto workload = std::make_shared<const ir::Workload>(std::move(file->workload));
+  const schedule::Trace& trace = file->parsed.trace;
   HONE_ASSIGN_OR_RETURN(ir::Program program, schedule::Replay(workload, trace, request.decisions));
-  return Source{std::move(program), schedule::TraceFileText(*workload, trace, request.decisions)};
+  return Source{workload, std::move(program),
+                schedule::TraceFileText(*workload, trace, request.decisions)};
 }
 
 // The reference kernel: everything in f64, each output's values and then its magnitudes, by a
 // schedule that is good enough for one run.
-absl::StatusOr<Source> ScheduleReference(const ir::Workload& workload,
+absl::StatusOr<Source> ScheduleReference(const BuildRequest& request,
                                          const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(request.workload));
   HONE_ASSIGN_OR_RETURN(ir::Workload reference, ir::ReferenceWorkload(workload));
   Source source{
+      std::make_shared<const ir::Workload>(std::move(workload)),
       ir::Program::FromWorkload(std::make_shared<const ir::Workload>(std::move(reference))), ""};
   constexpr int kDoubleBits = 64;
   HONE_RETURN_IF_ERROR(
@@ -74,11 +84,8 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   BuildResponse response;
   failure.outcome = Outcome::kInvalid;
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(request.target));
-  HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(request.workload));
-  const auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
-  HONE_ASSIGN_OR_RETURN(const Source source, request.reference
-                                                 ? ScheduleReference(*workload, target)
-                                                 : ReplayCandidate(request, workload));
+  HONE_ASSIGN_OR_RETURN(const Source source, request.reference ? ScheduleReference(request, target)
+                                                               : ReplayCandidate(request));
   response.facts.program_digest = source.program.StructuralDigest().ToHex();
   const auto compile_begin = std::chrono::steady_clock::now();
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
@@ -109,7 +116,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   failure.outcome = Outcome::kDeviceLost;
   const std::string artifact = record::EncodeArtifact({.shared_object = *std::move(shared_object),
                                                        .object = std::move(compiled->object),
-                                                       .workload = workload->ToText(),
+                                                       .workload = source.workload->ToText(),
                                                        .trace = source.trace,
                                                        .program = source.program.ToText(),
                                                        .target = target.ToText()});
