@@ -38,8 +38,8 @@ class AnalyticModel final : public CostModel {
     }
     scaler_ = ColumnScaler::Fit(features.values, features.columns);
     std::vector<double> prior(scaler_.kept(), 0.0), labels;
-    const int roofline = scaler_.PositionOf(kRooflineColumn);
-    if (roofline >= 0) prior[roofline] = -scaler_.DeviationAt(roofline);
+    const int draft = scaler_.PositionOf(kDraftColumn);
+    if (draft >= 0) prior[draft] = -scaler_.DeviationAt(draft);
     for (const double each : throughput)
       labels.push_back(std::log2(std::max(each, kLeastThroughput)));
     fit_ =
@@ -52,7 +52,10 @@ class AnalyticModel final : public CostModel {
     HONE_RETURN_IF_ERROR(ValidateColumns(features, kAnalyticColumns));
     Prediction prediction;
     prediction.mean.assign(features.candidates(), 0.0);
-    if (scaler_.columns() == 0) return prediction;
+    if (scaler_.columns() == 0) {
+      for (int i = 0; i < features.candidates(); ++i) prediction.mean[i] = Draft(features, i);
+      return prediction;
+    }
     const std::vector<float> rows = scaler_.PoolMeans(features.values, features.row_begin);
     const size_t width = fit_.weights.size();
     for (size_t i = 0; i < prediction.mean.size(); ++i) {
@@ -96,9 +99,18 @@ class AnalyticModel final : public CostModel {
   }
 
  private:
+  // 1 / the cycles that the features tell; of several rows their mean.
+  static double Draft(const FeatureMatrix& features, int candidate) {
+    const int32_t begin = features.row_begin[candidate], end = features.row_begin[candidate + 1];
+    double sum = 0;
+    for (int32_t r = begin; r < end; ++r)
+      sum += features.values[static_cast<size_t>(r) * kAnalyticColumns + kDraftColumn];
+    return std::exp2(-std::clamp(sum / (end - begin), -kLargestExponent, kLargestExponent));
+  }
+
   static ModelHeader Header(int columns) {
     return {.name = "analytic",
-            .version = 1,
+            .version = 2,
             .feature_set = "analytic",
             .columns = static_cast<uint32_t>(columns)};
   }

@@ -58,9 +58,10 @@ class CostModel {
   virtual absl::Status Update(const FeatureMatrix& features,
                               absl::Span<const double> throughput) = 0;
 
-  // Scores, one per candidate. A model that has seen nothing answers zeros. InvalidArgument: the
-  // columns are not those of the last Update, a candidate has no rows (where the model reads
-  // features), or a value is not finite.
+  // Scores, one per candidate. A model that has seen nothing answers zeros, but `analytic` what it
+  // expects without measurements (analytic_model.h). InvalidArgument: the columns are not those of
+  // the last Update, a candidate has no rows (where the model reads features), or a value is not
+  // finite.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
 
   // What each row adds to its candidate's mean, where the model is such a sum (Ansor's pack-sum):

@@ -1,9 +1,12 @@
 #include "server/feature/analytic_features.h"
 
+#include <algorithm>
+
 #include "common/base/status_macros.h"
 #include "server/feature/analytic_terms.h"
 #include "server/feature/logarithm.h"
 #include "server/feature/nest.h"
+#include "server/feature/halide_cost.h"
 
 namespace hone::feature {
 namespace {
@@ -18,19 +21,19 @@ class AnalyticFeatureSet final : public FeatureSet {
     static const auto* names = new std::vector<std::string>{"operations",
                                                             "compute_cycles",
                                                             "latency_cycles",
-                                                            "load_cycles",
-                                                            "l2_bytes",
-                                                            "l3_bytes",
-                                                            "memory_bytes",
-                                                            "loop_cycles",
-                                                            "gather_cycles",
+                                                            "port_cycles",
+                                                            "l2_cycles",
+                                                            "l3_cycles",
+                                                            "memory_cycles",
+                                                            "bodies",
+                                                            "entry_cycles",
                                                             "spill_cycles",
                                                             "forks",
                                                             "statements",
-                                                            "roofline_cycles",
-                                                            "intensity",
-                                                            "reuse_l1",
-                                                            "reuse_l2",
+                                                            "draft_cycles",
+                                                            "l2_intensity",
+                                                            "l3_intensity",
+                                                            "memory_intensity",
                                                             "wave",
                                                             "speedup",
                                                             "lanes",
@@ -46,51 +49,37 @@ class AnalyticFeatureSet final : public FeatureSet {
                        std::vector<float>& rows_out, int& row_count) const override {
     thread_local Nest nest;  // keeps its memory from candidate to candidate
     HONE_RETURN_IF_ERROR(AnalyzeBlocks(program, nest));
+    const AnalyticEstimate estimate = EstimateCost(nest, AnalyticMachine::Of(target));
     AnalyticTerms sum, main;
-    double roofline = 0, largest = -1, arithmetic = 0, memory = 0;
-    for (const Statement& statement : nest.statements()) {
-      const AnalyticTerms terms = TermsOf(program, statement, target);
-      const double speedup = terms.Speedup(target.cores);
+    double arithmetic = 0, memory = 0;
+    sum.bodies = 0;
+    for (size_t i = 0; i < estimate.statements.size(); ++i) {
+      const AnalyticTerms& terms = estimate.statements[i];
       sum.operations += terms.operations;
-      sum.compute_cycles += terms.compute_cycles / speedup;
-      sum.latency_cycles += terms.latency_cycles / speedup;
-      sum.load_cycles += terms.load_cycles / speedup;
-      sum.l2_bytes += terms.l2_bytes / speedup;
-      sum.l3_bytes += terms.l3_bytes / speedup;
-      sum.memory_bytes += terms.memory_bytes;
-      sum.loop_cycles += terms.loop_cycles / speedup;
-      sum.gather_cycles += terms.gather_cycles / speedup;
-      sum.spill_cycles += terms.spill_cycles / speedup;
-      sum.forks += terms.forks;
-      arithmetic += terms.operations / terms.lanes / speedup;
-      memory += HalideMemoryCost(statement, target) / speedup;
-      const double bound = terms.Roofline(target);
-      roofline += bound;
-      if (bound > largest) {
-        largest = bound;
-        main = terms;
-      }
+      sum.compute_cycles += terms.compute_cycles * terms.share;
+      sum.latency_cycles += terms.latency_cycles * terms.share;
+      sum.port_cycles += terms.port_cycles * terms.share;
+      for (int level = 0; level < kCacheLevels; ++level)
+        sum.traffic_cycles[level] += terms.traffic_cycles[level] * terms.share;
+      sum.bodies += terms.bodies * terms.share;
+      sum.entry_cycles += terms.entry_cycles * terms.share;
+      sum.spill_cycles += terms.spill_cycles * terms.share;
+      arithmetic += terms.operations / terms.lanes * terms.share;
+      memory += HalideMemoryCost(nest.statements()[i], target) * terms.share;
+      if (i == 0 || terms.cycles > main.cycles) main = terms;
     }
-    const double speedup = main.Speedup(target.cores);
-    const double values[kColumns - 8] = {sum.operations,
-                                         sum.compute_cycles,
-                                         sum.latency_cycles,
-                                         sum.load_cycles,
-                                         sum.l2_bytes,
-                                         sum.l3_bytes,
-                                         sum.memory_bytes,
-                                         sum.loop_cycles,
-                                         sum.gather_cycles,
-                                         sum.spill_cycles,
-                                         sum.forks,
-                                         static_cast<double>(nest.statements().size()),
-                                         roofline,
-                                         main.operations / main.memory_bytes,
-                                         main.operations / main.l2_bytes,
-                                         main.operations / main.l3_bytes};
+    const double values[] = {sum.operations,        sum.compute_cycles,
+                             sum.latency_cycles,    sum.port_cycles,
+                             sum.traffic_cycles[0], sum.traffic_cycles[1],
+                             sum.traffic_cycles[2], sum.bodies,
+                             sum.entry_cycles,      sum.spill_cycles,
+                             estimate.forks,        static_cast<double>(estimate.statements.size()),
+                             estimate.cycles};
     for (const double value : values) rows_out.push_back(SignedLog2(value));
-    rows_out.push_back(static_cast<float>(speedup / target.cores));
-    rows_out.push_back(SignedLog2(speedup));
+    for (const double traffic : main.traffic_cycles)
+      rows_out.push_back(SignedLog2(main.operations / std::max(traffic, 1.0)));
+    rows_out.push_back(static_cast<float>(1 / main.share / target.cores));
+    rows_out.push_back(SignedLog2(1 / main.share));
     rows_out.push_back(SignedLog2(main.lanes));
     rows_out.push_back(static_cast<float>(main.fill));
     for (const double value : {main.accumulators, main.register_reuse, arithmetic, memory})

@@ -2,170 +2,406 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 
 namespace hone::feature {
 namespace {
 
-constexpr double kVectorUnits = 2;
-constexpr double kLoadsPerCycle = 2;
-constexpr double kSumLatency = 4;  // cycles
-constexpr double kL2BytesPerCycle = 64;
-constexpr double kL3BytesPerCycle = 32;
-constexpr double kMemoryBytesPerCycle = 8;
-// Cores that together take all that memory gives.
-constexpr double kMemoryCores = 2;
+constexpr double kLineBytes = 64;
 
 bool IsStatic(const NestLoop& loop) {
-  return loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled ||
-         loop.kind == ir::LoopKind::kTensor;
+  return loop.extent == 1 || loop.kind == ir::LoopKind::kVectorized ||
+         loop.kind == ir::LoopKind::kUnrolled;
 }
 
-double TouchedBytes(const Statement& statement, size_t depth) {
-  double bytes = 0;
-  for (const Access& access : statement.accesses)
-    bytes += access.touched[depth] * access.element_bytes;
-  return bytes;
-}
-
-// Code without a loop: the innermost loops that are unrolled or vectorized.
-struct Body {
-  size_t depth = 0;     // where they begin
-  int vectorized = -1;  // depth of the vectorized loop
+// A buffer that the program computes is stored compactly: as large as what is live in the innermost
+// loop around its users.
+struct Storage {
+  bool compact = false;
+  double live_bytes = 0;
+  absl::InlinedVector<int64_t, 4> shape;
 };
 
-Body BodyOf(const Statement& statement) {
-  Body body;
-  body.depth = statement.loops.size();
-  while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
-  for (size_t d = body.depth; d < statement.loops.size(); ++d) {
-    if (statement.loops[d].kind == ir::LoopKind::kVectorized) body.vectorized = static_cast<int>(d);
+// The memory that an access touches in one run of some loops: `rows` runs of `run_bytes`,
+// `row_stride` bytes apart.
+struct Footprint {
+  double rows = 1;
+  double run_bytes = 4;
+  int64_t row_stride = 0;
+  double lines() const { return rows * std::ceil(run_bytes / kLineBytes); }
+};
+
+class Estimator {
+ public:
+  Estimator(const Nest& nest, const AnalyticMachine& machine) : nest_(nest), machine_(machine) {}
+
+  AnalyticEstimate Run() {
+    AnalyticEstimate estimate{.forks = Forks()};
+    for (const Statement& statement : nest_.statements()) {
+      estimate.statements.push_back(Cost(statement));
+      estimate.cycles += estimate.statements.back().cycles;
+    }
+    estimate.cycles = std::max(1.0, estimate.cycles + estimate.forks * machine_.fork_cycles);
+    return estimate;
   }
-  return body;
-}
 
-bool Varies(const Access& access, int depth) { return (access.varies >> depth & 1) != 0; }
+ private:
+  // The innermost loops that become straight code.
+  struct Body {
+    int depth = 0;          // where they begin
+    int vector_depth = -1;  // of the vectorized loop
+    double lanes = 1;       // of its extent
+    double registers_per_vector = 1;
+  };
 
-// Cost of an element in simple operations.
-double Weight(const OpCounts& ops) {
-  double weight = ops.select;
-  const OpCounts::Arithmetic& f = ops.floating;
-  weight += f.mad + f.addsub + f.mul + f.cmp + f.other + 8 * f.divmod + 16 * f.math;
-  // Integers are mostly addresses, which cost nothing beside the elements; not where they are all.
-  const OpCounts::Arithmetic& i = ops.integer;
-  if (weight == 0) weight = i.mad + i.addsub + i.mul + i.cmp + i.other + i.divmod;
-  return std::max(weight, 1.0);  // a copy is an instruction, too
-}
+  // Of the widest vector.
+  double Lanes(const Statement& statement) const {
+    return std::max(1, machine_.vector_bits / 8 / statement.accesses[0].element_bytes);
+  }
+
+  Body BodyOf(const Statement& statement) const {
+    Body body;
+    body.depth = static_cast<int>(statement.loops.size());
+    while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
+    for (int d = body.depth; d < static_cast<int>(statement.loops.size()); ++d) {
+      if (statement.loops[d].kind != ir::LoopKind::kVectorized) continue;
+      body.vector_depth = d;
+      body.lanes = static_cast<double>(statement.loops[d].extent);
+      body.registers_per_vector = std::ceil(body.lanes / Lanes(statement));
+    }
+    return body;
+  }
+
+  // Whether an unrolled loop says which of its expressions a block computes, as the transforms of
+  // Winograd do: then only that one is left in the code.
+  bool ChoosesInBody(const Statement& statement, const Body& body) const {
+    if (statement.ops.select == 0) return false;
+    const ir::Program& program = nest_.program();
+    const auto unrolled = [&](const ir::Index& index) {
+      bool found = false;
+      for (const ir::BlockIter& iter : statement.block->iters) {
+        if (!program.atoms.DependsOn(index, iter.var)) continue;
+        for (size_t d = body.depth; d < statement.loops.size(); ++d) {
+          found |= statement.loops[d].kind == ir::LoopKind::kUnrolled &&
+                   program.atoms.DependsOn(iter.binding, statement.loops[d].var);
+        }
+      }
+      return found;
+    };
+    bool all = true;
+    program.pool.Visit(statement.block->values[0], [&](const ir::Expr& expr) {
+      if (expr.op != ir::Op::kSelect) return;
+      const ir::Expr& condition = program.pool[expr.a];
+      all &= condition.op == ir::Op::kEqual && program.pool[condition.a].op == ir::Op::kIndex &&
+             unrolled(program.pool.IndicesOf(program.pool[condition.a])[0]);
+    });
+    return all;
+  }
+
+  // How far apart what an access touches along a dimension lies while the loops from `depth`
+  // inwards run: 2 for the pixels of a convolution of stride 2 while its window stands still.
+  int64_t StepOf(const Statement& statement, const Access& access, size_t dim, int depth) const {
+    if (access.indices.size() != 1) return 1;
+    const auto& terms = (*access.indices[0])[dim].terms();
+    const auto strided = [](const ir::IndexTerm& term) { return std::abs(term.coeff) > 1; };
+    if (std::none_of(terms.begin(), terms.end(), strided)) return 1;
+    int64_t step = 0;
+    for (const ir::IndexTerm& term : terms) {
+      if (Moves(statement, term.atom, depth)) step = std::gcd(step, term.coeff);
+    }
+    return std::max<int64_t>(1, step);
+  }
+
+  // Whether an atom of an index changes while the loops from `depth` inwards run.
+  bool Moves(const Statement& statement, ir::AtomId atom, int depth) const {
+    for (const ir::BlockIter& iter : statement.block->iters) {
+      if (iter.var != atom) continue;
+      return std::any_of(
+          statement.loops.begin() + depth, statement.loops.end(), [&](const NestLoop& loop) {
+            return loop.extent > 1 && nest_.program().atoms.DependsOn(iter.binding, loop.var);
+          });
+    }
+    return true;  // an expression of several
+  }
+
+  static int64_t Touched(int64_t extent, int64_t step) { return (extent + step - 1) / step; }
+
+  // Register operands of an access in one body: vectors, broadcast elements, or single elements of
+  // a gather.
+  double Operands(const Statement& statement, const Access& access, const Body& body) const {
+    double elements = access.touched[body.depth];
+    const absl::Span<const int64_t> box = access.Box(body.depth);
+    for (size_t dim = 0; dim < box.size(); ++dim) {
+      if (const int64_t step = StepOf(statement, access, dim, body.depth); step > 1)
+        elements *= static_cast<double>(Touched(box[dim], step)) / static_cast<double>(box[dim]);
+    }
+    if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
+    if (StrideOf(nest_.program(), statement, access, body.vector_depth) != 1) return 1.5 * elements;
+    return elements / body.lanes * body.registers_per_vector;
+  }
+
+  AnalyticTerms Cost(const Statement& statement) {
+    AnalyticTerms terms;
+    const Body body = BodyOf(statement);
+    const bool update = statement.block->reducer != ir::Reducer::kNone;
+    const double bodies = terms.bodies = statement.executions[0] / statement.executions[body.depth];
+    const double instances =
+        statement.executions[body.depth] / body.lanes * body.registers_per_vector;
+    const OpCounts& ops = statement.ops;
+    const OpCounts::Arithmetic& f = ops.floating;
+    double per_instance =
+        f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8 * f.divmod + 16 * f.math;
+    if (ChoosesInBody(statement, body)) per_instance /= ops.select + 1;
+    terms.operations = statement.executions[0] * (std::max(per_instance, 1.0) + f.mad);
+    terms.lanes = body.lanes / body.registers_per_vector;
+    terms.fill = body.vector_depth < 0 ? 1 : terms.lanes / Lanes(statement);
+
+    double loads = 0, vector_operands = 1;
+    for (const Access& access : statement.accesses) {
+      if (access.kind != AccessKind::kRead) {
+        terms.accumulators += Operands(statement, access, body);
+        continue;
+      }
+      const double operands = Operands(statement, access, body);
+      loads += operands;
+      if (body.vector_depth >= 0 && (access.varies >> body.vector_depth & 1) != 0)
+        vector_operands = std::max(vector_operands, operands);
+    }
+    terms.register_reuse = instances / std::max(loads, 1.0);
+    const double outputs = terms.accumulators;
+    double stores = 0;
+    terms.compute_cycles = bodies * instances * per_instance / machine_.fma_pipes;
+    const double steps = update ? instances / std::max(1.0, outputs) : 1;
+    // Sums stay in registers while only loops turn that they do not depend on.
+    int resident = body.depth;
+    while (update && resident > 0 && (statement.accesses[0].varies >> (resident - 1) & 1) == 0)
+      --resident;
+    if (update && (resident < body.depth || body.depth == 0)) {
+      terms.latency_cycles = bodies * machine_.fma_latency * steps;
+      // A spilled accumulator waits for its own store.
+      const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
+      terms.spill_cycles = bodies * 2 * std::max(0.0, needed - machine_.registers) * steps;
+      const double entries = statement.executions[0] / statement.executions[resident];
+      terms.entry_cycles =
+          entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
+    } else {
+      // Sums through memory wait for each other.
+      if (update) terms.latency_cycles = bodies * machine_.fma_latency * instances;
+      if (update) loads += outputs;
+      stores += outputs;
+    }
+    terms.port_cycles = bodies * std::max(loads / machine_.loads, stores / machine_.stores);
+    const double arithmetic =
+        std::max(terms.compute_cycles, terms.latency_cycles) + terms.spill_cycles;
+    // Neither hides the other in full: they share the front end, and loads come in bursts.
+    const double execute = std::hypot(arithmetic, terms.port_cycles) + bodies + terms.entry_cycles;
+
+    Traffic(statement, body, resident, steps, terms.traffic_cycles);
+    const double share = terms.share = Share(statement) * Coverage(statement, body);
+    // Memory serves all cores together.
+    const double alone = machine_.line_cycles[2];
+    const double memory =
+        terms.traffic_cycles[2] *
+        std::max(share, std::min(1.0, machine_.memory_shared_line_cycles / alone));
+    const double parts[] = {execute * share, terms.traffic_cycles[0] * share,
+                            terms.traffic_cycles[1] * share, memory};
+    const double largest = *std::max_element(std::begin(parts), std::end(parts));
+    const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
+    terms.cycles = largest + 0.3 * (sum - largest);  // they overlap, but not fully
+    return terms;
+  }
+
+  // The part of the work that the busiest core has.
+  double Share(const Statement& statement) const {
+    double units = 1;
+    for (const NestLoop& loop : statement.loops) {
+      if (loop.kind == ir::LoopKind::kParallel) units *= static_cast<double>(loop.extent);
+    }
+    return std::ceil(units / machine_.cores) / units;
+  }
+
+  double Forks() const {
+    double forks = 0;
+    absl::InlinedVector<ir::NodeId, 8> seen;
+    for (const Statement& statement : nest_.statements()) {
+      for (size_t d = 0; d < statement.loops.size(); ++d) {
+        const NestLoop& loop = statement.loops[d];
+        if (loop.kind != ir::LoopKind::kParallel || loop.extent == 1 ||
+            std::find(seen.begin(), seen.end(), loop.node) != seen.end())
+          continue;
+        seen.push_back(loop.node);
+        forks += statement.executions[0] / statement.executions[d];
+      }
+    }
+    return forks;
+  }
+
+  Storage StorageOf(const Statement& statement, const Access& access) {
+    const ir::Program& program = nest_.program();
+    const ir::Buffer& buffer = program.buffers[access.buffer];
+    Storage storage;
+    storage.shape.assign(buffer.shape.begin(), buffer.shape.end());
+    if (buffer.input || buffer.output) return storage;
+    const Statement* writer = nullptr;
+    size_t depth = statement.loops.size();
+    for (const Statement& other : nest_.statements()) {
+      const Access* use = other.Find(access.buffer);
+      if (use == nullptr) continue;
+      if (use->kind != AccessKind::kRead) writer = &other;
+      size_t common = 0;
+      while (common < std::min(depth, other.loops.size()) &&
+             other.loops[common].node == statement.loops[common].node)
+        ++common;
+      depth = common;
+    }
+    if (writer == nullptr) return storage;  // of the prepack kernel
+    storage.compact = true;
+    const absl::Span<const int64_t> live =
+        writer->Find(access.buffer)->Box(static_cast<int>(depth));
+    storage.shape.assign(live.begin(), live.end());
+    storage.live_bytes = access.element_bytes;
+    for (int64_t extent : storage.shape) storage.live_bytes *= static_cast<double>(extent);
+    return storage;
+  }
+
+  Footprint FootprintOf(const Statement& statement, const Access& access, const Storage& storage,
+                        int depth) const {
+    const absl::Span<const int64_t> box = access.Box(depth);
+    Footprint footprint{.run_bytes = static_cast<double>(access.element_bytes)};
+    int64_t stride = access.element_bytes;
+    bool contiguous = true;
+    for (size_t dim = box.size(); dim-- > 0;) {
+      const int64_t step = StepOf(statement, access, dim, depth);
+      contiguous &= step == 1 || footprint.run_bytes < kLineBytes;
+      if (contiguous) {
+        footprint.run_bytes *= static_cast<double>(box[dim]);
+      } else if (box[dim] > 1) {
+        if (footprint.row_stride == 0) footprint.row_stride = stride * step;
+        footprint.rows *= static_cast<double>(Touched(box[dim], step));
+      }
+      contiguous &= box[dim] == storage.shape[dim];
+      stride *= storage.shape[dim];
+    }
+    return footprint;
+  }
+
+  // Whether the rows of a footprint push each other out of L1 (level 0) or L2. Some ways are taken
+  // by other data.
+  bool Collides(const Footprint& footprint, int level) const {
+    if (footprint.row_stride == 0 || level > 1) return false;
+    const double ways = level == 0 ? machine_.l1_ways : machine_.l2_ways;
+    const int64_t period = level == 0 ? machine_.l1_period
+                                      : machine_.l2_bytes / static_cast<int64_t>(machine_.l2_ways);
+    if (period <= 0) return true;
+    const auto common = static_cast<double>(std::gcd(footprint.row_stride, period));
+    const double places = static_cast<double>(period) / common;
+    return footprint.rows / places * std::ceil(footprint.run_bytes / common) > 0.8 * ways;
+  }
+
+  // Cycles to bring a statement's cache lines into each level over the whole nest. From the depth
+  // `resident` on an updated output is in registers.
+  void Traffic(const Statement& statement, const Body& body, int resident, double steps,
+               double (&cycles)[kCacheLevels]) {
+    const double capacity[kCacheLevels] = {
+        0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
+        0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
+    std::fill(std::begin(cycles), std::end(cycles), 0.0);
+    const size_t accesses = statement.accesses.size();
+    const size_t depths = body.depth + 1;
+    total_bytes_.assign(depths, 0.0);
+    storages_.clear();
+    footprints_.resize(accesses * depths);
+    for (size_t a = 0; a < accesses; ++a) {
+      const Access& access = statement.accesses[a];
+      storages_.push_back(StorageOf(statement, access));
+      Footprint* const footprints = footprints_.data() + a * depths;
+      for (size_t depth = 0; depth < depths; ++depth) {
+        const bool same = depth > 0 && (access.varies >> (depth - 1) & 1) == 0;
+        footprints[depth] =
+            same ? footprints[depth - 1]
+                 : FootprintOf(statement, access, storages_.back(), static_cast<int>(depth));
+        total_bytes_[depth] += footprints[depth].lines() * kLineBytes;
+      }
+    }
+    for (size_t a = 0; a < accesses; ++a) {
+      for (int level = 0; level < kCacheLevels; ++level) {
+        // A compact buffer that fits is written and read in the cache.
+        if (storages_[a].compact && storages_[a].live_bytes <= 0.5 * capacity[level]) continue;
+        const Access& access = statement.accesses[a];
+        const bool sum = access.kind == AccessKind::kReadWrite;
+        const int deepest = sum ? resident : body.depth;
+        const double touches = sum ? 1e30 : Operands(statement, access, body);
+        cycles[level] += Misses(statement, access,
+                                absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
+                                steps, touches, level, capacity[level]);
+      }
+    }
+  }
+
+  // From the outside in: at the first depth where everything fits, the access is loaded once. The
+  // loops right outside that it does not vary with find it still there, and the next one finds what
+  // it shares with its own last iteration, lines that are not used up above all. Where not even one
+  // body fits, each of its steps loads anew, but not more lines than it has operands.
+  double Misses(const Statement& statement, const Access& access,
+                absl::Span<const Footprint> footprints, double steps, double operands, int level,
+                double capacity) const {
+    size_t depth = 0;
+    bool fits = false;
+    for (; depth < footprints.size(); ++depth) {
+      fits = total_bytes_[depth] <= capacity && !Collides(footprints[depth], level);
+      if (fits || depth + 1 == footprints.size()) break;
+    }
+    if (fits) {
+      while (depth > 0 && (access.varies >> (depth - 1) & 1) == 0) --depth;
+      if (depth > 0) --depth;
+    }
+    const Footprint& loaded = footprints[depth];
+    const double runs = statement.executions[0] / statement.executions[depth];
+    const double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
+    // Prefetchers do not follow short runs from page to page.
+    const bool jumps = loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
+    double cycles =
+        lines * machine_.line_cycles[level] * (jumps && level > 0 ? machine_.unforeseen : 1);
+    if (level == 0 && jumps && loaded.rows > machine_.pages) {
+      cycles += loaded.rows * std::min(1.0, static_cast<double>(loaded.row_stride) / 4096) *
+                machine_.page_cycles;
+    }
+    return cycles * runs;
+  }
+
+  // The part of the executions whose predicates can hold: tiles that lie outside are skipped.
+  double Coverage(const Statement& statement, const Body& body) const {
+    const ir::AtomTable& atoms = nest_.program().atoms;
+    double covered = 1;
+    for (const ir::BlockIter& iter : statement.block->iters) {
+      const auto all = static_cast<double>(atoms.RangeOf(iter.binding).extent());
+      const ir::Range inner = atoms.RangeOf(iter.binding, [&](ir::AtomId var) {
+        for (size_t d = body.depth; d < statement.loops.size(); ++d) {
+          if (statement.loops[d].var == var) return atoms[var].range;
+        }
+        return ir::Range{0, 0};
+      });
+      const auto tile = static_cast<double>(inner.extent());
+      covered *= std::min(1.0, std::ceil(static_cast<double>(iter.extent) / tile) * tile / all);
+    }
+    return covered;
+  }
+
+  const Nest& nest_;
+  const AnalyticMachine& machine_;
+  // Scratch of Traffic.
+  absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, per depth
+  absl::InlinedVector<Footprint, 64> footprints_;  // per access and depth
+  absl::InlinedVector<Storage, 4> storages_;       // per access
+};
 
 }  // namespace
 
-double FetchedBytes(const Statement& statement, double capacity) {
-  size_t depth = 0;
-  while (depth < statement.loops.size() && TouchedBytes(statement, depth) > capacity) ++depth;
-  double fetched = 0;
-  for (const Access& access : statement.accesses) {
-    double bytes = access.touched[depth] * access.element_bytes;
-    bool moved = false;
-    for (size_t d = depth; d-- > 0;) {
-      moved |= Varies(access, static_cast<int>(d));
-      if (moved) bytes *= static_cast<double>(statement.loops[d].extent);
-    }
-    fetched += bytes;
-  }
-  return fetched;
-}
-
-double HalideMemoryCost(const Statement& statement, const target::Target& target) {
-  const auto cache = static_cast<double>(
-      target.l3_bytes > 0 ? target.l3_bytes / std::max(1, target.cores) : target.l2_bytes);
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t depth = 0; depth <= statement.loops.size(); ++depth) {
-    const double tiles = statement.executions[0] / statement.executions[depth];
-    const double footprint = TouchedBytes(statement, depth);
-    const double per_byte = std::min(1 + footprint * kHalideBalance / cache, kHalideBalance);
-    least = std::min(least, tiles * footprint * per_byte);
-  }
-  return least;
-}
-
-AnalyticTerms TermsOf(const ir::Program& program, const Statement& statement,
-                      const target::Target& target) {
-  AnalyticTerms terms;
-  const Body body = BodyOf(statement);
-  const double executions = statement.executions[0];
-  const double bodies = executions / statement.executions[body.depth];
-  const OpCounts ops = CountOps(program, *statement.block, /*detect_mad=*/true);
-  const double weight = Weight(ops);
-  terms.operations = executions * (weight + ops.floating.mad);
-
-  const double width =
-      std::max(1.0, target.vector_bits / 8.0 / statement.accesses[0].element_bytes);
-  double vectors = 1;  // that one vectorized loop takes
-  if (body.vectorized >= 0) {
-    const auto extent = static_cast<double>(statement.loops[body.vectorized].extent);
-    vectors = std::ceil(extent / width);
-    terms.lanes = extent / vectors;
-    terms.fill = terms.lanes / width;
-  }
-  const double instructions = executions / terms.lanes;
-  terms.compute_cycles = instructions * weight / kVectorUnits;
-
-  double operands = 0;
-  for (const Access& access : statement.accesses) {
-    double own = access.touched[body.depth];
-    if (body.vectorized >= 0 && Varies(access, body.vectorized)) {
-      if (StrideOf(program, statement, access, body.vectorized) == 1) {
-        own /= terms.lanes;
-      } else {
-        terms.gather_cycles += bodies * own;
-      }
-    }
-    if (access.kind == AccessKind::kRead) {
-      operands += own;
-    } else {
-      terms.accumulators += own;
-    }
-  }
-  terms.load_cycles = bodies * operands / kLoadsPerCycle;
-  terms.register_reuse = instructions / bodies / std::max(operands, 1.0);
-
-  if (statement.block->reducer != ir::Reducer::kNone) {
-    const double chain = instructions / std::max(1.0, terms.accumulators);
-    terms.latency_cycles = chain * kSumLatency;
-    const double excess = terms.accumulators + 2 - target.vector_registers;
-    terms.spill_cycles = excess > 0 ? bodies * excess * 2 : 0;
-  }
-
-  terms.l2_bytes = FetchedBytes(statement, static_cast<double>(target.l1_bytes));
-  terms.l3_bytes = FetchedBytes(statement, static_cast<double>(target.l2_bytes));
-  const auto last =
-      static_cast<double>(std::max(target.l3_bytes / std::max(1, target.cores), target.l2_bytes));
-  terms.memory_bytes = FetchedBytes(statement, last);
-
-  double turns = 1;
-  for (size_t d = 0; d < body.depth; ++d) {
-    const NestLoop& loop = statement.loops[d];
-    if (loop.kind == ir::LoopKind::kParallel) {
-      terms.forks += turns;
-      terms.units *= static_cast<double>(loop.extent);
-    }
-    turns *= static_cast<double>(loop.extent);
-    if (!IsStatic(loop)) terms.loop_cycles += turns;
-  }
-  return terms;
-}
-
-double AnalyticTerms::Speedup(int cores) const {
-  return units / std::ceil(units / std::max(1, cores));
-}
-
-double AnalyticTerms::Roofline(const target::Target& target) const {
-  const double speedup = Speedup(target.cores);
-  const double execute = std::max({compute_cycles, latency_cycles, load_cycles}) + gather_cycles +
-                         spill_cycles + loop_cycles;
-  const double core = std::max({execute, l2_bytes / kL2BytesPerCycle, l3_bytes / kL3BytesPerCycle});
-  return std::max(core / speedup,
-                  memory_bytes / kMemoryBytesPerCycle / std::min(speedup, kMemoryCores));
+AnalyticEstimate EstimateCost(const Nest& nest, const AnalyticMachine& machine) {
+  return Estimator(nest, machine).Run();
 }
 
 }  // namespace hone::feature

@@ -1,50 +1,45 @@
 #ifndef HONE_SERVER_FEATURE_ANALYTIC_TERMS_H_
 #define HONE_SERVER_FEATURE_ANALYTIC_TERMS_H_
 
-#include "common/target/target.h"
+#include "absl/container/inlined_vector.h"
+#include "server/feature/analytic_machine.h"
 #include "server/feature/nest.h"
 
 namespace hone::feature {
 
-// What a machine would need for one statement if it did nothing else, term by term. Cycles are
-// those of one core over the whole nest; rates are a usual server core's (two vector units, two
-// loads a cycle, 64, 32 and 8 bytes a cycle from L2, L3 and memory), good to a factor that a model
-// can learn.
-struct AnalyticTerms {
-  double operations = 0;      // arithmetic on elements, a multiply-add as two
-  double compute_cycles = 0;  // vector instructions through both units, divisions and math dearer
-  double latency_cycles = 0;  // sums that wait for each other, if there are too few of them
-  double load_cycles = 0;     // register operands through the load ports
-  double l2_bytes = 0;        // fetched beyond L1
-  double l3_bytes = 0;        // … beyond L2
-  double memory_bytes = 0;    // … beyond this core's share of L3
-  double loop_cycles = 0;     // turns of the loops that are left at run time
-  double gather_cycles = 0;   // vector operands whose lanes lie apart
-  double spill_cycles = 0;    // sums beyond the registers
-  double forks = 0;           // entries of parallel loops
-  double units = 1;           // iterations of the parallel loops
-  double lanes = 1;           // elements per vector instruction
-  double fill = 1;            // share of a vector's lanes that work, in (0, 1]
-  double accumulators = 0;    // vectors of sums in one body
-  double register_reuse = 1;  // operations per register operand loaded
+inline constexpr int kCacheLevels = 3;  // into L1, into L2, into L3
 
-  double Speedup(int cores) const;  // of `units` on that many cores, at most their number
-  double Roofline(const target::Target& target) const;  // cycles with all cores, the largest bound
+// What one statement costs, in cycles of one core over the whole nest.
+struct AnalyticTerms {
+  double operations = 0;      // not cycles: arithmetic on elements, a multiply-add is two
+  double compute_cycles = 0;  // vector instructions through the pipes
+  double latency_cycles = 0;  // sums that wait for each other, where there are too few of them
+  double spill_cycles = 0;    // sums beyond the registers
+  double port_cycles = 0;     // operands through the load and store ports
+  double entry_cycles = 0;    // sums on their way into and out of registers
+  double traffic_cycles[kCacheLevels] = {};  // cache lines from L2, L3 and memory
+  double bodies = 1;                         // executions of the straight code inside
+  double lanes = 1;                          // elements per vector instruction
+  double fill = 1;                           // share of the lanes that work
+  double accumulators = 0;                   // vectors of sums in one body
+  double register_reuse = 1;                 // vector instructions per operand loaded
+  double share = 1;   // of the work, on the busiest core; work outside of predicates does not count
+  double cycles = 0;  // the estimate, with all cores
 };
 
-AnalyticTerms TermsOf(const ir::Program& program, const Statement& statement,
-                      const target::Target& target);
+struct AnalyticEstimate {
+  absl::InlinedVector<AnalyticTerms, 4> statements;  // in the order of the nest
+  double forks = 0;                                  // entries of parallel loops
+  double cycles = 0;                                 // of the program
+};
 
-// Bytes that a cache of `capacity` bytes fetches for one statement: the largest inner part of the
-// nest whose touched bytes fit stays in the cache, and what it touches is fetched again by every
-// loop outside of it that moves the access, or that turns outside such a loop.
-double FetchedBytes(const Statement& statement, double capacity);
-
-// Halide's empirical formula (Mullapudi et al., SIGGRAPH 2016) for a statement: the loads of a tile
-// cost per byte 1 when its data fit in no space and up to `kHalideBalance` when they fill the last
-// cache, in operations. The tile is the inner part of the nest that makes the sum least.
-inline constexpr double kHalideBalance = 40;
-double HalideMemoryCost(const Statement& statement, const target::Target& target);
+// What a scheduled program costs, by an execution and cache model in the manner of BLIS's
+// analytical blocking (Low et al., 2016): per statement the largest of multiply-adds (bound by
+// pipes or by too few accumulators), load and store ports, and traffic from L2, L3 and memory,
+// times the imbalance of the parallel loop; plus packing, as the statement that it is, and forks.
+// Charged: accumulators beyond the registers, rows that collide in L1, lanes that are not filled,
+// gathers, sums that go through memory. Cycles are at least 1 and finite. Some 10 µs.
+AnalyticEstimate EstimateCost(const Nest& nest, const AnalyticMachine& machine);
 
 }  // namespace hone::feature
 

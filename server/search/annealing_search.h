@@ -33,8 +33,8 @@ struct AnnealingOptions {
 // AutoTVM's model-based tuner (Chen et al., NeurIPS 2018): parallel chains (a quarter of
 // context.population: 128) of simulated annealing on the scores of ranking.h, over all design
 // spaces; a move draws one decision anew. The best unseen candidates met are the plan from which
-// batches are taken, in its order; chains persist from plan to plan. Without a model that has
-// learnt, the draft leads, where AutoTVM draws at random. The first batch covers all design spaces.
+// batches are taken, in its order; chains persist from plan to plan. The first batch covers all
+// design spaces.
 std::unique_ptr<SearchStrategy> MakeAnnealingSearch(SearchContext context,
                                                     const AnnealingOptions& options = {});
 

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
+#include "server/cost_model/analytic_model.h"
 #include "server/search/history_search.h"
 #include "server/search/residual_model.h"
 
@@ -36,7 +37,8 @@ struct Member {
 class BayesianSearch final : public HistorySearch {
  public:
   BayesianSearch(SearchContext context, const BayesianOptions& options)
-      : HistorySearch(kState, std::move(context)), options_(options) {}
+      : HistorySearch(kState, std::move(context), cost_model::MakeAnalyticModel({})),
+        options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
+#include "server/cost_model/analytic_model.h"
 #include "server/search/history_search.h"
 #include "server/search/site_values.h"
 
@@ -20,7 +21,9 @@ constexpr size_t kIncumbents = 16;  // best candidates whose neighbours a batch 
 class DropletSearch final : public HistorySearch {
  public:
   DropletSearch(SearchContext context, const DropletOptions& options)
-      : HistorySearch(kState, std::move(context)), options_(options) {}
+      : HistorySearch(kState, std::move(context),
+                      options.draft ? cost_model::MakeAnalyticModel({}) : nullptr),
+        options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {

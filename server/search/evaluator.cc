@@ -18,8 +18,8 @@ constexpr size_t kPointsPerPortion = 64;  // of each thread: a few ms
 
 }  // namespace
 
-Evaluator::Evaluator(const SearchContext* context)
-    : context_(context), machine_(DraftMachine::Of(context->target)) {}
+Evaluator::Evaluator(const SearchContext* context, const cost_model::CostModel* draft)
+    : context_(context), draft_(draft) {}
 Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
@@ -56,9 +56,20 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
     evaluation->group_count = (*groups_)[point.space].count();
   }
   evaluation->program = program->StructuralDigest();
-  evaluation->draft_cycles = drafts_ ? DraftCycles(*program, machine_) : 1;
+  if (draft_ != nullptr) evaluation->draft = DraftOf(*program);
   evaluation->legal = true;
   return evaluation;
+}
+
+double Evaluator::DraftOf(const ir::Program& program) const {
+  constexpr double kHopeless = 1e-30;  // of programs that the features do not describe
+  const feature::FeatureSet& features = **feature::FindFeatureSet(draft_->feature_set());
+  cost_model::FeatureMatrix matrix{.columns = features.Columns()};
+  int rows = 0;
+  if (!features.Extract(program, context_->target, matrix.values, rows).ok()) return kHopeless;
+  matrix.row_begin.push_back(rows);
+  const absl::StatusOr<cost_model::Prediction> prediction = draft_->Predict(matrix);
+  return prediction.ok() ? std::max(prediction->mean[0], kHopeless) : kHopeless;
 }
 
 void Evaluator::Keep(const Digest& key, EvaluationPtr evaluation) {

@@ -10,7 +10,6 @@
 #include "common/base/digest.h"
 #include "server/cost_model/cost_model.h"
 #include "server/feature/feature_set.h"
-#include "server/search/draft_score.h"
 #include "server/search/point.h"
 #include "server/search/stage_groups.h"
 
@@ -20,7 +19,7 @@ namespace hone::search {
 struct Evaluation {
   bool legal = false;       // it replays; else the rest is empty
   Digest program;           // structural
-  double draft_cycles = 0;  // DraftCycles; 1 where drafts are left out
+  double draft = 0;         // the draft's score, in 1 / cycles; 0 without a draft
   std::vector<float> rows;  // of the feature set
   int row_count = 0;
   // Where the evaluator observes stages: the group of each row, and how many groups there are.
@@ -34,8 +33,9 @@ using EvaluationPtr = std::shared_ptr<const Evaluation>;
 // change an answer. Used by one thread at a time.
 class Evaluator {
  public:
-  // `context` outlives it.
-  explicit Evaluator(const SearchContext* context);
+  // `context` and `draft` outlive it. `draft`: the model that scores every candidate before
+  // anything is measured; null: there is none.
+  explicit Evaluator(const SearchContext* context, const cost_model::CostModel* draft = nullptr);
   ~Evaluator();
 
   // The rows that evaluations carry from now on: those of the feature set that a model reads; none
@@ -45,9 +45,6 @@ class Evaluator {
   // Evaluations from now on tell the stage group of each row, in spaces that have more than one and
   // where the feature set has a row per statement. `groups`: one per space; outlives it.
   void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
-
-  // Evaluations from now on have no drafts: for who asks neither a draft nor a model.
-  void LeaveOutDrafts() { drafts_ = false; }
 
   // One per point, in order. Never null.
   std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
@@ -68,13 +65,13 @@ class Evaluator {
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
 
   EvaluationPtr Make(const Point& point) const;
+  double DraftOf(const ir::Program& program) const;
   void Keep(const Digest& key, EvaluationPtr evaluation);
 
   const SearchContext* const context_;
-  const DraftMachine machine_;
+  const cost_model::CostModel* const draft_;
   const feature::FeatureSet* features_ = nullptr;
   const std::vector<StageGroups>* groups_ = nullptr;  // null: not observed
-  bool drafts_ = true;
   Cache recent_, older_;  // when the first is full it becomes the second
 };
 

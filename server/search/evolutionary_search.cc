@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
+#include "server/cost_model/analytic_model.h"
 #include "server/search/history_search.h"
 #include "server/search/roulette.h"
 #include "server/search/site_values.h"
@@ -25,7 +26,9 @@ constexpr int kRetries = 3;            // for a child that is new to the call
 class EvolutionarySearch final : public HistorySearch {
  public:
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
-      : HistorySearch({options.name, kStateVersion}, std::move(context)), options_(options) {
+      : HistorySearch({options.name, kStateVersion}, std::move(context),
+                      options.draft ? cost_model::MakeAnalyticModel({}) : nullptr),
+        options_(options) {
     if (!options_.by_stages) return;
     for (const space::DesignSpace* space : this->context().spaces) {
       groups_.push_back(StageGroups::Of(*space));

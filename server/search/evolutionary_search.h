@@ -10,6 +10,7 @@ namespace hone::search {
 
 struct EvolutionaryOptions {
   absl::string_view name = "evolutionary";
+  bool draft = false;      // whether the draft leads until the model has learnt
   double mutation = 0.85;  // probability that a child is a mutation; else it is a crossover
   // Whether crossovers merge parents stage by stage, as the paper says; else site by site.
   bool by_stages = false;
@@ -31,8 +32,8 @@ struct EvolutionaryOptions {
 // measured ones (up to 20 %), survivors of the last call, and random draws (at least 50). The best
 // unseen of all generations are proposed, and 5 % random draws.
 //
-// Scores are those of ranking.h: with SearchContext::draft the analytic draft leads until the model
-// has learnt, without it the first candidates are random, as published. The first batch covers
+// Scores are those of ranking.h: without the draft the first candidates are random, as published.
+// The first batch covers
 // every design space that has a candidate; while a space is untried no other one fills more than
 // half of a batch.
 std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,

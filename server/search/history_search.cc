@@ -6,8 +6,13 @@
 
 namespace hone::search {
 
-HistorySearch::HistorySearch(StateHeader header, SearchContext context)
-    : header_(header), context_(std::move(context)), history_(&context_), evaluator_(&context_) {}
+HistorySearch::HistorySearch(StateHeader header, SearchContext context,
+                             std::unique_ptr<const cost_model::CostModel> draft)
+    : header_(header),
+      context_(std::move(context)),
+      draft_(std::move(draft)),
+      history_(&context_),
+      evaluator_(&context_, draft_.get()) {}
 
 std::string HistorySearch::Save() const {
   cost_model::ByteWriter writer;
@@ -30,7 +35,9 @@ absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(const cost_model::CostM
                                                          uint64_t event) {
   HONE_RETURN_IF_ERROR(evaluator_.UseFeaturesOf(model));
   history_.Refresh(evaluator_);
-  return Call{.model = model, .event = event, .ranking = Ranking::Of(context_, history_)};
+  return Call{.model = model,
+              .event = event,
+              .ranking = Ranking::Of(context_, history_, draft_ != nullptr)};
 }
 
 absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point> points,
@@ -44,7 +51,7 @@ absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point>
     if (!evaluations[i]->legal) continue;
     const Digest key = KeyOf(context_, points[i]);
     const History::Entry* known = history_.Find(key);
-    const double draft = call.ranking.DraftScore(points[i].space, evaluations[i]->draft_cycles);
+    const double draft = call.ranking.DraftScore(points[i].space, evaluations[i]->draft);
     const double score = known != nullptr && known->told
                              ? call.ranking.MeasuredScore(*known)
                              : call.ranking.Score(draft, predictions[i], call.learnt);

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_SEARCH_HISTORY_SEARCH_H_
 #define HONE_SERVER_SEARCH_HISTORY_SEARCH_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,9 @@ class HistorySearch : public SearchStrategy {
     bool learnt = false;  // the model answered something else than zeros
   };
 
-  HistorySearch(StateHeader header, SearchContext context);
+  // `draft`: the model that leads until there are results; null: there is none.
+  HistorySearch(StateHeader header, SearchContext context,
+                std::unique_ptr<const cost_model::CostModel> draft = nullptr);
 
   // Begins a Propose: the history is refreshed, evaluations carry what the model reads. Errors of
   // Evaluator::UseFeaturesOf.
@@ -63,6 +66,7 @@ class HistorySearch : public SearchStrategy {
  private:
   const StateHeader header_;
   const SearchContext context_;
+  const std::unique_ptr<const cost_model::CostModel> draft_;
   History history_;
   Evaluator evaluator_;
 };

@@ -76,8 +76,8 @@ class PortfolioSearch final : public HistorySearch {
 
  private:
   Strategies Made() const {
-    return {MakeEvolutionarySearch(context()), MakeBayesianSearch(context()),
-            MakeDropletSearch(context())};
+    return {MakeEvolutionarySearch(context(), {.draft = true}), MakeBayesianSearch(context()),
+            MakeDropletSearch(context(), {.draft = true})};
   }
 
   // How many of the next candidates each strategy proposes.

@@ -12,9 +12,7 @@ constexpr StateHeader kState = {"random", 1};
 
 class RandomSearch final : public HistorySearch {
  public:
-  explicit RandomSearch(SearchContext context) : HistorySearch(kState, std::move(context)) {
-    evaluator().LeaveOutDrafts();
-  }
+  explicit RandomSearch(SearchContext context) : HistorySearch(kState, std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {

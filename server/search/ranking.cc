@@ -35,15 +35,15 @@ double LatencyOrInfinity(const History::Entry& entry) {
 
 }  // namespace
 
-Ranking Ranking::Of(const SearchContext& context, const History& history) {
+Ranking Ranking::Of(const SearchContext& context, const History& history, bool has_draft) {
   Ranking ranking;
-  ranking.draft_ = context.draft;
+  ranking.has_draft_ = has_draft;
   const size_t spaces = context.spaces.size();
   std::vector<double> sum(spaces, 0), count(spaces, 0);
   double total = 0, results = 0, best = std::numeric_limits<double>::infinity();
   for (const History::Entry& entry : history.entries()) {
     if (!entry.ok || entry.evaluation == nullptr || !entry.evaluation->legal) continue;
-    const double residual = std::log(entry.latency_ns / entry.evaluation->draft_cycles);
+    const double residual = std::log(entry.latency_ns * entry.evaluation->draft);
     sum[entry.point.space] += residual;
     ++count[entry.point.space];
     total += residual;
@@ -72,11 +72,11 @@ Ranking Ranking::Of(const SearchContext& context, const History& history) {
       if (!better->ok || std::log(LatencyOrInfinity(*worse) / better->latency_ns) < kClearlyApart)
         continue;
       model.Add(better->prediction, worse->prediction);
-      draft.Add(ranking.DraftScore(better->point.space, better->evaluation->draft_cycles),
-                ranking.DraftScore(worse->point.space, worse->evaluation->draft_cycles));
+      draft.Add(ranking.DraftScore(better->point.space, better->evaluation->draft),
+                ranking.DraftScore(worse->point.space, worse->evaluation->draft));
     }
   }
-  if (!context.draft) {
+  if (!has_draft) {
     ranking.model_weight_ = 1;
     return ranking;
   }
@@ -86,8 +86,8 @@ Ranking Ranking::Of(const SearchContext& context, const History& history) {
   return ranking;
 }
 
-double Ranking::DraftScore(int space, double draft_cycles) const {
-  const double score = best_latency_ns_ / (draft_cycles * ns_per_cycle_[space]);
+double Ranking::DraftScore(int space, double draft) const {
+  const double score = best_latency_ns_ * draft / ns_per_cycle_[space];
   return calibrated_ ? std::min(score, kHighestScore) : score;
 }
 

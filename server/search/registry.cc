@@ -20,59 +20,44 @@ struct Entry {
   std::unique_ptr<SearchStrategy> (*make)(SearchContext context);
 };
 
-using Made = std::unique_ptr<SearchStrategy>;
-
-// What the literature describes knows no draft of ours.
-SearchContext AsPublished(SearchContext context) {
-  context.draft = false;
-  return context;
-}
-
-Made Annealing(SearchContext context, const AnnealingOptions& options) {
-  return MakeAnnealingSearch(AsPublished(std::move(context)), options);
-}
-
-Made Evolutionary(SearchContext context, const EvolutionaryOptions& options) {
-  return MakeEvolutionarySearch(AsPublished(std::move(context)), options);
-}
-
 using Cooling = AnnealingOptions::Cooling;
 
 // One line per strategy.
 constexpr Entry kStrategies[] = {
-    {"annealing", [](SearchContext c) { return Annealing(std::move(c), {}); }},
+    {"annealing", [](SearchContext c) { return MakeAnnealingSearch(std::move(c), {}); }},
     {"annealing-adaptive",
      [](SearchContext c) {
-       return Annealing(std::move(c),
-                        {.name = "annealing-adaptive", .cooling = Cooling::kAdaptive});
+       return MakeAnnealingSearch(std::move(c),
+                                  {.name = "annealing-adaptive", .cooling = Cooling::kAdaptive});
      }},
     {"annealing-geometric",
      [](SearchContext c) {
-       return Annealing(std::move(c),
-                        {.name = "annealing-geometric", .cooling = Cooling::kGeometric});
+       return MakeAnnealingSearch(std::move(c),
+                                  {.name = "annealing-geometric", .cooling = Cooling::kGeometric});
      }},
     {"annealing-restarts",
      [](SearchContext c) {
-       return Annealing(std::move(c), {.name = "annealing-restarts", .restarts = 4});
+       return MakeAnnealingSearch(std::move(c), {.name = "annealing-restarts", .restarts = 4});
      }},
     {"bayesian", [](SearchContext c) { return MakeBayesianSearch(std::move(c)); }},
-    {"bayesian-index",
-     [](SearchContext c) { return MakeBayesianIndexSearch(AsPublished(std::move(c))); }},
-    {"droplet", [](SearchContext c) { return MakeDropletSearch(AsPublished(std::move(c))); }},
+    {"bayesian-index", [](SearchContext c) { return MakeBayesianIndexSearch(std::move(c)); }},
+    {"droplet", [](SearchContext c) { return MakeDropletSearch(std::move(c)); }},
     {"evolutionary",
-     [](SearchContext c) { return Evolutionary(std::move(c), {.by_stages = true}); }},
+     [](SearchContext c) { return MakeEvolutionarySearch(std::move(c), {.by_stages = true}); }},
     {"evolutionary-drafted",
      [](SearchContext c) {
-       return MakeEvolutionarySearch(std::move(c),
-                                     {.name = "evolutionary-drafted", .by_stages = true});
+       return MakeEvolutionarySearch(
+           std::move(c), {.name = "evolutionary-drafted", .draft = true, .by_stages = true});
      }},
     {"evolutionary-metropolis",
      [](SearchContext c) {
-       return Evolutionary(std::move(c), {.name = "evolutionary-metropolis", .temperature = 0.05});
+       return MakeEvolutionarySearch(std::move(c),
+                                     {.name = "evolutionary-metropolis", .temperature = 0.05});
      }},
     {"evolutionary-no-crossover",
      [](SearchContext c) {
-       return Evolutionary(std::move(c), {.name = "evolutionary-no-crossover", .mutation = 1});
+       return MakeEvolutionarySearch(std::move(c),
+                                     {.name = "evolutionary-no-crossover", .mutation = 1});
      }},
     {"genetic", [](SearchContext c) { return MakeGeneticSearch(std::move(c)); }},
     {"grid", MakeGridSearch},

@@ -70,7 +70,7 @@ Kernel LikeliestKernel(const std::vector<cost_model::Observations>& residuals) {
 // predicted it knew; its scores are relative to that.
 double ScoreBefore(const History::Entry& entry, const Ranking& ranking, double best_then,
                    double best_now) {
-  const double draft = ranking.DraftScore(entry.point.space, entry.evaluation->draft_cycles);
+  const double draft = ranking.DraftScore(entry.point.space, entry.evaluation->draft);
   if (!entry.predicted || !std::isfinite(best_then)) return draft;
   return ranking.Score(draft, entry.prediction * best_now / best_then, /*learnt=*/true);
 }

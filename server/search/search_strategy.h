@@ -39,8 +39,6 @@ struct SearchContext {
   // Candidates that a generation of a population-based strategy holds; the time of a Propose is
   // proportional to it.
   int population = 512;
-  // Whether the analytic draft takes part in scores; the strategies of the literature know none.
-  bool draft = true;
   // Candidates of these spaces that are believed good before anything is measured, best first: what
   // related workloads taught. At most kMostSeeds of those that are legal and new are proposed,
   // among the first proposals; their results are told like all others.
@@ -59,9 +57,10 @@ class SearchStrategy {
 
   // Up to n new candidates, none proposed before by this strategy and none in `Tell` before; fewer
   // when the spaces are exhausted (none: the search is over), likely good ones first. No two have
-  // the same program. Until the model has learnt (it answers zeros, or is null) candidates are
-  // ranked by an analytic draft. `event` numbers the call, for counter-based randomness.
-  // InvalidArgument: the model reads an unknown feature set; else errors of the model.
+  // the same program. Until the model has learnt (it answers zeros, or is null) strategies with a
+  // draft rank by that, and those without one draw at random. `event` numbers the call, for
+  // counter-based randomness. InvalidArgument: the model reads an unknown feature set; else errors
+  // of the model.
   virtual absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) = 0;
 

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "common/operator/operator.h"
+#include "server/cost_model/analytic_model.h"
 #include "server/cost_model/cost_model.h"
+#include "server/feature/analytic_terms.h"
 #include "server/feature/feature_set.h"
-#include "server/search/draft_score.h"
 #include "server/search/evaluator.h"
 #include "server/search/search_strategy.h"
 #include "server/space/generate.h"
@@ -109,13 +110,20 @@ void BM_Features(benchmark::State& state, const Task& task) {
   }
 }
 
+double DraftCycles(const ir::Program& program, const target::Target& target) {
+  thread_local feature::Nest nest;
+  if (!nest.Analyze(program).ok()) std::abort();
+  return feature::EstimateCost(nest, feature::AnalyticMachine::Of(target)).cycles;
+}
+
 void BM_Draft(benchmark::State& state, const Task& task) {
   const Spaces spaces(task);
   const std::vector<Drawn> drawn = Draw(spaces, 64);
-  const DraftMachine machine = DraftMachine::Of(spaces.context.target);
   size_t at = 0;
-  for (auto _ : state)
-    benchmark::DoNotOptimize(DraftCycles(drawn[at++ % drawn.size()].program, machine));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        DraftCycles(drawn[at++ % drawn.size()].program, spaces.context.target));
+  }
 }
 
 // Results for what a strategy proposed, by the draft with noise, and a model of them.
@@ -126,7 +134,6 @@ class Told {
 
   void Tell(SearchStrategy& strategy, const std::vector<record::Candidate>& candidates) {
     const feature::FeatureSet& set = **feature::FindFeatureSet("statement");
-    const DraftMachine machine = DraftMachine::Of(spaces_->context.target);
     matrix_.columns = set.Columns();
     std::vector<Measured> results;
     for (const record::Candidate& candidate : candidates) {
@@ -137,7 +144,7 @@ class Told {
         int count = 0;
         if (!set.Extract(program, spaces_->context.target, rows, count).ok()) continue;
         matrix_.Append(rows, count);
-        latencies_.push_back(DraftCycles(program, machine) *
+        latencies_.push_back(DraftCycles(program, spaces_->context.target) *
                              (1 + 0.3 * Rng(program.StructuralDigest().low).Uniform()));
         results.push_back({candidate, record::Outcome::kOk, latencies_.back()});
       }
@@ -199,11 +206,12 @@ void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
     points.push_back({static_cast<int>(space - context.spaces.begin()), drawn.decisions});
   }
   auto strategy = *CreateSearchStrategy("random", context);
+  const auto draft = cost_model::MakeAnalyticModel({});
   Told told(&spaces);
   told.Tell(*strategy, *strategy->Propose(128, 0, nullptr));
   const cost_model::CostModel* const model = ranked ? told.model() : nullptr;
   for (auto _ : state) {
-    Evaluator evaluator(&context);
+    Evaluator evaluator(&context, draft.get());
     if (!evaluator.UseFeaturesOf(model).ok()) state.SkipWithError("no features");
     const std::vector<EvaluationPtr> evaluations = evaluator.Evaluate(points);
     benchmark::DoNotOptimize(evaluator.Predict(evaluations, model));

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "common/base/rng.h"
+#include "server/cost_model/analytic_model.h"
 #include "tests/server/search/spaces.h"
 
 namespace hone::search {
@@ -23,7 +24,7 @@ class RankingTest : public testing::Test {
       EvaluationPtr evaluation = evaluator_.Evaluate(absl::MakeConstSpan(&point, 1))[0];
       if (!evaluation->legal || history_.Knows(point) || history_.KnowsProgram(*evaluation))
         continue;
-      const double cycles = evaluation->draft_cycles;
+      const double cycles = 1 / evaluation->draft;
       results.push_back({CandidateOf(context_, point), record::Outcome::kOk, latency(cycles)});
       history_.AddProposal(std::move(point), std::move(evaluation), event, true,
                            prediction(latency(cycles)));
@@ -34,15 +35,22 @@ class RankingTest : public testing::Test {
 
   TestSpaces spaces_ = MatmulSpaces(512);
   SearchContext context_ = spaces_.Context(1);
-  Evaluator evaluator_{&context_};
+  const std::unique_ptr<cost_model::CostModel> draft_ = cost_model::MakeAnalyticModel({});
+  Evaluator evaluator_{&context_, draft_.get()};
   History history_{&context_};
 };
 
 TEST_F(RankingTest, WithoutResultsTheDraftLeads) {
-  const Ranking ranking = Ranking::Of(context_, history_);
-  EXPECT_GT(ranking.DraftScore(0, 1000), ranking.DraftScore(0, 2000));
+  const Ranking ranking = Ranking::Of(context_, history_, /*has_draft=*/true);
+  EXPECT_GT(ranking.DraftScore(0, 1e-3), ranking.DraftScore(0, 5e-4));
   EXPECT_LT(ranking.model_weight(), 0.5);
   EXPECT_EQ(ranking.Score(0.25, 1, /*learnt=*/false), 0.25);
+}
+
+TEST_F(RankingTest, WithoutADraftTheModelsWordIsTheScore) {
+  const Ranking ranking = Ranking::Of(context_, history_, /*has_draft=*/false);
+  EXPECT_EQ(ranking.Score(0.25, 0.5, /*learnt=*/true), 0.5);
+  EXPECT_EQ(ranking.Score(0.25, 0.5, /*learnt=*/false), 0);
 }
 
 TEST_F(RankingTest, AModelThatPredictsWhatTheDraftDoesNotTakesOver) {
@@ -52,7 +60,7 @@ TEST_F(RankingTest, AModelThatPredictsWhatTheDraftDoesNotTakesOver) {
   for (uint64_t event = 0; event < 6; ++event) {
     Round(1, event, unrelated, [](double latency) { return 1000 / latency; });
   }
-  EXPECT_GT(Ranking::Of(context_, history_).model_weight(), 0.8);
+  EXPECT_GT(Ranking::Of(context_, history_, /*has_draft=*/true).model_weight(), 0.8);
 }
 
 TEST_F(RankingTest, AModelThatGuessesLosesItsSay) {
@@ -62,7 +70,7 @@ TEST_F(RankingTest, AModelThatGuessesLosesItsSay) {
         1, event, [](double cycles) { return 2 * cycles; },
         [&](double) { return Rng(++guess).Uniform(); });
   }
-  EXPECT_LT(Ranking::Of(context_, history_).model_weight(), 0.15);
+  EXPECT_LT(Ranking::Of(context_, history_, /*has_draft=*/true).model_weight(), 0.15);
 }
 
 TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {
@@ -71,8 +79,8 @@ TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {
     Round(1, 2 * event, [](double cycles) { return cycles; }, [](double) { return 0.5; });
     Round(2, 2 * event + 1, [](double cycles) { return 3 * cycles; }, [](double) { return 0.5; });
   }
-  const Ranking ranking = Ranking::Of(context_, history_);
-  const double ratio = ranking.DraftScore(1, 1e9) / ranking.DraftScore(2, 1e9);
+  const Ranking ranking = Ranking::Of(context_, history_, /*has_draft=*/true);
+  const double ratio = ranking.DraftScore(1, 1e-9) / ranking.DraftScore(2, 1e-9);
   EXPECT_GT(ratio, 2.5);
   EXPECT_LT(ratio, 3.0);
 }
@@ -82,7 +90,7 @@ TEST_F(RankingTest, FailuresScoreNothing) {
   const Measured failed{CandidateOf(context_, history_.entries()[0].point),
                         record::Outcome::kWrongOutput, 0};
   history_.Tell(absl::MakeConstSpan(&failed, 1));
-  const Ranking ranking = Ranking::Of(context_, history_);
+  const Ranking ranking = Ranking::Of(context_, history_, /*has_draft=*/true);
   EXPECT_EQ(ranking.MeasuredScore(history_.entries()[0]), 0);
   EXPECT_GT(ranking.MeasuredScore(history_.entries()[1]), 0);
 }

@@ -193,7 +193,6 @@ TEST_F(StageScoresTest, ChildrenByStagesAreBetterThanChildrenBySites) {
   // Nothing but crossovers, from the same parents.
   const auto best_of = [&](bool by_stages, uint64_t seed) {
     SearchContext context = spaces_.Context(seed);
-    context.draft = false;
     context.population = 64;
     const auto strategy = MakeEvolutionarySearch(context, {.mutation = 0, .by_stages = by_stages});
     double sum = 0;

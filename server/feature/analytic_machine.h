@@ -1,16 +1,16 @@
-#ifndef HONE_SERVER_SEARCH_DRAFT_SCORE_H_
-#define HONE_SERVER_SEARCH_DRAFT_SCORE_H_
+#ifndef HONE_SERVER_FEATURE_ANALYTIC_MACHINE_H_
+#define HONE_SERVER_FEATURE_ANALYTIC_MACHINE_H_
 
 #include <cstdint>
 
-#include "common/ir/program.h"
 #include "common/target/target.h"
 
-namespace hone::search {
+namespace hone::feature {
 
-// What the draft knows of a CPU beyond its target: per core and cycle, from the vendors' manuals
-// and the usual measurements. Good to a factor, which is enough for an order among candidates.
-struct DraftMachine {
+// What the analytic model knows of a CPU beyond its target: per core and cycle, from the vendors'
+// manuals and the usual measurements. Good to a factor, which is enough for an order among
+// candidates.
+struct AnalyticMachine {
   double fma_pipes = 2;    // vector multiply-adds begun per cycle
   double fma_latency = 4;  // cycles until a sum can be added to again
   double loads = 2;        // vector loads per cycle
@@ -33,18 +33,9 @@ struct DraftMachine {
   int registers = 16;
   int cores = 1;
 
-  static DraftMachine Of(const target::Target& target);
+  static AnalyticMachine Of(const target::Target& target);
 };
 
-// Cycles that a scheduled program takes, by an execution and cache model in the manner of BLIS's
-// analytical blocking (Low et al., 2016): per statement the largest of multiply-adds (bound by
-// pipes or by too few accumulators), load and store ports, and traffic from L2, L3 and memory,
-// times the imbalance of the parallel loop; plus packing, as the statement that it is, and forks.
-// Charged: accumulators beyond the registers, rows that collide in L1, lanes that are not filled,
-// gathers, sums that go through memory. Positive and finite for every program. It exists to rank
-// candidates of one workload before there is anything to learn from. Thread-safe; some 10 µs.
-double DraftCycles(const ir::Program& program, const DraftMachine& machine);
+}  // namespace hone::feature
 
-}  // namespace hone::search
-
-#endif  // HONE_SERVER_SEARCH_DRAFT_SCORE_H_
+#endif  // HONE_SERVER_FEATURE_ANALYTIC_MACHINE_H_

@@ -1,5 +1,5 @@
-// The draft orders schedules as one who knows the machine would.
-#include "server/search/draft_score.h"
+// The estimate orders schedules as one who knows the machine would.
+#include "server/feature/analytic_terms.h"
 
 #include <gtest/gtest.h>
 
@@ -8,14 +8,23 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/search/spaces.h"
 
-namespace hone::search {
+namespace hone::feature {
 namespace {
 
+using search::MatmulSpaces;
+using search::TestSpaces;
+
 // A machine with 32 vector registers of 16 lanes, 2 cores, 32 KiB and 1 MiB of cache.
-DraftMachine Machine() {
+AnalyticMachine Machine() {
   target::Target target = *target::TargetByName("x86-avx512");
   target.cores = 2;
-  return DraftMachine::Of(target);
+  return AnalyticMachine::Of(target);
+}
+
+double CyclesOf(const ir::Program& program, const AnalyticMachine& machine) {
+  Nest nest;
+  EXPECT_TRUE(nest.Analyze(program).ok());
+  return EstimateCost(nest, machine).cycles;
 }
 
 double Cycles(const TestSpaces& spaces, absl::string_view name,
@@ -24,7 +33,7 @@ double Cycles(const TestSpaces& spaces, absl::string_view name,
     if (space->name() != name) continue;
     const absl::StatusOr<ir::Program> program = space->Replay(decisions);
     EXPECT_TRUE(program.ok()) << program.status();
-    return DraftCycles(*program, Machine());
+    return CyclesOf(*program, Machine());
   }
   ADD_FAILURE() << "no space " << name;
   return 0;
@@ -32,7 +41,7 @@ double Cycles(const TestSpaces& spaces, absl::string_view name,
 
 // Decisions of "strided" and "packed": rows, vectors, k unroll, then the tiles of j, k and i, outer
 // first.
-TEST(DraftScoreTest, AccumulatorsMustHideTheLatencyOfTheMultiplyAdd) {
+TEST(AnalyticTermsTest, AccumulatorsMustHideTheLatencyOfTheMultiplyAdd) {
   const TestSpaces spaces = MatmulSpaces(512);
   const double one = Cycles(spaces, "strided", {1, 1, 1, 8, 64, 2, 256, 8, 64});
   const double four = Cycles(spaces, "strided", {4, 1, 1, 8, 64, 2, 256, 8, 64});
@@ -41,7 +50,7 @@ TEST(DraftScoreTest, AccumulatorsMustHideTheLatencyOfTheMultiplyAdd) {
   EXPECT_GT(four, 1.2 * sixteen);
 }
 
-TEST(DraftScoreTest, AccumulatorsBeyondTheRegistersSpill) {
+TEST(AnalyticTermsTest, AccumulatorsBeyondTheRegistersSpill) {
   const TestSpaces spaces = MatmulSpaces(512);
   const double fits = Cycles(spaces, "packed", {14, 2, 1, 8, 64, 2, 256, 2, 256});
   const double spills = Cycles(spaces, "packed", {16, 2, 1, 8, 64, 2, 256, 2, 256});
@@ -49,7 +58,7 @@ TEST(DraftScoreTest, AccumulatorsBeyondTheRegistersSpill) {
 }
 
 // 1024 floats make a row of 4096 bytes: rows of B share the sets of L1.
-TEST(DraftScoreTest, RowsThatCollideInL1CostMoreThanPanels) {
+TEST(AnalyticTermsTest, RowsThatCollideInL1CostMoreThanPanels) {
   const TestSpaces collide = MatmulSpaces(1024), spread = MatmulSpaces(1056);
   const auto per_flop = [](double cycles, double size) { return cycles / (size * size * size); };
   const double colliding =
@@ -60,7 +69,7 @@ TEST(DraftScoreTest, RowsThatCollideInL1CostMoreThanPanels) {
 }
 
 // Six pixels of every other column are six lines of a set of L1, not the eleven of their box.
-TEST(DraftScoreTest, PixelsThatAStrideLeavesOutCostNothing) {
+TEST(AnalyticTermsTest, PixelsThatAStrideLeavesOutCostNothing) {
   const auto cycles = [](const char* image, const char* stride) {
     TestSpaces spaces("conv2d", {"n=1", absl::StrCat("h=", image), absl::StrCat("w=", image),
                                  "ci=1024", "co=512", "k=1", stride, "p=0"});
@@ -80,7 +89,7 @@ parallel(t)
   EXPECT_LT(cycles("14", "s=2"), 1.2 * cycles("7", "s=1"));
 }
 
-TEST(DraftScoreTest, ThreeUnitsOnTwoCoresTakeTwoTurns) {
+TEST(AnalyticTermsTest, ThreeUnitsOnTwoCoresTakeTwoTurns) {
   TestSpaces parts(96);
   parts.Add("parts", R"(
 b0 = block("C")
@@ -96,7 +105,7 @@ parallel(l3)
   EXPECT_NEAR(many / two, 1, 0.1);
 }
 
-TEST(DraftScoreTest, EmptyLanesAndGathersCost) {
+TEST(AnalyticTermsTest, EmptyLanesAndGathersCost) {
   TestSpaces spaces(128);
   for (const int lanes : {4, 16}) {
     spaces.Add(absl::StrCat("lanes", lanes), absl::StrCat(R"(
@@ -120,14 +129,14 @@ vectorize(l4)
   EXPECT_GT(Cycles(spaces, "gather", {}), 2 * sixteen);
 }
 
-TEST(DraftScoreTest, EveryProgramHasAPositiveFiniteTime) {
+TEST(AnalyticTermsTest, EveryProgramHasAPositiveFiniteTime) {
   const TestSpaces spaces = MatmulSpaces(256);
   for (const auto& space : spaces.spaces()) {
     for (uint64_t seed = 0; seed < 100; ++seed) {
       Rng rng(seed);
       const absl::StatusOr<ir::Program> program = space->Replay(*space->Sample(rng));
       if (!program.ok()) continue;
-      const double cycles = DraftCycles(*program, Machine());
+      const double cycles = CyclesOf(*program, Machine());
       ASSERT_TRUE(std::isfinite(cycles) && cycles > 0) << program->ToText();
       // Nothing is faster than both cores' pipes.
       EXPECT_GT(cycles, 256.0 * 256 * 256 / 16 / 2 / 2);
@@ -135,7 +144,7 @@ TEST(DraftScoreTest, EveryProgramHasAPositiveFiniteTime) {
   }
 }
 
-TEST(DraftScoreTest, NoCachesAndNoVectorsAreNoTrouble) {
+TEST(AnalyticTermsTest, NoCachesAndNoVectorsAreNoTrouble) {
   const TestSpaces spaces = MatmulSpaces(64);
   target::Target bare{.arch = "riscv64",
                       .vector_bits = 64,
@@ -146,21 +155,21 @@ TEST(DraftScoreTest, NoCachesAndNoVectorsAreNoTrouble) {
   for (const auto& space : spaces.spaces()) {
     const absl::StatusOr<ir::Program> program = space->Replay(*space->Sample(rng));
     if (!program.ok()) continue;
-    EXPECT_TRUE(std::isfinite(DraftCycles(*program, DraftMachine::Of(bare))));
+    EXPECT_TRUE(std::isfinite(CyclesOf(*program, AnalyticMachine::Of(bare))));
   }
 }
 
-TEST(DraftScoreTest, HalvesOfVectorsTakeTwoTurns) {
+TEST(AnalyticTermsTest, HalvesOfVectorsTakeTwoTurns) {
   const auto of = [](absl::string_view cpu, int vector_bits) {
-    return DraftMachine::Of({.cpu = std::string(cpu), .vector_bits = vector_bits});
+    return AnalyticMachine::Of({.cpu = std::string(cpu), .vector_bits = vector_bits});
   };
-  for (const DraftMachine& halved : {of("znver4", 512), of("znver1", 256)}) {
+  for (const AnalyticMachine& halved : {of("znver4", 512), of("znver1", 256)}) {
     EXPECT_EQ(halved.fma_pipes, 1);
     EXPECT_EQ(halved.loads, 1);
     EXPECT_EQ(halved.stores, 0.5);
   }
-  for (const DraftMachine& whole : {of("znver5", 512), of("znver4", 256), of("znver3", 256),
-                                    of("znver2", 256), of("skylake-avx512", 512)}) {
+  for (const AnalyticMachine& whole : {of("znver5", 512), of("znver4", 256), of("znver3", 256),
+                                       of("znver2", 256), of("skylake-avx512", 512)}) {
     EXPECT_EQ(whole.fma_pipes, 2);
     EXPECT_EQ(whole.loads, 2);
     EXPECT_EQ(whole.stores, 1);
@@ -169,11 +178,11 @@ TEST(DraftScoreTest, HalvesOfVectorsTakeTwoTurns) {
   EXPECT_EQ(of("znver3", 256).fma_latency, 4);
 }
 
-TEST(DraftScoreTest, ACoreDoesNotReachTheCachesOfOtherChiplets) {
+TEST(AnalyticTermsTest, ACoreDoesNotReachTheCachesOfOtherChiplets) {
   // 16 times 32 MiB of L3, for eight cores each; and one cache for eight cores.
-  EXPECT_EQ(DraftMachine::Of({.cores = 128, .l3_bytes = 512 << 20}).l3_bytes, 64 << 20);
-  EXPECT_EQ(DraftMachine::Of({.cores = 8, .l3_bytes = 32 << 20}).l3_bytes, 32 << 20);
+  EXPECT_EQ(AnalyticMachine::Of({.cores = 128, .l3_bytes = 512 << 20}).l3_bytes, 64 << 20);
+  EXPECT_EQ(AnalyticMachine::Of({.cores = 8, .l3_bytes = 32 << 20}).l3_bytes, 32 << 20);
 }
 
 }  // namespace
-}  // namespace hone::search
+}  // namespace hone::feature
