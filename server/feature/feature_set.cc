@@ -3,11 +3,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/feature/analytic_features.h"
-#include "server/feature/curve_features.h"
-#include "server/feature/itervar_features.h"
-#include "server/feature/knob_features.h"
+#include "server/feature/published/curve_features.h"
+#include "server/feature/published/itervar_features.h"
+#include "server/feature/published/knob_features.h"
+#include "server/feature/published/tree_features.h"
 #include "server/feature/statement_features.h"
-#include "server/feature/tree_features.h"
 
 namespace hone::feature {
 namespace {

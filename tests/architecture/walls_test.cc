@@ -60,6 +60,16 @@ TEST(WallsTest, TheInnerRoomsDoNotKnowTheOuterOnes) {
               ElementsAre(HasSubstr("server/task")));
 }
 
+TEST(WallsTest, OnlyTheRegistryKnowsWhatReproducesTheLiterature) {
+  const std::string include = "#include \"server/search/published/grid_search.h\"\n";
+  EXPECT_THAT(FindCrossings({{"server/search/registry.cc", include}}), IsEmpty());
+  EXPECT_THAT(FindCrossings({{"server/search/portfolio_search.cc", include}}),
+              ElementsAre(HasSubstr("server/search may not include server/search/published")));
+  EXPECT_THAT(FindCrossings({{"server/search/published/grid_search.cc",
+                              "#include \"server/space/design_space.h\"\n"}}),
+              IsEmpty());
+}
+
 TEST(WallsTest, WhatAFolderMayIncludeIsTransitive) {
   EXPECT_THAT(FindCrossings({{"common/operator/matmul.cc", "#include \"common/base/digest.h\"\n"},
                              {"worker/builder/build.cc", "#include \"common/lower/lower.h\"\n"}}),

@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 
-#include "server/feature/curve_features.h"
 #include "server/feature/feature_set.h"
-#include "server/feature/knob_features.h"
-#include "server/feature/touch.h"
-#include "server/feature/tree_features.h"
+#include "server/feature/published/curve_features.h"
+#include "server/feature/published/knob_features.h"
+#include "server/feature/published/touch.h"
+#include "server/feature/published/tree_features.h"
 #include "tests/server/feature/programs.h"
 
 namespace hone::feature {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "server/search/annealing_search.h"
+#include "server/search/published/annealing_search.h"
 #include "tests/server/search/recorded.h"
 
 namespace hone::search {

@@ -1,0 +1,63 @@
+#ifndef HONE_SERVER_FEATURE_PUBLISHED_LOOP_BLOCKS_H_
+#define HONE_SERVER_FEATURE_PUBLISHED_LOOP_BLOCKS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "server/feature/nest.h"
+#include "server/feature/published/touch.h"
+
+namespace hone::feature {
+
+// AutoTVM's features of one loop (Chen et al., NeurIPS 2018); numbers as sign(x)·log2(|x| + 1):
+//    4  length, nest level (as it is), product of the lengths from the outside and from the inside
+//   12  what the loop is, one of: GPU axes, unrolled, vectorized, parallel, serial, tensor (ours)
+//    3  additions, multiplications, divisions of the statements whose innermost loop it is
+//  8×6  per access under the loop: stride, mod, count, reuse, thread_count, thread_reuse (touch.h)
+inline constexpr int kLoopTouches = 8;
+inline constexpr int kLoopColumns = 4 + 12 + 3 + kLoopTouches * 6;
+const std::vector<std::string>& LoopColumnNames();
+
+// The blocks of columns of a program's loops, in order of first appearance, so that a loop comes
+// after those around it: they are appended to a vector of floats, each after `lead` columns that
+// are left 0.
+class LoopBlocks {
+ public:
+  // Loops beyond `max_loops` are left out. `program` and `out` outlive it; nobody else appends
+  // meanwhile.
+  LoopBlocks(const ir::Program& program, int max_loops, int lead, std::vector<float>& out)
+      : program_(program), max_loops_(max_loops), lead_(lead), begin_(out.size()), out_(out) {}
+
+  void Add(const Statement& statement);
+  // Once, after the last statement.
+  void Finish();
+
+  int count() const { return static_cast<int>(loops_.size()); }
+  // The loop directly around it; -1: none.
+  int parent(int loop) const { return loops_[loop].parent; }
+
+ private:
+  struct Loop {
+    ir::NodeId node;
+    int parent;
+    int touches;
+  };
+
+  float* Block(int loop) { return out_.data() + begin_ + loop * (lead_ + kLoopColumns) + lead_; }
+  int BlockOf(const Statement& statement, size_t depth, double topdown);
+  void AddTouches(const Statement& statement, const Access& access);
+
+  const ir::Program& program_;
+  const int max_loops_;
+  const int lead_;
+  const size_t begin_;
+  std::vector<float>& out_;
+  absl::InlinedVector<Loop, 32> loops_;
+  absl::InlinedVector<int, 24> blocks_;  // of the statement's loops; -1: left out
+  absl::InlinedVector<Touch, 24> touches_;
+};
+
+}  // namespace hone::feature
+
+#endif  // HONE_SERVER_FEATURE_PUBLISHED_LOOP_BLOCKS_H_

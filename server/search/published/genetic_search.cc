@@ -1,0 +1,155 @@
+#include "server/search/published/genetic_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/base/status_macros.h"
+#include "server/search/history_search.h"
+#include "server/search/roulette.h"
+#include "server/search/site_values.h"
+
+namespace hone::search {
+namespace {
+
+using schedule::Site;
+
+constexpr StateHeader kState = {"genetic", 1};
+constexpr int kMutations = 64;  // of a child that is known, until it is drawn anew
+
+class GeneticSearch final : public HistorySearch {
+ public:
+  GeneticSearch(SearchContext context, const GeneticOptions& options)
+      : HistorySearch(kState, std::move(context)), options_(options) {}
+
+  absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
+                                                         const cost_model::CostModel*) override {
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(/*model=*/nullptr, event));
+    Rng rng(context().seed, event, /*purpose=*/4);
+    UnseenSource source(&context(), &history(), &evaluator());
+    const std::vector<Scored> none;
+    BatchPicker picker(context(), history(), none, n);
+    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
+    for (const Scored& covering : picker.batch()) generation_.push_back(covering.point);
+    proposed_ += picker.batch().size();
+    while (!picker.full()) {
+      if (proposed_ >= generation_.size() &&
+          generation_.size() >= static_cast<size_t>(options_.population)) {
+        Breed(rng);
+      }
+      if (proposed_ < generation_.size()) {
+        HONE_ASSIGN_OR_RETURN(
+            std::vector<Scored> scored,
+            Score(absl::MakeConstSpan(generation_).subspan(proposed_++, 1), call));
+        if (!scored.empty()) picker.Add(std::move(scored[0]));
+        continue;
+      }
+      // The first generation, or the rest of one whose children were known.
+      const int before = picker.size();
+      for (const Scored& picked : picker.batch()) source.Skip(picked.evaluation->program);
+      HONE_RETURN_IF_ERROR(AddDrawn(source.DrawAny(rng), call, source, picker).status());
+      if (picker.size() == before) break;
+      generation_.push_back(picker.batch().back().point);
+      proposed_ = generation_.size();
+    }
+    return Commit(picker.batch(), call);
+  }
+
+ private:
+  // Children of what was measured of this generation, and of the best of all.
+  void Breed(Rng& rng) {
+    std::vector<const History::Entry*> parents;
+    absl::flat_hash_set<const History::Entry*> seen;
+    for (const Point& point : generation_) {
+      const History::Entry* entry = history().Find(KeyOf(context(), point));
+      if (entry != nullptr && entry->told && seen.insert(entry).second) parents.push_back(entry);
+    }
+    const std::vector<const History::Entry*> best = history().Best(options_.elites);
+    for (const History::Entry* elite : best) {
+      if (seen.insert(elite).second) parents.push_back(elite);
+    }
+    generation_.clear();
+    proposed_ = 0;
+    if (best.empty()) return;
+    std::vector<double> fitness;
+    for (const History::Entry* parent : parents)
+      fitness.push_back(parent->ok ? best[0]->latency_ns / parent->latency_ns : 0);
+    const Roulette roulette(fitness);
+    absl::flat_hash_set<Digest> children;
+    for (int c = 0; c < options_.population; ++c) {
+      const Point& first = parents[roulette.Spin(rng)]->point;
+      const Point* second = &first;
+      for (int attempt = 0; attempt < 8 && (second == &first || second->space != first.space);
+           ++attempt) {
+        second = &parents[roulette.Spin(rng)]->point;
+      }
+      Point child = first;
+      if (second->space == first.space) child = Cross(first, *second, rng);
+      child = Mutated(child, options_.mutation, rng);
+      for (int m = 0; m < kMutations && IsKnown(child, children); ++m) {
+        child = Mutated(child, /*share=*/0, rng);
+      }
+      if (IsKnown(child, children)) continue;
+      children.insert(KeyOf(context(), child));
+      generation_.push_back(std::move(child));
+    }
+  }
+
+  bool IsKnown(const Point& point, const absl::flat_hash_set<Digest>& children) {
+    return history().Knows(point) || children.contains(KeyOf(context(), point));
+  }
+
+  Point Cross(const Point& first, const Point& second, Rng& rng) {
+    const space::DesignSpace& space = *context().spaces[first.space];
+    const absl::StatusOr<std::vector<Site>> sites = space.Sites(first.decisions);
+    if (!sites.ok() || sites->empty()) return first;
+    const int begin = (*sites)[rng.Below(sites->size())].begin;
+    std::vector<int64_t> child = first.decisions;
+    std::copy(second.decisions.begin() + begin, second.decisions.end(), child.begin() + begin);
+    absl::StatusOr<std::vector<int64_t>> fitted = Fit(space, child, rng);
+    return fitted.ok() ? Point{first.space, *std::move(fitted)} : first;
+  }
+
+  // Every site is drawn anew with probability `share`; with 0, exactly one.
+  Point Mutated(const Point& point, double share, Rng& rng) {
+    const space::DesignSpace& space = *context().spaces[point.space];
+    const absl::StatusOr<std::vector<Site>> sites = space.Sites(point.decisions);
+    if (!sites.ok() || sites->empty()) return point;
+    const size_t one = share > 0 ? sites->size() : rng.Below(sites->size());
+    std::vector<int64_t> wanted = point.decisions;
+    for (size_t i = 0; i < sites->size(); ++i) {
+      if (i != one && rng.Uniform() >= share) continue;
+      (*sites)[i].Sample(rng, absl::MakeSpan(wanted).subspan((*sites)[i].begin, (*sites)[i].count));
+    }
+    absl::StatusOr<std::vector<int64_t>> fitted = Fit(space, wanted, rng);
+    return fitted.ok() ? Point{point.space, *std::move(fitted)} : point;
+  }
+
+  void SaveMore(cost_model::ByteWriter& writer) const override {
+    WritePoints(writer, generation_);
+    writer.AddU64(proposed_);
+  }
+  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(std::vector<Point> generation, ReadPoints(reader, context()));
+    HONE_ASSIGN_OR_RETURN(const uint64_t proposed, reader.U64());
+    HONE_RETURN_IF_ERROR(CheckEnd(reader));
+    if (proposed > generation.size())
+      return absl::InvalidArgumentError("the search state counts more members than it has");
+    generation_ = std::move(generation);
+    proposed_ = proposed;
+    return absl::OkStatus();
+  }
+
+  const GeneticOptions options_;
+  std::vector<Point> generation_;  // the first grows while it is drawn
+  size_t proposed_ = 0;            // members of it
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> MakeGeneticSearch(SearchContext context,
+                                                  const GeneticOptions& options) {
+  return std::make_unique<GeneticSearch>(std::move(context), options);
+}
+
+}  // namespace hone::search
