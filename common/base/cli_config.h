@@ -1,9 +1,8 @@
 #ifndef HONE_COMMON_BASE_CLI_CONFIG_H_
 #define HONE_COMMON_BASE_CLI_CONFIG_H_
 
-// How the mains read a configuration file: the option --config of CLI11, in the form of
-// config_file.h. Every key is the name of an option without its dashes; options on the command line
-// win over the file.
+// Reads a configuration file (config_file.h) for the programs' --config option. Each key is the
+// name of an option without its dashes. Options on the command line override the file.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,11 +23,12 @@ namespace hone {
 
 class CliConfig final : public CLI::Config {
  public:
-  // Secrets, or paths of files that hold them: keys whose values go elsewhere than to the option of
-  // that name, if there is one. A file that has a secret may not be everybody's to read.
+  // Keys that hold a secret, or the path of a file with the secret, and where to store their
+  // values. They need not be options. A file that contains a secret must not be readable by every
+  // user.
   using FileOnly = std::map<std::string, std::string*>;
 
-  // Adds --config to the application; `never` are options that make no sense in a file.
+  // Adds --config to the application. `never` lists options that a file may not set.
   static void Add(CLI::App& app, FileOnly file_only = {}, std::set<std::string> never = {}) {
     never.insert({"config", "help", "version"});
     app.set_config("--config", "", "Configuration file (deploy/README.md has every key)");
@@ -87,7 +87,7 @@ class CliConfig final : public CLI::Config {
     struct stat info;
     return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0;
   }
-  // A flag is true or false; other values are checked by CLI11, which does not know the line.
+  // Checks a flag's value here because CLI11's own error does not name the line.
   static void CheckValues(const CLI::Option& option, const ConfigEntry& entry,
                           const std::string& where) {
     if (option.get_expected_max() == 0 && entry.values[0] != "true" && entry.values[0] != "false") {

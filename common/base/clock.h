@@ -6,8 +6,8 @@
 
 namespace hone {
 
-// Where time comes from. Injected everywhere a deadline or a time stamp is used, so that tests take
-// no wall time. Implementations are thread-safe.
+// A source of time. Injected wherever a deadline or a time stamp is used, so that tests do not
+// wait. Implementations are thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -58,7 +58,7 @@ class Parser {
     if (text_.empty() || text_[0] != '#') return;
     while (!text_.empty() && text_[0] != '\n') Take();
   }
-  // Over empty lines and comments.
+  // Skips empty lines and comments.
   void SkipBlank() {
     while (SkipComment(), !text_.empty() && text_[0] == '\n') Take();
   }
@@ -179,7 +179,7 @@ class Parser {
 }  // namespace
 
 absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text) {
-  absl::ConsumePrefix(&text, "\xef\xbb\xbf");  // what some editors begin a file with
+  absl::ConsumePrefix(&text, "\xef\xbb\xbf");  // a byte order mark
   return Parser(text).Parse();
 }
 

@@ -9,29 +9,28 @@
 
 namespace hone {
 
-// A setting of a configuration file.
 struct ConfigEntry {
   std::string key;
-  std::vector<std::string> values;  // of a list; else one
+  std::vector<std::string> values;  // all elements of a list, or the one value
   int line = 0;                     // from 1
 };
 
-// Reads the one form of all configuration files of Hone, a part of TOML:
-//   # a comment
-//   key = "text"                  with \n, \t, \" and \\ as usual
-//   key = 'text'                  as it stands
-//   key = 17                      numbers and true or false stand without quotes
-//   key = ["a", "b"]              a list, which may go over several lines
-//   key = '''                     a text of several lines, as it stands; the first line break does
-//   ...'''                        not count
-// Keys are words of letters, digits, - and _. There are no sections. InvalidArgument, beginning
-// with "line N:": anything else, or a key that appears twice.
+// Parses Hone's configuration format, a subset of TOML:
+//    # a comment
+//    key = "text"                  with the escapes \n, \t, \" and \\
+//    key = 'text'                  verbatim
+//    key = 17                      numbers, true and false need no quotes
+//    key = ["a", "b"]              a list, which may span several lines
+//    key = '''                     verbatim text of several lines; the first line break is dropped
+//    ...'''
+// Keys consist of letters, digits, - and _. There are no sections. InvalidArgument: anything else,
+// or a duplicate key; the message begins with "line N:".
 absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text);
 
-// The text as a value, in quotes.
+// Quotes the text as a value.
 std::string QuoteConfigValue(absl::string_view text);
 
-// Where hone-server init puts what it makes unless it is told otherwise: /etc/hone for root, else
+// The folder that hone-server init writes to by default: /etc/hone for root, otherwise
 // $XDG_CONFIG_HOME/hone/server or ~/.config/hone/server.
 std::string DefaultServerFolder();
 

@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-constexpr size_t kUsualBytes = 256;  // of an encoding
+constexpr size_t kUsualBytes = 256;  // initial capacity; most encodings fit
 
 }  // namespace
 

@@ -10,9 +10,9 @@
 
 namespace hone {
 
-// A persistent 128-bit hash: the same for equal content on every machine, for ever (XXH3-128, seed
-// 0, over a canonical little-endian encoding). Keys of workloads, design spaces, programs and
-// artifacts.
+// A persistent 128-bit hash (XXH3-128, seed 0, over a canonical little-endian encoding). Equal
+// content has the same digest on every machine, for ever. Identifies workloads, design spaces,
+// programs and artifacts.
 struct Digest {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -33,13 +33,13 @@ struct Digest {
 // The digest of raw bytes.
 Digest DigestOf(absl::string_view bytes);
 
-// Collects a canonical encoding, then hashes it. Integers are 8 bytes little-endian; strings carry
-// their length.
+// Collects a canonical encoding and hashes it. Integers take 8 bytes, little-endian; strings are
+// preceded by their length.
 class DigestBuilder {
  public:
   DigestBuilder& Add(int64_t value);
   DigestBuilder& Add(absl::string_view value);
-  DigestBuilder& Add(double value);  // by its bit pattern; -0.0 and 0.0 differ, every NaN is one
+  DigestBuilder& Add(double value);  // bit pattern: -0.0 differs from 0.0, all NaNs are equal
   DigestBuilder& Add(const Digest& value);
   Digest Finish() const;
 

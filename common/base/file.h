@@ -9,23 +9,24 @@
 
 namespace hone {
 
-// The whole content. NotFound: no such file. PermissionDenied / Internal: it cannot be read; the
-// message names the path.
+// Returns the whole content. NotFound: no such file. PermissionDenied, Internal: the file cannot be
+// read; the message names the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// What a written file must survive: the machine's power loss (fsync, milliseconds), or only the
-// process. The second is for caches whose content is checked when it is read.
+// What a written file survives: a power failure (kMachine: fsync, takes milliseconds) or only the
+// end of the process (kProcess: for caches that verify their content when they read it).
 enum class Durability { kMachine, kProcess };
 
-// Replaces the file in one step: a temporary file beside it, fsync, rename. ResourceExhausted: the
-// disk is full. PermissionDenied: read-only. Nothing is left behind on error.
+// Replaces the file in one step: writes a temporary file beside it, syncs and renames it.
+// ResourceExhausted: the disk is full. PermissionDenied: the folder is read-only. Leaves nothing
+// behind on error.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  Durability durability = Durability::kMachine);
 
-// Like mkdir -p, mode 0700 for what it makes.
+// Like mkdir -p; new folders get mode 0700.
 absl::Status MakeDirectories(const std::string& path);
 
-// The status for errno of a system call: `what` says what was tried, with the path.
+// Converts errno of a system call. `what` describes the attempt and includes the path.
 absl::Status ErrnoStatus(int error_number, absl::string_view what);
 
 }  // namespace hone

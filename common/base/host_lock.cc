@@ -18,8 +18,8 @@
 namespace hone {
 namespace {
 
-// Opens the lock file, making it for everybody when it is not there. First without O_CREAT: a
-// sticky folder refuses O_CREAT on another user's file.
+// Opens the lock file and creates it, readable for all users, if it does not exist. The first
+// attempt omits O_CREAT: in a sticky folder, O_CREAT fails on another user's file.
 absl::StatusOr<int> OpenLockFile(const std::string& path) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -27,7 +27,7 @@ absl::StatusOr<int> OpenLockFile(const std::string& path) {
     if (errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("open the timing lock ", path));
     fd = open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd >= 0) {
-      fchmod(fd, 0644);  // whatever the umask: flock needs no more than reading
+      fchmod(fd, 0644);  // regardless of the umask: flock needs only read access
       return fd;
     }
     if (errno != EEXIST) return ErrnoStatus(errno, absl::StrCat("create the timing lock ", path));
@@ -42,7 +42,7 @@ absl::Status Lock(int fd, int operation, absl::Time deadline, const std::string&
     }
     return absl::OkStatus();
   }
-  // flock knows no deadline: ask again, more and more seldom.
+  // flock has no timeout: poll with growing pauses.
   absl::Duration pause = absl::Microseconds(50);
   while (flock(fd, operation | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
@@ -88,7 +88,8 @@ HostLock& HostLock::operator=(HostLock&& other) noexcept {
 }
 
 void HostLock::Release() {
-  // Closing the only descriptor of an open file frees its lock; children inherit none (O_CLOEXEC).
+  // Closing the only descriptor of an open file frees its lock. Children do not inherit it
+  // (O_CLOEXEC).
   for (int* fd : {&lock_fd_, &gate_fd_}) {
     if (*fd >= 0) close(std::exchange(*fd, -1));
   }

@@ -8,24 +8,24 @@
 
 namespace hone {
 
-// The host-wide timing lock that every Hone process of a machine respects, so that nothing of ours
-// disturbs a timing: held exclusively while a kernel is timed, shared while building, evaluating or
-// training. Timers have priority: a new shared holder waits as long as a timer waits or times, so a
-// shared holder lets go often (every few 10 ms).
+// A host-wide lock that keeps Hone processes from disturbing each other's timings. It is held
+// exclusively while a kernel is timed, and shared while building, evaluating or training. Timers
+// have priority: a new shared holder waits while a timer waits or runs, so shared holders must
+// release the lock often (every few tens of milliseconds).
 //
-// Two files, locked with flock: the lock, and its gate (path + ".gate"). A timer takes the gate and
-// then the lock, and keeps both; a shared holder passes the gate, takes the lock and leaves the
-// gate open. The kernel frees both when the holder dies. Not recursive. Move-only; a moved-from
-// lock holds nothing; thread-compatible.
+// It uses flock on two files: the lock and its gate (path + ".gate"). A timer locks the gate, then
+// the lock, and keeps both. A shared holder locks the gate, takes the lock and unlocks the gate.
+// The kernel frees both when the holder dies. Not recursive. Move-only; a moved-from lock holds
+// nothing. Thread-compatible.
 class HostLock {
  public:
   enum class Mode { kShared, kExclusive };
 
-  // "/tmp/hone-timing.lock": one for all users of the host.
+  // "/tmp/hone-timing.lock", shared by all users of the host.
   static std::string DefaultPath();
 
-  // Waits for the lock. DeadlineExceeded: not free in time. PermissionDenied / Internal: the files
-  // cannot be made or opened; the message names the path.
+  // Waits for the lock. DeadlineExceeded: it was not free in time. PermissionDenied, Internal: the
+  // files cannot be created or opened; the message names the path.
   static absl::StatusOr<HostLock> Acquire(Mode mode, absl::Time deadline = absl::InfiniteFuture(),
                                           const std::string& path = DefaultPath());
 
@@ -35,17 +35,17 @@ class HostLock {
   ~HostLock() { Release(); }
 
   bool held() const { return lock_fd_ >= 0; }
-  // Lets go now. Nothing happens when nothing is held.
+  // Releases the lock now. No effect if it is not held.
   void Release();
-  // For a shared holder at a point where it could pause: lets go and takes the lock again when a
-  // timer waits. Returns at once when none does. Errors as Acquire; then nothing is held.
+  // Lets a waiting timer go first: releases a shared lock and takes it again. Returns at once if no
+  // timer waits. Errors as for Acquire; the lock is then not held.
   absl::Status YieldToTimers(absl::Time deadline = absl::InfiniteFuture());
 
  private:
   Mode mode_ = Mode::kShared;
   std::string path_;
   int lock_fd_ = -1;
-  int gate_fd_ = -1;  // open as long as lock_fd_ is; locked only by a timer
+  int gate_fd_ = -1;  // open while lock_fd_ is; only a timer keeps it locked
 };
 
 }  // namespace hone

@@ -28,7 +28,7 @@ HostShare::HostShare(bool respect, const std::string& path) : lock_(ShareHost(re
 HostShare::~HostShare() { share_of_thread = nullptr; }
 
 void YieldToTimers() {
-  // A lock that cannot be had again protects timings, not our progress.
+  // On timeout the caller continues without the lock.
   if (share_of_thread != nullptr) {
     share_of_thread->lock_.YieldToTimers(SteadyNow() + kPatience).IgnoreError();
   }

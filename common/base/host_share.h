@@ -7,12 +7,12 @@
 
 namespace hone {
 
-// The host's timing lock, shared, so that what the holder computes disturbs no timing. After some
-// seconds it returns a lock that holds nothing: the lock protects timings, not our progress. Not
-// taken at all unless `respect`.
+// Takes the host's timing lock in shared mode. After a few seconds it gives up and returns a lock
+// that holds nothing, so that a stuck timer cannot block the caller. With `respect` false it does
+// not try.
 HostLock ShareHost(bool respect, const std::string& path = HostLock::DefaultPath());
 
-// ShareHost for what the calling thread computes while this lives. One at a time in a thread.
+// Holds ShareHost's lock for the calling thread. At most one per thread at a time.
 class HostShare {
  public:
   explicit HostShare(bool respect, const std::string& path = HostLock::DefaultPath());
@@ -25,9 +25,9 @@ class HostShare {
   HostLock lock_;
 };
 
-// For whatever computes for long, every few ms: lets waiting timers go first when the calling
-// thread has a HostShare, and costs a microsecond otherwise. As ShareHost it goes on after some
-// seconds.
+// Lets waiting timers go first if the calling thread has a HostShare. Long computations call it
+// every few milliseconds; it costs about a microsecond otherwise. Like ShareHost, it gives up after
+// a few seconds.
 void YieldToTimers();
 
 }  // namespace hone

@@ -14,7 +14,7 @@
 namespace hone {
 namespace {
 
-// Inside of a JSON text; for the text form quotes and backslashes stay.
+// Escapes control characters and, for JSON, quotes and backslashes.
 std::string Escape(absl::string_view text, bool json) {
   std::string out;
   for (const char c : text) {
@@ -31,7 +31,8 @@ std::string Escape(absl::string_view text, bool json) {
   return out;
 }
 
-// Takes "job 4711: " from the front of a message, and gives the id; "" when it is not there.
+// Removes "job 4711: " from the front of a message and returns the ID, or "" if there is no such
+// prefix.
 absl::string_view TakeSubject(absl::string_view word, absl::string_view& message) {
   absl::string_view rest = message;
   if (!absl::ConsumePrefix(&rest, word)) return "";

@@ -6,8 +6,8 @@
 
 namespace hone {
 
-// Counter-based randomness: the stream is a pure function of its key, so the same (job, task,
-// purpose, index) draws the same numbers on every machine and in every thread. Meets
+// A counter-based random number generator. The stream is a pure function of the key: the same (job,
+// task, purpose, index) gives the same numbers on every machine and in every thread. Meets
 // UniformRandomBitGenerator. Not for secrets.
 class Rng {
  public:

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Returns the status of `expr` from the enclosing function when it is an error.
+// Returns from the enclosing function if `expr` is an error.
 #define HONE_RETURN_IF_ERROR(expr)                                \
   do {                                                            \
     if (absl::Status hone_status_ = (expr); !hone_status_.ok()) { \

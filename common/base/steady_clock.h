@@ -7,8 +7,7 @@
 
 namespace hone {
 
-// A clock that nobody sets: its times are for deadlines and mean nothing elsewhere. A machine whose
-// wall clock jumps expires nothing.
+// A clock for deadlines that is unaffected by changes of the wall clock.
 class SteadyClock final : public Clock {
  public:
   absl::Time Now() const override {
@@ -17,8 +16,8 @@ class SteadyClock final : public Clock {
   }
 };
 
-// For deadlines within one process: the wall clock's time at the first call, and what has passed
-// since. Setting the wall clock later does not move it; while nobody does, it is absl::Now().
+// The wall clock's time at the first call plus the time since then, by the monotonic clock. For
+// deadlines within one process.
 inline absl::Time SteadyNow() {
   static const absl::Duration at_first = absl::Now() - SteadyClock().Now();
   return SteadyClock().Now() + at_first;

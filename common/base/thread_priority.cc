@@ -7,8 +7,8 @@
 namespace hone {
 
 void LowerThreadPriority(int steps) {
-  // On Linux it is the thread's. Where it may not be lowered it stays as it is: that costs others
-  // some of the time only.
+  // On Linux, nice applies to the calling thread. Failure only means that other threads wait
+  // longer.
   errno = 0;
   [[maybe_unused]] const int now = nice(steps);
 }

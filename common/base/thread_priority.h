@@ -3,8 +3,8 @@
 
 namespace hone {
 
-// The calling thread, and threads that it starts, give way to the others of the machine by so many
-// steps of nice(2), for good: what it computes can wait for those who answer somebody.
+// Raises the nice value of the calling thread, and of threads that it starts later, by `steps`.
+// This cannot be undone. For work that may wait, such as training.
 void LowerThreadPriority(int steps);
 
 }  // namespace hone

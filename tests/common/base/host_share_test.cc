@@ -51,7 +51,7 @@ TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
     EXPECT_TRUE(lock.ok()) << lock.status();
     timed.Notify();
   });
-  while (!timed.HasBeenNotified()) YieldToTimers();  // without it nobody could
+  while (!timed.HasBeenNotified()) YieldToTimers();  // without it the timer would never run
   timer.join();
   EXPECT_TRUE(IsShared()) << "it was taken again";
 }
