@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kMostCpus = 1 << 16;
 
-// The first line of a small file, "" when it cannot be read.
+// Returns the first line of a small file, or "" if it cannot be read.
 std::string FirstLine(const std::string& path) {
   const absl::StatusOr<std::string> content = ReadFile(path);
   if (!content.ok()) return "";
   return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
 }
 
-// "1024K" → 1048576; 0 when it is none.
+// "1024K" → 1048576; 0 if the text is not a size.
 int64_t ParseSize(absl::string_view text) {
   int64_t unit = 1;
   if (absl::ConsumeSuffix(&text, "K")) unit = 1 << 10;
@@ -34,7 +34,8 @@ std::string FolderOf(const std::string& root, int cpu, int index) {
   return absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpu, "/cache/index", index, "/");
 }
 
-// All caches of one index, which is the same on every CPU of a machine.
+// Total size of the caches of one index that `cores` cores can use at a time, one cache each. An
+// index means the same on every CPU of a machine.
 int64_t SharedBytes(const std::string& root, const std::vector<int>& cpus, int cores, int index) {
   std::vector<int64_t> sizes;
   std::set<int> seen;
@@ -44,7 +45,7 @@ int64_t SharedBytes(const std::string& root, const std::vector<int>& cpus, int c
     for (const int other : ParseCpuList(FirstLine(folder + "shared_cpu_list"))) seen.insert(other);
     sizes.push_back(ParseSize(FirstLine(folder + "size")));
   }
-  std::ranges::sort(sizes, std::ranges::greater());  // one chiplet of a processor may have more
+  std::ranges::sort(sizes, std::ranges::greater());  // chiplets of one processor may differ
   int64_t bytes = 0;
   for (size_t i = 0; i < sizes.size() && i < static_cast<size_t>(cores); ++i) bytes += sizes[i];
   return bytes;

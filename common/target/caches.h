@@ -10,17 +10,17 @@
 
 namespace hone::target {
 
-// "0-3,8" → 0 1 2 3 8, as /sys lists CPUs; empty when it is no such list.
+// Parses a CPU list of /sys: "0-3,8" → 0 1 2 3 8. Empty if the text is not such a list.
 std::vector<int> ParseCpuList(absl::string_view text);
 
-// Fills the caches and the line of a target from /sys, for a process that may run on `cpus` and
-// keep `target.cores` of them busy. L1 and L2 are those of the first of the CPUs. L3 is what the
-// cores have together: chiplets and sockets have one each, and no core fills more than one at a
-// time. What cannot be read stays as it is. `root`: a folder that stands for /, in tests.
+// Reads a target's cache sizes and line size from /sys, for a process that may run on `cpus` and
+// keep `target.cores` of them busy. L1 and L2 are those of the first CPU. L3 is the sum over the
+// chiplets and sockets that the cores can use; one core can fill only one at a time. Values that
+// cannot be read are left unchanged. `root` replaces / in tests.
 void ReadCaches(const std::string& root, const std::vector<int>& cpus, Target& target);
 
-// Bytes of L3 that one core can fill. A target knows the sum over chiplets and sockets alone, and
-// up to sixteen cores share one cache.
+// Bytes of L3 that one core can fill. Assumes that at most sixteen cores share a cache, because a
+// target stores only the sum over chiplets and sockets.
 int64_t ReachableL3Bytes(const Target& target);
 
 }  // namespace hone::target

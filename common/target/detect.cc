@@ -24,14 +24,14 @@
 namespace hone::target {
 namespace {
 
-// The first line of a small file, "" when it cannot be read.
+// Returns the first line of a small file, or "" if it cannot be read.
 std::string FirstLine(const std::string& path) {
   const absl::StatusOr<std::string> content = ReadFile(path);
   if (!content.ok()) return "";
   return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
 }
 
-// CPUs' worth of time that the cgroup grants; 0: no limit, or none that can be read.
+// The CPU quota of the cgroup, in cores; 0 if there is no limit or it cannot be read.
 double QuotaInCores() {
   const std::string v2 = FirstLine("/sys/fs/cgroup/cpu.max");  // "max 100000" or "150000 100000"
   std::string quota_text = FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
@@ -47,7 +47,6 @@ double QuotaInCores() {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-// The CPUs that the process may run on.
 std::vector<int> UsableCpus() {
   std::vector<int> cpus;
   cpu_set_t mask;
@@ -61,8 +60,8 @@ std::vector<int> UsableCpus() {
 
 #if defined(__x86_64__)
 
-// Those that tell targets apart. What a CPU's name implies besides is looked at for the name alone:
-// more words here would give the same machines other keys.
+// Features that distinguish targets. Others that a CPU's name implies only decide the name: listing
+// them here would change the keys of known machines.
 std::vector<std::string> DetectFeatures() {
   std::vector<std::string> features;
   for (const absl::string_view name :
@@ -115,7 +114,7 @@ void DetectProcessor(Target& target) {
   if (has("asimddp")) target.features.push_back("dotprod");
   if (has("asimdhp")) target.features.push_back("fullfp16");
   target.features.push_back("neon");  // every AArch64 has it
-  // Arm's part numbers (Main ID Register) of the cores that boards and servers have.
+  // Arm part numbers (Main ID Register) of common cores of boards and servers.
   struct Part {
     absl::string_view number;
     absl::string_view name;

@@ -6,27 +6,28 @@
 
 #include "absl/strings/string_view.h"
 
-// What this machine says about itself, for a person and for the environment of a record. Everything
-// is read from CPUID, /proc and /sys; what cannot be read is empty.
+// A description of this machine for users and for the environment of a record. It is read from
+// CPUID, /proc and /sys. Fields that cannot be read are empty.
 namespace hone::target {
 
 struct HostFacts {
-  std::string name;      // host name
-  std::string cpu;       // model name as the vendor writes it
+  std::string name;
+  std::string cpu;       // the vendor's model name
   std::string isa;       // widest vector extensions, "avx2 fma avx512f avx512vnni"
   std::string os;        // "Linux 6.1.0-18-amd64"
-  std::string governor;  // "performance", "schedutil", …; "unknown" when the machine hides it
+  std::string governor;  // "performance", "schedutil", …; "unknown" if the machine hides it
   int cores = 1;         // UsableCores()
   int64_t memory_bytes = 0;
 };
 HostFacts DescribeHost();
 
-// CPUs that this process may keep busy: its affinity mask, limited by the CPU quota of its cgroup
-// (rounded down, at least 1).
+// The number of CPUs that this process may keep busy: its affinity mask, limited by the CPU quota
+// of its cgroup (rounded down, at least 1).
 int UsableCores();
 
-// LLVM's name for a CPU by its CPUID identity, "" when not known: detection then falls back to a
-// level of the x86-64 psABI. Pure; the features decide where one model number has several members.
+// Returns LLVM's name of the CPU with this CPUID identity, or "" if it is unknown; detection then
+// falls back to a level of the x86-64 psABI. The features distinguish CPUs that share a model
+// number.
 absl::string_view X86CpuName(absl::string_view vendor, int family, int model, bool has_vnni,
                              bool has_bf16);
 

@@ -18,7 +18,7 @@ namespace hone::target {
 absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadedKernel::LoadSharedObject(
     absl::string_view bytes) {
   auto kernel = std::unique_ptr<LoadedKernel>(new LoadedKernel);
-  // The OpenMP runtime stays when the kernel that brought it goes: its threads wait in its code.
+  // The OpenMP runtime must stay loaded after the kernel is unloaded: its threads wait inside it.
   static const void* const openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE);
   if (openmp == nullptr) {
     return absl::FailedPreconditionError(

@@ -13,14 +13,14 @@
 
 namespace hone::target {
 
-// A kernel's code in this process, from the very bytes that its artifact holds: the shared object
-// goes into a memory file, which is loaded by its name under /proc. Nothing of a kernel's code has
-// run yet when Load returns, except its sizes. The OpenMP runtime that it calls is loaded with the
-// first one and stays. Calls with different buffers may run concurrently.
+// A kernel loaded into this process from the bytes of its artifact. The shared object is written to
+// a memory file and loaded by its name under /proc. Load runs only the kernel's size functions. The
+// first kernel loads the OpenMP runtime, which stays. Calls with different buffers may run
+// concurrently.
 class LoadedKernel {
  public:
-  // InvalidArgument: another ABI version, or a symbol is missing. FailedPrecondition: the loader
-  // refuses the object, or there is no OpenMP runtime. Internal: no memory file.
+  // InvalidArgument: a different ABI version, or a missing symbol. FailedPrecondition: the loader
+  // rejects the object, or there is no OpenMP runtime. Internal: the memory file cannot be created.
   static absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadSharedObject(absl::string_view bytes);
   ~LoadedKernel();
   LoadedKernel(const LoadedKernel&) = delete;
@@ -30,7 +30,7 @@ class LoadedKernel {
   int64_t packed_bytes() const { return packed_bytes_; }
   int64_t range_extent() const { return range_extent_; }
 
-  // The calls of kernel_abi.h.
+  // These call the functions of kernel_abi.h.
   int32_t Prepack(void* const* buffers, void* packed) const { return prepack_(buffers, packed); }
   int32_t Run(void* const* buffers, const void* packed, void* workspace) const {
     return run_(buffers, packed, workspace);
@@ -42,7 +42,7 @@ class LoadedKernel {
 
  private:
   LoadedKernel() = default;
-  int fd_ = -1;  // open as long as the code is loaded: the loader knows objects by this name
+  int fd_ = -1;  // open while the code is loaded: the loader identifies objects by this name
   void* handle_ = nullptr;
   int64_t workspace_bytes_ = 0;
   int64_t packed_bytes_ = 0;
@@ -52,11 +52,12 @@ class LoadedKernel {
   RangeFunction range_ = nullptr;
 };
 
-// What a kernel's return code means. FailedPrecondition: the CPU lacks a feature that it uses.
-// Internal: anything else that is not kKernelOk.
+// Converts a kernel's return code. FailedPrecondition: the CPU lacks a feature that the kernel
+// uses. Internal: any other code but kKernelOk.
 absl::Status KernelStatusToStatus(int32_t code);
 
-// Whether code for `target` may be loaded on `host`. FailedPrecondition: names what the host lacks.
+// Checks that code for `target` may be loaded on `host`. FailedPrecondition: the host lacks
+// something; the message names it.
 absl::Status CheckRunsOn(const Target& target, const Target& host);
 
 }  // namespace hone::target

@@ -17,7 +17,7 @@ absl::Status Refuse(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("target: ", why));
 }
 
-// One integer of the text form: its word, where it lives, and the range that makes sense.
+// An integer of the text form: its key, its member and its valid range.
 struct IntegerField {
   absl::string_view word;
   int Target::* small = nullptr;
@@ -62,7 +62,7 @@ absl::Status ParseFeatures(absl::string_view value, std::vector<std::string>& fe
   return absl::OkStatus();
 }
 
-// Sets the field that `word` names. NotFound: there is none.
+// Sets the field named `word`. NotFound: unknown field.
 absl::Status SetField(Target& target, absl::string_view word, absl::string_view value) {
   if (word == "features") return ParseFeatures(value, target.features);
   for (const TextField& field : kTexts) {

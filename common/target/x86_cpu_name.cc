@@ -40,7 +40,7 @@ constexpr std::array<ModelRange, 5> kAmdFamily19Zen4 = {{
 absl::string_view X86CpuName(absl::string_view vendor, int family, int model, bool has_vnni,
                              bool has_bf16) {
   if (vendor == "GenuineIntel" && family == 6) {
-    if (model == 0x55) {  // three generations of servers share one number
+    if (model == 0x55) {  // three generations of servers share this number
       return has_bf16 ? "cooperlake" : has_vnni ? "cascadelake" : "skylake-avx512";
     }
     for (const ModelRange& range : kIntelFamily6) {

@@ -62,11 +62,12 @@ constexpr std::array kFeatures = {
     X86Feature{"xop", 0x80000001, 0, kEcx, 11, kSavesAvx},
 };
 
-// A CPU has what its base has, and more. A base stands before what builds on it.
+// A CPU has the features of its base and those listed in `more`. A base precedes the CPUs derived
+// from it.
 struct Cpu {
   absl::string_view name;
   absl::string_view base;
-  absl::string_view more;  // with commas
+  absl::string_view more;  // comma-separated
 };
 constexpr std::array kCpus = {
     Cpu{"x86-64", "", ""},

@@ -9,15 +9,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-// What x86-64 CPUs can do beyond the baseline, by LLVM's names: how to ask a CPU, and what LLVM
-// takes for granted on a CPU of a name and may use unasked. Detection names a CPU by it, and the
-// guard of every kernel asks the same questions, so that a kernel built for this machine runs on
-// it.
+// Features of x86-64 CPUs beyond the baseline, by their LLVM names: how to query a CPU for them,
+// and which ones LLVM assumes for each CPU name. Detection chooses the CPU name from this table and
+// the guard in every kernel makes the same queries, so a kernel built for this machine runs on it.
 namespace hone::target {
 
 enum class CpuidRegister : uint8_t { kEax, kEbx, kEcx, kEdx };
 
-// Registers that the operating system must save: bits of XCR0, which XGETBV reads.
+// Bits of XCR0 (read with XGETBV): registers that the operating system must save.
 inline constexpr uint32_t kSavesAvx = 0x6;
 inline constexpr uint32_t kSavesAvx512 = 0xe6;
 inline constexpr uint32_t kSavesAmx = 0x60000;
@@ -28,27 +27,27 @@ struct X86Feature {
   uint32_t subleaf;
   CpuidRegister in;
   int bit;
-  uint32_t saved;  // bits of XCR0 without which the instructions trap; 0: none
+  uint32_t saved;  // bits of XCR0 without which the instructions trap, or 0
 };
 
-// Every feature whose instructions code generation may choose, sorted by name.
+// All features whose instructions code generation may choose, sorted by name.
 absl::Span<const X86Feature> X86Features();
-// nullptr when the table has none of that name.
+// nullptr if the feature is unknown.
 const X86Feature* FindX86Feature(absl::string_view name);
 
-// Those of X86Features() that LLVM takes for granted on a CPU of that name, sorted; nullopt:
-// detection does not use the name.
+// The features in X86Features() that LLVM assumes for a CPU name, sorted; nullopt if detection does
+// not use the name.
 std::optional<std::vector<absl::string_view>> FeaturesOfX86Cpu(absl::string_view cpu);
-// All names that it knows.
+// All CPU names that detection uses.
 std::vector<absl::string_view> X86CpuNames();
 
-// The name that code for a machine may be generated for: `model`, where the machine has all that it
-// implies (hypervisors hide some), else the highest level of the x86-64 psABI of which that is
-// true.
+// Chooses the CPU name to generate code for: `model` if the machine has everything that it implies
+// (hypervisors hide some features), otherwise the highest level of the x86-64 psABI that the
+// machine supports.
 absl::string_view UsableX86CpuName(absl::string_view model,
                                    const std::function<bool(const X86Feature&)>& has);
 
-// Whether this CPU has a feature and the operating system saves its registers. Nothing on other
+// Whether this CPU has a feature and the operating system saves its registers. False on other
 // architectures.
 bool HostHas(const X86Feature& feature);
 

@@ -36,7 +36,7 @@ class CachesTest : public ::testing::Test {
     write("coherency_line_size", "64");
   }
 
-  // A server's CPU: own L1 and L2, and an L3 that it shares.
+  // A server CPU: private L1 and L2, shared L3.
   void AddCpu(int cpu, const std::string& l3, const std::string& shared) {
     const std::string own = absl::StrCat(cpu);
     AddCache(cpu, 0, "1", "Data", "48K", own);
@@ -69,7 +69,7 @@ TEST_F(CachesTest, OneCacheForAll) {
   EXPECT_EQ(target.cache_line_bytes, 64);
 }
 
-// An EPYC: each eight cores, with both threads of each, have 32 MiB.
+// An EPYC: every eight cores (sixteen threads) share 32 MiB.
 TEST_F(CachesTest, ChipletsAddUp) {
   for (int cpu = 0; cpu < 256; ++cpu) {
     const int first = cpu % 128 / 8 * 8;
@@ -79,7 +79,8 @@ TEST_F(CachesTest, ChipletsAddUp) {
   EXPECT_EQ(Read(CpusBelow(256), 256).l3_bytes, int64_t{16} * (32 << 20));
   EXPECT_EQ(Read({0, 1, 2, 7, 128}, 5).l3_bytes, 32 << 20) << "one chiplet's alone";
   EXPECT_EQ(Read({6, 7, 8, 9}, 4).l3_bytes, 64 << 20) << "two cores of either";
-  // A container's quota of two cores: they run anywhere, but on two chiplets at a time.
+  // A container with a quota of two cores: they run anywhere, but use at most two chiplets at a
+  // time.
   EXPECT_EQ(Read(CpusBelow(256), 2).l3_bytes, 64 << 20);
 }
 

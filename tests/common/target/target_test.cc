@@ -32,7 +32,7 @@ TEST(TargetTest, TextMakesTheRoundTripForEveryName) {
 }
 
 TEST(TargetTest, KeysAreReadableAndStable) {
-  // Records are kept under keys: this one may never change.
+  // Records are stored under keys, so this key must never change.
   EXPECT_THAT(TargetByName("x86-avx512")->Key(), StartsWith("x86_64-skylake-avx512-avx512-4c-"));
   EXPECT_EQ(TargetByName("x86-avx2")->Key(), "x86_64-x86-64-v3-avx2-4c-8a577baa");
 }
