@@ -27,7 +27,7 @@ Accuracy::Accuracy(const Workload& workload)
 }
 
 void Accuracy::AddStage(const Stage& stage) {
-  // Errors of consecutive reductions add up; the sum over all stages bounds every chain.
+  // Errors of consecutive reductions add up. The sum over all stages bounds every chain.
   double points = 1;
   for (const Axis& axis : stage.reduce) points *= static_cast<double>(axis.extent);
   terms_ = stage.reducer == Reducer::kProd ? (terms_ + 1) * points * points : terms_ + points;

@@ -14,43 +14,46 @@ class Accuracy {
   // The workload must outlive this object.
   explicit Accuracy(const Workload& workload);
 
-  // Terms of the longest chain of reductions that an element depends on, at least 1. A product of n
-  // factors counts n² times their terms, because relative errors of factors add up.
+  // The number of terms in the longest chain of reductions that an element depends on, at least 1.
+  // A product of n factors counts n² times the terms of its factors, because relative errors of
+  // factors add up.
   double terms() const { return terms_; }
-  // Unit roundoff of the coarsest float type that values are computed in, which is f32 for f16 and
-  // bf16; 0 without floats.
+  // Unit roundoff of the coarsest float type used in computation (f32 for f16 and bf16); 0 without
+  // floats.
   double roundoff() const { return roundoff_; }
-  // The error of a computed float is at most this times its magnitude, beside what it inherits of
-  // roundings (error_bound.h). The expected error of a sum of K terms in any order grows with √K
-  // (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); 4 covers blocked
-  // orders with room.
+  // Bound on the error of a computed float, as a fraction of its magnitude and beside the rounding
+  // it inherits (error_bound.h). The expected error of a sum of K terms in any order grows with √K
+  // (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); the factor 4
+  // leaves room for blocked orders.
   double relative_error() const;
-  // Whether the value of an expression is known but for its rounding: it takes no float arithmetic
-  // after the last conversion.
+  // Whether the value of an expression is exact but for its last conversion: no float arithmetic
+  // follows that conversion.
   bool IsExact(ExprId id) const;
-  // The same for what a stage computes, before it is stored.
+  // The same for the values that a stage computes, before they are stored.
   bool IsComputedExactly(BufferId tensor) const { return exact_[tensor]; }
-  // Whether the magnitude of an expression is that of MagnitudeOfProduct() or
-  // MagnitudeOfQuotient(). MagnitudeOf() says the same where an operand's magnitude is its absolute
-  // value, and is used for large operands, which those formulas hold more than once.
+  // Whether to use MagnitudeOfProduct() or MagnitudeOfQuotient() for the magnitude of an
+  // expression. MagnitudeOf() is used where an operand's magnitude equals its absolute value,
+  // because the result is then the same, and for large operands, because those formulas repeat
+  // them.
   bool BoundsClosely(const Expr& expr) const;
-  // Whether conversions may drive two computations of an output apart: an intermediate tensor of
-  // f16 or bf16, a cast that loses digits, or the index of an extreme of computed floats.
+  // Whether conversions can make two correct computations of an output differ: an intermediate
+  // tensor is f16 or bf16, a cast loses digits, or the output is the index of an extreme of
+  // computed floats.
   bool rounds_on_the_way() const { return rounds_on_the_way_; }
 
  private:
   void AddStage(const Stage& stage);
-  bool IsPlain(ExprId id) const;  // its magnitude is its absolute value
+  bool IsPlain(ExprId id) const;  // whether the magnitude is the absolute value
 
   const Workload& workload_;
   double terms_ = 0;
   double roundoff_ = 0;
   bool rounds_on_the_way_ = false;
   std::vector<bool> exact_;          // by tensor
-  std::vector<int64_t> tree_sizes_;  // nodes of each expression as a tree, up to a limit
+  std::vector<int64_t> tree_sizes_;  // per expression: number of nodes as a tree, capped
 };
 
-// Whether a tensor keeps fewer digits than its values are computed with.
+// Whether a tensor's dtype has fewer digits than the computation of its values.
 bool StoresShort(const Tensor& tensor);
 
 }  // namespace hone::ir

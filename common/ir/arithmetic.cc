@@ -8,7 +8,7 @@
 namespace hone::ir {
 namespace {
 
-// Arithmetic modulo 2^64, then the wrap-around of the dtype.
+// Computes modulo 2^64, then wraps to the dtype.
 Scalar IntegerOp(Op op, DType dtype, Scalar a, Scalar b) {
   const auto left = static_cast<uint64_t>(a.whole()), right = static_cast<uint64_t>(b.whole());
   uint64_t result = 0;
@@ -24,7 +24,7 @@ Scalar IntegerOp(Op op, DType dtype, Scalar a, Scalar b) {
       break;
     case Op::kDiv:
       if (right == 0) return 0;
-      // The least i64 by −1 does not fit.
+      // The smallest i64 divided by −1 overflows.
       result = b.whole() == -1 ? -left : static_cast<uint64_t>(a.whole() / b.whole());
       break;
     case Op::kNeg:
@@ -66,7 +66,7 @@ double FloatOp(Op op, double a, double b) {
     case Op::kErf:
       return std::erf(a);
     case Op::kNormalCdf:
-      // In long double: the argument's rounding alone would cost a thousand ulp at a = −38.
+      // Uses long double: rounding the argument alone would cost a thousand ulp at a = −38.
       return static_cast<double>(
           std::erfc(-static_cast<long double>(a) * std::numbers::sqrt2_v<long double> / 2) / 2);
     case Op::kSigmoid:
@@ -120,7 +120,7 @@ Scalar CombineScalars(Reducer reducer, int component, DType dtype, absl::Span<co
       return EvaluateOp(Op::kMax, dtype, left[0], right[0]);
     case Reducer::kArgMax:
     case Reducer::kArgMin: {
-      // On a tie the lower index wins; −1 marks the neutral element.
+      // The lower index wins ties; −1 marks the neutral element.
       const bool better = reducer == Reducer::kArgMax ? left[0] < right[0] : right[0] < left[0];
       const bool tie = left[0] == right[0] && Scalar(0) <= right[1];
       const bool wins = better || (tie && (right[1] < left[1] || left[1] < Scalar(0)));

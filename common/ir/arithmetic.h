@@ -5,16 +5,15 @@
 #include "common/ir/expr.h"
 #include "common/ir/scalar.h"
 
-// The meaning of scalar operations, which the interpreters share.
+// Semantics of the scalar operations, shared by the interpreters.
 namespace hone::ir {
 
-// One operation on values; unused operands are ignored. `dtype` is that of the result. Floats are
-// computed in double and not rounded, except by a cast. Integers wrap at each operation; x / 0 is
-// 0.
+// Evaluates one operation; unused operands are ignored. `dtype` is that of the result. Floats are
+// computed in double and rounded only by a cast. Integers wrap at each operation; x / 0 is 0.
 Scalar EvaluateOp(Op op, DType dtype, Scalar a, Scalar b = 0, Scalar c = 0);
 
-// One component of two combined tuples of a reduction. `dtype` is that of the component. Sums and
-// products of floats are not rounded.
+// Returns one component of the combination of two reduction tuples. `dtype` is that of the
+// component. Sums and products of floats are not rounded.
 Scalar CombineScalars(Reducer reducer, int component, DType dtype, absl::Span<const Scalar> left,
                       absl::Span<const Scalar> right);
 

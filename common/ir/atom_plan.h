@@ -8,17 +8,17 @@
 
 namespace hone::ir {
 
-// Atoms made in an order such that indices print their terms as a text had them: terms are sorted
-// by atom.
+// An atom table whose order makes indices print their terms in the order of a text. (Terms are
+// sorted by atom.)
 struct AtomPlan {
   AtomTable atoms;
-  std::vector<AtomId> vars;  // those that were given, as atoms of this table
+  std::vector<AtomId> vars;  // the given variables as atoms of this table
 };
 
-// Orders the atoms of a table that was filled as a text was read. `sums`: the atoms of every sum of
-// that text, in its order. What stands before something in a sum, or inside a floordiv or mod,
-// comes before it. Where the text has no such order (no printer wrote it), the atoms keep the one
-// they have.
+// Reorders the atoms of a table that was filled while parsing a text. `sums` lists the atoms of
+// each sum, in textual order. An atom comes before those to its right in a sum and before any
+// floordiv or mod that contains it. If no such order exists (the text was not printed by us), the
+// atoms keep their order.
 AtomPlan PlanAtoms(const AtomTable& atoms, absl::Span<const AtomId> vars,
                    const std::vector<std::vector<AtomId>>& sums);
 

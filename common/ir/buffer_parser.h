@@ -7,8 +7,8 @@
 
 namespace hone::ir {
 
-// Reads the line of a buffer in a program's text: "buffer C: f32[2, 4] local constant padded align
-// 0 8 1". An input or output must be one of the workload's. InvalidArgument: "line:column: what is
+// Parses a buffer line of a program's text: "buffer C: f32[2, 4] local constant padded align 0 8
+// 1". An input or output must be one of the workload's. InvalidArgument: "line:column: what is
 // wrong".
 absl::StatusOr<Buffer> ParseBuffer(TokenReader& reader, const Workload& workload);
 

@@ -18,8 +18,8 @@ constexpr DTypeInfo kInfo[] = {
     {"u8", 1, false}, {"i32", 4, false}, {"i64", 8, false}, {"bool", 1, false},
 };
 
-// Rounds to a binary format with `digits` of significand (hidden one included) and smallest normal
-// exponent `min_exponent`.
+// Rounds to a binary format with `digits` significant bits (including the hidden one) and
+// `min_exponent` as the exponent of its smallest normal number.
 double RoundSignificand(double value, int digits, int min_exponent, double max_finite) {
   if (!std::isfinite(value) || value == 0) return value;
   int exponent;

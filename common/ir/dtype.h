@@ -13,15 +13,15 @@ enum class DType : uint8_t { kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64, kBoo
 
 // "f32", …
 absl::string_view DTypeName(DType dtype);
-// InvalidArgument: lists the names.
+// InvalidArgument: unknown name; the message lists the names.
 absl::StatusOr<DType> DTypeFromName(absl::string_view name);
-// Size in memory; bool takes one byte.
+// Size in memory in bytes; bool takes one.
 int DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
-// Rounds a value to what a float type can hold, to nearest even. REQUIRES: IsFloat(dtype).
+// Rounds to the nearest value of a float type, ties to even. REQUIRES: IsFloat(dtype).
 double RoundTo(DType dtype, double value);
-// The type that sums and products of many terms are carried in: f32 for f16 and bf16, where a
-// rounding at every step would lose most of a long sum; the type itself for the others.
+// The type used to accumulate sums and products: f32 for f16 and bf16, where rounding at every step
+// would lose most of a long sum; otherwise the type itself.
 DType AccumulatorOf(DType dtype);
 
 }  // namespace hone::ir

@@ -30,8 +30,8 @@ class ElementMachine {
     std::vector<int64_t> vars(workload_.atoms.size(), 0);
     for (size_t d = 0; d < stage.spatial.size(); ++d) vars[stage.spatial[d].var] = indices[d];
     if (stage.reducer == Reducer::kNone) return Evaluate(stage.values[0], vars);
-    // A row's sum is read by each element of the row, and by the sum of what it is subtracted from:
-    // without a memory the work would grow with the power of the number of stages.
+    // Memoized: every element of a row reads the row's sum, as does the sum of its differences.
+    // Without the cache, the work would be exponential in the number of stages.
     const auto known = reduced_.find({tensor, offset});
     if (known != reduced_.end()) return known->second;
     const auto component =
@@ -79,7 +79,7 @@ class ElementMachine {
     }
     ForEachPoint(stage, vars, [&](const Tuple& point) {
       for (size_t c = 0; c < components; ++c) {
-        // What is compared is what is kept, which a short format has rounded.
+        // Comparisons use the stored value, which a short format has rounded.
         const bool rounds = components > 1 && AccumulatorOf(dtype(c)) != dtype(c);
         next[c] = rounds ? CastTo(dtype(c), point[c].value) : point[c].value;
       }
@@ -99,8 +99,8 @@ class ElementMachine {
     return result;
   }
 
-  // Adds a term to the magnitude and the rounding of a reduction. For products the rounding is
-  // relative to the value.
+  // Adds a term to the magnitude and rounding of a reduction. The rounding of a product is relative
+  // to its value.
   static void AddTerm(Reducer reducer, const ElementValue& term, ElementValue& sum) {
     switch (reducer) {
       case Reducer::kSum:
@@ -119,7 +119,7 @@ class ElementMachine {
     }
   }
 
-  // The terms that may decide a maximum or minimum give its bounds.
+  // Bounds a maximum or minimum by the terms that could be the extreme.
   void BoundExtreme(const Stage& stage, std::vector<int64_t>& vars, ElementValue& result) {
     const double extreme = result.value.real();
     result.magnitude = result.rounding = 0;
@@ -136,7 +136,7 @@ class ElementMachine {
     return IsMinimum(stage.reducer) ? value - extreme : extreme - value;
   }
 
-  // Another term may be found if computed values can put it before the extreme.
+  // Another index is possible if computed values could put its term before the extreme.
   void BoundIndex(const Stage& stage, std::vector<int64_t>& vars, Tuple& result) {
     const double extreme = result[0].value.real(), found = result[1].value.real();
     const bool exact = accuracy_.IsExact(stage.values[0]);
@@ -150,7 +150,7 @@ class ElementMachine {
     });
   }
 
-  // How far a correct kernel may be off.
+  // Bound on the error of a correct kernel.
   double ErrorOf(const ElementValue& value, bool exact) const {
     return value.rounding + (exact ? 0 : accuracy_.relative_error() * value.magnitude);
   }
@@ -169,7 +169,7 @@ class ElementMachine {
     });
   }
 
-  // An element of a tensor as another stage reads it: rounded to its dtype, if that is a short one.
+  // An element as other stages read it: rounded if the tensor has a short dtype.
   ElementValue Stored(BufferId tensor, absl::Span<const int64_t> indices) {
     ElementValue element = Tensor(tensor, indices);
     const ir::Tensor& t = workload_.tensors[tensor];
@@ -229,7 +229,8 @@ class ElementMachine {
   const Workload& workload_;
   const Accuracy accuracy_;
   absl::FunctionRef<Scalar(BufferId, int64_t)> read_;
-  std::map<std::pair<BufferId, int64_t>, ElementValue> reduced_;  // elements of reducing stages
+  // memoized elements of reducing stages
+  std::map<std::pair<BufferId, int64_t>, ElementValue> reduced_;
 };
 
 }  // namespace

@@ -10,15 +10,15 @@
 
 namespace hone::ir {
 
-// An element with what bounds its errors (error_bound.h).
+// An element and its error bounds (error_bound.h).
 struct ElementValue {
   Scalar value;
   double magnitude = 0;
   double rounding = 0;
 };
 
-// Computes one element of an output by recursion through the stages; floats are in double without
-// intermediate rounding. `read` gives an input's element by tensor and flat row-major offset.
+// Computes one element of an output by recursion through the stages, in double without intermediate
+// rounding. `read` returns an input's element, given its tensor and flat row-major offset.
 ElementValue InterpretElement(const Workload& workload, BufferId tensor,
                               absl::Span<const int64_t> indices,
                               absl::FunctionRef<Scalar(BufferId, int64_t)> read);

@@ -5,17 +5,18 @@
 #include "common/ir/expr.h"
 #include "common/ir/scalar.h"
 
-// How errors of operands reach a result. Two quantities go with every value:
-//   magnitude  the value with every load, product and sum replaced by absolute values. Errors of
-//              arithmetic are bounded by a constant times the unit roundoff times the magnitude.
-//   rounding   an absolute bound of how far conversions on the way (intermediate tensors of f16 and
-//              bf16, casts) may drive two computations apart; 0 without them. Two computations
-//              round at the same places, so that they differ only where their errors of arithmetic
-//              reach across a boundary between two numbers of the format.
+// Propagation of errors from operands to results. Every value has two bounds:
+//    magnitude  the value with every load, product and sum replaced by absolute values. Errors of
+//               arithmetic are bounded by a constant times the unit roundoff times the magnitude.
+//    rounding   an absolute bound on how far conversions on the way (intermediate tensors of f16
+//    and
+//               bf16, casts) can drive two computations apart; 0 without such conversions. Both
+//               computations round at the same places, so they differ only where their errors of
+//               arithmetic cross a boundary between two numbers of the format.
 // The formulas are first-order forward error analysis (Higham, Accuracy and Stability of Numerical
 // Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them
-// and the reference workload builds expressions of them. `Number` is double or has + - * / and the
-// functions below.
+// and the reference workload builds expressions from them. `Number` is double or a type with + - *
+// / and the functions below.
 namespace hone::ir {
 
 inline double Absolute(double a) { return a < 0 ? -a : a; }
@@ -26,18 +27,16 @@ inline double IfZero(double a, double then, double otherwise) { return a == 0 ? 
 double Exponential(double a);
 double SquareRoot(double a);
 
-// Unit roundoff of a float type: half the distance of 1 and the next number. 0 for other types.
+// Unit roundoff of a float type: half the distance from 1 to the next number. 0 for other types.
 double UnitRoundoff(DType dtype);
 
-// Whether a conversion loses digits that a result then lacks: to a shorter float, or from a float
-// to an integer.
+// Whether a conversion loses digits: to a shorter float, or from a float to an integer.
 bool LosesDigits(DType from, DType to);
-// Whether a float is converted to one that holds every value of its type.
+// Whether a float is converted to a type that holds all its values.
 bool IsWidening(DType from, DType to);
 
-// How far two numbers that are no further than `error` from `value` can be apart from it once all
-// are converted to `dtype`. It is 0 unless a boundary between two results lies within the error.
-// NaN if the error is not finite.
+// How far apart conversion to `dtype` can move `value` and a number within `error` of it. It is 0
+// unless a boundary between two results lies within the error. NaN if the error is not finite.
 template <typename Number>
 Number ConversionRounding(DType dtype, Number value, Number error) {
   const Number at = Converted(dtype, value);
@@ -46,15 +45,17 @@ Number ConversionRounding(DType dtype, Number value, Number error) {
   return Larger(above, below) + 0 * error;
 }
 
-// The magnitude of a constant. An infinite one, such as that of a masked element, has no error.
+// The magnitude of a constant. 0 for an infinite one, such as that of a masked element: it has no
+// error.
 double MagnitudeOfConstant(double value);
 
-// A term of a maximum or minimum may decide it if it is no further from the result than this part
-// of its magnitude. The errors of other terms, such as masked ones, do not reach the result.
+// A term of a maximum or minimum is a possible extreme if its distance from the result is at most
+// this fraction of its magnitude. The errors of other terms, such as masked ones, do not reach the
+// result.
 inline constexpr double kContending = 0x1p-6;
 
-// Of a unary or binary operation. `value`: of the result. Of products and quotients it is the
-// product of magnitudes.
+// Magnitude of a unary or binary operation with result `value`. For products and quotients it is
+// the product of the operands' magnitudes.
 template <typename Number>
 Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
   switch (op) {
@@ -64,7 +65,7 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
     case Op::kMul:
       return a * b;
     case Op::kDiv: {
-      // As of a product with 1/b, whose relative error is that of b.
+      // Treated as a product with 1/b, whose relative error is that of b.
       const Number divisor = Absolute(b_value);
       const Number safe = IfZero(divisor, 1 + 0 * divisor, divisor);
       return IfZero(divisor, a, a / safe * (b / safe));
@@ -77,16 +78,16 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
     case Op::kCast:
       return a;
     case Op::kExp:
-      // Its relative error is the error of a. Where it is 0, so is its error, however large a is.
+      // The relative error is the error of a. A result of 0 has no error, however large a is.
       return IfZero(value, value, Absolute(value) * (1 + a));
     default:
       return Larger(Absolute(value), a);
   }
 }
 
-// A closer bound for products and quotients: relative errors of the operands add up. Products of
-// errors count 1/256, which is more than they can be. The size of an operand, its absolute value,
-// is more than its magnitude only where it is infinite and has no error.
+// A tighter bound for products and quotients: relative errors of the operands add up. Products of
+// two errors count as 1/256, more than they can be. An operand's size is its absolute value; it
+// exceeds its magnitude only where it is infinite and has no error.
 template <typename Number>
 Number MagnitudeOfProduct(Number a_value, Number a, Number b_value, Number b) {
   constexpr double kOfErrors = 0x1p-8;
@@ -133,7 +134,7 @@ Number RoundingOf(Op op, Number value, Number a_value, Number a, Number b_value,
     case Op::kRsqrt:
       return a * Absolute(value) * value * value;
     default:
-      // The slopes of the others are at most 1.13.
+      // The slopes of the remaining operations are at most 1.13.
       return a * 1.13;
   }
 }

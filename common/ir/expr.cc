@@ -33,7 +33,7 @@ template <typename T>
 constexpr std::pair<Scalar, Scalar> kRangeOf = {std::numeric_limits<T>::min(),
                                                 std::numeric_limits<T>::max()};
 
-// The least and the greatest value of a dtype, the infinities among them.
+// The smallest and the largest value of a dtype, including infinities.
 std::pair<Scalar, Scalar> RangeOf(DType dtype) {
   switch (dtype) {
     case DType::kI8:
@@ -231,8 +231,8 @@ absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
       return {pool.Binary(Op::kMax, left[0], right[0])};
     case Reducer::kArgMax:
     case Reducer::kArgMin: {
-      // The right tuple wins when it is strictly better, or as good with a lower index; -1 marks
-      // the neutral element.
+      // The right tuple wins if it is strictly better, or equal with a lower index. -1 marks the
+      // neutral element.
       const bool max = reducer == Reducer::kArgMax;
       const ExprId better = max ? pool.Binary(Op::kLess, left[0], right[0])
                                 : pool.Binary(Op::kLess, right[0], left[0]);
@@ -246,7 +246,7 @@ absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
       return {pool.Select(wins, right[0], left[0]), pool.Select(wins, right[1], left[1])};
     }
     case Reducer::kOnlineSoftmax: {
-      // An empty side has max −∞ and sum 0; its term is dropped, because −∞ − −∞ is not a number.
+      // An empty side has max −∞ and sum 0. Its term is dropped because −∞ − −∞ is NaN.
       const DType dtype = pool[left[0]].dtype;
       const ExprId max = pool.Binary(Op::kMax, left[0], right[0]);
       const ExprId empty = pool.Const(dtype, -std::numeric_limits<double>::infinity());

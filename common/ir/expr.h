@@ -15,10 +15,10 @@
 
 namespace hone::ir {
 
-// Names an expression in an ExprPool.
+// Identifies an expression in an ExprPool.
 using ExprId = int32_t;
 inline constexpr ExprId kNoExpr = -1;
-// Names a tensor of a workload or a buffer of a program, as the owner of the pool says.
+// Identifies a tensor of a workload or a buffer of a program, whichever owns the pool.
 using BufferId = int32_t;
 
 enum class Op : uint8_t {
@@ -48,15 +48,16 @@ enum class Op : uint8_t {
   kNot,
   kSelect,  // a ? b : c
   kCast,    // a as dtype
-  // Digests of programs hold these numbers, so new operations come last.
-  kNormalCdf,  // of the normal distribution: erfc(−a / √2) / 2
+  // Program digests contain these numbers: append new operations at the end. kNormalCdf is the CDF
+  // of the normal distribution, erfc(−a / √2) / 2.
+  kNormalCdf,
 };
 
 struct OpInfo {
-  absl::string_view name;  // in text: "+", "exp", …
+  absl::string_view name;  // in the text form: "+", "exp", …
   int operands;
   bool infix;
-  int precedence;  // of infix operators; larger binds tighter
+  int precedence;  // of infix operators; higher binds tighter
 };
 const OpInfo& InfoOf(Op op);
 
@@ -64,45 +65,45 @@ struct Expr {
   Op op = Op::kConst;
   DType dtype = DType::kF32;
   ExprId a = kNoExpr, b = kNoExpr, c = kNoExpr;
-  Scalar value;          // kConst; one that the dtype can hold
+  Scalar value;          // kConst; representable in the dtype
   BufferId buffer = -1;  // kLoad
-  int32_t indices = -1;  // kLoad, kIndex: which entry of the pool's index lists
+  int32_t indices = -1;  // kLoad, kIndex: position in the pool's index lists
 };
 
 using IndexList = absl::InlinedVector<Index, 4>;
 
-// The expressions of one workload or program, append-only. Copyable; ids stay valid in a copy.
+// The expressions of one workload or program. Append-only. Copyable; IDs stay valid in a copy.
 class ExprPool {
  public:
   const Expr& operator[](ExprId id) const { return exprs_[id]; }
   const IndexList& IndicesOf(const Expr& expr) const { return index_lists_[expr.indices]; }
   int size() const { return static_cast<int>(exprs_.size()); }
 
-  // The value is cast to the dtype.
+  // Casts the value to the dtype.
   ExprId Const(DType dtype, Scalar value);
   ExprId OfIndex(Index index);
   ExprId Load(BufferId buffer, DType dtype, IndexList indices);
-  // dtype follows the operands; comparisons give bool. REQUIRES operands of equal dtype.
+  // The dtype is that of the operands; comparisons return bool. REQUIRES operands of equal dtype.
   ExprId Unary(Op op, ExprId a);
   ExprId Binary(Op op, ExprId a, ExprId b);
   ExprId Select(ExprId condition, ExprId then, ExprId otherwise);
-  // A constant is cast at once.
+  // Casts constants immediately.
   ExprId Cast(DType dtype, ExprId a);
-  // The value as a tensor of its dtype would hold it: rounded once to f16 or bf16, which arithmetic
-  // does not do. Itself if it is of another dtype, or known to be rounded.
+  // The value as stored in a tensor of its dtype: rounded once to f16 or bf16, unlike the results
+  // of arithmetic. Returns the same expression for other dtypes or if it is already rounded.
   ExprId Rounded(ExprId value);
-  // The value in f32. For f16 and bf16, arithmetic is done in f32 and what it reads is cast.
+  // The value in f32. Arithmetic on f16 and bf16 is done in f32, so what it reads is cast.
   ExprId Widened(ExprId value);
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);
 
-  // Rebuilds an expression: `load` answers a replacement for a load (or kNoExpr to keep it with its
-  // indices mapped), `index` maps every index. Shared subtrees without change are kept.
+  // Rebuilds an expression. `load` returns the replacement of a load, or kNoExpr to keep it with
+  // its indices mapped; `index` maps every index. Unchanged shared subtrees are kept.
   ExprId Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> load,
                  absl::FunctionRef<Index(const Index&)> index);
 
   void VisitLoads(ExprId root, absl::FunctionRef<void(const Expr&)> visit) const;
-  // Every node of the tree, operands first.
+  // Visits every node of the tree, operands first.
   void Visit(ExprId root, absl::FunctionRef<void(const Expr&)> visit) const;
 
  private:
@@ -111,23 +112,23 @@ class ExprPool {
   std::vector<IndexList> index_lists_;
 };
 
-// The monoids that reductions use. Each works on a tuple of `arity` components.
-//   sum prod min max: one component. argmax argmin: (value, index), the lower index wins ties.
-//   online_softmax: (max, sum of exp(x − max)), (Milakov and Gimelshein, 2018).
+// The monoids of reductions. Each works on a tuple of `arity` components.
+//    sum prod min max: one component. argmax argmin: (value, index), the lower index wins ties.
+//    online_softmax: (max, sum of exp(x − max)), (Milakov and Gimelshein, 2018).
 enum class Reducer : uint8_t { kNone, kSum, kProd, kMin, kMax, kArgMax, kArgMin, kOnlineSoftmax };
 absl::string_view ReducerName(Reducer reducer);
-// kNone when no reducer has that name.
+// kNone if no reducer has that name.
 Reducer ReducerFromName(absl::string_view name);
 int ReducerArity(Reducer reducer);
-// Whether the first component is a maximum or a minimum; which of them.
+// Whether the first component is a maximum or a minimum.
 bool FindsExtreme(Reducer reducer);
 bool IsMinimum(Reducer reducer);
-// The dtype that a reduction into `dtype` adds up in: AccumulatorOf() for sums and products, where
-// rounding each partial result loses digits.
+// The accumulation type of a reduction into `dtype`: that of AccumulatorOf() for sums and products,
+// otherwise `dtype`.
 DType AccumulatorOf(Reducer reducer, DType dtype);
 // The neutral element of a component.
 Scalar ReducerIdentity(Reducer reducer, int component, DType dtype);
-// The expressions of combining two tuples.
+// Builds the expressions that combine two tuples.
 absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
                                        absl::Span<const ExprId> left,
                                        absl::Span<const ExprId> right);

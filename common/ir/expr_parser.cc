@@ -12,7 +12,7 @@
 namespace hone::ir {
 namespace {
 
-// The negative of a constant. That of a literal 0 may become a float's −0, so it is a real number.
+// Negates a constant. Negating a literal 0 may have to give a float's −0, so the result is real.
 Scalar Negated(const Expr& constant) {
   if (!constant.value.is_whole() || constant.value == 0) return -constant.value.real();
   return static_cast<int64_t>(-static_cast<uint64_t>(constant.value.whole()));
@@ -26,7 +26,7 @@ absl::Status ExprParser::CountOperator(const Token& token) {
                             absl::StrCat("more than ", options_.max_operators, " operators"));
 }
 
-// Refuses what may overflow: coefficients times domains must stay far inside 64 bits.
+// Rejects indices that could overflow: coefficients times domains must stay far below 64 bits.
 absl::Status ExprParser::CheckSize(const Token& token, const Index& index, int64_t factor) const {
   double size = std::abs(static_cast<double>(index.constant()));
   for (const IndexTerm& term : index.terms()) {
@@ -161,7 +161,7 @@ absl::StatusOr<ExprId> ExprParser::ParseExpr(DType dtype) {
 absl::StatusOr<ExprId> ExprParser::Typed(const Token& token, ExprId id, DType dtype) {
   if (!IsLiteral(id)) return id;
   const Expr literal = pool_[id];
-  // From 2^53 on, a number with a fraction or an exponent may have been rounded already.
+  // A number of 2^53 or more with a fraction or exponent may already have been rounded.
   const bool exact = literal.value.is_whole() || std::abs(literal.value.real()) < 0x1p53;
   if (!IsFloat(dtype) && (!exact || CastTo(dtype, literal.value) != literal.value)) {
     return TokenReader::Error(token,
@@ -177,7 +177,7 @@ ExprId ExprParser::Literal(Scalar value) {
   return id;
 }
 
-// Gives literals the dtype of the other operand, f32 where both are.
+// Gives literals the dtype of the other operand, or f32 if both are literals.
 absl::Status ExprParser::Unify(const Token& token, ExprId& a, ExprId& b) {
   const DType dtype = !IsLiteral(a) ? pool_[a].dtype : !IsLiteral(b) ? pool_[b].dtype : DType::kF32;
   HONE_ASSIGN_OR_RETURN(a, Typed(token, a, dtype));
@@ -188,7 +188,7 @@ absl::Status ExprParser::Unify(const Token& token, ExprId& a, ExprId& b) {
                           DTypeName(pool_[b].dtype), "; cast one, as in f32(x)"));
 }
 
-// Which dtypes an operation takes.
+// Checks that an operation accepts the operand's dtype.
 absl::Status ExprParser::CheckOperand(const Token& token, Op op, ExprId operand) const {
   const DType dtype = pool_[operand].dtype;
   const bool logical = op == Op::kAnd || op == Op::kOr || op == Op::kNot;
@@ -235,7 +235,7 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
     return inner;
   }
   if (reader_.Accept("-")) {
-    // The least i64 has no positive counterpart.
+    // The smallest i64 has no positive counterpart.
     int64_t whole = 0;
     if (absl::SimpleAtoi(absl::StrCat("-", reader_.Peek().text), &whole) && whole != 0) {
       reader_.Next();

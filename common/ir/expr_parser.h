@@ -15,31 +15,31 @@
 
 namespace hone::ir {
 
-// What the names in expressions stand for.
+// Resolves the names in expressions.
 class ExprNames {
  public:
   virtual ~ExprNames() = default;
   struct Element {
     BufferId id = -1;
     DType dtype = DType::kF32;
-    const Shape* shape = nullptr;  // null: there is no such tensor or buffer
+    const Shape* shape = nullptr;  // null if there is no such tensor or buffer
   };
   virtual Element Find(const std::string& name) const = 0;
-  // What the error says behind "unknown tensor 'name'", where more is known.
+  // Optional explanation that follows "unknown tensor 'name'" in the error.
   virtual std::string WhyUnknown(const std::string& /*name*/) const { return ""; }
-  // kNoAtom when there is none.
+  // kNoAtom if there is no such axis.
   virtual AtomId FindAxis(const std::string& name) const = 0;
 };
 
 struct ExprParserOptions {
   int max_operators = kMaxTextOperators;
-  int64_t max_index = kMaxDomain;  // that an index can reach, on its way too
-  // Indices stay as they are written: floordiv and mod are not simplified. For printed programs.
+  int64_t max_index = kMaxDomain;  // limit on the value of an index, including intermediate values
+  // Keep indices as written, without simplifying floordiv and mod. For printed programs.
   bool as_written = false;
 };
 
-// Reads index and scalar expressions, as the printers write them (expr_printer.h). Adds to an atom
-// table and a pool that outlive it. Every error is InvalidArgument and begins with "line:column: ".
+// Parses index and scalar expressions in the form of expr_printer.h. Adds to an atom table and a
+// pool, which must outlive it. Every error is InvalidArgument and begins with "line:column: ".
 class ExprParser {
  public:
   ExprParser(TokenReader& reader, const ExprNames& names, AtomTable& atoms, ExprPool& pool,
@@ -47,15 +47,15 @@ class ExprParser {
       : reader_(reader), names_(names), atoms_(atoms), pool_(pool), options_(options) {}
 
   absl::StatusOr<Index> ParseIndex() { return IndexSum(0); }
-  // "[i, j + 1]", the bracket taken already; as many as `rank`.
+  // Parses "i, j + 1]" after the opening bracket, with `rank` indices.
   absl::StatusOr<IndexList> ParseIndices(const Token& token, const std::string& name,
                                          const ExprNames::Element& element);
-  // Numbers alone take `dtype`.
+  // A literal without typed operands gets `dtype`.
   absl::StatusOr<ExprId> ParseExpr(DType dtype);
-  // "0 <= index < extent".
+  // Parses "0 <= index < extent".
   absl::StatusOr<Condition> ParseCondition();
 
-  // With as_written: the atoms of every sum that was read, in the order of the text.
+  // With as_written: the atoms of every parsed sum, in textual order.
   const std::vector<std::vector<AtomId>>& sums() const { return sums_; }
 
  private:
@@ -80,7 +80,7 @@ class ExprParser {
   ExprPool& pool_;
   const ExprParserOptions options_;
   int operators_ = 0;
-  absl::flat_hash_set<ExprId> literals_;  // numbers whose dtype nothing has said yet
+  absl::flat_hash_set<ExprId> literals_;  // numbers whose dtype is still open
   std::vector<std::vector<AtomId>> sums_;
 };
 

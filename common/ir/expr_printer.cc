@@ -8,12 +8,12 @@
 namespace hone::ir {
 namespace {
 
-// `typed`: a constant must say its dtype, because no other operand does.
+// `typed`: print the constant's dtype, because no other operand implies it.
 std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence,
                   bool typed, absl::FunctionRef<std::string(BufferId)> buffer_name) {
   const Expr& expr = pool[root];
   const OpInfo& info = InfoOf(expr.op);
-  // A constant takes its dtype from the operand beside it, unless that is a constant too.
+  // A constant takes its dtype from the other operand, unless that is also a constant.
   const ExprId first = expr.op == Op::kSelect ? expr.b : expr.a,
                second = expr.op == Op::kSelect ? expr.c : expr.b;
   const bool alone =

@@ -8,14 +8,14 @@
 
 namespace hone::ir {
 
-// "max(C[i, j] + 1.0, 0.0)". `buffer_name` names the tensors or buffers of the pool's owner. The
-// text parses back.
+// Prints e.g. "max(C[i, j] + 1.0, 0.0)", which parses back. `buffer_name` returns the name of a
+// tensor or buffer.
 std::string PrintExpr(const ExprPool& pool, const AtomTable& atoms, ExprId root,
                       absl::FunctionRef<std::string(BufferId)> buffer_name);
 // "[i, j + 1]".
 std::string PrintIndices(const AtomTable& atoms, const IndexList& indices);
-// The shortest decimal text that reads back as the same value of the type; always with a point,
-// exponent, inf or nan for the float types.
+// The shortest decimal text that parses back to the same value of the dtype. Floats always have a
+// point or an exponent, or are inf or nan.
 std::string PrintConst(DType dtype, Scalar value);
 
 }  // namespace hone::ir

@@ -9,33 +9,34 @@
 
 namespace hone::ir {
 
-// The extent of a loop and how it follows from the decisions of the trace, so that a design space
-// can evaluate it for other decisions without a replay. A value without a derivation is a constant.
+// The extent of a loop and its derivation from the decisions of the trace, with which a design
+// space evaluates the extent for other decisions without a replay.
 struct Extent {
   int64_t value = 1;
-  int32_t derivation = -1;  // a node of the program's ExtentTable; -1: constant
+  int32_t derivation = -1;  // a node of the program's ExtentTable; -1: a constant
 };
 
-// The derivations of one program: expressions over decision factors. Append-only; copyable, ids
+// The derivations of one program: expressions over decision factors. Append-only. Copyable; IDs
 // stay valid in a copy.
 class ExtentTable {
  public:
   enum class Kind : uint8_t { kConstant, kFactor, kAdd, kMul, kCeilDiv };
   struct Node {
     Kind kind;
-    int64_t a =
-        0;  // kConstant: the value; kFactor: position in the decision vector; else the left node
-    int64_t b = 0;  // the right node
+    // kConstant: the value; kFactor: the position in the decision vector; otherwise the left
+    // operand.
+    int64_t a = 0;
+    int64_t b = 0;  // the right operand
   };
 
   static Extent Constant(int64_t value) { return {value, -1}; }
-  // The number at `position` of the decision vector.
+  // The decision at `position` of the decision vector.
   Extent Factor(int64_t value, int position);
   Extent Add(Extent a, Extent b);
   Extent Mul(Extent a, Extent b);
   Extent CeilDiv(Extent a, Extent b);
 
-  // The value for other decisions. REQUIRES decisions to cover every factor.
+  // The value for other decisions. REQUIRES a decision for every factor.
   int64_t Evaluate(Extent extent, absl::Span<const int64_t> decisions) const;
   const std::vector<Node>& nodes() const { return nodes_; }
 

@@ -5,8 +5,8 @@
 
 namespace hone::ir {
 
-// An f64 expression with the operators of a number, so that the formulas of error_bound.h build
-// expressions.
+// An f64 expression with arithmetic operators, for building expressions with the formulas of
+// error_bound.h.
 struct F64Term {
   ExprPool* pool;
   ExprId id;
@@ -37,7 +37,7 @@ inline F64Term SquareRoot(F64Term a) { return Unary(Op::kSqrt, a); }
 inline F64Term Converted(DType dtype, F64Term a) {
   return {a.pool, a.pool->Cast(DType::kF64, a.pool->Cast(dtype, a.id))};
 }
-// `then` where a condition holds.
+// `then` where the condition holds, else `otherwise`.
 inline F64Term Where(ExprId condition, F64Term then, F64Term otherwise) {
   return {then.pool, then.pool->Select(condition, then.id, otherwise.id)};
 }

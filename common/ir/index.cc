@@ -8,13 +8,13 @@
 namespace hone::ir {
 namespace {
 
-constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // products of divisors stay below
+constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // keeps products of divisors within 64 bits
 
 }  // namespace
 
-#ifndef HONE_RECORDED  // where these are steps (common/recorded)
+#ifndef HONE_RECORDED  // common/recorded provides recording versions
 int64_t FloorDivInt(int64_t a, int64_t b) {
-  // Division of 64 bits takes several times as long, and numbers here are seldom large.
+  // 32-bit division is several times as fast, and most numbers here are small.
   if (((a | b) >> 31) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
   const int64_t q = a / b;
   return q - ((a % b != 0) && ((a < 0) != (b < 0)));
@@ -53,7 +53,7 @@ Index& Index::AddScaled(const Index& other, int64_t factor) {
   if (factor == 0) return *this;
   constant_ += other.constant_ * factor;
   if (other.terms_.empty()) return *this;
-  if (terms_.empty() || terms_.back().atom < other.terms_.front().atom) {  // all of it comes behind
+  if (terms_.empty() || terms_.back().atom < other.terms_.front().atom) {  // append all of it
     for (const IndexTerm& term : other.terms_) terms_.push_back({term.atom, term.coeff * factor});
     return *this;
   }
@@ -89,7 +89,7 @@ AtomId AtomTable::AddVar(std::string name, int64_t extent) {
 Index AtomTable::Intern(Atom::Kind kind, const Index& argument, int64_t divisor) {
   for (AtomId id : composites_) {
     const Atom& atom = atoms_[id];
-    // The divisors last: recordings (common/schedule/recorded) then tell fewer numbers apart.
+    // Compare divisors last, so that recordings (common/schedule/recorded) depend on fewer numbers.
     if (atom.kind == kind && atom.argument == argument && atom.divisor == divisor)
       return Index::Of(id);
   }
@@ -265,7 +265,8 @@ Index AtomTable::Substitute(const Index& index,
       }
       continue;
     }
-    const Index argument = atoms_[term.atom].argument;  // a copy: interning may move the table
+    // a copy, because interning may reallocate the table
+    const Index argument = atoms_[term.atom].argument;
     const int64_t divisor = atoms_[term.atom].divisor;
     const Index inner = Substitute(argument, replacement);
     result.AddScaled(kind == Atom::Kind::kFloorDiv ? FloorDiv(inner, divisor) : Mod(inner, divisor),

@@ -12,7 +12,7 @@
 
 namespace hone::ir {
 
-// Names an atom of an AtomTable: a variable, or a floordiv or mod of an index.
+// Identifies an atom of an AtomTable: a variable, or a floordiv or mod of an index.
 using AtomId = int32_t;
 inline constexpr AtomId kNoAtom = -1;
 
@@ -22,8 +22,8 @@ struct IndexTerm {
   friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
 };
 
-// An affine form Σ coeff·atom + constant, terms sorted by atom: equal indices are equal values. A
-// value type that means something only together with the AtomTable that its atoms come from.
+// An affine form Σ coeff·atom + constant. Terms are sorted by atom, so that equal indices compare
+// equal. A value type; meaningful only with the AtomTable of its atoms.
 class Index {
  public:
   using Terms = absl::InlinedVector<IndexTerm, 4>;
@@ -35,9 +35,9 @@ class Index {
   const Terms& terms() const { return terms_; }
   int64_t constant() const { return constant_; }
   bool IsConstant() const { return terms_.empty(); }
-  // The atom when the index is just 1·atom, else kNoAtom.
+  // The atom if the index is exactly 1·atom, else kNoAtom.
   AtomId SingleAtom() const;
-  // The coefficient of an atom; 0 when it does not occur at the top level.
+  // The coefficient of an atom; 0 if it does not occur at the top level.
   int64_t CoeffOf(AtomId atom) const;
 
   Index& operator+=(const Index& other) { return AddScaled(other, 1); }
@@ -70,19 +70,19 @@ struct Range {
 struct Atom {
   enum class Kind : uint8_t { kVar, kFloorDiv, kMod };
   Kind kind = Kind::kVar;
-  Range range;       // of a variable: its domain
-  std::string name;  // of a variable
-  Index argument;    // of a floordiv or mod
+  Range range;       // variable: its domain
+  std::string name;  // variable: its name
+  Index argument;    // floordiv, mod: the operand
   int64_t divisor = 1;
 };
 
-// The variables of a workload or program, and the floordiv and mod terms over them, each kept once.
-// Every Index that these functions return is simplified: (i·c + r) / (c·d) = i / d and (i·c + r)
-// mod (c·d) = c·(i mod d) + r for 0 ≤ r < c; c·(x/c) + x mod c = x; nested divisions are merged.
-// Divisions round down; divisors are positive. Copyable; ids stay valid in a copy.
+// The variables of a workload or program, and the floordiv and mod terms over them, each stored
+// once. Returned indices are simplified: (i·c + r) / (c·d) = i / d and (i·c + r) mod (c·d) = c·(i
+// mod d) + r for 0 ≤ r < c; c·(x/c) + x mod c = x; nested divisions are merged. Divisions round
+// down; divisors are positive. Copyable; IDs stay valid in a copy.
 class AtomTable {
  public:
-  // A variable with the domain [0, extent).
+  // Adds a variable with the domain [0, extent).
   AtomId AddVar(std::string name, int64_t extent);
   void SetExtent(AtomId var, int64_t extent) { atoms_[var].range = {0, extent - 1}; }
 
@@ -92,37 +92,37 @@ class AtomTable {
   // REQUIRES divisor > 0.
   Index FloorDiv(const Index& index, int64_t divisor);
   Index Mod(const Index& index, int64_t divisor);
-  // The floordiv or mod as it stands, not simplified: what a printed program says must read back as
-  // it was.
+  // Returns the floordiv or mod without simplifying it. A printed program must parse back
+  // unchanged.
   Index Intern(Atom::Kind kind, const Index& argument, int64_t divisor);
 
-  // Bounds over the domains of the variables; exact for affine forms without shared variables, else
-  // an enclosure.
+  // Bounds over the domains of the variables. Exact for affine forms without shared variables,
+  // otherwise possibly too wide.
   Range RangeOf(const Index& index) const;
-  // The same with some variables fixed or restricted: `range` answers for a variable.
+  // The same with some variables fixed or restricted: `range` returns the range of a variable.
   Range RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const;
 
-  // Replaces variables. `replacement` answers an index for a variable, or nullptr to keep it.
+  // Replaces variables. `replacement` returns the index for a variable, or nullptr to keep it.
   Index Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
   // Applies c·(x/c) + x mod c = x.
   Index Simplify(Index index) const;
 
   bool DependsOn(const Index& index, AtomId var) const;
-  // Calls `visit` for each occurrence of a variable, inside floordiv and mod too.
+  // Calls `visit` for each occurrence of a variable, including those inside floordiv and mod.
   void VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> visit) const;
 
-  // The value with values[var] given for every variable that occurs.
+  // Evaluates the index. REQUIRES values[var] for every variable that occurs.
   int64_t Evaluate(const Index& index, absl::Span<const int64_t> values) const;
 
   // "2*i0 + i1 % 4 - 1".
   std::string ToString(const Index& index) const;
 
  private:
-  // index = divisor·quotient + remainder with the multiples of the divisor in the quotient.
+  // Splits index = divisor·quotient + remainder, with the multiples of the divisor in the quotient.
   static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
 
-  // The largest proper factor of the divisor with index = factor·multiple + r, 0 ≤ r < factor; 1
-  // when there is none.
+  // The largest proper factor of the divisor such that index = factor·multiple + r, 0 ≤ r < factor;
+  // 1 if there is none.
   int64_t SplitOff(const Index& index, int64_t divisor, Index& multiple) const;
 
   std::vector<Atom> atoms_;

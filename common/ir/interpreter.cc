@@ -12,7 +12,7 @@
 namespace hone::ir {
 namespace {
 
-// The elements of one buffer. Sums of f16 and bf16 are kept unrounded, as accumulators are.
+// The elements of one buffer. Sums of f16 and bf16 stay unrounded, as in accumulators.
 class Memory {
  public:
   Memory(DType dtype, int64_t elements)
@@ -178,7 +178,7 @@ std::shared_ptr<const Workload> Unowned(const Workload& workload) {
   return std::shared_ptr<const Workload>(std::shared_ptr<const Workload>(), &workload);
 }
 
-// Tensors of one element type from tensors of another.
+// Converts the element type of tensors.
 template <typename To, typename From, typename Convert>
 std::vector<std::vector<To>> Converted(absl::Span<const std::vector<From>> tensors,
                                        Convert convert) {

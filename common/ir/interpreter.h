@@ -14,17 +14,17 @@ namespace hone::ir {
 
 // A dense row-major tensor.
 using Scalars = std::vector<Scalar>;
-// The same as doubles, for everything but i64 beyond 2^53.
+// The same as doubles. Inexact for i64 beyond 2^53.
 using Values = std::vector<double>;
 
-// Runs a program: this is what a program means. Float arithmetic is in double and is rounded to the
-// dtype at each store; sums and products of f16 and bf16, which AccumulatorOf() widens, are rounded
-// once, when they are read. Integers wrap at each operation.
-// Inputs are in the order of workload.Inputs(), outputs in that of workload.Outputs().
+// Runs a program. This defines what a program means. Float arithmetic is in double and is rounded
+// to the dtype at each store. Sums and products of f16 and bf16, which AccumulatorOf() widens, are
+// rounded once, when they are read. Integers wrap at each operation. Inputs are in the order of
+// workload.Inputs(), outputs in that of workload.Outputs().
 //
-// InvalidArgument: the number or sizes of the inputs do not fit. OutOfRange: a block touches memory
-// outside its buffer. FailedPrecondition: a block reads an element before it is written.
-// ResourceExhausted: more than `max_steps` block instances.
+// InvalidArgument: wrong number or sizes of inputs. OutOfRange: a block accesses memory outside its
+// buffer. FailedPrecondition: a block reads an element before it is written. ResourceExhausted:
+// more than `max_steps` block instances.
 absl::StatusOr<std::vector<Scalars>> Interpret(const Program& program,
                                                absl::Span<const Scalars> inputs,
                                                int64_t max_steps = int64_t{1} << 32);

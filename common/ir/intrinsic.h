@@ -11,31 +11,31 @@
 
 namespace hone::ir {
 
-// An instruction that computes a small nest. What it means is its description, a workload of one
-// reduction; what it needs of memory is that each operand lies as the description's tensor does,
-// row-major. The one table that tensorize matches against and code generation emits from: a new
-// instruction of a known shape is a line in intrinsic.cc.
+// An instruction that computes a small loop nest. Its semantics are given by its description, a
+// workload with one reduction. In memory, each operand must be laid out as the description's
+// tensor, row-major. tensorize matches against this table and code generation reads it: a new
+// instruction of a known shape is one line in intrinsic.cc.
 struct Intrinsic {
-  // kDot: C[j] += Σ_k A[k]·B[j, k], the few A broadcast to all lanes j; accumulators are vectors.
-  // kTile: C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g], on tiles of memory whose rows (the first
-  // dimension of each) may have any stride; accumulators are memory, and the neutral element must
-  // have been stored before (decompose_reduction).
+  // kDot: C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes j; accumulators are
+  // vectors. kTile: C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles in memory whose rows (the
+  // first dimension of each) may have any stride; accumulators are in memory, and the neutral
+  // element must already be stored (decompose_reduction).
   enum class Shape : uint8_t { kDot, kTile };
-  int id;  // in programs; never reused
+  int id;  // stored in programs; never reused
   absl::string_view name;
   absl::string_view description;
-  absl::string_view arch;     // LLVM's name of the architecture
-  absl::string_view feature;  // of the target
+  absl::string_view arch;     // LLVM's architecture name
+  absl::string_view feature;  // required target feature
   Shape shape;
   absl::string_view llvm;  // the LLVM intrinsic
   DType operand;           // element type of the LLVM intrinsic's operand vectors (kDot)
 };
 
 absl::Span<const Intrinsic> Intrinsics();
-// nullptr when there is none.
+// nullptr if there is no such intrinsic.
 const Intrinsic* FindIntrinsic(absl::string_view name);
 const Intrinsic* FindIntrinsic(int64_t id);
-// The description, parsed; its one stage is the last.
+// The parsed description, a workload with one stage.
 const Workload& DescriptionOf(const Intrinsic& intrinsic);
 
 }  // namespace hone::ir

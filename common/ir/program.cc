@@ -56,7 +56,7 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
                 .outputs = stage.tensors,
                 .values = stage.values,
                 .guards = stage.guards};
-    // What is compared is what is kept.
+    // Comparisons use the stored value.
     if (ReducerArity(stage.reducer) > 1) {
       for (ExprId& value : block.values) value = program.pool.Rounded(value);
     }

@@ -18,13 +18,13 @@
 
 namespace hone::ir {
 
-// Names a node of a program's tree. Stays valid while other nodes come and go, and in copies of the
-// program.
+// Identifies a node of a program's tree. Stays valid while other nodes are added and removed, and
+// in copies of the program.
 using NodeId = int32_t;
 inline constexpr NodeId kNoNode = -1;
 
-// kTensor: belongs to a nest that is one unit (blockize), perhaps one instruction (tensorize); no
-// primitive looks inside.
+// kTensor: part of a nest that is one unit (blockize), possibly one instruction (tensorize).
+// Primitives do not look inside.
 enum class LoopKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled, kBound, kTensor };
 absl::string_view LoopKindName(LoopKind kind);
 
@@ -43,8 +43,8 @@ absl::string_view ThreadAxisName(ThreadAxis axis);
 enum class Scope : uint8_t { kGlobal, kShared, kLocal, kFragment };
 absl::string_view ScopeName(Scope scope);
 
-// A stride of a buffer: that of `axis` is the smallest number of elements that is `offset` modulo
-// `factor` and leaves room for the axes inside it.
+// The stride of `axis` in a buffer is the smallest number of elements that is `offset` modulo
+// `factor` and leaves room for the inner axes.
 struct StorageAlign {
   int axis = 0;
   int64_t factor = 1;
@@ -57,44 +57,42 @@ struct Buffer {
   DType dtype = DType::kF32;
   Shape shape;
   Scope scope = Scope::kGlobal;
-  BufferId tensor = -1;  // the workload's tensor that is stored here, when it is an input or output
+  BufferId tensor = -1;  // the workload's input or output that is stored here, or -1
   bool input = false;
   bool output = false;
-  bool constant =
-      false;  // an input that is known ahead of time, or computed from such inputs alone
-  bool padded =
-      false;  // its layout has places that no element is stored at: they are never written
-  std::vector<StorageAlign> aligns;  // of strides; one per axis at most
+  bool constant = false;  // an input that is known ahead of time, or computed from such inputs only
+  bool padded = false;    // its layout has positions without an element, which are never written
+  std::vector<StorageAlign> aligns;  // at most one per axis
 };
 
-// An iteration variable of a block: what the block is a function of, whatever the loops around it
-// are.
+// An iteration variable of a block. The block is a function of these, independently of the loops
+// around it.
 struct BlockIter {
   AtomId var = kNoAtom;
   int64_t extent = 1;
   bool reduce = false;
-  Index binding;  // over the variables of the loops around the block
+  Index binding;  // over the variables of the enclosing loops
 };
 
 // The innermost statement: outputs[indices] = values, or outputs[indices] =
-// reducer(outputs[indices], values). Expressions, indices and guards are over the iteration
-// variables; predicates over the loops.
+// reducer(outputs[indices], values). Expressions, indices and guards use the iteration variables;
+// predicates use the loop variables.
 struct Block {
   std::string name;
   absl::InlinedVector<BlockIter, 6> iters;
   Reducer reducer = Reducer::kNone;
-  // Of a reduction: the neutral element is stored first, when every reduction variable is 0. False
-  // after decompose_reduction, which makes that a block of its own.
+  // Of a reduction: store the neutral element first, when every reduction variable is 0. False
+  // after decompose_reduction, which makes that a separate block.
   bool has_init = false;
-  // The loops around the block run through its iterations one to one (predicates left aside). False
-  // where compute_at makes several of them compute the same element. What is legal depends on it,
-  // what the block computes does not.
+  // Whether the enclosing loops visit each iteration of the block exactly once (ignoring
+  // predicates). False after a compute_at that recomputes elements. Affects which primitives are
+  // legal, not what the block computes.
   bool exact = true;
   std::vector<BufferId> outputs;      // one per component
-  IndexList indices;                  // of the outputs
+  IndexList indices;                  // of all outputs
   std::vector<ExprId> values;         // one per component
-  std::vector<Condition> guards;      // where one fails the update does not happen (the init does)
-  std::vector<Condition> predicates;  // where one fails nothing happens
+  std::vector<Condition> guards;      // if one fails, the update is skipped (the init is not)
+  std::vector<Condition> predicates;  // if one fails, the whole statement is skipped
 };
 
 struct Node {
@@ -104,21 +102,22 @@ struct Node {
   ThreadAxis axis = ThreadAxis::kNone;
   NodeId parent = kNoNode;
   absl::InlinedVector<NodeId, 4> children;
-  AtomId var = kNoAtom;     // of a loop
-  Extent extent;            // of a loop
-  int32_t block = -1;       // of a block: its entry in blocks
-  std::string name;         // of a kernel
-  Annotations annotations;  // of a loop or block
+  AtomId var = kNoAtom;     // loop
+  Extent extent;            // loop
+  int32_t block = -1;       // block: position in blocks
+  std::string name;         // kernel
+  Annotations annotations;  // loop or block
 };
 
-// A loop nest of blocks that computes a workload, in any state of its schedule. Kernels run one
-// after the other; the first may be the prepack kernel, which runs once and ahead of time and
-// writes constant buffers only. A value type: nodes live in flat arrays, and a copy copies those.
-// Primitives (common/schedule) change it; the interpreter (interpreter.h) is what it means; ToText
-// prints any state.
+// A nest of loops and blocks that computes a workload, in any state of its schedule. Kernels run
+// one after the other. The first may be the prepack kernel, which runs once ahead of time and
+// writes only constant buffers. A value type: nodes live in flat arrays, which a copy copies.
+// Primitives (common/schedule) change it; the interpreter (interpreter.h) defines its meaning;
+// ToText prints any state.
 class Program {
  public:
-  // One serial nest per stage, in order, under the kernel "main". REQUIRES a validated workload.
+  // Builds one serial nest per stage, in order, in the kernel "main". REQUIRES a validated
+  // workload.
   static Program FromWorkload(std::shared_ptr<const Workload> workload);
 
   const Workload& workload() const { return *workload_; }
@@ -127,7 +126,7 @@ class Program {
   AtomTable atoms;
   ExprPool pool;
   ExtentTable extents;
-  std::vector<Buffer> buffers;  // the first are the workload's tensors, with equal ids
+  std::vector<Buffer> buffers;  // the workload's tensors come first, with equal IDs
   std::vector<Block> blocks;
   std::vector<Node> nodes;
   std::vector<NodeId> kernels;
@@ -145,45 +144,45 @@ class Program {
   void Append(NodeId parent, NodeId child) { Insert(parent, nodes[parent].children.size(), child); }
   void Insert(NodeId parent, size_t position, NodeId child);
   size_t PositionInParent(NodeId child) const;
-  // Takes a node, and every loop around it that has no other content, out of the tree; also the
-  // kernel if that is empty then and not the last one. The node itself stays usable.
+  // Removes a node from the tree, with every enclosing loop that becomes empty, and the kernel if
+  // it becomes empty and is not the last one. The node itself stays usable.
   void Detach(NodeId id);
   void Remove(NodeId id) { nodes[id].kind = Node::Kind::kRemoved; }
 
   // Walks.
   std::vector<NodeId> LoopsAbove(NodeId id) const;   // outermost first
-  bool IsUnder(NodeId id, NodeId ancestor) const;    // also when equal
-  std::vector<NodeId> BlocksUnder(NodeId id) const;  // in order of execution
+  bool IsUnder(NodeId id, NodeId ancestor) const;    // true if they are equal
+  std::vector<NodeId> BlocksUnder(NodeId id) const;  // in execution order
   std::vector<NodeId> AllBlocks() const;
-  NodeId FindBlock(absl::string_view name) const;  // kNoNode when there is none
+  NodeId FindBlock(absl::string_view name) const;  // kNoNode if there is none
   NodeId KernelOf(NodeId id) const;
   std::vector<NodeId> WritersOf(BufferId buffer) const;  // blocks
   std::vector<NodeId> ReadersOf(
       BufferId buffer) const;  // blocks; an update does not count as a read
   bool Reads(const Block& block, BufferId buffer) const;
 
-  // An index over a block's iteration variables, written over the loops.
+  // Rewrites an index over a block's iteration variables as one over the loops.
   Index OverLoops(const Block& block, const Index& index);
   // Whether the loop's variable occurs in a reduction binding of the block.
   bool IsReductionLoop(NodeId loop, const Block& block) const;
   // Replaces a loop variable in every binding and predicate under a node.
   void SubstituteUnder(NodeId id, AtomId var, const Index& with);
 
-  // Fresh names, so that text stays unambiguous.
+  // Returns a name that is not in use.
   std::string FreshBufferName(absl::string_view base) const;
   std::string FreshBlockName(absl::string_view base) const;
 
-  // Hash of the whole state: structure, bindings, kinds, buffers and expressions; not names, dead
-  // nodes or unused buffers.
+  // A hash of structure, bindings, kinds, buffers and expressions. Names, dead nodes and unused
+  // buffers do not matter.
   Digest StructuralDigest() const;
 
-  // Readable text of any state, e.g.
-  //   kernel main
-  //     parallel i0 in 8
-  //       for k in 512
-  //         block C: i = 64*i0 + i1, j = j0, k = k (reduce)
-  //           C[i, j] = sum A[i, k] * B[k, j] init
-  // With `mark`, that node's line begins with '>'.
+  // Prints any state, e.g.
+  //    kernel main
+  //      parallel i0 in 8
+  //        for k in 512
+  //          block C: i = 64*i0 + i1, j = j0, k = k (reduce)
+  //            C[i, j] = sum A[i, k] * B[k, j] init
+  // The line of node `mark` begins with '>'.
   std::string ToText(NodeId mark = kNoNode) const;
 
  private:

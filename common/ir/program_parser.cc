@@ -22,13 +22,13 @@ namespace {
 
 struct Line {
   int number = 1;
-  int depth = 0;  // in steps of two blanks
+  int depth = 0;  // in steps of two spaces
   std::string text;
 };
 
 class ProgramParser final : private ExprNames {
  public:
-  // `plan`: of a first reading; null: this is the first.
+  // `plan`: the result of the first pass; null in the first pass itself.
   ProgramParser(std::shared_ptr<const Workload> workload, const AtomPlan* plan)
       : program_(Program::FromWorkload(std::move(workload))), plan_(plan) {
     program_.atoms = plan != nullptr ? plan->atoms : AtomTable();
@@ -70,12 +70,12 @@ class ProgramParser final : private ExprNames {
     return absl::OkStatus();
   }
 
-  // REQUIRES a first reading that succeeded.
+  // REQUIRES a successful first pass.
   AtomPlan MakePlan() const { return PlanAtoms(program_.atoms, vars_, sums_); }
   Program Take() && { return std::move(program_); }
 
  private:
-  // ExprNames.
+  // Implements ExprNames.
   Element Find(const std::string& name) const override {
     const auto buffer = buffer_ids_.find(name);
     if (buffer == buffer_ids_.end()) return {};
@@ -100,7 +100,7 @@ class ProgramParser final : private ExprNames {
     return TokenReader::Error({.line = line.number, .column = 2 * line.depth + 1}, what);
   }
 
-  // Reads one line with its own tokens.
+  // Parses one line with its own tokens.
   template <typename Read>
   absl::Status OnLine(const Line& line, Read read) {
     HONE_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(line.text, line.number));
@@ -139,10 +139,10 @@ class ProgramParser final : private ExprNames {
   Program program_;
   const AtomPlan* const plan_;
   size_t declared_ = 0;
-  std::vector<AtomId> vars_;               // by declaration
-  std::vector<std::vector<AtomId>> sums_;  // terms in the order of the text
+  std::vector<AtomId> vars_;               // in order of declaration
+  std::vector<std::vector<AtomId>> sums_;  // terms in textual order
   std::map<std::string, BufferId> buffer_ids_;
-  std::vector<NodeId> stack_;  // the nodes around the next line
+  std::vector<NodeId> stack_;  // ancestors of the next line
   bool in_body_ = false;
   size_t words_ = 0;
 };
@@ -196,7 +196,7 @@ absl::Status ProgramParser::ReadNode(const Line& line, TokenReader& reader, bool
   }
   const auto id = static_cast<NodeId>(program_.nodes.size());
   if (node.parent != kNoNode) program_.nodes[node.parent].children.push_back(id);
-  // Nothing is inside a block or barrier: a line further in finds the stack too short.
+  // A block or barrier has no children; the stack is too short for a deeper line.
   const bool holds = node.kind == Node::Kind::kKernel || node.kind == Node::Kind::kLoop;
   program_.nodes.push_back(std::move(node));
   if (holds) stack_.push_back(id);
@@ -216,7 +216,7 @@ absl::Status ProgramParser::ReadLoop(TokenReader& reader, Node& node) {
       !is_loop(LoopKind::kBound) && !is_loop(LoopKind::kTensor)) {
     return reader.Unexpected("a loop, a block or a barrier");
   }
-  // The axis is left out where there is none: "bound vthread in 4" is a loop of that name.
+  // The axis is optional: "bound vthread in 4" is a loop with the name of an axis.
   if (reader.Peek(1).text != "in" || reader.Peek(2).kind != Token::kNumber) {
     for (int a = 1; a <= static_cast<int>(ThreadAxis::kVThread); ++a) {
       if (!reader.Accept(ThreadAxisName(static_cast<ThreadAxis>(a)))) continue;
@@ -371,7 +371,7 @@ absl::Status ProgramParser::ReadAnnotations(TokenReader& reader, bool loop,
   return absl::OkStatus();
 }
 
-// The lines that say something, with their indentation.
+// Splits a text into its non-empty lines and their indentation.
 absl::StatusOr<std::vector<Line>> SplitLines(absl::string_view text) {
   std::vector<Line> lines;
   int number = 0;
@@ -386,7 +386,7 @@ absl::StatusOr<std::vector<Line>> SplitLines(absl::string_view text) {
     }
     const absl::string_view rest = content.substr(blanks);
     if (rest.empty() || rest[0] == '#' || rest == "\r") continue;
-    if (marked && blanks == 1) blanks = 0;  // of a kernel
+    if (marked && blanks == 1) blanks = 0;  // a marked kernel
     if (blanks % 2 != 0) {
       return TokenReader::Error({.line = number, .column = static_cast<int>(blanks) + 1},
                                 "lines are indented by two blanks a step");

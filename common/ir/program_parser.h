@@ -9,23 +9,22 @@
 
 namespace hone::ir {
 
-// Limits of a program's text; anything larger is refused with the limit in the message.
+// Limits on a program's text. Exceeding one is an error whose message states it.
 inline constexpr int kMaxProgramTextBytes = 4 << 20;
 inline constexpr int kMaxProgramBuffers = 1024;
 inline constexpr int kMaxProgramNodes = 1 << 16;
 inline constexpr int kMaxProgramDepth = 256;
 inline constexpr int kMaxProgramWords = 1 << 17;
-// That an index over loops can reach, and the extent of a loop.
+// Largest value of an index over loops, and largest extent of a loop.
 inline constexpr int64_t kMaxProgramIndex = int64_t{1} << 60;
 
-// Reads what Program::ToText prints, whatever the state of the schedule: the result prints the same
-// text and has the same StructuralDigest. How extents follow from decisions is not in the text:
-// they become constants. A line that is marked with
-// '>' reads as one that is not; '#' starts a comment. `workload` is what the program computes: the
-// inputs and outputs in the text are its own. InvalidArgument: "line:column: what is wrong", with
-// the line and a mark (text_mark.h) – also a name that is not in scope, a wrong number of indices,
-// dtypes that do not fit, and what is beyond the limits above. Not checked: that the program
-// computes the workload, and that no index leaves its buffer.
+// Parses the output of Program::ToText, for any state of the schedule. The result prints the same
+// text and has the same StructuralDigest, but its extents are constants: the text does not contain
+// their derivations. A '>' mark is ignored; '#' starts a comment. `workload` is the workload that
+// the program computes and provides its inputs and outputs. InvalidArgument: "line:column: what is
+// wrong", with the line and a mark (text_mark.h), for syntax errors, names that are not in scope,
+// wrong numbers of indices, mismatched dtypes and exceeded limits. Does not check that the program
+// computes the workload or that indices stay within their buffers.
 absl::StatusOr<Program> ParseProgram(std::shared_ptr<const Workload> workload,
                                      absl::string_view text);
 

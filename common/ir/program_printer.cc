@@ -13,9 +13,8 @@
 namespace hone::ir {
 namespace {
 
-// The atoms of a program under names that tell them apart where they are in scope together: a loop
-// that is called like one around it, or an iteration variable like an earlier one of its block,
-// gets a number. Ids stay as they are.
+// A copy of the atoms with unique names: a loop with the name of an enclosing loop, or an iteration
+// variable with the name of an earlier one of its block, gets a number. IDs do not change.
 AtomTable WithUniqueNames(const Program& program) {
   std::vector<std::string> names(program.atoms.size());
   for (AtomId id = 0; id < program.atoms.size(); ++id) names[id] = program.atoms[id].name;
@@ -150,13 +149,12 @@ class Printer {
   }
 
   const Program& program_;
-  const AtomTable atoms_;  // the program's, by names that are unambiguous
+  const AtomTable atoms_;  // the program's, with unambiguous names
   NodeId mark_;
   std::string text_;
 };
 
-// Of the same workload as the time before, as a rule: a search replays one workload thousands of
-// times.
+// Caches the last workload's digest: a search replays one workload thousands of times.
 Digest DigestOf(const std::shared_ptr<const Workload>& workload) {
   thread_local std::weak_ptr<const Workload> latest;
   thread_local const Workload* address = nullptr;
@@ -171,8 +169,8 @@ Digest DigestOf(const std::shared_ptr<const Workload>& workload) {
   return digest;
 }
 
-// Encodes the state with variables and buffers by the order in which the walk meets them: names,
-// dead nodes, unused buffers and the order in which things were made do not matter.
+// Encodes a program. Variables and buffers are numbered in traversal order, so names, dead nodes,
+// unused buffers and the order of creation do not matter.
 class Encoder {
  public:
   explicit Encoder(const Program& program)
@@ -187,7 +185,8 @@ class Encoder {
  private:
   using Code = absl::InlinedVector<int64_t, 8>;
 
-  // Terms are sorted by atom id, which depends on the order of creation: here by their own code.
+  // Terms are sorted by atom ID, which depends on the order of creation, so sort them by their
+  // encoding instead.
   void Encode(const Index& index, Code& code) {
     code.push_back(index.constant());
     code.push_back(static_cast<int64_t>(index.terms().size()));
@@ -284,12 +283,12 @@ class Encoder {
     for (NodeId child : node.children) Walk(child);
   }
 
-  // Before what most programs do not have: a number that stands at no other place.
+  // Precedes fields that most programs lack. The number occurs nowhere else.
   static constexpr int64_t kExtra = std::numeric_limits<int64_t>::min() + 4099;
 
   const Program& program_;
   DigestBuilder builder_;
-  std::vector<int64_t> vars_, buffers_;  // their numbers; -1: not met yet
+  std::vector<int64_t> vars_, buffers_;  // their numbers, or -1 if not visited yet
   int64_t next_var_ = 0, next_buffer_ = 0;
 };
 

@@ -8,12 +8,12 @@
 namespace hone::ir {
 namespace {
 
-// Comparisons have two operands, too, but are not read in magnitude.
+// Comparisons also have two operands, but do not use their magnitudes.
 bool IsArithmetic(const Expr& expr) {
   return expr.b != kNoExpr && expr.op >= Op::kAdd && expr.op <= Op::kMax;
 }
 
-constexpr int64_t kMostNodes = 4096;  // of the formula of a rounding
+constexpr int64_t kMostNodes = 4096;  // limit on the formula of a rounding
 
 }  // namespace
 
@@ -63,7 +63,7 @@ ExprId ReferenceExprs::LoadOf(const Expr& expr, const std::vector<BufferId>& ten
   return to_.pool.Cast(ValueDType(to_.tensors[tensor].dtype), load);
 }
 
-// What a stage reads of another one has been rounded, if its dtype is a short one.
+// Another stage's value is rounded if its tensor has a short dtype.
 ExprId ReferenceExprs::Stored(const Expr& load, ExprId value) {
   const Tensor& tensor = from_.tensors[load.buffer];
   if (!StoresShort(tensor)) return value;
@@ -135,9 +135,8 @@ ExprId ReferenceExprs::Rounding(ExprId id) {
   return ShortenedRounding(id).id;
 }
 
-// Operands occur more than once in the formulas, so that those of deep expressions would grow
-// without bound. Instead, every operation takes the roundings of all that it reads and its own as
-// relative to the magnitude.
+// The formulas repeat their operands, so those of deep expressions would grow without bound.
+// Instead, the roundings of all loads and operations are added up relative to the magnitude.
 F64Term ReferenceExprs::ShortenedRounding(ExprId id) {
   F64Term unit = F64Constant(0);
   double own = 0;
@@ -150,7 +149,7 @@ F64Term ReferenceExprs::ShortenedRounding(ExprId id) {
   return 2.0 * (unit + F64Constant(own)) * Magnitude(id);
 }
 
-// Nodes of an expression as a tree.
+// The number of nodes of an expression as a tree.
 int64_t ReferenceExprs::TreeSize(ExprId id) {
   for (auto next = static_cast<ExprId>(to_sizes_.size()); next <= id; ++next) {
     int64_t size = 1;

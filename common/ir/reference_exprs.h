@@ -10,38 +10,38 @@
 
 namespace hone::ir {
 
-// The tensors of a reference by the tensors of the original; −1 where there is none.
+// The tensors of a reference, indexed by the original tensors; −1 if there is none.
 struct ReferenceTensors {
   explicit ReferenceTensors(size_t tensors)
       : values(tensors, -1), magnitudes(values), roundings(values) {}
   std::vector<BufferId> values, magnitudes;
-  std::vector<BufferId> roundings;  // as stages read them; −1 for 0
+  std::vector<BufferId> roundings;  // as read by other stages; −1 for 0
 };
 
-// What floats of a dtype are computed in by a reference: f64. Integers wrap and booleans choose, so
-// that both keep their own.
+// The dtype in which a reference computes values of `dtype`: f64 for floats. Integers and booleans
+// keep their dtype, because integers wrap and booleans select.
 DType ValueDType(DType dtype);
 
-// Translates expressions of a workload into those of its reference: into their value, magnitude and
-// rounding (error_bound.h).
+// Translates expressions of a workload into their value, magnitude and rounding in its reference
+// (error_bound.h).
 class ReferenceExprs {
  public:
-  // All must outlive this object; `to` and `tensors` may grow.
+  // All arguments must outlive this object; `to` and `tensors` may grow.
   ReferenceExprs(const Workload& from, const Accuracy& accuracy, const ReferenceTensors& tensors,
                  Workload& to);
 
-  // The axes of a new stage. Later translations use them for the original's.
+  // Creates the axes of a new stage. Later translations map the original axes to them.
   std::vector<Axis> Renamed(const std::vector<Axis>& axes);
   Index Renamed(const Index& index);
 
-  // In ValueDType. Casts round all the same.
+  // In ValueDType. Casts still round.
   ExprId Value(ExprId id);
   F64Term F64Value(ExprId id) { return AsF64(Value(id)); }
   F64Term Magnitude(ExprId id);
-  // Null expression (kNoExpr) for 0.
-  ExprId Rounding(ExprId id);
-  // How far a correct kernel may be off: the rounding, and the arithmetic's part of the magnitude.
   // kNoExpr for 0.
+  ExprId Rounding(ExprId id);
+  // Bound on the error of a correct kernel: the rounding plus the arithmetic error for the
+  // magnitude. kNoExpr for 0.
   ExprId Error(ExprId id);
 
   F64Term AsF64(ExprId value) { return {&to_.pool, to_.pool.Cast(DType::kF64, value)}; }
@@ -62,9 +62,9 @@ class ReferenceExprs {
   const Accuracy& accuracy_;
   const ReferenceTensors& tensors_;
   Workload& to_;
-  std::vector<AtomId> renamed_;      // of the original's variables
-  std::vector<int64_t> from_sizes_;  // nodes of the original's expressions as trees
-  std::vector<int64_t> to_sizes_;    // the same of to_.pool
+  std::vector<AtomId> renamed_;      // indexed by the original variables
+  std::vector<int64_t> from_sizes_;  // tree sizes of the original expressions
+  std::vector<int64_t> to_sizes_;    // tree sizes of expressions in to_.pool
 };
 
 }  // namespace hone::ir

@@ -17,7 +17,7 @@
 namespace hone::ir {
 namespace {
 
-// How the magnitudes of a component's terms combine.
+// The reducer that combines the magnitudes of a component's terms.
 Reducer MagnitudeReducer(Reducer reducer, size_t component) {
   switch (reducer) {
     case Reducer::kNone:
@@ -55,7 +55,7 @@ class ReferenceBuilder {
     }
     for (const Stage& stage : from_.stages) AddValues(stage);
     MarkNeeded();
-    // Bounds are not tuples: each component reduces for itself.
+    // Bounds are not tuples: each component has its own reduction.
     ForEachNeeded([&](const Stage& stage, size_t c) { AddMagnitude(stage, c); });
     if (accuracy_.rounds_on_the_way()) {
       ForEachNeeded([&](const Stage& stage, size_t c) { AddRoundings(stage, c); });
@@ -76,7 +76,7 @@ class ReferenceBuilder {
     }
   }
 
-  // Conditions take part by their values alone.
+  // Conditions need only their values.
   void MarkNeeded() {
     for (size_t s = from_.stages.size(); s-- > 0;) {
       const Stage& stage = from_.stages[s];
@@ -85,8 +85,8 @@ class ReferenceBuilder {
         needed_[id] = needed_[id] || from_.tensors[id].output;
         if (needed_[id]) MarkNeeded(stage.values[c]);
       }
-      // The bounds of the sum take those of the maximum, and those of an index those of the
-      // extreme.
+      // The bounds of an online softmax's sum use those of its maximum; the bounds of an index use
+      // those of the extreme.
       const bool reads_extreme = stage.reducer == Reducer::kOnlineSoftmax ||
                                  (FindsIndex(stage.reducer) && !accuracy_.IsExact(stage.values[0]));
       if (reads_extreme && needed_[stage.tensors[1]]) {
@@ -96,7 +96,7 @@ class ReferenceBuilder {
     }
   }
 
-  // The tensors whose magnitudes Magnitude() of the expression reads.
+  // Marks the tensors whose magnitudes Magnitude() of the expression reads.
   void MarkNeeded(ExprId id) {
     const Expr& expr = from_.pool[id];
     switch (expr.op) {
@@ -130,7 +130,7 @@ class ReferenceBuilder {
     return static_cast<BufferId>(to_.tensors.size()) - 1;
   }
 
-  // A stage over new axes with the guards of the original one.
+  // A stage over new axes with the guards of the original.
   Stage CopyDomain(const Stage& stage, Reducer reducer) {
     Stage copy;
     copy.spatial = exprs_.Renamed(stage.spatial);
@@ -144,8 +144,8 @@ class ReferenceBuilder {
 
   void AddValues(const Stage& stage) {
     Stage copy = CopyDomain(stage, stage.reducer);
-    // Integers of less than 64 bits are computed as they are and kept as f64. All outputs of a
-    // stage are copied or none, so that they keep their order.
+    // Integers below 64 bits are computed in their dtype and stored as f64. Either all outputs of a
+    // stage are copied or none, so that their order is kept.
     const bool copies = std::any_of(stage.tensors.begin(), stage.tensors.end(), [&](BufferId id) {
       const Tensor& tensor = from_.tensors[id];
       return tensor.output && ValueDType(tensor.dtype) != ReferenceDType(tensor.dtype);
@@ -156,14 +156,14 @@ class ReferenceBuilder {
       tensors_.values[stage.tensors[c]] = AddTensor(absl::StrCat(tensor.name, "_value"), dtype,
                                                     tensor.shape, tensor.output && !copies);
       copy.tensors.push_back(tensors_.values[stage.tensors[c]]);
-      // What is compared is what is kept.
+      // Comparisons use the stored value.
       const ExprId value = exprs_.Value(stage.values[c]);
       const bool rounds = stage.values.size() > 1 && AccumulatorOf(tensor.dtype) != tensor.dtype;
       copy.values.push_back(rounds ? to_.pool.Cast(dtype, to_.pool.Cast(tensor.dtype, value))
                                    : value);
     }
     to_.stages.push_back(std::move(copy));
-    // The stages that read the tensors go on reading their own dtypes.
+    // Stages that read these tensors still read the original dtypes.
     for (const BufferId original : stage.tensors) {
       if (copies && from_.tensors[original].output) {
         AddCopy(stage, original, tensors_.values[original], std::nullopt);
@@ -185,7 +185,7 @@ class ReferenceBuilder {
   BufferId AddBound(const Stage& stage, Stage copy, BufferId original, absl::string_view suffix,
                     ExprId value) {
     const Tensor& tensor = from_.tensors[original];
-    // The maximum of no terms is −∞, its bound 0.
+    // The maximum of no terms is −∞; its bound is 0.
     const bool may_be_empty = copy.reducer == Reducer::kMax && !stage.guards.empty();
     const BufferId id = AddTensor(absl::StrCat(tensor.name, suffix), DType::kF64, tensor.shape,
                                   tensor.output && !may_be_empty);
@@ -195,21 +195,21 @@ class ReferenceBuilder {
     return may_be_empty ? AddCopy(stage, original, id, /*least=*/0) : id;
   }
 
-  // A bound of a term; 0 if the stage is a maximum or minimum which the term cannot decide.
+  // A term's bound, or 0 if the term cannot be the extreme of a maximum or minimum.
   ExprId OfContending(const Stage& stage, size_t component, const Stage& copy, F64Term bound) {
     if (!FindsExtreme(stage.reducer) || component != 0) return bound.id;
     const F64Term reach = kContending * exprs_.Magnitude(stage.values[0]);
     const ExprId far = to_.pool.Binary(Op::kLess, reach.id, GapToExtreme(stage, copy).id);
     return Where(far, exprs_.F64Constant(0), bound).id;
   }
-  // How far a term of a maximum or minimum is from it. `copy`: the stage being made.
+  // The distance of a term from the maximum or minimum. `copy` is the new stage.
   F64Term GapToExtreme(const Stage& stage, const Stage& copy) {
     const F64Term value = exprs_.F64Value(stage.values[0]);
     const F64Term extreme = AtPlace(tensors_.values[stage.tensors[0]], copy);
     return IsMinimum(stage.reducer) ? value - extreme : extreme - value;
   }
 
-  // exp(x − max) of an online softmax's term, 0 where x is −∞; and what it is multiplied with.
+  // exp(x − max) of an online softmax's term (0 where x is −∞), times a factor.
   ExprId SoftmaxTerm(const Stage& stage, const Stage& copy, F64Term factor) {
     const F64Term x = exprs_.F64Value(stage.values[0]);
     const F64Term max = AtPlace(tensors_.values[stage.tensors[0]], copy);
@@ -223,7 +223,7 @@ class ReferenceBuilder {
     const F64Term max = AtPlace(tensors_.magnitudes[stage.tensors[0]], copy);
     return SoftmaxTerm(stage, copy, s * (1 + (x + max)));
   }
-  // kNoExpr: it is 0.
+  // kNoExpr for 0.
   ExprId SoftmaxRounding(const Stage& stage, const Stage& copy) {
     const ExprId x = exprs_.Rounding(stage.values[0]), s = exprs_.Rounding(stage.values[1]);
     const BufferId max = tensors_.roundings[stage.tensors[0]];
@@ -234,8 +234,8 @@ class ReferenceBuilder {
     return SoftmaxTerm(stage, copy, exprs_.OrZero(s) + size * of_exponents);
   }
 
-  // Another term may be found if computed values can put it before the extreme: its index is as far
-  // off as that of the extreme.
+  // Another index is possible if computed values could put its term before the extreme. Its bound
+  // is the distance of the two indices.
   ExprId IndexRounding(const Stage& stage, const Stage& copy) {
     const ExprId error = exprs_.Error(stage.values[0]);
     if (error == kNoExpr) return kNoExpr;
@@ -252,7 +252,7 @@ class ReferenceBuilder {
     return Where(near, distance, exprs_.F64Constant(0)).id;
   }
 
-  // The rounding of what a stage computes, then of what other stages read of it.
+  // Adds the rounding of a stage's result, then the rounding that other stages read.
   void AddRoundings(const Stage& stage, size_t component) {
     const BufferId original = stage.tensors[component];
     const Tensor& tensor = from_.tensors[original];
@@ -274,7 +274,7 @@ class ReferenceBuilder {
         });
   }
 
-  // −1: it is 0.
+  // −1 for 0.
   BufferId AddRounding(const Stage& stage, size_t component) {
     const BufferId original = stage.tensors[component];
     Stage copy = CopyDomain(stage, MagnitudeReducer(stage.reducer, component));
@@ -290,7 +290,7 @@ class ReferenceBuilder {
     if (stage.reducer != Reducer::kProd) {
       return AddBound(stage, std::move(copy), original, "_rounding", value);
     }
-    // That of a product is relative to the value first.
+    // The rounding of a product is first computed relative to its value.
     copy.reducer = Reducer::kSum;
     const F64Term size = Absolute(exprs_.F64Value(stage.values[component]));
     const F64Term relative = exprs_.OrZero(value) / IfZero(size, exprs_.F64Constant(1), size);
@@ -305,7 +305,8 @@ class ReferenceBuilder {
     });
   }
 
-  // A stage over the places of an original one that gives `value` of the stage in the making.
+  // Adds a stage over the original's spatial axes that computes `value`, an expression of the new
+  // stage.
   template <typename MakeValue>
   BufferId AddMap(const Stage& stage, BufferId original, absl::string_view suffix, bool output,
                   const MakeValue& value) {
@@ -324,8 +325,8 @@ class ReferenceBuilder {
            [&](const Stage&) { return exprs_.F64Constant(0).id; });
   }
 
-  // A copy of a tensor of the reference, values of i64 as they are and everything else as f64, at
-  // least `least`, in the place of the original.
+  // Adds a copy of a reference tensor in place of the original: i64 as it is, other dtypes as f64,
+  // at least `least`.
   BufferId AddCopy(const Stage& stage, BufferId original, BufferId from,
                    std::optional<double> least) {
     const bool output = from_.tensors[original].output;
@@ -340,7 +341,7 @@ class ReferenceBuilder {
     });
   }
 
-  // The element of a tensor at a stage's own place.
+  // The element of a tensor at the stage's own position.
   F64Term AtPlace(BufferId tensor, const Stage& stage) {
     return exprs_.AsF64(LoadAtPlace(tensor, stage));
   }
@@ -354,7 +355,7 @@ class ReferenceBuilder {
   Workload to_;
   const Accuracy accuracy_;
   ReferenceTensors tensors_;
-  std::vector<bool> needed_;  // by the original's tensors: their bounds
+  std::vector<bool> needed_;  // indexed by original tensors: whether their bounds are needed
   ReferenceExprs exprs_;
 };
 
@@ -367,7 +368,7 @@ bool RoundsOnTheWay(const Workload& workload) { return Accuracy(workload).rounds
 int64_t ReferenceBytes(const Workload& workload) {
   constexpr int64_t kFillings = 2;
   const int64_t tensors = RoundsOnTheWay(workload) ? 3 : 2;
-  int64_t elements = 0;  // cannot overflow, even times 48
+  int64_t elements = 0;  // cannot overflow, even multiplied by 48
   for (const BufferId output : workload.Outputs()) {
     elements += ElementsOf(workload.tensors[output].shape);
     if (elements > kMostReferenceBytes) break;

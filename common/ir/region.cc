@@ -7,7 +7,7 @@
 namespace hone::ir {
 namespace {
 
-// The extent of a loop by its variable: derivations are kept by the loop's node.
+// The extent of a loop, given its variable. The loop's node holds the derivation.
 Extent ExtentOfVar(const Program& program, AtomId var) {
   for (const Node& node : program.nodes) {
     if (node.kind == Node::Kind::kLoop && node.var == var) return node.extent;
@@ -26,7 +26,7 @@ absl::InlinedVector<AtomId, 16> InnerVars(const Program& program, NodeId scope) 
   return vars;
 }
 
-// The positive factor with which every term of `part` occurs in `whole`; 0 when there is none, or a
+// The positive factor by which every term of `part` occurs in `whole`; 0 if there is none or a
 // variable of `part` is not an inner one.
 int64_t MultipleIn(const AtomTable& atoms, const Index& part, const Index& whole,
                    absl::FunctionRef<bool(AtomId)> inner) {
@@ -84,8 +84,7 @@ Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool
       interval.min += Index::Of(term.atom, term.coeff);
       continue;
     }
-    // Composite terms are enclosed over every variable in them; `any_outer` then only makes the
-    // enclosure wider.
+    // Composite terms are bounded over all their variables; `any_outer` only makes the bound wider.
     const Range range = atoms.RangeOf(Index::Of(term.atom, term.coeff));
     interval.min += range.min;
     Extent span = ExtentTable::Constant(range.max - range.min);

@@ -9,24 +9,24 @@
 namespace hone::ir {
 
 // One dimension of the memory that an access touches while the inner loops run: [min, min +
-// extent), min over the outer loops' variables.
+// extent). `min` depends only on the outer loops' variables.
 struct Interval {
   Index min;
   Extent extent;
 };
 
-// The interval of an index over loop variables. `inner` says which loops run; an index whose
-// floordiv or mod mixes inner and outer variables is enclosed by constants. Predicates over inner
-// loops alone narrow it: 0 ≤ 3·a + b < 4 makes 4·o + 3·a + b four wide.
+// The interval of an index over loop variables. `inner` returns whether a loop is an inner one. An
+// index whose floordiv or mod mixes inner and outer variables gets constant bounds. Predicates over
+// inner loops only narrow the interval: 0 ≤ 3·a + b < 4 makes 4·o + 3·a + b four wide.
 Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner,
                     const std::vector<Condition>& predicates = {});
 
-// The smallest interval that holds both; falls back to constants when their minima differ by more
+// The smallest interval that contains both. Falls back to constants if their minima differ by more
 // than a constant.
 Interval Union(Program& program, const Interval& a, const Interval& b);
 
-// The region of `buffer` that the blocks under `scope` read (or write), per dimension, over the
-// loops around `scope` (the loop itself counts as outer). Empty when there is no such access.
+// The region of `buffer` that the blocks under `scope` read or write, per dimension, over the loops
+// around `scope` (which counts as an outer loop itself). Empty if there is no such access.
 std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope);
 std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId scope);
 

@@ -9,8 +9,8 @@
 namespace hone::ir {
 namespace {
 
-// A double that rounds to the short float formats as the whole number itself would: where bits are
-// lost, the last one that is kept is set ("round to odd").
+// Converts to a double that rounds to the short float formats as the integer itself would: if bits
+// are lost, the last kept bit is set ("round to odd").
 double RoundedToOdd(int64_t value) {
   const uint64_t magnitude = value < 0 ? -static_cast<uint64_t>(value) : value;
   const int excess = 64 - std::countl_zero(magnitude) - 53;

@@ -11,11 +11,9 @@
 
 namespace hone::ir {
 
-// The value of one element: a whole number, as integer dtypes and bool have it, or a real one, as
-// float dtypes have it. Whole numbers are exact over all of i64.
-//
-// It does not know its dtype. CastTo() makes it one that a dtype can hold: a whole number for
-// integers and bool, a real number for floats.
+// The value of one element: a whole number for integer dtypes and bool, a real number for float
+// dtypes. Whole numbers are exact over all of i64. A Scalar does not know its dtype; CastTo()
+// converts it to a value of a dtype.
 class Scalar {
  public:
   constexpr Scalar() = default;
@@ -24,14 +22,14 @@ class Scalar {
   constexpr Scalar(T value) : whole_(static_cast<int64_t>(value)), is_whole_(true) {}
 
   constexpr bool is_whole() const { return is_whole_; }
-  // The value as a double. A whole number beyond 2^53 is rounded.
+  // The value as a double. Whole numbers beyond 2^53 are rounded.
   constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
-  // The value without its fraction, modulo 2^64. 0 for NaN and the infinities.
+  // The integer part modulo 2^64. 0 for NaN and infinities.
   int64_t whole() const;
   constexpr bool IsTrue() const { return is_whole_ ? whole_ != 0 : real_ != 0; }
 
-  // Numeric order and equality. Two whole numbers compare exactly; otherwise both compare as
-  // doubles, where NaN is unordered.
+  // Numeric comparison. Two whole numbers compare exactly, others as doubles, where NaN is
+  // unordered.
   friend constexpr bool operator==(Scalar a, Scalar b) {
     return a.is_whole_ && b.is_whole_ ? a.whole_ == b.whole_ : a.real() == b.real();
   }
@@ -41,7 +39,7 @@ class Scalar {
   friend constexpr bool operator<=(Scalar a, Scalar b) {
     return a.is_whole_ && b.is_whole_ ? a.whole_ <= b.whole_ : a.real() <= b.real();
   }
-  // Whole numbers in full, others with as many digits as a double may need.
+  // Whole numbers in full; real numbers with as many digits as a double may need.
   std::string ToText() const;
   friend std::ostream& operator<<(std::ostream& out, Scalar value) { return out << value.ToText(); }
 
@@ -53,11 +51,12 @@ class Scalar {
   bool is_whole_ = true;
 };
 
-// The value in a dtype: floats round once, to nearest even; integers drop the fraction and wrap,
-// and take NaN and the infinities as 0; bool is 1 for anything but 0.
+// Converts to a dtype. Floats round once, to nearest even. Integers drop the fraction and wrap; NaN
+// and infinities become 0. bool is 1 for every value but 0.
 Scalar CastTo(DType dtype, Scalar value);
 
-// Adds the value to a digest. Whole numbers that a double holds have the encoding of that double.
+// Adds the value to a digest. A whole number that a double represents exactly is encoded as that
+// double.
 void AddTo(DigestBuilder& builder, Scalar value);
 
 }  // namespace hone::ir

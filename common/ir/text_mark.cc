@@ -10,10 +10,10 @@
 namespace hone::ir {
 namespace {
 
-// Shown on either side of the column.
+// Bytes shown on either side of the column.
 constexpr int64_t kAround = 60;
 
-// Reads "123:" off the text; -1 when there is no such thing.
+// Consumes "123:" at the front of the text; returns -1 if it is not there.
 int64_t TakeNumber(absl::string_view& text) {
   int64_t number = 0;
   const size_t colon = text.find(':');

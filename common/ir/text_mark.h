@@ -6,15 +6,14 @@
 
 namespace hone::ir {
 
-// Appends to an error of the form "line:column: what" the line of the text that it is about, with
-// the column marked:
+// Appends the offending line to an error of the form "line:column: what" and marks the column:
 //
-//   3:22: a product of two axes is not affine
-//     output B[i: 4] = A[i * i]
-//                          ^
+//    3:22: a product of two axes is not affine
+//      output B[i: 4] = A[i * i]
+//                           ^
 //
-// Of a long line the part around the column. `first_line`: the number of the text's first line. OK
-// and errors of another form stay as they are.
+// Long lines are cut around the column. `first_line` is the number of the text's first line. OK and
+// errors of another form are returned unchanged.
 absl::Status MarkText(const absl::Status& status, absl::string_view text, int first_line = 1);
 
 }  // namespace hone::ir

@@ -10,7 +10,7 @@
 namespace hone::ir {
 namespace {
 
-// Names become columns of the store and names of files.
+// Names become columns of the store and file names.
 constexpr size_t kMaxNameBytes = 128;
 
 bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }

@@ -13,7 +13,7 @@
 
 namespace hone::ir {
 
-// A word of the text forms of workloads and programs, with its place for messages.
+// A token of the text forms of workloads and programs, with its position for messages.
 struct Token {
   enum Kind { kName, kNumber, kSymbol, kNewline, kEnd } kind = kEnd;
   std::string text;
@@ -22,36 +22,36 @@ struct Token {
 };
 
 // Splits a text into names, numbers, symbols and newlines; '#' starts a comment. A newline ends a
-// statement, except where the next line begins with a blank. Ends with a newline and kEnd.
+// statement unless the next line begins with a space. The result ends with a newline and kEnd.
 // `first_line` is the number of the text's first line. InvalidArgument: "line:column: unexpected
 // character".
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_line = 1);
 
-// Walks over tokens. Every error is InvalidArgument and begins with "line:column: ".
+// Reads tokens in order. Every error is InvalidArgument and begins with "line:column: ".
 class TokenReader {
  public:
-  // REQUIRES tokens as Tokenize gives them.
+  // REQUIRES the result of Tokenize.
   explicit TokenReader(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   const Token& Peek(int ahead = 0) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
-  // Stays at the end.
+  // Does not advance past the end.
   const Token& Next() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
   void SkipNewlines() {
     while (Peek().kind == Token::kNewline) ++at_;
   }
-  // Whether the next token begins right where this one ends, as in "max(".
+  // Whether there is no space between this token and the next, as in "max(".
   bool IsJoined(int ahead = 0) const;
 
-  // Takes the next token when it is a name or symbol of this text.
+  // Consumes the next token if it is a name or symbol with this text.
   bool Accept(absl::string_view text);
   absl::Status Expect(absl::string_view text);
   absl::Status EndOfStatement();
-  // `what` is expected, for the message.
+  // `what` describes the expected token in the message.
   absl::StatusOr<std::string> Name(absl::string_view what);
   absl::StatusOr<int64_t> Integer(absl::string_view what);
-  // From 1 to `limit`.
+  // Parses an integer from 1 to `limit`.
   absl::StatusOr<int64_t> Extent(int64_t limit);
 
   static absl::Status Error(const Token& token, absl::string_view what);

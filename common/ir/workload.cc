@@ -42,8 +42,8 @@ bool Reads(const ExprPool& pool, ExprId id) {
   return reads;
 }
 
-// Arithmetic operations of one evaluation. A select computes one of its branches: the dearer one
-// counts; a choice that depends on indices alone is made by the loops.
+// Number of arithmetic operations in one evaluation. A select counts its more expensive branch. A
+// select on indices only costs nothing, because the loops decide it.
 double Operations(const ExprPool& pool, ExprId id) {
   const Expr& expr = pool[id];
   if (expr.op == Op::kSelect) {
@@ -58,12 +58,12 @@ double Operations(const ExprPool& pool, ExprId id) {
   return operations;
 }
 
-// Encodes an index with variables by their position in the stage.
+// Encodes an index. Variables are numbered by their position in the stage.
 void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index,
               const std::vector<AtomId>& vars) {
   builder.Add(index.constant()).Add(static_cast<int64_t>(index.terms().size()));
-  // Terms are sorted by atom id, which depends on the order of declaration: sort by their own
-  // encoding.
+  // Terms are sorted by atom ID, which depends on the order of declaration, so sort them by their
+  // encoding instead.
   std::vector<Digest> terms;
   for (const IndexTerm& term : index.terms()) {
     const Atom& atom = atoms[term.atom];
@@ -268,9 +268,9 @@ Digest Workload::StructuralDigest() const {
 
 namespace {
 
-// Points of the box of `vars` where the guards hold. Along one variable they are counted by
-// intervals, the others are enumerated; -1 when that takes more than `budget` points, of which the
-// rest is left.
+// Counts the points of the box of `vars` where all guards hold: one variable by intervals, the
+// others by enumeration. Returns -1 if that takes more than `budget` points; subtracts what it
+// uses.
 double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& guards,
                   std::vector<AtomId> vars, const std::map<AtomId, int64_t>& extents,
                   int64_t& budget) {
@@ -320,9 +320,9 @@ double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& g
   return holds;
 }
 
-// `budget`: how many points may be looked at; what is used is taken from it.
+// `budget` is the number of points that may be enumerated; it is reduced by those that are.
 double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& budget) {
-  // Axes that share a guard form a group, counted together; groups multiply.
+  // Axes that share a guard form a group that is counted as a whole; the groups' counts multiply.
   std::map<AtomId, int64_t> extents;
   for (const auto* axes : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *axes) extents[axis.var] = axis.extent;
@@ -333,7 +333,7 @@ double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& 
     while (parent[var] != var) var = parent[var];
     return var;
   };
-  std::map<const Condition*, AtomId> variable;  // one of each guard
+  std::map<const Condition*, AtomId> variable;  // one variable per guard
   for (const Condition& guard : stage.guards) {
     if (guard.index.IsConstant()) {
       if (guard.index.constant() < 0 || guard.index.constant() >= guard.extent) return 0;
@@ -358,7 +358,7 @@ double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& 
     for (const auto& [guard, var] : variable) {
       if (root(var) == group) guards.push_back(guard);
     }
-    // A group too large to count is taken as if its guards always held: an upper bound.
+    // For a group too large to count, assume that its guards always hold: an upper bound.
     const double holds =
         guards.empty() ? -1 : CountGroup(atoms, guards, std::move(vars), extents, budget);
     points *= holds < 0 ? total : holds;
@@ -389,7 +389,8 @@ double Workload::FlopCount(const Stage& stage) const {
 
 double Workload::FlopCount() const {
   double total = 0;
-  int64_t budget = kCountingBudget;  // of all stages: a workload of many cannot take long
+  // for all stages together, so that workloads with many stages stay fast
+  int64_t budget = kCountingBudget;
   for (const ir::Stage& stage : stages) total += StageFlops(*this, stage, budget);
   return total;
 }

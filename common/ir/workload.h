@@ -15,15 +15,14 @@
 
 namespace hone::ir {
 
-// Limits that every workload keeps; anything larger is refused with the limit in the message.
+// Limits on workloads. Exceeding one is an error whose message states it.
 inline constexpr int kMaxRank = 8;
-inline constexpr int64_t kMaxElements = int64_t{1} << 33;  // of one tensor
-inline constexpr int64_t kMaxDomain = int64_t{1} << 50;    // points of one stage
+inline constexpr int64_t kMaxElements = int64_t{1} << 33;  // per tensor
+inline constexpr int64_t kMaxDomain = int64_t{1} << 50;    // points per stage
 inline constexpr int kMaxTensors = 256;
 inline constexpr int kMaxExprDepth = 64;
-inline constexpr int kMaxGuards = 32;  // of one stage
-inline constexpr int kMaxTextOperators =
-    16384;  // of one workload's text, in expressions and indices
+inline constexpr int kMaxGuards = 32;            // per stage
+inline constexpr int kMaxTextOperators = 16384;  // in expressions and indices of the text
 inline constexpr int kMaxTextBytes = 1 << 20;
 
 using Shape = absl::InlinedVector<int64_t, 4>;
@@ -36,9 +35,9 @@ struct Tensor {
   DType dtype = DType::kF32;
   Shape shape;
   bool input = false;
-  bool constant = false;  // an input that may be rewritten ahead of time
+  bool constant = false;  // an input that may be repacked ahead of time
   bool output = false;
-  int stage = -1;  // that computes it; -1 for inputs
+  int stage = -1;  // the stage that computes it; -1 for inputs
   int64_t bytes() const { return ElementsOf(shape) * DTypeBytes(dtype); }
 };
 
@@ -54,7 +53,7 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-// InvalidArgument: the rank, an extent or the number of elements is beyond a limit.
+// InvalidArgument: the rank, an extent or the number of elements exceeds a limit.
 absl::Status ValidateTensor(const Tensor& tensor);
 
 // tensors[spatial…] = reducer over reduce (where the guards hold) of values.
@@ -62,16 +61,17 @@ struct Stage {
   std::vector<BufferId> tensors;  // one per component of the reducer's tuple
   std::vector<Axis> spatial;
   std::vector<Axis> reduce;
-  std::vector<Condition> guards;  // belong to the reduction's domain
+  std::vector<Condition> guards;  // restrict the reduction's domain
   Reducer reducer = Reducer::kNone;
   std::vector<ExprId> values;  // one per component
 };
 
-// A tensor computation: a DAG of stages over named axes. Text form in workload_parser.h. A value
-// type; immutable once it is validated. BufferIds of its expressions are indices into `tensors`.
+// A tensor computation: a DAG of stages over named axes. Its text form is described in
+// workload_parser.h. A value type; immutable after validation. BufferIds in its expressions are
+// indices into `tensors`.
 struct Workload {
   std::string name;
-  std::vector<Tensor> tensors;  // inputs first, then in the order of the stages
+  std::vector<Tensor> tensors;  // inputs first, then in stage order
   std::vector<Stage> stages;    // topologically ordered
   AtomTable atoms;
   ExprPool pool;
@@ -79,44 +79,43 @@ struct Workload {
   std::vector<BufferId> Inputs() const;
   std::vector<BufferId> Outputs() const;
 
-  // InvalidArgument: a limit is exceeded, a rank or dtype does not fit, an index can leave its
+  // InvalidArgument: a limit is exceeded, a rank or dtype does not match, an index can leave its
   // tensor, or a stage reads a tensor that is not computed before it. The message names the tensor
-  // and prints the index. `max_depth`: of expressions; only those that no text holds may be deeper
-  // than kMaxExprDepth.
+  // and prints the index. `max_depth` limits the depth of expressions; expressions that are never
+  // written as text may exceed kMaxExprDepth.
   absl::Status Validate(int max_depth = kMaxExprDepth) const;
-  // The part of it that concerns one stage, when those before it are valid.
+  // Validates one stage. REQUIRES valid earlier stages.
   absl::Status ValidateStage(size_t stage, int max_depth = kMaxExprDepth) const;
 
-  // The structural hash: shapes, dtypes and expressions, not names. The same on every platform.
+  // A hash of shapes, dtypes and expressions, but not of names. The same on every platform.
   Digest StructuralDigest() const;
 
-  // Arithmetic operations of the whole workload by formula: a multiply and an add count one each;
-  // points where a guard fails (padded taps) do not count.
+  // Arithmetic operations of the whole workload by its formula. A multiply and an add count one
+  // each; points where a guard fails (padded taps) do not count.
   double FlopCount() const;
-  // Of one stage.
   double FlopCount(const Stage& stage) const;
 
   std::string ToText() const;
 };
 
-// Points of a stage's domain where every guard holds.
+// The number of points in a stage's domain where all guards hold.
 double GuardedPoints(const AtomTable& atoms, const Stage& stage);
 
-// Builds the common forms of a workload in C++. Errors are found by Validate().
+// Builds workloads in C++. Errors are reported by Validate().
 class WorkloadBuilder {
  public:
   explicit WorkloadBuilder(std::string name) { workload_.name = std::move(name); }
 
   BufferId Input(std::string name, DType dtype, Shape shape, bool constant = false);
-  // Axes for the next stages; an axis may be used by one stage only.
+  // Creates an axis for a later stage. Each axis belongs to one stage.
   Axis NewAxis(std::string name, int64_t extent);
 
   ExprPool& pool() { return workload_.pool; }
   AtomTable& atoms() { return workload_.atoms; }
-  // A load of a tensor declared before.
+  // Loads an element of a tensor declared before.
   ExprId Load(BufferId tensor, IndexList indices);
 
-  // A stage with one component. Returns its tensor, of the dtype of the value.
+  // Adds a stage with one component and returns its tensor, which has the dtype of the value.
   BufferId Stage(std::string name, std::vector<Axis> spatial, Reducer reducer,
                  std::vector<Axis> reduce, std::vector<Condition> guards, ExprId value);
   BufferId Map(std::string name, std::vector<Axis> spatial, ExprId value) {
@@ -124,7 +123,7 @@ class WorkloadBuilder {
   }
   void Output(BufferId tensor) { workload_.tensors[tensor].output = true; }
 
-  // Validated.
+  // Validates and returns the workload.
   absl::StatusOr<Workload> Build() &&;
 
  private:

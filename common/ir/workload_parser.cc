@@ -41,7 +41,7 @@ class Parser final : private ExprNames {
   }
 
  private:
-  // The names that statements begin with.
+  // The names at the beginning of statements.
   static std::set<std::string> StageNames(const std::vector<Token>& tokens) {
     std::set<std::string> names;
     bool beginning = true;
@@ -53,7 +53,7 @@ class Parser final : private ExprNames {
     return names;
   }
 
-  // Every stage leads to an output.
+  // Checks that every stage contributes to an output.
   absl::Status CheckNoneDangles() const {
     std::vector<bool> used(workload_.tensors.size());
     for (size_t t = 0; t < used.size(); ++t) used[t] = workload_.tensors[t].output;
@@ -74,7 +74,7 @@ class Parser final : private ExprNames {
     return absl::OkStatus();
   }
 
-  // ExprNames.
+  // Implements ExprNames.
   std::string WhyUnknown(const std::string& name) const override {
     if (!stage_names_.contains(name)) return "";
     return ": it is computed by this stage or a later one, and stages read what is above them (no "
@@ -218,7 +218,7 @@ class Parser final : private ExprNames {
     return status.ok() ? absl::OkStatus() : Error(name_token, status.message());
   }
 
-  // Which dtypes a reducer takes.
+  // Checks that a reducer accepts the dtypes.
   absl::Status CheckReducer(const Token& token, const Stage& stage) const {
     const auto dtype = [&](int c) { return workload_.pool[stage.values[c]].dtype; };
     const absl::string_view name = ReducerName(stage.reducer);

@@ -1,5 +1,4 @@
-// Workloads and programs that cannot be: each is refused with what is wrong, where, and that place
-// marked.
+// Invalid workloads and programs: each error says what is wrong and where, and marks the place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Expects that the text behind "workload w\n" is refused at a place, for a reason, with the line
-// that is shown and the mark under its column.
+// Expects an error for the text after "workload w\n": its place, its reason, the line shown and the
+// mark under its column.
 void ExpectMarked(const std::string& text, absl::string_view place, absl::string_view reason,
                   absl::string_view line) {
   const auto workload = ParseWorkload(absl::StrCat("workload w\n", text));
@@ -88,7 +87,7 @@ TEST(BadWorkloadTest, CyclicStages) {
 TEST(BadWorkloadTest, DanglingStages) {
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i] + 1.0\noutput C[i: 4] = A[i]\n", "3:1",
                "stage B dangles", "B[i: 4] = A[i] + 1.0");
-  // Through another one, too.
+  // Also through another tensor.
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i] + 1.0\nD[i: 4] = B[i]\noutput C[i: 4] = A[i]\n",
                "4:1", "stage D dangles", "D[i: 4] = B[i]");
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i]\n", "4:1", "has no output", "");

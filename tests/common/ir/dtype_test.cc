@@ -11,7 +11,7 @@
 namespace hone::ir {
 namespace {
 
-// Every value of a 16-bit format, from its bits alone.
+// The value of a 16-bit format, from its bits.
 double HalfFromBits(uint32_t bits) {
   const int sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
   if (exponent == 31) return fraction ? std::nan("") : sign * INFINITY;
@@ -20,7 +20,7 @@ double HalfFromBits(uint32_t bits) {
 
 double BFloatFromBits(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
 
-// Rounding to nearest even by searching the two neighbours among all finite values of the format.
+// Checks rounding to nearest even by a search for the two neighbours among the finite values.
 void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t largest_finite,
                        double value) {
   uint32_t low = 0, high = largest_finite;  // positive bit patterns are ordered like their values
@@ -30,7 +30,7 @@ void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t larg
     (from_bits(middle) <= magnitude) ? low = middle : high = middle - 1;
   }
   const double below = from_bits(low);
-  // Beyond the largest finite value the next one of the same exponent stands for infinity.
+  // Beyond the largest finite value, the next value of the same exponent stands for infinity.
   const double step = from_bits(largest_finite) - from_bits(largest_finite - 1);
   const double above = low == largest_finite ? below + step : from_bits(low + 1);
   double expected = magnitude - below < above - magnitude                ? below
@@ -59,7 +59,7 @@ TEST(DTypeTest, EveryValueOfTheShortFormatsIsKept) {
 TEST(DTypeTest, RoundsToNearestEven) {
   Rng rng(20240501);
   for (int i = 0; i < 20000; ++i) {
-    // Spread over the exponents of both formats, some near the middle of two values.
+    // Spread over the exponents of both formats, some close to the middle of two values.
     const double value = std::ldexp(rng.Uniform() - 0.5, static_cast<int>(rng.Below(50)) - 30);
     ExpectNearestEven(DType::kF16, HalfFromBits, 0x7bff, value);
     const double wide = std::ldexp(rng.Uniform() - 0.5, static_cast<int>(rng.Below(270)) - 140);

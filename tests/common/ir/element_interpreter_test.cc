@@ -60,8 +60,7 @@ TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
   EXPECT_EQ(element.magnitude, 12);
 }
 
-// An element of a layer norm reads each number of its row a few times, not once for each of the
-// others.
+// An element of a layer norm reads each number of its row a few times, not once per other element.
 TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
   const Workload workload = Parse(
       "input X: f32[4, 1024]\nS[i: 4] = sum(k: 1024) X[i, k]\n"
@@ -77,8 +76,8 @@ TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
   EXPECT_LE(reads, 4 * 1024);
 }
 
-// A small difference of large numbers is known badly, and so is what it divides or is the exponent
-// of.
+// A small difference of large numbers has a large relative error, which carries over to a quotient
+// or exponential.
 TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands) {
   const Workload workload = Parse(
       "input X: f32[2]\n"
@@ -105,7 +104,7 @@ TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
   EXPECT_EQ(element.value, 1763800000000000007 + 9007199254740993);
 }
 
-// Σ s·exp(x − max): the sum of an online softmax is a sum, not a maximum.
+// Σ s·exp(x − max): the second component of an online softmax is a sum, not a maximum.
 TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
   const Workload workload = Parse(
       "input X: f32[64]\n"
@@ -116,7 +115,7 @@ TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
   EXPECT_EQ(sum.magnitude, 64 * (1 + 2 + 2));
 }
 
-// A masked element decides no maximum and adds nothing to a sum, however large its number is.
+// A masked element cannot be the maximum and adds nothing to a sum, however large its value is.
 TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   for (const char* const masked : {"-inf", "-1e9"}) {
     const Workload workload =
@@ -134,8 +133,8 @@ TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   }
 }
 
-// Each reads a tensor that was rounded to bf16. Two computations may round it to different numbers
-// only next to the middle between them.
+// Each reads a tensor that was rounded to bf16. Two computations can round a value differently only
+// close to the middle of two numbers.
 TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
   const Workload workload = Parse(
       "input X: bf16[8]\n"
@@ -158,7 +157,7 @@ TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
   EXPECT_EQ(rounding(3, 1.0625), 0);
 }
 
-// A computed float next to a whole number may be converted to it or to the one before.
+// A computed float next to a whole number may be converted to that number or to the one below.
 TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
   const Workload workload = Parse(
       "input X: f32[8]\n"
@@ -174,7 +173,7 @@ TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
   EXPECT_EQ(rounding(1, 2.0), 0);  // an input is exact
 }
 
-// Of two computed values that are nearly equal, either may be the maximum.
+// Either of two nearly equal computed values may be the maximum.
 TEST(InterpretElementTest, IndicesOfNearTiesAreBounded) {
   const Workload workload = Parse(
       "input X: f32[8]\n"

@@ -46,7 +46,7 @@ TEST_F(IndexTest, FormsOfOneIndexAreEqual) {
   EXPECT_EQ(atoms_.Mod(x, 1), Index(0));
 }
 
-// A fused loop that is split where the parts meet is the loops it was fused from.
+// Splitting a fused loop at the original boundary gives back the original loops.
 TEST_F(IndexTest, SplitOfAFusedLoopComesBack) {
   const AtomId f = Var("f", 48), a = Var("a", 6), b = Var("b", 8);
   const Index row = atoms_.FloorDiv(Index::Of(f), 8), column = atoms_.Mod(Index::Of(f), 8);
@@ -76,7 +76,7 @@ TEST_F(IndexTest, FloorDivisionRoundsDown) {
   EXPECT_EQ(CeilDivInt(-1, 4), 0);
 }
 
-// An expression as it was written, kept beside what the table makes of it.
+// An expression as written, with the simplified index that the table returned.
 struct Written {
   Index index;
   std::function<int64_t(const std::vector<int64_t>&)> value;
@@ -123,8 +123,8 @@ class RandomIndex {
   const std::vector<AtomId>& vars_;
 };
 
-// Whatever is simplified has the value that was written, for every value of the variables; RangeOf
-// encloses them; and Substitute replaces variables by indices of other variables.
+// Simplified indices keep the value of the expression for all values of the variables; RangeOf
+// bounds it; Substitute replaces variables by other indices.
 TEST(RandomIndexTest, SimplifiedIndicesKeepTheirValues) {
   for (uint64_t seed = 1; seed <= 4000; ++seed) {
     Rng rng(seed);
@@ -162,7 +162,7 @@ TEST(RandomIndexTest, SimplifiedIndicesKeepTheirValues) {
   }
 }
 
-// The bounds of an affine form over distinct variables are reached.
+// Affine forms over distinct variables reach their bounds.
 TEST(RandomIndexTest, RangesOfAffineFormsAreExact) {
   Rng rng(7);
   for (int round = 0; round < 500; ++round) {

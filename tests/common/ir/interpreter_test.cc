@@ -52,7 +52,7 @@ TEST(InterpreterTest, ArgmaxTakesTheLowestIndexOfEquals) {
   EXPECT_THAT(outputs[3], ElementsAre(3, 0, 0));
 }
 
-// Where every value is the neutral element itself, the index is still a real one.
+// The index is valid even if every value equals the neutral element.
 TEST(InterpreterTest, ArgmaxOfTheNeutralElement) {
   const auto outputs =
       Compute("input A: f32[1, 3]\noutput (V, I)[i: 1] = argmax(k: 3) (A[i, k], index(k))",
@@ -71,7 +71,7 @@ TEST(InterpreterTest, OnlineSoftmaxIsMaximumAndSum) {
 }
 
 TEST(InterpreterTest, GuardsNarrowTheDomain) {
-  // Where the guard fails nothing is read and nothing is added, not even 0 · infinity.
+  // Where the guard fails, nothing is read or added, not even 0 · infinity.
   const Values x = {1, 2, INFINITY, 4};
   const auto outputs = Compute(
       "input X: f32[4]\ninput W: f32[3]\n"
@@ -79,7 +79,7 @@ TEST(InterpreterTest, GuardsNarrowTheDomain) {
       "output Z[i: 2] = max(r: 3 where 0 <= i + r - 3 < 4) X[i + r - 3]",
       {x, {0, 1, 0}});
   EXPECT_EQ(outputs[0][0], 1);
-  EXPECT_TRUE(std::isnan(outputs[0][1]));  // 0 · infinity that is in the domain
+  EXPECT_TRUE(std::isnan(outputs[0][1]));  // 0 · infinity inside the domain
   EXPECT_EQ(outputs[0][2], INFINITY);
   EXPECT_EQ(outputs[1][0], -INFINITY);  // an empty domain gives the neutral element
   EXPECT_EQ(outputs[1][1], 1);
@@ -145,7 +145,7 @@ TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
             absl::StatusCode::kResourceExhausted);
 }
 
-// A program whose loops are wrong is found out, not computed.
+// Incorrect loops are detected.
 TEST(InterpreterTest, FindsUnwrittenElementsAndStrayIndices) {
   const auto workload = std::make_shared<const Workload>(
       Parse("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = B[i]"));
@@ -163,7 +163,7 @@ TEST(InterpreterTest, FindsUnwrittenElementsAndStrayIndices) {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // no double holds it
+constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // not representable as a double
 
 std::vector<Scalars> RunExactly(const std::string& text, const std::vector<Scalars>& inputs) {
   const auto outputs = Interpret(Parse(text), inputs);
@@ -193,7 +193,7 @@ TEST(InterpreterTest, IntegersOf64BitsAreExact) {
   EXPECT_EQ(outputs[7][0], -1);
 }
 
-// Above 2^53, where the neutral element of a minimum once lay.
+// Above 2^53, where the neutral element of a minimum used to lie.
 TEST(InterpreterTest, AMinimumOfLargeIntegersIsOneOfThem) {
   const Scalars nanoseconds = {1763800000000000007, 1763800000000000009};
   const auto outputs =
@@ -215,7 +215,7 @@ TEST(InterpreterTest, DivisionAndNegationWrapAtTheLeastInteger) {
   EXPECT_EQ(outputs[3][0], 0);
 }
 
-// f16 and bf16 hold few digits: a sum that was rounded at each step would stop at 256 or 2048.
+// f16 and bf16 have few digits: a sum rounded at each step would stop at 256 or 2048.
 TEST(InterpreterTest, SumsOfShortFormatsAreRoundedOnce) {
   for (const absl::string_view dtype : {"f16", "bf16"}) {
     const auto outputs =

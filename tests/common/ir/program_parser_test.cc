@@ -25,7 +25,7 @@ std::shared_ptr<const Workload> Pair() {
       "output D[i: 6] = max(C[i], 0.5)\n");
 }
 
-// Every kind of line that there is.
+// Every kind of line.
 constexpr char kProgram[] =
     "input A: f32[6, 8] global\n"
     "input W: f32[8] global constant\n"
@@ -100,12 +100,11 @@ TEST(ProgramParser, AnUnscheduledProgramHasTheSameDigestAndMeaning) {
   }
 }
 
-// Variables are numbered in the order of their declarations in the text; sums are in another order
-// here.
+// Variables are numbered in the order of their declaration; the sums here have another order.
 TEST(ProgramParser, TermsKeepTheOrderOfTheText) {
   std::string text = absl::StrReplaceAll(kProgram, {{"4*i_0 + i_1", "i_1 + 4*i_0"}});
   ExpectRoundTrip(Pair(), text);
-  // No order of the atoms gives both: it is still a program.
+  // No order of the atoms gives both, but the program is still valid.
   text = kProgram;
   text.replace(text.find("= 4*i_0 + i_1"), 13, "= i_1 + 4*i_0");
   const auto program = ParseProgram(Pair(), text);
@@ -128,7 +127,7 @@ TEST(ProgramParser, MarksCommentsAndEmptyLinesAreSkipped) {
   EXPECT_EQ(program->ToText(), kProgram);
 }
 
-// Loops that primitives called alike are told apart when they are printed.
+// Loops that got the same name from primitives are printed with different names.
 TEST(ProgramParser, LoopsInScopeHaveNamesOfTheirOwn) {
   Program program = ParseProgram(Pair(), kProgram).value();
   const NodeId d = program.FindBlock("D");

@@ -65,7 +65,7 @@ TEST(ProgramDigestTest, NamesDeadNodesAndUnusedBuffersDoNotMatter) {
   EXPECT_EQ(other.StructuralDigest(), digest);
 }
 
-// The same tree whose variables were made in another order.
+// The same tree with variables created in another order.
 TEST(ProgramDigestTest, OrderOfCreationDoesNotMatter) {
   const auto workload = Parse("input A: f32[4, 6]\noutput B[f: 24] = A[f / 6, f % 6] + 1.0");
   const auto split = [&](bool outer_first) {

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The reference computes what InterpretElement says of every element: value and magnitude.
+// The reference computes the same value and magnitude as InterpretElement for every element.
 TEST(ReferenceWorkloadTest, AgreesWithTheElements) {
   const auto workload = ParseWorkload(
       "workload w\n"
@@ -70,7 +70,7 @@ TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
               ::testing::HasSubstr("262144 MiB; the limit is 4096 MiB"));
 }
 
-// Conditions take part by their values.
+// Conditions need only their values.
 TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
@@ -82,7 +82,7 @@ TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
   EXPECT_THAT(text, HasSubstr("M_magnitude"));
 }
 
-// The third of the reference's tensors, where values are rounded before they reach an output.
+// The third kind of tensor of a reference: the roundings.
 TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
   const auto workload = ParseWorkload(
       "workload w\n"
@@ -105,7 +105,7 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
   ASSERT_TRUE(reference.ok()) << reference.status();
   Rng rng(3);
   std::vector<Values> inputs = {Values(35)};
-  // A few different values, so that rows have ties.
+  // Few different values, so that rows have ties.
   for (double& value : inputs[0]) value = RoundTo(DType::kBF16, rng.Below(3) * 0.25);
   const auto outputs = Interpret(*reference, inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -132,7 +132,7 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
       "workload w\ninput X: bf16[7, 5]\noutput S[i: 7] = sum(j: 5) X[i, j] * X[i, j]\n")));
 }
 
-// The formula of a rounding has its operands more than once.
+// The formula of a rounding repeats its operands.
 TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
   std::string value = "C[i]";
   for (int depth = 0; depth < 30; ++depth) value = "C[i] / (C[i] * " + value + ")";
@@ -144,7 +144,7 @@ TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
   EXPECT_LT(reference->pool.size(), 100'000);
 }
 
-// The shortened bound is no smaller than the full one, also where a tensor inherited its rounding.
+// The shortened bound is at least the full one, also if a tensor inherits its rounding.
 TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
   std::string product = "(D[i] + 1.5)";
   for (int factor = 1; factor < 12; ++factor) product += " * (D[i] + 1.5)";
@@ -155,7 +155,7 @@ TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto reference = ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();
-  // Their squares lie between two numbers of bf16.
+  // Their squares lie between two bf16 numbers.
   Values x;
   for (int i = 0; i < 8; ++i) x.push_back(std::ldexp(i % 2 == 0 ? 1.0625 : -1.0625, i - 4));
   const auto outputs = Interpret(*reference, std::vector<Values>{x});

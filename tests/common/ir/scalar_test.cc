@@ -37,19 +37,19 @@ TEST(ScalarTest, WholeNumbersCompareExactly) {
   EXPECT_FALSE(Scalar(NAN) <= Scalar(0));
 }
 
-// Rounding to f64 first would make a tie of what lies above one.
+// Rounding to f64 first would turn a number above a tie into the tie.
 TEST(ScalarTest, WholeNumbersRoundOnce) {
-  const int64_t tie = (int64_t{1} << 60) + (int64_t{1} << 52);  // of two bf16
+  const int64_t tie = (int64_t{1} << 60) + (int64_t{1} << 52);  // between two bf16
   EXPECT_EQ(CastTo(DType::kBF16, tie), 0x1p60);
   EXPECT_EQ(CastTo(DType::kBF16, tie + 1), 0x1.02p60);
   EXPECT_EQ(CastTo(DType::kBF16, -tie - 1), -0x1.02p60);
-  const int64_t near = (int64_t{1} << 40) + (int64_t{1} << 16);  // a tie of two f32
+  const int64_t near = (int64_t{1} << 40) + (int64_t{1} << 16);  // a tie between two f32
   EXPECT_EQ(CastTo(DType::kF32, near), 0x1p40);
   EXPECT_EQ(CastTo(DType::kF32, near + 1), 0x1.000002p40);
   EXPECT_EQ(CastTo(DType::kF64, kTwo53 + 1), 0x1p53);
 }
 
-// Digests are kept for ever: whole numbers that doubles hold have those of the doubles.
+// Digests are permanent: a whole number that a double represents has the digest of that double.
 TEST(ScalarTest, DigestsTellLargeNumbersApart) {
   const auto digest = [](Scalar value) {
     DigestBuilder builder;

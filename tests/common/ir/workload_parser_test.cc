@@ -60,7 +60,7 @@ TEST(WorkloadTextTest, TrickyTextsReadBack) {
            "input A: f32[4, 6]\noutput B[f: 24] = A[f / 6, f % 6]",
            "input A: f32[99]\noutput B[i: 9, j: 4] = A[(3*i + j) / 2 % 5 + i - 2*(j / 3) + 2]",
            "input A: f32[4]\noutput B[i: 4] = A[3 - i]",
-           // Names that are words of the language.
+           // Keywords of the language as names.
            "input output: f32[4]\noutput input[where: 4] = output[where]",
            "input max: f32[4]\nsum[i: 4] = max[i] + 1.0\noutput inf[i: 4] = max(sum[i], "
            "max[i])\noutput constant[k: 4] = inf[k]",
@@ -94,10 +94,10 @@ TEST(WorkloadTextTest, NumbersTakeTheTypeBesideThem) {
   const auto workload =
       ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_THAT(workload->ToText(), HasSubstr("A[i] + 16777217"));  // more than f32 holds
+  EXPECT_THAT(workload->ToText(), HasSubstr("A[i] + 16777217"));  // more digits than f32 holds
 }
 
-// The text after "workload w\n" and where and what the error is.
+// The text after "workload w\n", and the place and text of the error.
 struct BadText {
   const char* text;
   const char* error;
@@ -105,7 +105,7 @@ struct BadText {
 
 TEST(WorkloadTextTest, ErrorsSayWhere) {
   const BadText kCases[] = {
-      // Statements and words.
+      // Statements and keywords.
       {"", "2:1: workload w has no stage"},
       {"input A: f32[4]\n", "3:1: workload w has no stage"},
       {"input A: f32[4]\nB[i: 4] = A[i]\n", "4:1: workload w has no output"},
@@ -211,7 +211,7 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
               StartsWith("1:10: expected the workload's name"));
 }
 
-// What comes from outside may be anything; it is answered at once.
+// Any outside text gets an answer quickly.
 TEST(WorkloadTextTest, HostileTextsAreRefused) {
   const std::string head = "workload w\ninput A: f32[4]\noutput B[i: 4] = ";
   const auto error = [](const std::string& text) {
@@ -247,7 +247,7 @@ TEST(WorkloadTextTest, HostileTextsAreRefused) {
   EXPECT_THAT(error(head + "A[i] * 1e999"), HasSubstr("'1e999' is larger than any f64"));
 }
 
-// Every prefix and every text with one character changed is read or refused, never worse.
+// Every prefix and every text with one changed character is parsed or rejected without a crash.
 TEST(WorkloadTextTest, DamagedTextsAreReadOrRefused) {
   const std::string text =
       "workload w\ninput A: f32[4, 5]\ninput B: i8[5] constant\n"

@@ -28,9 +28,9 @@ Workload Operator(const std::string& line) {
   return std::move(workload).value();
 }
 
-// Records, artifacts and bests are kept under these: they must never change by a refactoring or on
-// another platform. A change on purpose goes with a new version word in StructuralDigest and a
-// migration of the store.
+// Records, artifacts and best results are stored under these digests: no refactoring or platform
+// may change them. An intended change needs a new version word in StructuralDigest and a migration
+// of the store.
 TEST(StructuralDigestTest, IsTheSameForEver) {
   const std::pair<const char*, const char*> kGolden[] = {
       {"matmul m=1024 n=1024 k=1024", "e34187b808ccca13e8838150b48238bd"},
@@ -87,7 +87,7 @@ TEST(FlopCountTest, CountsMultiplicationsAndAdditions) {
             2.0 * 2 * 3 * 4 * 5 * 3 * 9);
 }
 
-// Taps that fall on the padding are no work: 14 + 13 + 13 rows times as many columns.
+// Taps on the padding do not count: 14 + 13 + 13 rows times as many columns.
 TEST(FlopCountTest, PaddedTapsDoNotCount) {
   EXPECT_EQ(Operator("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1").FlopCount(),
             2.0 * 40 * 40 * 256 * 256);
@@ -101,7 +101,7 @@ TEST(FlopCountTest, PaddedTapsDoNotCount) {
             0);
 }
 
-// One of a select's branches is computed; a choice by the position alone is none at run time.
+// One branch of a select is computed; a select on the position alone costs nothing at run time.
 TEST(FlopCountTest, GuardsOverManyPointsAreCountedByIntervals) {
   // 0 ≤ i + k − 5 < 2000 and 0 ≤ 7 − 2k + i < 3000, counted here point by point.
   int64_t points = 0;
@@ -150,8 +150,8 @@ TEST(WorkloadBuilderTest, ValidatesWhatItBuilds) {
   EXPECT_THAT(std::string(std::move(empty).Build().status().message()), HasSubstr("has no stage"));
 }
 
-// What the builder made prints and reads back as the same computation, constants of every type
-// included.
+// The text of a built workload parses back to the same computation, including constants of every
+// type.
 TEST(WorkloadBuilderTest, TextKeepsTheDTypesOfConstants) {
   for (int d = 0; d < static_cast<int>(DType::kBool); ++d) {
     const auto dtype = static_cast<DType>(d);
