@@ -12,7 +12,7 @@ using ir::Index;
 
 namespace {
 
-constexpr int64_t kMaxStackBytes = 32 << 10;  // of one buffer
+constexpr int64_t kMaxStackBytes = 32 << 10;  // per buffer
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
 
 class Assigner {
@@ -45,8 +45,8 @@ class Assigner {
     }
     p_.thread_offset_bytes = p_.workspace_bytes;
     if (p_.thread_stride_bytes > 0) {
-      // Threads' parts start at different places of a page, so that they do not fight for the same
-      // cache sets.
+      // Offsets the threads' parts within a page, so that they do not compete for the same cache
+      // sets.
       p_.thread_stride_bytes =
           (p_.thread_stride_bytes + 4095) / 4096 * 4096 + 5 * target::kBufferAlignment;
       p_.workspace_bytes += p_.thread_stride_bytes * p_.threads;
@@ -58,9 +58,9 @@ class Assigner {
  private:
   struct Uses {
     std::set<int> kernels;
-    // The variable of the parallel loop around each use; kNoAtom: none. Where a loop around it was
-    // cut in parts there are several copies of one parallel loop, and what lies in it is of each
-    // thread all the same.
+    // The variable of the parallel loop around each use, or kNoAtom. If an enclosing loop was split
+    // into cases, there are several copies of the parallel loop; a buffer inside them is still
+    // private to each thread.
     std::set<ir::AtomId> parallels;
   };
 

@@ -16,7 +16,8 @@ class Builder {
     lowered_.atoms = program_.atoms;
     lowered_.pool = program_.pool;
     lowered_.buffers = program_.buffers;
-    // A CPU's fragments are what PromoteAccumulators finds; those of the schedule are memory.
+    // On CPUs, PromoteAccumulators chooses the fragments; the schedule's own fragment scope is
+    // plain memory.
     for (ir::Buffer& buffer : lowered_.buffers) {
       if (buffer.scope == ir::Scope::kFragment) buffer.scope = ir::Scope::kLocal;
     }
@@ -46,8 +47,8 @@ class Builder {
       case ir::Node::Kind::kLoop: {
         if (ir::ValueOf(node.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0)
           return Tensor(id);
-        // A loop of one iteration is its body, but a parallel one stays the place where threads
-        // start.
+        // A loop of one iteration is replaced by its body, except a parallel loop: it is where
+        // threads start.
         if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
         Stmt loop{.kind = Stmt::Kind::kFor,
                   .loop = node.loop,
@@ -68,7 +69,8 @@ class Builder {
     return kNoStmt;
   }
 
-  // A nest that an instruction computes: lanes of one store (kDot), or a store of a whole tile.
+  // A nest that an instruction computes becomes one store: over lanes (kDot) or over a whole tile
+  // (kTile).
   StmtId Tensor(NodeId id) {
     const int64_t number =
         ir::ValueOf(program_.node(id).annotations, ir::Annotation::Key::kIntrinsic, -1);
@@ -103,7 +105,7 @@ class Builder {
     return lowered_.Add(std::move(lanes));
   }
 
-  // Over loop variables; those of single iterations are 0.
+  // Rewrites an index over loop variables. Variables of loops with one iteration are 0.
   Index OverLoops(const ir::Block& block, const Index& index) {
     const Index over = lowered_.atoms.Substitute(index, [&](ir::AtomId var) -> const Index* {
       for (const ir::BlockIter& iter : block.iters) {

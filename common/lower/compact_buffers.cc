@@ -11,7 +11,7 @@ using ir::NodeId;
 
 namespace {
 
-// The innermost node around all of them.
+// The innermost node that contains all of them.
 NodeId CommonAncestor(const ir::Program& program, const std::vector<NodeId>& nodes) {
   NodeId at = program.node(nodes[0]).parent;
   while (at != ir::kNoNode && !std::all_of(nodes.begin(), nodes.end(),
@@ -37,17 +37,17 @@ ir::Program CompactBuffers(const ir::Program& original) {
     });
     if (users.empty() || tuple) continue;
     NodeId scope = CommonAncestor(program, users);
-    // The lanes of a vectorized loop run at once: each needs elements of its own.
+    // The lanes of a vectorized loop run at once, so each needs its own elements.
     while (program.IsLoop(scope) && program.node(scope).loop == ir::LoopKind::kVectorized)
       scope = program.node(scope).parent;
-    // Buffers that live across kernels or the whole kernel keep their shape.
+    // Buffers that are used by several kernels or throughout one keep their shape.
     if (scope == ir::kNoNode || !program.IsLoop(scope)) continue;
     std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, scope);
     const std::vector<ir::Interval> read = ir::RegionRead(program, buffer, scope);
     if (region.empty()) continue;
     for (size_t d = 0; d < read.size(); ++d) region[d] = ir::Union(program, region[d], read[d]);
-    // Blocks' indices are over iteration variables, the region over loops: a block subtracts the
-    // region's minimum through variables of its own that are bound to it.
+    // Block indices use iteration variables, but the region uses loop variables. The block
+    // therefore gets new iteration variables, bound to the region's minimum, and subtracts them.
     for (NodeId user : users) {
       ir::Block block = program.BlockOf(user);
       std::vector<Index> minimum;

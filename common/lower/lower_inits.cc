@@ -28,8 +28,8 @@ class InitLowering {
                        [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
   }
 
-  // Rewrites a subtree; nests that must come before a loop are collected under that loop and put
-  // there.
+  // Rewrites a subtree. Nests that must precede a loop are collected and inserted when that loop is
+  // reached.
   StmtId Visit(StmtId id) {
     if (p_.stmts[id].kind == Stmt::Kind::kStore) return VisitStore(id);
     const bool loop = p_.stmts[id].kind == Stmt::Kind::kFor;
@@ -54,7 +54,8 @@ class InitLowering {
   StmtId VisitStore(StmtId id) {
     if (!p_.stmts[id].has_init) return id;
     p_.stmts[id].has_init = false;
-    // A sum of one term is the term: a guarded load with zeros around. An instruction sums several.
+    // A sum of one term is stored directly, such as a guarded load with zero padding. An
+    // instruction has several terms.
     if (p_.stmts[id].reducer == ir::Reducer::kSum && p_.stmts[id].reduce_vars.empty() &&
         p_.stmts[id].first.empty() && p_.stmts[id].tensor_vars.empty()) {
       p_.stmts[id].reducer = ir::Reducer::kNone;
@@ -76,7 +77,7 @@ class InitLowering {
       mixed |= OccursInPlace(store, var);
     }
     if (mixed || outermost == loops_.size()) {
-      // The first step is told by the bindings themselves.
+      // The bindings themselves tell the first step.
       init.conditions = store.conditions;
       StmtId first = p_.Add(std::move(init));
       for (const ir::Condition& condition : store.first) {

@@ -18,48 +18,47 @@ inline constexpr StmtId kNoStmt = -1;
 struct Stmt {
   enum class Kind : uint8_t { kSeq, kFor, kIf, kStore };
   Kind kind = Kind::kSeq;
-  std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then, and else if there is one
+  std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then [, else]
 
-  // kFor: var runs over [max(0, begins…), min(extent, ends…)). Static loops (unrolled, vectorized)
-  // have no begins and ends.
+  // kFor: var runs over [max(0, begins…), min(extent, ends…)). Static (unrolled or vectorized)
+  // loops have neither begins nor ends.
   ir::LoopKind loop = ir::LoopKind::kSerial;
   ir::AtomId var = ir::kNoAtom;
   int64_t extent = 1;
   std::vector<ir::Index> begins, ends;
 
-  ir::Annotations annotations;  // kFor, kStore: of the loop or block that it came from
+  ir::Annotations annotations;  // kFor, kStore: from the original loop or block
 
   ir::Condition condition;  // kIf
 
   // kStore: where every condition holds, outputs[c][indices] = reducer(outputs[c][indices],
   // values[c]).
   std::vector<ir::BufferId> outputs;
-  ir::IndexList indices;  // after flattening one index: the element's offset
+  ir::IndexList indices;  // after flattening, one index: the element's offset
   std::vector<ir::ExprId> values;
   ir::Reducer reducer = ir::Reducer::kNone;
   std::vector<ir::Condition>
-      conditions;                     // what narrowing could not discharge; predicates of the place
-  std::vector<ir::Condition> guards;  // the same, of the reduction's domain
+      conditions;                     // those that remain after narrowing; predicates of the store
+  std::vector<ir::Condition> guards;  // the same for the reduction's domain
   std::vector<ir::AtomId> reduce_vars;  // loop variables that the store reduces over
   std::vector<ir::Condition>
       first;  // all hold at the first step of the reduction: each binding is 0
-  // Of a store that an instruction computes (annotation kIntrinsic): loop variables of the nest
-  // that are no loops any more. The instruction runs through them; elsewhere they stand for 0.
+  // For a store that an instruction computes (annotation kIntrinsic): the former loop variables of
+  // its nest. The instruction iterates over them; elsewhere they are 0.
   std::vector<ir::AtomId> tensor_vars;
-  bool has_init = false;  // the neutral element is stored when every reduction variable is 0; gone
-                          // after LowerInits
+  // Before LowerInits: the neutral element is stored when every reduction variable is 0.
+  bool has_init = false;
 };
 
-// Where a buffer of the lowered program lies.
+// The memory of a buffer.
 struct Storage {
   enum class Kind : uint8_t {
     kArgument,   // buffers[position]
     kPacked,     // packed constants at offset_bytes
     kWorkspace,  // workspace at offset_bytes, shared by the threads
     kThread,     // workspace at offset_bytes + thread · thread_stride_bytes
-    kStack,      // a stack slot of the parallel body (or of the kernel)
-    kRegister,   // vector registers: every access is at indices that are known when the code is
-                 // unrolled
+    kStack,      // a stack slot of the parallel body or kernel
+    kRegister,   // vector registers; all indices are known once the code is unrolled
     kUnused,
   };
   Kind kind = Kind::kUnused;
@@ -73,17 +72,16 @@ struct LoweredKernel {
   StmtId body = kNoStmt;
 };
 
-// What backends generate code from: loops with runtime bounds, conditions and stores to flat
-// memory.
+// The input of code generation: loops with runtime bounds, conditions and stores to flat memory.
 struct LoweredProgram {
   ir::AtomTable atoms;
   ir::ExprPool pool;
   std::vector<ir::Buffer> buffers;
   std::vector<Storage> storage;  // per buffer
   std::vector<Stmt> stmts;
-  std::vector<LoweredKernel> kernels;  // "prepack" first, if there is one; then "main"
+  std::vector<LoweredKernel> kernels;  // "prepack" first, if present; then "main"
   int arguments = 0;                   // workload inputs, then outputs
-  int threads = 1;  // the most that a parallel loop uses; each loop has its number as an annotation
+  int threads = 1;  // the maximum over all parallel loops; each has its own number as an annotation
   int64_t packed_bytes = 0;
   int64_t workspace_bytes = 0;
   int64_t thread_offset_bytes = 0;  // where the per-thread parts begin
@@ -97,7 +95,6 @@ struct LoweredProgram {
     return kind == ir::LoopKind::kUnrolled || kind == ir::LoopKind::kVectorized;
   }
 
-  // Readable text.
   std::string ToText() const;
 };
 

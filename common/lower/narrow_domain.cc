@@ -11,10 +11,10 @@ using ir::Index;
 
 namespace {
 
-// Values of the runtime part for which a tile is cut; more than these stay conditions of each
-// store.
+// Limit on the values of the runtime part that get their own case. Beyond it, conditions stay with
+// the stores.
 constexpr int kMaxPartialCases = 4;
-// Copies of one body by nested cases.
+// Limit on copies of one body, over nested cases.
 constexpr int kMaxCopies = 16;
 
 class Narrower {
@@ -35,9 +35,8 @@ class Narrower {
   enum class Var : uint8_t { kUnknown, kStatic, kRuntime };
   enum class Mode { kHolds, kFails, kStatic };
 
-  // What conditions have in common that one decision settles: the same runtime part, and static
-  // parts of the same range (the accumulators' load, update and store run over static loops of
-  // their own).
+  // Conditions that one decision settles: they have the same runtime part, and static parts with
+  // the same range. (An accumulator's load, update and store each have their own static loops.)
   struct Class {
     Index runtime;
     ir::Range fixed;
@@ -46,7 +45,7 @@ class Narrower {
   };
   struct Parts {
     Index runtime, fixed;
-    bool mixed = false;  // a floordiv or mod of both
+    bool mixed = false;  // a floordiv or mod mixes both parts
   };
 
   Parts PartsOf(const Index& index) const {
@@ -86,7 +85,7 @@ class Narrower {
     return id;
   }
 
-  // Conditions under the loop that its variable completes.
+  // Conditions in the body for which `var` is the last runtime variable to be set.
   std::vector<Class> ReadyConditions(StmtId body, AtomId var) {
     std::vector<Class> ready;
     VisitStores(body, [&](const Stmt& store) {
@@ -123,8 +122,8 @@ class Narrower {
            std::any_of(store.guards.begin(), store.guards.end(), in);
   }
 
-  // A copy of a subtree with one class of conditions decided; kStatic: the runtime part is `value`.
-  // kNoStmt when nothing is left.
+  // Copies a subtree with one class of conditions decided. With kStatic, the runtime part is
+  // `value`. Returns kNoStmt if nothing is left.
   StmtId Specialize(StmtId id, const Class& decided, Mode mode, int64_t value = 0) {
     if (id == kNoStmt) return kNoStmt;
     Stmt stmt = p_.stmts[id];
@@ -156,8 +155,8 @@ class Narrower {
     return p_.Add(std::move(stmt));
   }
 
-  // Adds bounds to the loop so that 0 ≤ index < extent holds; false when the index is not affine in
-  // its variable.
+  // Adds bounds to the loop that ensure 0 ≤ index < extent. Returns false if the index is not
+  // affine in the loop's variable.
   bool AddBounds(Stmt& loop, const Index& index, int64_t extent) {
     const int64_t a = index.CoeffOf(loop.var);
     const Index rest = index - Index::Of(loop.var, a);
@@ -206,7 +205,7 @@ class Narrower {
     const Index& runtime = decided.runtime;
     const int64_t extent = decided.extent;
     const ir::Range s = decided.fixed;
-    // A parallel loop's iterations are distributed by number: its bounds stay as they are.
+    // The iterations of a parallel loop are distributed by number, so its bounds stay unchanged.
     const bool bounds = everywhere && loop.loop == ir::LoopKind::kSerial;
     if (s.min == 0 && s.max == 0) {
       if (bounds && AddBounds(loop, runtime, extent))
@@ -218,7 +217,7 @@ class Narrower {
     int64_t step = 0;
     for (const ir::IndexTerm& term : runtime.terms()) step = std::gcd(step, term.coeff);
     step = std::max<int64_t>(step, 1);
-    // Values of the runtime part at which some of the tile is in and some is out.
+    // Values of the runtime part for which only some of the tile is inside the domain.
     std::vector<int64_t> partial;
     bool interior = false;
     const int64_t low = std::max(r.min, -s.max), high = std::min(r.max, extent - 1 - s.min);
@@ -245,7 +244,7 @@ class Narrower {
     for (size_t i = partial.size(); i-- > 0;) {
       const StmtId part = Specialize(body, decided, Mode::kStatic, partial[i]);
       if (result == kNoStmt && i + 1 == partial.size() && !may_miss && !interior) {
-        result = part;  // the only value left
+        result = part;  // the only remaining value
       } else {
         result = If(runtime + -partial[i], 1, part, result);
       }
@@ -257,7 +256,7 @@ class Narrower {
 
   LoweredProgram& p_;
   std::vector<Var> kind_;
-  std::vector<AtomId> defined_;  // runtime loop variables around the place
+  std::vector<AtomId> defined_;  // runtime variables of the enclosing loops
 };
 
 }  // namespace

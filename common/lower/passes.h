@@ -6,35 +6,37 @@
 #include "common/lower/lowered.h"
 #include "common/target/target.h"
 
-// The passes of Lower, in their order; each is a function of its input alone.
+// The passes of Lower, in order. Each is a function of its input only.
 namespace hone::lower {
 
-// Program → program: blocks are gone whose results nobody reads and that are no outputs.
+// Removes blocks whose results are neither read nor outputs.
 ir::Program RemoveDeadBlocks(const ir::Program& program);
 
-// Program → program: every intermediate buffer shrinks to what one iteration of the innermost loop
-// around all its uses touches. REQUIRES no dead blocks: one has no uses around which to look for a
-// loop but its own, and would keep no more than one step of a reduction.
+// Shrinks each intermediate buffer to what one iteration of the innermost loop around all its uses
+// accesses. REQUIRES that dead blocks are removed: a dead block has no other uses, so its buffer
+// would shrink to a single reduction step.
 ir::Program CompactBuffers(const ir::Program& program);
 
-// Program → tree: block instances become stores over loop variables; loops of one iteration vanish.
+// Turns the program into a tree: blocks become stores over loop variables, and loops with one
+// iteration disappear.
 LoweredProgram BuildTree(const ir::Program& program);
 
-// Reductions whose results stay in place while only reduction loops (and static ones) run
-// accumulate in registers: load or neutral element before, store after. At most 64 vectors. Sums of
-// f16 and bf16 accumulate in f32 and are rounded when they are stored. InvalidArgument: one would
-// be stored before it is complete, which rounds its partial sums.
+// Keeps the accumulators of a reduction in registers while only reduction loops and static loops
+// run: loads or initializes them before, stores them after. At most 64 vectors. Sums of f16 and
+// bf16 accumulate in f32 and are rounded when stored. InvalidArgument: such a sum would be stored
+// before it is complete, which would round its partial sums.
 absl::Status PromoteAccumulators(LoweredProgram& program);
 
-// Every remaining init becomes a nest before the outermost reduction loop.
+// Turns every remaining init into a nest before the outermost reduction loop.
 void LowerInits(LoweredProgram& program);
 
-// Conditions become loop bounds, or branches at the outermost place where they can be decided: a
-// guarded sum runs over what the guard leaves, a remainder tile becomes code of its own.
+// Turns conditions into loop bounds, or into branches at the outermost place where they can be
+// decided. A guarded sum then runs only where its guard holds, and a remainder tile gets its own
+// code.
 void NarrowDomain(LoweredProgram& program);
 
-// Multi-dimensional indices become offsets; buffers get their places in memory. InvalidArgument:
-// the memory exceeds 1 TiB.
+// Flattens indices to offsets and assigns memory to buffers. InvalidArgument: more than 1 TiB of
+// memory is needed.
 absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
                            const target::Target& target);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxRegisters = 64;
 
-// One reduction store and the loops around it, outermost first.
+// A reduction store and its enclosing loops, outermost first.
 struct Site {
   struct Loop {
     AtomId var;
@@ -23,7 +23,7 @@ struct Site {
   StmtId store;
   ir::BufferId buffer;
   std::vector<StmtId> loops;
-  std::vector<Loop> around;  // the same loops as they were
+  std::vector<Loop> around;  // copies of the original loops
 };
 
 class Promoter {
@@ -66,7 +66,7 @@ class Promoter {
            store.reduce_vars.end();
   }
 
-  // The terms of an index that loops inside of `first` run, places of the tile excepted.
+  // The terms of an index that vary in the loops from `first` on, without those of the tile.
   Index InsidePart(const Site& site, size_t first, const Index& index) const {
     const Stmt& store = p_.stmts[site.store];
     Index inside;
@@ -99,8 +99,8 @@ class Promoter {
     return true;
   }
 
-  // Appends what a predicate of the store means for the place: that it holds in some iteration of
-  // the loops from `first` on. False: no condition of the place says that.
+  // Translates a predicate of the store to the accumulator's element: the predicate holds in some
+  // iteration of the loops from `first` on. Returns false if no condition expresses that.
   bool AppendPlaceCondition(const Site& site, size_t first, const ir::Condition& condition,
                             std::vector<ir::Condition>& place) const {
     const Index inside = InsidePart(site, first, condition.index);
@@ -117,8 +117,8 @@ class Promoter {
     return true;
   }
 
-  // Sums of f16 and bf16 must not be stored before they are complete: `outside`, how many of the
-  // site's loops run around the accumulators.
+  // Checks that sums of f16 and bf16 are complete when they are stored. `outside` is the number of
+  // the site's loops outside the accumulators.
   absl::Status CheckPartialSums(const Site& site, size_t outside) const {
     const Stmt& store = p_.stmts[site.store];
     const ir::Buffer& buffer = p_.buffers[site.buffer];
@@ -143,19 +143,19 @@ class Promoter {
     return absl::OkStatus();
   }
 
-  // Returns how many of the site's loops stay around the accumulators: all of them, where the sums
-  // are not promoted.
+  // Returns the number of the site's loops that stay outside the accumulators: all of them if the
+  // sums are not promoted.
   size_t Promote(const Site& site) {
     const Stmt store = p_.stmts[site.store];
-    // An instruction that computes a tile of memory.
+    // The instruction computes a tile in memory.
     for (AtomId var : store.tensor_vars) {
       if (OccursInPlace(store, var)) return site.loops.size();
     }
-    // The outermost loop of the chain down to the store in which only reductions and static loops
-    // run.
+    // Find the outermost loop below which the path to the store has only reduction and static
+    // loops.
     size_t first = site.loops.size();
     bool runtime_reduction = false;
-    size_t unrolled_reduction = site.loops.size();  // the outermost
+    size_t unrolled_reduction = site.loops.size();  // the outermost one
     int64_t lanes = 1, registers = 1;
     std::vector<StmtId> tile;
     for (size_t l = site.loops.size(); l-- > 0;) {
@@ -178,8 +178,8 @@ class Promoter {
       }
       first = l;
     }
-    // Static loops above the last runtime reduction are left outside: they repeat the whole. Where
-    // all of the reduction is unrolled, that is what is above it.
+    // Static loops above the last runtime reduction stay outside and repeat the whole. If the
+    // entire reduction is unrolled, these are the loops above it.
     while (first < site.loops.size() &&
            (runtime_reduction ? LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop)
                               : first < unrolled_reduction)) {
@@ -196,8 +196,8 @@ class Promoter {
     }
     std::reverse(tile.begin(), tile.end());
 
-    // Where some iteration of the loops inside updates the place at all; elsewhere it may lie
-    // outside of the buffer, and its load and store must not happen.
+    // The conditions under which some inner iteration updates the element at all. Elsewhere it may
+    // be outside the buffer and must not be loaded or stored.
     std::vector<ir::Condition> place_conditions, implied;
     for (const ir::Condition& condition : store.conditions) {
       std::vector<ir::Condition>& list =
@@ -206,7 +206,7 @@ class Promoter {
     }
     place_conditions.insert(place_conditions.end(), implied.begin(), implied.end());
 
-    // The register buffer has a dimension per static loop of the tile; the vector's lanes come
+    // The register buffer has one dimension per static loop of the tile, with the vector lanes
     // last.
     std::stable_sort(tile.begin(), tile.end(), [&](StmtId a, StmtId b) {
       return (p_.stmts[a].loop == ir::LoopKind::kVectorized) <
@@ -227,7 +227,7 @@ class Promoter {
     for (StmtId loop : tile) places.push_back(Index::Of(p_.stmts[loop].var));
     if (tile.empty()) places.push_back(Index(0));
 
-    // Outer reduction loops decide between the neutral element and the partial sum.
+    // Outer reduction loops choose between the neutral element and the partial sum.
     std::vector<ir::Condition> is_first;
     bool narrowed = false, mixed = false;
     if (store.has_init) {
@@ -241,8 +241,8 @@ class Promoter {
       }
     }
     if (mixed) {
-      // A loop that carries spatial and reduction iterations begins an element anywhere: the
-      // bindings tell, with the loops inside at their first step.
+      // If a loop carries both spatial and reduction iterations, an element can start anywhere. The
+      // bindings tell, with the inner loops at their first step.
       static const Index* const zero = new Index(0);
       is_first.clear();
       for (const ir::Condition& condition : store.first) {
@@ -255,7 +255,7 @@ class Promoter {
         if (outer != Index(0)) is_first.push_back({outer, 1});
       }
     }
-    // The first iteration is not number 0; LowerInits stores the neutral element apart.
+    // The first iteration is not number 0, so LowerInits stores the neutral element separately.
     if (narrowed) return site.loops.size();
 
     const auto copy = [&](bool load) {
@@ -320,7 +320,8 @@ class Promoter {
     };
     StmtId load = copy(true);
     if (store.has_init && !is_first.empty()) {
-      // Neutral elements in the first step of the outer reductions, partial sums in the later ones.
+      // The first step of the outer reductions loads neutral elements, later steps load partial
+      // sums.
       Stmt init_store{
           .kind = Stmt::Kind::kStore,
           .outputs = {registers_id},
@@ -356,7 +357,7 @@ class Promoter {
         init = loops[l];
       }
       for (size_t c = is_first.size(); c-- > 0;) {
-        // else branches load: every condition that fails means a later step
+        // Loads in the else branches: if any condition fails, this is a later step.
         init =
             p_.Add({.kind = Stmt::Kind::kIf, .children = {init, load}, .condition = is_first[c]});
       }
@@ -371,9 +372,9 @@ class Promoter {
     update.outputs = {registers_id};
     update.indices = places;
     update.has_init = false;
-    // Said of the update as well, so that all three are narrowed as one.
+    // The update repeats these conditions so that NarrowDomain handles all three together.
     update.conditions.insert(update.conditions.end(), implied.begin(), implied.end());
-    // The loop's place now holds the sequence; the loop itself moves into a fresh slot.
+    // The sequence takes the loop's slot; the loop itself moves to a new one.
     const StmtId outer = site.loops[first];
     const Stmt loop_copy = p_.stmts[outer];
     const StmtId inner = p_.Add(loop_copy);

@@ -9,7 +9,7 @@ ir::Program RemoveDeadBlocks(const ir::Program& original) {
   const auto is_read = [&](ir::BufferId buffer) {
     return program.buffers[buffer].output || !program.ReadersOf(buffer).empty();
   };
-  // What only a dead block reads is dead itself, and computed before it in nearly every program.
+  // A block that only dead blocks read is also dead, and usually precedes them.
   for (bool changed = true; changed;) {
     changed = false;
     const std::vector<ir::NodeId> blocks = program.AllBlocks();

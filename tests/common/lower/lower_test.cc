@@ -14,8 +14,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Outputs whose names begin with "unread" become tensors that nobody asks for. (No text may say
-// so.)
+// Outputs whose names begin with "unread" become tensors that nothing reads. The text form cannot
+// express this.
 LoweredProgram LowerTrace(absl::string_view text) {
   auto file = schedule::ParseTraceFile(text);
   EXPECT_TRUE(file.ok()) << file.status();
@@ -57,7 +57,7 @@ const Storage& StorageOf(const LoweredProgram& program, absl::string_view name) 
   return program.storage[0];
 }
 
-// A guarded load is written as a sum over one point: it is stored, not added to a zero.
+// A guarded load is a sum over one point. It is stored directly instead of being added to zero.
 TEST(LowerTest, ASumOfOneTermIsTheTerm) {
   const std::string padded = LowerTrace(R"(workload pad
 input X: f32[6]
@@ -75,7 +75,7 @@ TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
       LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n")
           .ToText();
   EXPECT_THAT(text, HasSubstr("f32[4, 2, 16] register"));
-  EXPECT_THAT(text, Not(HasSubstr("C[32*i_0")));  // C is stored after the reduction only
+  EXPECT_THAT(text, Not(HasSubstr("C[32*i_0")));  // C is stored only after the reduction
 }
 
 TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
@@ -88,14 +88,14 @@ TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
 }
 
 TEST(LowerTest, ARemainderTileIsCodeOfItsOwnWithoutConditionsInTheLoop) {
-  // 20 rows in tiles of 6: three whole ones and one of 2.
+  // 20 rows in tiles of 6: three full tiles and one of 2.
   const std::string text =
       LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n")
           .ToText();
   EXPECT_THAT(text, HasSubstr("if 0 <= 6*i_0 - 18 < 1"));
   EXPECT_THAT(text,
               HasSubstr("if 0 <= i_1 + 18 < 20"));  // static: folded when the rows are unrolled
-  EXPECT_THAT(text, Not(HasSubstr("if 0 <= 6*i_0 + i_1 < 20")));  // never asked at run time
+  EXPECT_THAT(text, Not(HasSubstr("if 0 <= 6*i_0 + i_1 < 20")));  // never tested at run time
 }
 
 TEST(LowerTest, AGuardedWindowLoopRunsOverWhatTheGuardLeaves) {
@@ -104,7 +104,7 @@ TEST(LowerTest, AGuardedWindowLoopRunsOverWhatTheGuardLeaves) {
                                       "1)\nreorder(l3, l4, lr, ls, l5)\n")
                                .ToText();
   EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
-  // The other window axis: first, interior and last tap with the dead rows folded.
+  // The other window axis: first, interior and last taps, with the dead rows folded away.
   EXPECT_THAT(text, HasSubstr("if 0 <= s < 1"));
   EXPECT_THAT(text, HasSubstr("if 0 <= s - 2 < 1"));
 }
@@ -159,8 +159,8 @@ TEST(LowerTest, AnOuterReductionLoopDecidesBetweenNeutralElementAndPartialSum) {
   EXPECT_THAT(text, HasSubstr("= C["));
 }
 
-// The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies behind the
-// output.
+// The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies past the end of
+// the output.
 TEST(LowerTest, AnElementThatNoIterationUpdatesIsNotTouched) {
   const std::string text = LowerTrace(R"(workload w
 input X: f32[4, 2, 3]
@@ -178,7 +178,7 @@ l6, l7 = split(l5, 0, 2)
   EXPECT_THAT(text, Not(HasSubstr("else\n          for")));
 }
 
-// An instruction sums over loops that are no loops any more.
+// An instruction sums over variables that are no longer loops.
 TEST(LowerTest, AnInstructionThatIsTheWholeSumIsStillASum) {
   const std::string text = LowerTrace(R"(workload w
 input A: u8[1, 4]
@@ -194,8 +194,8 @@ tensorize(l1, "vnni_16x4")
   EXPECT_THAT(text, HasSubstr("C[j] = sum i32(A[k]) * i32(B[4*j + k])"));
 }
 
-// No reader says how long an element lives: compaction once kept a single step of its reduction, in
-// code that named loops that were not around it.
+// A dead block has no reader. Compaction once kept a single step of its reduction, and the code
+// used loops that did not enclose it.
 TEST(LowerTest, WhatNobodyReadsIsNotComputed) {
   const std::string text = LowerTrace(R"(workload w
 input A: f32[7, 16]
