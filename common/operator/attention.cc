@@ -10,8 +10,9 @@ using ir::BufferId;
 
 namespace {
 
-// Scores, softmax over the keys, weighted values. The division comes last: s·d of them, not s·t,
-// and the values' sum can run online with the row's.
+// Scores, softmax over the keys, weighted sum of the values. The division comes last: it is then
+// done s·d times instead of s·t times, and the weighted sum can be computed online with the row's
+// sum.
 absl::StatusOr<ir::Workload> Attention(const Arguments& arguments) {
   OpBuilder b("attention", arguments);
   const int64_t batch = arguments["b"], h = arguments["h"], s = arguments["s"], t = arguments["t"],

@@ -11,8 +11,8 @@ using ir::Index;
 
 namespace {
 
-// A convolution whose elements are small matrices (Hinton et al., 2018; the form is Ansor's): where
-// conv2d multiplies numbers, this multiplies cap × cap matrices.
+// A convolution whose elements are cap × cap matrices, multiplied where conv2d multiplies numbers
+// (Hinton et al., 2018, in Ansor's form).
 absl::StatusOr<ir::Workload> CapsuleConv2d(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Window> windows,
                         Windows("capsule_conv2d", arguments, "hw"));

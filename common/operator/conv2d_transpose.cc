@@ -16,12 +16,11 @@ namespace {
 
 // One dimension of a transposed convolution, y[o] = Σ x[i]·w[r] over i·s + r − p = o.
 //
-// Only every s-th tap meets an input. As a sum over all taps with a guard (o + p − r) mod s = 0 it
-// would do s times the work, or need guards that no loop bound can express. So the output is cut
-// into phases, o = s·q + a, and the taps of a phase are numbered, r = (a + p) mod s + s·t: the
-// input is i = q + (a + p) / s − t, everything is affine in the loops over q and t, and all that is
-// summed over is there. The weights depend on the phase, not on q: q makes the rows of a matrix
-// product.
+// Only every s-th tap meets an input. A sum over all taps with a guard (o + p − r) mod s = 0 would
+// do s times the work, or need guards that loop bounds cannot express. Instead, the output is
+// divided into phases, o = s·q + a, with the taps r = (a + p) mod s + s·t. The input is then i = q
+// + (a + p) / s − t: everything is affine in the loops over q and t, and no tap is wasted. The
+// weights depend on the phase but not on q, so q forms the rows of a matrix product.
 struct Phases {
   std::string dimension;
   int64_t extent, kernel, stride, padding;
@@ -39,7 +38,7 @@ struct Phases {
   void Guard(OpBuilder& b, const Axis& q, const Axis& phase, const Axis& tap,
              std::vector<ir::Condition>& guards) const {
     guards.push_back({Input(b, q, phase, tap), extent});
-    // The last round of taps, and of outputs, may be partly empty.
+    // The last step over taps, and over outputs, may be partial.
     if (kernel % stride != 0) guards.push_back({Tap(b, phase, tap), kernel});
     if (outputs() % stride != 0)
       guards.push_back({Index::Of(q.var, stride) + Index::Of(phase.var), outputs()});

@@ -13,7 +13,7 @@ using ir::Shape;
 
 namespace {
 
-// "n h w ci" or "n ci h w", each spatial dimension with a prefix.
+// "n h w ci" or "n ci h w", with `prefix` before each spatial dimension.
 std::string Dimensions(absl::string_view first, absl::string_view channels,
                        absl::string_view prefix, absl::string_view dimensions, Layout layout) {
   std::string spatial;
@@ -109,7 +109,7 @@ BufferId Convolution::AddStage(OpBuilder& builder, std::string name) const {
     windows_[d].Guard(at, guards);
     image.push_back(at);
   }
-  // The group of an output channel says where its input channels begin; one group: at 0.
+  // The group of an output channel determines its first input channel; with one group it is 0.
   const Index channel =
       Index::Of(ci.var) +
       builder.atoms().FloorDiv(Index::Of(co.var), co_ / groups_) * (ci_ / groups_);
@@ -119,7 +119,7 @@ BufferId Convolution::AddStage(OpBuilder& builder, std::string name) const {
       x_, last ? Joined<Place>({n}, image, {channel}) : Joined<Place>({n, channel}, image, {}));
   const Term w = builder.At(
       w_, last ? Joined<Place>({}, kernel, {ci, co}) : Joined<Place>({co, ci}, kernel, {}));
-  // Channels are the innermost reduction where they are contiguous, else the outermost.
+  // Channels are the innermost reduction if they are contiguous, otherwise the outermost.
   return last ? builder.Sum(std::move(name), Joined({n}, positions, {co}), Joined({}, taps, {ci}),
                             x * w, std::move(guards))
               : builder.Sum(std::move(name), Joined({n, co}, positions, {}), Joined({ci}, taps, {}),
@@ -149,7 +149,7 @@ absl::StatusOr<ir::Workload> Conv2dNchw(const Arguments& a) {
   return Build("conv2d_nchw", a, "hw", Layout::kChannelsFirst);
 }
 
-// Inference: the batch normalization's four numbers per channel are folded into two.
+// Inference only: the four parameters per channel of the batch normalization are folded into two.
 absl::StatusOr<ir::Workload> Conv2dBnRelu(const Arguments& arguments) {
   OpBuilder b("conv2d_bn_relu", arguments);
   HONE_ASSIGN_OR_RETURN(

@@ -11,26 +11,26 @@
 
 namespace hone::op {
 
-// How a convolution's tensors lie in memory.
+// Memory layout of a convolution's tensors.
 enum class Layout {
   kChannelsLast,   // X[n, spatial…, ci], W[kernel…, ci/groups, co], Y[n, spatial…, co]
   kChannelsFirst,  // X[n, ci, spatial…], W[co, ci/groups, kernel…], Y[n, co, spatial…]
 };
 
 // The keys of a convolution: those of its input, ci, co, those of its windows, and dil and groups
-// where there are such.
+// if supported.
 std::vector<KeyInfo> ConvolutionKeys(absl::string_view dimensions);
 std::vector<TensorInfo> ConvolutionInputs(absl::string_view dimensions, Layout layout);
 
-// A convolution in two steps, because inputs come before stages.
+// Builds a convolution in two steps, because inputs must be declared before stages.
 class Convolution {
  public:
-  // Adds the inputs X and W of a convolution along dimensions like "hw".
-  // InvalidArgument: the kernel does not fit, or the groups do not divide the channels.
+  // Declares the inputs X and W of a convolution over dimensions such as "hw". InvalidArgument: the
+  // kernel does not fit, or the groups do not divide the channels.
   static absl::StatusOr<Convolution> Declare(OpBuilder& builder, absl::string_view op,
                                              const Arguments& arguments,
                                              absl::string_view dimensions, Layout layout);
-  // Adds the sum.
+  // Adds the stage that computes the sum.
   ir::BufferId AddStage(OpBuilder& builder, std::string name) const;
 
  private:

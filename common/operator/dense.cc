@@ -16,7 +16,7 @@ BufferId Product(OpBuilder& builder, std::string name, BufferId x, BufferId w) {
   return builder.Sum(std::move(name), {i, j}, {k}, builder.At(x, {i, k}) * builder.At(w, {k, j}));
 }
 
-// An element-wise stage on a product: activation(C[i, j] + bias[j]).
+// An element-wise stage over a product: activation(C[i, j] + bias[j]).
 template <typename Activation>
 BufferId WithBias(OpBuilder& builder, std::string name, BufferId product, BufferId bias,
                   Activation activation) {

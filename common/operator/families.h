@@ -5,8 +5,7 @@
 
 #include "common/operator/operator.h"
 
-// The families of operators, a file each: what an operator is called and takes stands beside its
-// builder.
+// The families of operators, one file each. The file has the builders and their OperatorInfo.
 namespace hone::op {
 
 std::vector<OperatorInfo> AttentionOperators();

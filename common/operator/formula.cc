@@ -37,7 +37,7 @@ Term Silu(Term a) {
   ir::ExprPool& pool = *a.pool;
   const Term negative = Binary(Op::kLess, a, Like(a, 0));
   const Term root = Exp(Abs(a) * -0.5);
-  // In this order: x·√z is a normal number wherever the result is not 0, z is not.
+  // The order matters: x·√z is a normal number wherever the result is not 0, but z may not be.
   const Term numerator{&pool, pool.Select(negative.id, (a * root * root).id, a.id)};
   return numerator / (root * root + 1);
 }

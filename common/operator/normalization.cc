@@ -21,10 +21,9 @@ absl::StatusOr<ir::Workload> Norm(const Arguments& arguments) {
   return b.Build({b.Map("Y", {y}, Sqrt(b.At(sum, {y})))});
 }
 
-// Two passes over a row: E[x²] − E[x]² would cancel. Everything is relative to the first element of
-// the row: where the elements share a large offset, differences to it are exact, and the sum is of
-// their spread and not of the offset. So the error of a result is a few units in the last place of
-// the largest result of its row, whatever the offset.
+// Two passes over a row, because E[x²] − E[x]² would cancel. Everything is computed relative to the
+// row's first element: differences to it are exact for a large common offset. The error is
+// therefore a few units in the last place of the largest result of the row, whatever the offset.
 absl::StatusOr<ir::Workload> LayerNorm(const Arguments& arguments) {
   OpBuilder b("layer_norm", arguments);
   const int64_t m = arguments["m"], n = arguments["n"];

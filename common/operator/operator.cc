@@ -61,8 +61,8 @@ absl::Status AddValue(const OperatorInfo& info, absl::string_view key, absl::str
   return absl::OkStatus();
 }
 
-// Whether a key lacks a value that something asks for: one that others would take where they are
-// not given is not asked for where all of them are.
+// Whether a key needs a value. A key that is only the default of other keys needs none if all of
+// them are given.
 bool Needed(const OperatorInfo& info, const KeyInfo& key, const Arguments& arguments) {
   if (arguments.values.contains(key.name)) return false;
   bool taken = false;
@@ -93,7 +93,7 @@ absl::Status AddDefaults(const OperatorInfo& info, Arguments& arguments) {
   return absl::OkStatus();
 }
 
-// Whether every value of `from` is one of `to`.
+// Whether `to` holds every value of `from`.
 bool Holds(ir::DType to, ir::DType from) {
   if (to == from) return true;
   if (ir::IsFloat(from) && !ir::IsFloat(to)) return false;
@@ -101,7 +101,7 @@ bool Holds(ir::DType to, ir::DType from) {
   return ir::DTypeBytes(to) > ir::DTypeBytes(from);
 }
 
-// dtype and acc.
+// Sets dtype and acc.
 absl::Status AddTypes(const OperatorInfo& info, absl::string_view dtype, absl::string_view acc,
                       Arguments& arguments) {
   if (!dtype.empty()) {

@@ -13,9 +13,9 @@ using ir::Reducer;
 
 namespace {
 
-// The windows of a pooling operator, each of which holds an element of the image: a maximum or a
-// mean of none has no meaning. ONNX and ONNX Runtime have the same rule.
-// InvalidArgument: as Windows says, or the padding is not smaller than the kernel.
+// The windows of a pooling operator. Each must contain an element of the image, because a maximum
+// or mean of no elements is undefined; ONNX Runtime has the same rule. InvalidArgument: as for
+// Windows, or the padding is not smaller than the kernel.
 absl::StatusOr<std::vector<Window>> PoolingWindows(absl::string_view op,
                                                    const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(std::vector<Window> windows, Windows(op, arguments, "hw"));
@@ -53,7 +53,7 @@ BufferId AddPool(OpBuilder& b, std::string name, const Arguments& arguments,
                   b.At(x, {n, pool.h, pool.w, c}), pool.guards);
 }
 
-// Padding is no element: the guard drops it from the maximum.
+// The guard excludes padding from the maximum.
 absl::StatusOr<ir::Workload> MaxPool2d(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Window> windows, PoolingWindows("max_pool2d", arguments));
   OpBuilder b("max_pool2d", arguments);
@@ -70,7 +70,7 @@ absl::StatusOr<ir::Workload> AvgPool2d(const Arguments& arguments) {
         static_cast<double>(windows[0].kernel) * static_cast<double>(windows[1].kernel);
     return b.Build({b.Map("Y", axes, b.At(sum, axes) * (1 / taps))});
   }
-  // How many taps are inside the image, once for all channels.
+  // Counts the taps inside the image once for all channels.
   const Pool pool(b, windows);
   const BufferId count =
       b.Sum("Count", {pool.oh, pool.ow}, {pool.r, pool.s}, b.Number(1), pool.guards);

@@ -11,8 +11,8 @@ using ir::DType;
 
 namespace {
 
-// Unsigned activations with zero point 0 times signed weights, as the processors' dot products take
-// them.
+// Unsigned activations with zero point 0 times signed weights, as in the dot-product instructions
+// of CPUs.
 OpBuilder Quantized(std::string name) {
   return OpBuilder(std::move(name), DType::kU8, DType::kI8, DType::kI32);
 }

@@ -11,7 +11,7 @@ using ir::Reducer;
 
 namespace {
 
-// What all of them read: X[m, n], and the axis that is kept (i) and the one that is reduced (k).
+// The common input: X[m, n] with the kept axis (i) and the reduced axis (k).
 struct Operand {
   Operand(OpBuilder& b, const Arguments& arguments) {
     const int64_t m = arguments["m"], n = arguments["n"];
@@ -56,7 +56,7 @@ absl::StatusOr<ir::Workload> ArgMax(const Arguments& arguments) {
     return absl::InvalidArgumentError(
         absl::StrCat("argmax: an index below ", operand.reduced.extent, " does not fit into i32"));
   }
-  // The builder's stages have one component: the second one is added here.
+  // The builder's stages have one component, so the second one is added here.
   HONE_ASSIGN_OR_RETURN(
       ir::Workload workload,
       b.Build({b.Reduce("Y", {operand.kept}, Reducer::kMax, {operand.reduced}, operand.value[0])}));

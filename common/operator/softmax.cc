@@ -8,8 +8,8 @@ using ir::BufferId;
 
 namespace {
 
-// Four stages; the exponentials are one of their own, so that a schedule can keep them or compute
-// them twice.
+// Four stages. The exponentials are a separate stage, so that a schedule can store or recompute
+// them.
 absl::StatusOr<ir::Workload> Softmax(const Arguments& arguments) {
   OpBuilder b("softmax", arguments);
   const int64_t m = arguments["m"], n = arguments["n"];

@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<Window>> Windows(absl::string_view op, const Argument
                   .padding = arguments["p" + suffix]};
     if (arguments.values.contains("dil")) window.dilation = arguments["dil"];
     const int64_t padded = window.extent + 2 * window.padding;
-    // Without computing a reach that overflows.
+    // Avoids computing a reach that could overflow.
     fits &= window.kernel == 1 || (padded - 1) / window.dilation >= window.kernel - 1;
     windows.push_back(std::move(window));
   }

@@ -11,10 +11,10 @@
 
 namespace hone::op {
 
-// A window that slides along one dimension of an input: of convolutions and pooling.
+// A window that slides along one dimension of an input, for convolutions and pooling.
 struct Window {
-  std::string dimension;  // its key: "h"
-  int64_t extent = 0;     // of the input
+  std::string dimension;  // its key, e.g. "h"
+  int64_t extent = 0;     // size of the input
   int64_t kernel = 1;
   int64_t stride = 1;
   int64_t padding = 0;  // on each side
@@ -25,23 +25,22 @@ struct Window {
   ir::Axis NewPositions(OpBuilder& builder) const {
     return builder.NewAxis(dimension, positions());
   }
-  // r for h, s for w (as in the books), t for d.
+  // Creates the axis of the taps: r for h, s for w (as in the literature), t for d.
   ir::Axis NewTaps(OpBuilder& builder) const;
-  // Where a tap reads the input. Outside it when there is padding: see Guard.
+  // The position that a tap reads. It may lie outside the input if there is padding; see Guard.
   ir::Index At(const ir::Axis& position, const ir::Axis& tap) const;
-  // Padded taps are no part of the sum: a guard of the reduction, which lowering turns into loop
-  // bounds.
+  // Adds a guard that excludes padded taps from the reduction. Lowering turns it into loop bounds.
   void Guard(const ir::Index& at, std::vector<ir::Condition>& guards) const;
 };
 
-// The keys of windows along dimensions like "hw": k, s and p (or what the lists give), and where
-// there are several dimensions kh, kw, sh, sw, ph, pw, which default to them. `stride_is_kernel`: s
-// defaults to k, as pooling has it.
+// The keys of windows over dimensions such as "hw": k, s and p, and with several dimensions also
+// kh, kw, sh, sw, ph and pw, which default to them. With `stride_is_kernel`, s defaults to k, as in
+// pooling.
 std::vector<KeyInfo> WindowKeys(absl::string_view dimensions, bool stride_is_kernel = false);
 
-// What these keys say; `dil` where the operator has that key.
-// The padding may be larger than a kernel: windows that lie in the padding alone have no taps.
-// InvalidArgument: a kernel does not fit into its padded input.
+// Creates the windows from these keys, and `dil` if the operator has that key. The padding may
+// exceed the kernel; windows entirely in the padding have no taps. InvalidArgument: a kernel does
+// not fit into its padded input.
 absl::StatusOr<std::vector<Window>> Windows(absl::string_view op, const Arguments& arguments,
                                             absl::string_view dimensions);
 

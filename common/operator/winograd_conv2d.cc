@@ -12,10 +12,10 @@ using ir::Index;
 namespace {
 
 // Winograd's F(4x4, 3x3) (Lavin and Gray, 2016; interpolation points 0, ±1, ±2): a 6 × 6 tile of
-// the input gives 4 × 4 outputs with 36 multiplications, not 144.
+// the input gives 4 × 4 outputs with 36 multiplications instead of 144.
 constexpr int kTile = 6, kOut = 4, kKernel = 3;
 
-// Bᵀ·d, a row each.
+// Bᵀ·d, one element per row.
 std::vector<Term> InputTransform(const std::vector<Term>& d) {
   return {
       d[0] * 4 - d[2] * 5 + d[4],      d[3] + d[4] - (d[1] + d[2]) * 4,
@@ -24,7 +24,7 @@ std::vector<Term> InputTransform(const std::vector<Term>& d) {
   };
 }
 
-// Aᵀ·m, a row each.
+// Aᵀ·m, one element per row.
 std::vector<Term> OutputTransform(const std::vector<Term>& m) {
   return {
       m[0] + m[1] + m[2] + m[3] + m[4],
@@ -41,8 +41,8 @@ std::vector<Term> Column(Read&& read) {
   return column;
 }
 
-// Transforms go along one dimension at a time, and the tiles of an image are one axis: rows of the
-// 36 matrix products.
+// Transforms one dimension at a time. The tiles of all images form one axis: the rows of the 36
+// matrix products.
 absl::StatusOr<ir::Workload> WinogradConv2d(const Arguments& arguments) {
   OpBuilder b("winograd_conv2d", arguments);
   const int64_t n = arguments["n"], h = arguments["h"], w = arguments["w"], ci = arguments["ci"],
@@ -59,7 +59,8 @@ absl::StatusOr<ir::Workload> WinogradConv2d(const Arguments& arguments) {
   BufferId x = b.Input("X", shape);
   const BufferId u = b.Weight("U", {kTile, kTile, ci, co});
   if (const int64_t ph = th * kOut + kKernel - 1, pw = tw * kOut + kKernel - 1; ph > h || pw > w) {
-    // The last tiles reach beyond the image: there the sum over one element has no term.
+    // The last tiles extend past the image. There, the sum over one element has no terms and gives
+    // 0.
     const Axis pn = b.NewAxis("n", n), ah = b.NewAxis("h", ph), aw = b.NewAxis("w", pw),
                c = b.NewAxis("ci", ci);
     const Axis one = b.NewAxis("one", 1);

@@ -10,8 +10,7 @@
 
 namespace hone::op {
 
-// A dense row-major array of doubles: what the references of these tests compute on, with nothing
-// of Hone in it.
+// A dense row-major array of doubles. The references of these tests use it instead of Hone's types.
 struct Array {
   Array() = default;
   explicit Array(std::vector<int64_t> s);
@@ -24,7 +23,7 @@ struct Array {
   double operator()(Indices... indices) const {
     return data[Offset({static_cast<int64_t>(indices)...})];
   }
-  // Aborts when an index is outside.
+  // Aborts if an index is out of range.
   size_t Offset(std::initializer_list<int64_t> indices) const;
 
   std::vector<int64_t> shape;
@@ -35,15 +34,15 @@ struct Array {
 absl::StatusOr<ir::Workload> Build(const std::string& line);
 ir::Workload Built(const std::string& line);
 
-// Whole numbers −3…3 (0…3 where unsigned), so that sums are exact in every type, or reals in (−2,
-// 2) as the dtype holds them.
+// Integers −3…3 (0…3 if unsigned), so that sums are exact in every type, or reals in (−2, 2)
+// representable in the dtype.
 enum class Kind { kWhole, kReal };
 std::vector<Array> Inputs(const ir::Workload& workload, uint64_t seed, Kind kind);
 
-// The outputs, as the interpreter computes them.
+// Returns the outputs that the interpreter computes.
 std::vector<Array> Compute(const ir::Workload& workload, const std::vector<Array>& inputs);
 
-// Shapes agree, and every element within `tolerance` · max(1, |expected|).
+// Expects equal shapes, and every element within `tolerance` · max(1, |expected|).
 void ExpectNear(const Array& got, const Array& expected, double tolerance, const std::string& what);
 
 }  // namespace hone::op

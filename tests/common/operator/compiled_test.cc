@@ -1,5 +1,5 @@
-// Every operator through the default schedule, lowering, code generation and the linker: the code
-// computes what the interpreter says that the workload means.
+// Compiles every operator with the default schedule and compares the results with the
+// interpreter's.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST_P(CompiledTest, ComputesWhatItMeans) {
   const auto workload = std::make_shared<const ir::Workload>(Built(line));
   const std::vector<Array> inputs = Inputs(*workload, 41, Kind::kReal);
   const std::vector<Array> expected = Compute(*workload, inputs);
-  // Values, then magnitudes: what errors are measured by.
+  // Values, then the magnitudes that errors are measured against.
   const auto reference = ir::ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();
   const std::vector<Array> magnitudes = Compute(*reference, inputs);

@@ -1,4 +1,4 @@
-// Matrix products and what is built of them, against Eigen in double.
+// Compares matrix products and operators built from them with Eigen in double.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// The matrix of `rows` × `columns` that begins at an element.
+// The `rows` × `columns` matrix that begins at an element.
 Matrix MatrixAt(const Array& array, int64_t rows, int64_t columns, int64_t begin = 0) {
   return Eigen::Map<const Matrix>(array.data.data() + begin, rows, columns);
 }
@@ -46,8 +46,8 @@ TEST(ContractionTest, MatmulIsTheDefinition) {
   }
 }
 
-// A sum of 301 ones. Added up in bf16 it would stay at 256, because 257 is no bf16. Neither is 301,
-// so the result of type bf16 is rounded, but only once.
+// A sum of 301 ones. Accumulated in bf16 it would stop at 256, because bf16 cannot represent 257.
+// It cannot represent 301 either, so a bf16 result is rounded, but only once.
 TEST(ContractionTest, AccSaysWhatResultsAreRoundedTo) {
   const auto ones = [](const std::string& line) {
     const ir::Workload workload = Built(line);
@@ -72,7 +72,7 @@ TEST(ContractionTest, QuantizedProductsSumInI32) {
     EXPECT_EQ(workload.tensors[2].dtype, ir::DType::kI32);
     EXPECT_EQ(workload.tensors[1].constant, constant);
     auto inputs = Inputs(workload, 2, Kind::kWhole);
-    for (int64_t k = 0; k < 600; ++k) {  // −19,584,000 fits in 32 bits only
+    for (int64_t k = 0; k < 600; ++k) {  // −19,584,000 needs 32 bits
       inputs[0](0, k) = 255;
       inputs[1](k, 0) = -128;
     }
@@ -157,7 +157,7 @@ TEST(ContractionTest, AttentionWeighsValuesByTheSoftmaxOfScores) {
     const ir::Workload workload = Built(line);
     auto inputs = Inputs(workload, 7, Kind::kReal);
     for (double& q : inputs[0].data)
-      q *= 60;  // exponents that overflow unless the maximum is taken off
+      q *= 60;  // exponentials overflow unless the maximum is subtracted
     Array expected({c.b, c.h, c.s, c.d});
     for (int64_t head = 0; head < c.b * c.h; ++head) {
       const Matrix q = MatrixAt(inputs[0], c.s, c.d, head * c.s * c.d),

@@ -1,4 +1,4 @@
-// Convolutions against loops over an explicitly padded reading of the definition.
+// Compares convolutions with loops that follow the definition and pad explicitly.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ struct Dim {
   bool Inside(int64_t at) const { return at >= 0 && at < extent; }
 };
 
-// Three dimensions, channels last; with fewer, the first extents are 1.
+// Three dimensions, channels last; with fewer dimensions, the first extents are 1.
 Array Reference(const Array& x, const Array& w, Dim d, Dim h, Dim v, int64_t groups) {
   const int64_t n = x.shape[0], ci = x.shape.back(), co = w.shape.back(), group_in = ci / groups,
                 group_out = co / groups;
@@ -75,8 +75,8 @@ const Case2d kCases2d[] = {
     {2, 6, 3, {5, 3, 2, 1, 2}, {6, 3, 2, 1, 2}, 3},  // groups of one output channel, dilated
     {1, 4, 4, {4, 3, 1, 1}, {4, 3, 1, 1}, 4},        // as many groups as channels
     {1, 2, 2, {5, 1, 1, 0}, {9, 7, 1, 3}},           // 1 × 7
-    {1, 2, 2, {7, 4, 3, 1}, {9, 2, 2, 0}},           // nothing square
-    {1, 2, 2, {4, 1, 1, 1}, {3, 1, 1, 2}},           // 1 × 1, with windows in the padding alone
+    {1, 2, 2, {7, 4, 3, 1}, {9, 2, 2, 0}},           // not square anywhere
+    {1, 2, 2, {4, 1, 1, 1}, {3, 1, 1, 2}},           // 1 × 1, with windows entirely in the padding
     {1, 2, 2, {3, 2, 2, 5}, {4, 3, 3, 7}},           // whole strides of such windows
     {1, 4, 2, {3, 2, 1, 4, 2}, {4, 2, 2, 3, 2}, 2},  // taps on both sides, none inside
 };
@@ -133,7 +133,7 @@ TEST(ConvolutionTest, QuantizedConv2dSumsInI32) {
     EXPECT_EQ(workload.tensors[1].dtype, ir::DType::kI8);
     EXPECT_EQ(workload.tensors[2].dtype, ir::DType::kI32);
     auto inputs = Inputs(workload, 6, Kind::kWhole);
-    inputs[0].data[0] = 255;  // beyond i8
+    inputs[0].data[0] = 255;  // exceeds i8
     inputs[1].data[0] = -128;
     Array expected = Reference(inputs[0], inputs[1], kOne, c.h, c.w, c.groups);
     expected.shape.erase(expected.shape.begin() + 1);
@@ -259,8 +259,8 @@ TEST(ConvolutionTest, Conv2dTransposeIsTheTransposedMap) {
   for (const auto& [h, w] :
        {std::pair(Dim{4, 4, 2, 1}, Dim{4, 4, 2, 1}),  // of workloads.md
         std::pair(Dim{3, 3, 2, 1}, Dim{4, 3, 2, 1}),  // an odd output, phases of 1 and 2 taps
-        std::pair(Dim{5, 3, 1, 1}, Dim{3, 3, 1, 2}),  // no stride
-        std::pair(Dim{3, 2, 3, 0}, Dim{2, 2, 3, 1}),  // outputs that nothing reaches
+        std::pair(Dim{5, 3, 1, 1}, Dim{3, 3, 1, 2}),  // stride 1
+        std::pair(Dim{3, 2, 3, 0}, Dim{2, 2, 3, 1}),  // outputs that no input reaches
         std::pair(Dim{3, 5, 3, 2}, Dim{4, 7, 2, 3}), std::pair(Dim{1, 3, 2, 0}, Dim{1, 1, 5, 0}),
         std::pair(Dim{2, 6, 4, 4}, Dim{3, 5, 2, 4}),
         std::pair(Dim{6, 1, 1, 1}, Dim{6, 3, 2, 4})}) {  // padding that crops whole inputs
@@ -294,7 +294,7 @@ TEST(ConvolutionTest, Conv2dTransposeIsTheTransposedMap) {
       }
     }
     ExpectNear(Compute(workload, inputs)[0], expected, 0, line);
-    // No tap is computed in vain.
+    // No tap is wasted.
     EXPECT_EQ(workload.FlopCount(), 2.0 * pairs * n * ci * co) << line;
   }
 }
@@ -345,7 +345,7 @@ TEST(ConvolutionTest, FlopsAreThoseOfTheTapsInside) {
   EXPECT_EQ(flops("conv3d n=1 d=4 h=5 w=6 ci=2 co=3 k=2"), 2.0 * 3 * 4 * 5 * 8 * 2 * 3);
   EXPECT_EQ(flops("depthwise_conv2d n=1 h=5 w=5 c=7 k=3"), 2.0 * 9 * 9 * 7);
   EXPECT_EQ(flops("capsule_conv2d n=1 h=5 w=5 ci=2 co=3 k=3"), 2.0 * 9 * 9 * 64 * 2 * 3);
-  // 36 products of 9 × 128 × 128, and transforms that a select takes one row of at a time: less
+  // 36 products of 9 × 128 × 128, plus transforms in which a select takes one row at a time: less
   // than a third more.
   const double winograd = flops("winograd_conv2d n=1 h=14 w=14 ci=128 co=128"),
                products = 2.0 * 36 * 9 * 128 * 128;

@@ -3,7 +3,7 @@
 
 namespace hone::op {
 
-// One small workload for each operator at least, where every dimension has an extent of its own.
+// At least one small workload per operator; every dimension has a different extent.
 inline constexpr const char* kExamples[] = {
     "add m=3 n=5",
     "add_relu m=3 n=5",

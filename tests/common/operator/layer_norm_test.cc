@@ -1,4 +1,4 @@
-// The accuracy of layer norm where a large offset is added to all elements of a row, or to one.
+// The accuracy of layer norm when a large offset is added to all elements of a row, or to one.
 
 #include <gtest/gtest.h>
 
@@ -21,10 +21,10 @@ namespace hone::op {
 namespace {
 
 constexpr int kRows = 4, kColumns = 1000;
-// The default schedule sums a thousand elements one after the other; the order decides a few units.
+// The default schedule adds a thousand elements sequentially; the order accounts for a few units.
 constexpr double kMostUnits = 12;
 
-// The rows normalized in long double.
+// Normalizes the rows in long double.
 std::vector<double> Normalized(const ir::Values& x) {
   std::vector<double> y;
   for (int i = 0; i < kRows; ++i) {
@@ -39,7 +39,7 @@ std::vector<double> Normalized(const ir::Values& x) {
   return y;
 }
 
-// The largest error of compiled code, in units of the last place of the largest result of a row.
+// The largest error of compiled code, in units in the last place of the largest result of a row.
 double Error(const ir::Values& x, const target::Target& target) {
   const auto workload = std::make_shared<const ir::Workload>(
       Built(absl::StrCat("layer_norm m=", kRows, " n=", kColumns)));
@@ -81,7 +81,7 @@ TEST(LayerNormTest, AnOffsetCostsNoDigits) {
   }
 }
 
-// Also where the element that the others are taken relative to lies far from them.
+// Also if the row's first element, which the others are taken relative to, lies far from them.
 TEST(LayerNormTest, AnOutlierCostsNoDigitsOfTheLargestResult) {
   for (const target::Target& target : codegen::RunnableTargets()) {
     for (const int column : {0, 1, kColumns - 1}) {

@@ -1,5 +1,5 @@
-// What holds for every operator: it is listed with what it takes, its text reads back, its stages
-// are those that other parts of Hone derive from it, and the shapes that the field measures build.
+// Properties of every operator: it is listed with its keys, its text parses back, other parts of
+// Hone can use its stages, and the shapes of published benchmarks build.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,8 +49,8 @@ TEST(LibraryTest, EveryOperatorSaysWhatItTakes) {
   EXPECT_EQ(FindOperator("matmull"), nullptr);
 }
 
-// The value of a dimension as `hone operators` writes it, "ci/groups"; nothing where a name is no
-// key, as oh.
+// Evaluates a dimension as `hone operators` prints it, e.g. "ci/groups". An error if a name is not
+// a key, such as oh.
 absl::StatusOr<int64_t> Dimension(const std::string& text,
                                   const std::map<std::string, int64_t>& keys) {
   for (const char op : {'/', '*'}) {
@@ -129,8 +129,7 @@ TEST(LibraryTest, TextReadsBack) {
   }
 }
 
-// The f64 workload that candidates are checked against gives values near the operator's, within the
-// magnitudes.
+// The f64 reference workload agrees with the operator within the magnitudes.
 TEST(LibraryTest, ReferenceWorkloadsAgree) {
   for (const char* line : kExamples) {
     const ir::Workload workload = Built(line);
@@ -155,14 +154,13 @@ TEST(LibraryTest, ReferenceWorkloadsAgree) {
   }
 }
 
-// Every shape of the benchmarks of Ansor and MetaSchedule, with the multiply-adds that their
-// formulas give.
+// Every shape of the Ansor and MetaSchedule benchmarks, with the multiply-adds of their formulas.
 struct FieldShape {
   std::string line;
   double macs;  // 0: not a contraction
 };
 
-// Taps of a window that fall inside, of one dimension.
+// The number of taps inside the input, along one dimension.
 double Taps(int64_t extent, int64_t k, int64_t s, int64_t p, int64_t dil = 1) {
   double taps = 0;
   for (int64_t o = 0; o <= (extent + 2 * p - (k - 1) * dil - 1) / s; ++o) {
@@ -221,7 +219,7 @@ std::vector<FieldShape> FieldShapes() {
   }
   for (const Conv& c : {Conv{1, 4, 4, 512, 256, 4, 2, 1}, Conv{1, 8, 8, 256, 128, 4, 2, 1},
                         Conv{1, 16, 16, 128, 64, 4, 2, 1}, Conv{1, 32, 32, 64, 3, 4, 2, 1}}) {
-    // Each input meets 4 taps, but those at the border lose one.
+    // Each input meets 4 taps, minus one at the border.
     add(1.0 * c.ci * c.co * (4 * c.h - 2) * (4 * c.w - 2), "conv2d_transpose", c.Keys());
   }
   for (const Conv& c : {Conv{1, 16, 16, 32, 32, 3, 2, 1}, Conv{1, 8, 8, 32, 32, 3, 1, 1},
@@ -242,7 +240,7 @@ std::vector<FieldShape> FieldShapes() {
     add(1.0 * b * h * s * s * d, "transpose_batch_matmul b=", b, " s=", s, " h=", h, " d=", d);
   }
   add(36.0 * 9 * 128 * 128, "winograd_conv2d n=1 h=14 w=14 ci=128 co=128");
-  // Zheng's ResNet-18 operators.
+  // The ResNet-18 operators of Zheng et al.
   for (const Conv& c : {Conv{1, 28, 28, 128, 256, 3, 2, 1}, kConv2d[3]})
     add(c.Macs(), "conv2d", c.Keys());
   return shapes;

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 TEST(OperatorTest, KeysHaveDefaults) {
   EXPECT_EQ(Built("conv2d n=1 h=4 w=4 ci=1 co=1 k=3").StructuralDigest(),
             Built("conv2d p=0 s=1 k=3 co=1 ci=1 w=4 h=4 n=1 dtype=f32").StructuralDigest());
-  // A key may stand for others, and need not be given where these are.
+  // A key may be the default of others; it is optional if these are given.
   const Digest digest = Built("conv2d n=1 h=5 w=5 ci=2 co=2 k=3 s=2 p=1").StructuralDigest();
   EXPECT_EQ(Built("conv2d n=1 h=5 w=5 ci=2 co=2 kh=3 kw=3 sh=2 s=7 sw=2 ph=1 pw=1 dil=1 groups=1")
                 .StructuralDigest(),

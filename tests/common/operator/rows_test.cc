@@ -1,4 +1,4 @@
-// Softmax, norms, pooling, reductions and element-wise operators, against loops in double.
+// Compares softmax, norms, pooling, reductions and element-wise operators with loops in double.
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,7 @@ double Sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// Runs an operator on X[m, n] in both float types and compares it with what `row` makes of each
-// row.
+// Runs an operator on X[m, n] in both float types and compares it with `row` applied to each row.
 void CheckRows(const std::string& op,
                const std::function<std::vector<double>(std::vector<double> x,
                                                        const std::vector<Array>& inputs)>& row) {
@@ -54,7 +53,7 @@ TEST(RowsTest, SoftmaxIsADistribution) {
     for (double& v : x) v /= sum;
     return x;
   });
-  // Exponentials of these overflow unless the maximum is taken off.
+  // Exponentials of these overflow unless the maximum is subtracted.
   const ir::Workload workload = Built("softmax m=1 n=2");
   Array x({1, 2});
   x.data = {1000, 1000 + std::log(3.0)};
@@ -202,7 +201,7 @@ constexpr Pooling kPoolings[] = {{4, 6, 2, 2, 2, 2, 0, 0},
                                  {5, 9, 3, 1, 1, 3, 2, 0},
                                  {3, 3, 3, 3, 1, 1, 0, 0}};
 
-// What `of` makes of the elements of every window; padding is left out.
+// Applies `of` to the elements of every window, without padding.
 Array Pooled(const Array& x, const Pooling& p,
              const std::function<double(const std::vector<double>&)>& of) {
   const int64_t oh = (p.h + 2 * p.ph - p.kh) / p.sh + 1, ow = (p.w + 2 * p.pw - p.kw) / p.sw + 1;
@@ -230,7 +229,7 @@ TEST(RowsTest, PoolingReducesWindows) {
     const ir::Workload max = Built("max_pool2d" + p.Keys()), with = Built("avg_pool2d" + p.Keys());
     const ir::Workload without = Built("avg_pool2d" + p.Keys() + " pad_counts=0");
     auto inputs = Inputs(max, 27, Kind::kReal);
-    for (double& v : inputs[0].data) v -= 4;  // below zero, so that padding would win
+    for (double& v : inputs[0].data) v -= 4;  // negative, so that padding would win
     ExpectNear(
         Compute(max, inputs)[0],
         Pooled(inputs[0], p,

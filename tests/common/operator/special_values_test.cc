@@ -1,5 +1,5 @@
-// What operators make of NaN, infinities and −0, as README.md says: by the interpreter and by
-// compiled code, serial and in vectors.
+// Checks the results for NaN, infinities and −0 that README.md states: in the interpreter and in
+// compiled code, serial and vectorized.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using ::testing::IsNan;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The outputs by the interpreter, and by the default schedule on each target.
+// The outputs of the interpreter, and of the default schedule on each target.
 std::vector<std::vector<ir::Values>> Outputs(const std::string& line,
                                              const std::vector<ir::Values>& inputs) {
   const auto workload = std::make_shared<const ir::Workload>(Built(line));
@@ -49,7 +49,7 @@ std::vector<std::vector<ir::Values>> Outputs(const std::string& line,
   return all;
 }
 
-// Three rows: NaN first, NaN last, nothing but NaN.
+// Three rows: NaN first, NaN last, only NaN.
 constexpr int kColumns = 37;
 ir::Values RowsWithNan() {
   ir::Values x;
@@ -74,7 +74,8 @@ TEST(SpecialValuesTest, AMaximumLeavesNanOut) {
 }
 
 TEST(SpecialValuesTest, AMaximumOverWindowsLeavesNanAndPaddingOut) {
-  // Two rows of two pixels. The first window holds the NaN alone, three others hold it with more.
+  // Two rows of two pixels. The first window contains only the NaN; three others contain it with
+  // more.
   const ir::Values x = {kNan, -5, -7, -3};
   for (const auto& outputs : Outputs("max_pool2d n=1 h=2 w=2 c=1 k=2 s=1 p=1", {x})) {
     EXPECT_THAT(outputs[0], ElementsAre(-kInfinity, -5, -5, -7, -3, -3, -7, -3, -3));
