@@ -6,9 +6,9 @@
 
 namespace hone::schedule {
 
-// A schedule for any unscheduled program that nobody tuned: per block the outer spatial loops are
-// fused and parallel and the innermost is vectorized; a reduction keeps a small tile of
-// accumulators in registers. For programs that run once, such as references.
+// Applies a schedule that needs no tuning to an unscheduled program. In each block, the outer
+// spatial loops are fused and parallel and the innermost is vectorized; a reduction keeps a small
+// tile of accumulators in registers. For programs that run once, such as references.
 absl::Status ApplyDefaultSchedule(ir::Program& program, int lanes);
 
 }  // namespace hone::schedule

@@ -15,29 +15,28 @@ namespace hone::schedule {
 
 class Call;
 
-// A transformation of a program, or a sampling of decisions, as the trace knows it. An entry of the
-// registry.
+// A program transformation or a sampling of decisions, as an entry of the registry.
 struct Primitive {
   absl::string_view name;
-  int version;  // raised when the same arguments come to mean another program
-  // Operands in order, for checking and for people: 'b' block, 'l' loop, 'n' block or loop, 'i'
-  // number, 's' string; '*' repeats the last, which may then be missing.
+  int version;  // incremented when the same arguments give a different program
+  // Operands in order: 'b' block, 'l' loop, 'n' block or loop, 'i' number, 's' string. '*' repeats
+  // the last one zero or more times.
   absl::string_view operands;
-  // Results in order, in the same letters.
+  // Results in order, with the same letters.
   absl::string_view results;
   bool samples;  // draws decisions
-  // Reads the operands from the call, applies, and returns the results to it. On error the program
-  // is unchanged.
+  // Reads the operands from the call, applies the primitive and returns the results to the call. On
+  // error the program is unchanged.
   absl::Status (*apply)(Call& call);
   absl::string_view meaning;  // one line
 };
 
-// Every primitive, sorted by name. To add one: a file in primitive/ and a line in registry.cc.
+// All primitives, sorted by name. README.md says how to add one.
 absl::Span<const Primitive> Primitives();
-// nullptr when there is none.
+// nullptr if there is no primitive of that name.
 const Primitive* FindPrimitive(absl::string_view name);
 
-// A legality error: says what is wrong and prints the program with the node marked.
+// A legality error: states the problem and prints the program with the node marked.
 absl::Status Illegal(const ir::Program& program, ir::NodeId node, absl::string_view what);
 
 }  // namespace hone::schedule

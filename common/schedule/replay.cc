@@ -10,7 +10,7 @@
 namespace hone::schedule {
 namespace {
 
-// The decisions of a finished candidate.
+// Replays the decisions of a finished candidate.
 class GivenDecider final : public Decider {
  public:
   explicit GivenDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
@@ -23,7 +23,7 @@ class GivenDecider final : public Decider {
   absl::Span<const int64_t> decisions_;
 };
 
-// In place of a loop: the block stays where it is.
+// Stands for a loop in a register: the block stays where it is.
 constexpr ir::NodeId kStay = -2;
 
 }  // namespace

@@ -13,34 +13,34 @@
 
 namespace hone::schedule {
 
-// A place in a trace where decisions are taken, and what is legal there.
+// A sampling instruction of a trace in a replay, with its legal values.
 struct Site {
   enum class Kind : uint8_t { kPerfectTile, kTile, kChoice };
   Kind kind = Kind::kChoice;
-  int begin = 0;  // in the decision vector
-  int count = 1;  // numbers to decide
-  // kPerfectTile: the product is `extent`, the last at most max_inner. kTile: as many parts, the
-  // first is ⌈extent / product of the others⌉; the last at most max_inner.
+  int begin = 0;  // position in the decision vector
+  int count = 1;  // number of decisions
+  // kPerfectTile: the product is `extent`, the last factor at most max_inner. kTile: the same
+  // number of factors; the first is ⌈extent / product of the others⌉, the last at most max_inner.
   int64_t extent = 1;
-  int32_t derivation = -1;  // how the extent follows from decisions (ir::Extent)
+  int32_t derivation = -1;  // derivation of the extent from decisions (ir::Extent)
   int64_t max_inner = 0;    // 0: no limit
-  // kChoice: one row of `count` numbers out of these.
+  // kChoice: the candidates, as rows of `count` numbers.
   std::vector<int64_t> rows;
 
   bool IsLegal(absl::Span<const int64_t> values) const;
-  // Uniform over the legal values (tiles: over the factorizations, drawn factor by factor).
+  // Draws uniformly from the legal values. For tiles: from the factorizations, factor by factor.
   void Sample(Rng& rng, absl::Span<int64_t> values) const;
 };
 
-// Takes the decisions of one replay.
+// Makes the decisions of one replay.
 class Decider {
  public:
   virtual ~Decider() = default;
-  // Writes site.count numbers; they are checked afterwards.
+  // Writes site.count numbers, which are then checked.
   virtual absl::Status Decide(const Site& site, absl::Span<int64_t> values) = 0;
 };
 
-// Draws everything at random.
+// Decides everything at random.
 class RandomDecider final : public Decider {
  public:
   explicit RandomDecider(Rng& rng) : rng_(rng) {}
@@ -59,23 +59,23 @@ struct Replayed {
   std::vector<Site> sites;
 };
 
-// Applies a trace to a workload with given decisions. The same arguments give the same program, on
-// every machine. InvalidArgument: the decision vector has another length, or a value is not legal
-// at its site. FailedPrecondition: a primitive refuses; the message names the instruction and
-// prints the program with the loop marked.
+// Applies a trace to a workload with the given decisions. The result is the same on every machine.
+// InvalidArgument: a decision vector of the wrong length, or an illegal value at a site.
+// FailedPrecondition: a primitive is illegal; the message names the instruction and prints the
+// program with the loop marked.
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
                                    absl::Span<const int64_t> decisions);
-// The same with a decider; also tells the sites that it met.
+// The same with a decider. Also returns the sites.
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
                                     const Trace& trace, Decider& decider);
 
-// One application of a primitive, as its apply function sees it.
+// One application of a primitive, passed to its apply function.
 class Call {
  public:
   ir::Program& program() { return *program_; }
   int operands() const { return static_cast<int>(instruction_->operands.size()); }
-  // InvalidArgument: the operand is of another kind or missing; FailedPrecondition: the node is
-  // gone.
+  // InvalidArgument: the operand is missing or of another kind. FailedPrecondition: the node no
+  // longer exists.
   absl::StatusOr<ir::NodeId> Block(int operand) const;
   absl::StatusOr<ir::NodeId> Loop(int operand) const;
   // A block or a loop.
@@ -83,20 +83,20 @@ class Call {
   // Whether the operand is a loop register whose decision was to leave the block where it is.
   bool Stays(int operand) const;
   absl::StatusOr<ir::Extent> Int(int operand) const;
-  // The same as an int, of an operand that is a place or a count: nothing else may be narrowed.
-  // InvalidArgument: it is not a number, or not from `low` to `high`.
+  // Returns an operand that is a position or a count as an int. InvalidArgument: it is not a number
+  // from `low` to `high`.
   absl::StatusOr<int> IntBetween(int operand, int low, int high) const;
   absl::StatusOr<std::string> Text(int operand) const;
-  // The numbers of an attribute; `fallback` when it is not given.
+  // The numbers of an attribute, or `fallback` if it is absent.
   std::vector<int64_t> Numbers(absl::string_view attribute,
                                std::vector<int64_t> fallback = {}) const;
   int64_t Number(absl::string_view attribute, int64_t fallback) const;
 
-  // Results, in order.
+  // Returns the results, in order.
   absl::Status Return(absl::Span<const ir::NodeId> nodes);
-  // A sampling: decides the site and returns the numbers as derived extents.
+  // For a sampling: decides the site and returns the numbers as derived extents.
   absl::Status ReturnDecision(Site site);
-  // The same of a loop: the number decided is a position in `loops`, or −1: stay.
+  // For a sampling of a loop: the decision is a position in `loops`, or −1 to stay.
   absl::Status ReturnLocation(Site site, absl::Span<const ir::NodeId> loops);
 
  private:

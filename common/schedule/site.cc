@@ -54,7 +54,7 @@ void Site::Sample(Rng& rng, absl::Span<int64_t> values) const {
       values[i] = divisors[rng.Below(divisors.size())];
       rest /= values[i];
     } else {
-      // Log-uniform over the sizes, half of the time rounded to a size that leaves no remainder
+      // Log-uniform over the sizes. Half of the time, round to a size that leaves no remainder
       // tile.
       int bits = 0;
       while ((int64_t{2} << bits) <= limit) ++bits;

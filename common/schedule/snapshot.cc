@@ -10,7 +10,7 @@
 namespace hone::schedule {
 namespace {
 
-// As many as a task has spaces of other algorithms, about.
+// About the number of rewritten design spaces of a task.
 constexpr size_t kKept = 8;
 
 std::deque<Snapshot>& Kept() {

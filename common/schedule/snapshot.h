@@ -10,22 +10,22 @@
 
 namespace hone::schedule {
 
-// What the instructions before a trace's first sampling make of a workload: the same for every
-// decision vector. A rewritten workload takes ten times as long to be made as to be scheduled, and
-// a search replays the same few traces again and again.
+// The program after the instructions before a trace's first sampling, which is the same for every
+// decision vector. Rewriting a workload takes ten times as long as scheduling it, and a search
+// replays the same few traces repeatedly.
 struct Snapshot {
   std::shared_ptr<const ir::Workload> workload;
   std::vector<Instruction> instructions;
   ir::Program program;
-  std::vector<ir::NodeId> blocks, loops;  // by register
+  std::vector<ir::NodeId> blocks, loops;  // indexed by register
 };
 
-// The instructions before the first sampling of a trace that begins with a rewrite; of others none,
-// since these are quick.
+// The instructions before the first sampling of a trace that begins with a rewrite. Empty for other
+// traces, because their first instructions are fast.
 absl::Span<const Instruction> SharedStart(const Trace& trace);
 
-// The snapshot of just this workload object and these instructions, if it is among the last few
-// that this thread kept; else nullptr. Stays until the next KeepSnapshot.
+// The snapshot for exactly this workload object and these instructions if this thread still has it,
+// else nullptr. Valid until the next KeepSnapshot.
 const Snapshot* FindSnapshot(const ir::Workload* workload,
                              absl::Span<const Instruction> instructions);
 void KeepSnapshot(Snapshot snapshot);

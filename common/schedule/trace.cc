@@ -48,8 +48,7 @@ int& Counter(Trace& trace, Operand::Kind kind) {
                                         : trace.ints;
 }
 
-// Whether operand number `i` may be of this kind; the signature's last letter repeats when it ends
-// with '*'.
+// Whether operand `i` may be of this kind. The signature's last letter repeats if it ends with '*'.
 bool Fits(absl::string_view signature, size_t i, Operand::Kind kind) {
   if (!signature.empty() && signature.back() == '*') {
     signature.remove_suffix(1);

@@ -36,41 +36,41 @@ struct Instruction {
   std::vector<Operand> operands;
   std::vector<Attribute> attributes;
   std::vector<Operand> results;  // registers
-  int decision_begin = -1;       // of a sampling: its place in the decision vector
+  int decision_begin = -1;       // of a sampling: position in the decision vector
   int decision_count = 0;
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-// The persistent form of a schedule: instructions over registers. With its decisions open it is a
-// design space; together with a decision vector it is a schedule. Text form, one instruction a
+// The persistent form of a schedule: instructions over registers. With open decisions it is a
+// design space; with a decision vector it is a schedule. The text form has one instruction per
 // line:
 //
-//   b0 = block("C")
-//   l0, l1, l2 = loops(b0)
-//   x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64)            open
-//   x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64) = [16, 64]  decided
-//   l3, l4 = split(l0, x0, x1)
-//   parallel(l3)
+//    b0 = block("C")
+//    l0, l1, l2 = loops(b0)
+//    x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64)            open
+//    x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64) = [16, 64]  decided
+//    l3, l4 = split(l0, x0, x1)
+//    parallel(l3)
 struct Trace {
   std::vector<Instruction> instructions;
-  int blocks = 0, loops = 0, ints = 0;  // numbers of registers
+  int blocks = 0, loops = 0, ints = 0;  // number of registers of each kind
   int decisions = 0;                    // length of the decision vector
 
-  // `decided` empty: open. REQUIRES decided.size() is 0 or `decisions`.
+  // Prints open decisions if `decided` is empty. REQUIRES decided.size() to be 0 or `decisions`.
   std::string ToText(absl::Span<const int64_t> decided = {}) const;
 };
 
 struct ParsedTrace {
   Trace trace;
-  std::vector<int64_t> decisions;  // empty when open
+  std::vector<int64_t> decisions;  // empty if open
 };
 
-// Reads the instructions. `first_line`: the number of the text's first line, for messages.
-// InvalidArgument: "line:column: what" with the line and a mark (common/ir/text_mark.h), also when
-// some decisions are given and others are open, or a register is used before it is set.
+// Parses the instructions. `first_line` is the number of the text's first line, for messages.
+// InvalidArgument: "line:column: what" with the line and a mark (common/ir/text_mark.h), also if
+// only some decisions are given or a register is used before it is set.
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
 
-// A trace file or design-space text: the workload, a line "trace 1", the instructions.
+// A trace file or the text of a design space: the workload, a line "trace 1", the instructions.
 struct TraceFile {
   ir::Workload workload;
   ParsedTrace parsed;
@@ -79,11 +79,11 @@ absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text);
 std::string TraceFileText(const ir::Workload& workload, const Trace& trace,
                           absl::Span<const int64_t> decided = {});
 
-// Builds a trace in C++ (the rules of server/space do). Names follow the registry; errors are bugs
-// and are caught by CHECKs.
+// Builds a trace in C++, e.g. for the rules of server/space. Names are those of the registry.
+// Errors are bugs and fail a CHECK.
 class TraceBuilder {
  public:
-  // An instruction with any operands; results come back as registers of the primitive's kinds.
+  // Adds an instruction with any operands. Returns the result registers.
   std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
                            std::vector<Attribute> attributes = {}, int results = -1);
   Trace Build() && { return std::move(trace_); }
@@ -97,8 +97,8 @@ inline Operand Text(std::string text) {
   return {.kind = Operand::Kind::kString, .text = std::move(text)};
 }
 
-// How many decisions a sampling instruction draws; 0 for others. InvalidArgument: its attributes
-// are wrong.
+// The number of decisions that a sampling instruction draws; 0 for other instructions.
+// InvalidArgument: invalid attributes.
 absl::StatusOr<int> DecisionCount(const Instruction& instruction);
 
 }  // namespace hone::schedule

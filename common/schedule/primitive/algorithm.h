@@ -12,19 +12,19 @@
 
 namespace hone::schedule {
 
-// Replaces the stage that computes a tensor by another algorithm (rewrite/rewrite.h): the program
-// becomes that of the rewritten workload, unscheduled, with the stages that depend on constant
-// inputs alone in the kernel "prepack". Its inputs and outputs stay; program.workload() is the
-// rewritten one from now on. Blocks and loops named before are gone. Legal before every other
-// primitive that changes the program, and after other rewrites and samplings. InvalidArgument: no
-// such rewrite or stage, or a number that it does not take. FailedPrecondition: the program was
-// changed already, or the stage is not of the rewrite's form. The program is unchanged then.
+// Replaces the stage that computes a tensor with another algorithm (rewrite/rewrite.h). The program
+// becomes the unscheduled program of the rewritten workload, with the stages that depend only on
+// constant inputs in the kernel "prepack". Inputs and outputs stay the same; program.workload() is
+// now the rewritten workload. Earlier block and loop IDs become invalid. Legal before all other
+// primitives that change the program, and after other rewrites and samplings. InvalidArgument:
+// unknown rewrite or stage, or an invalid number. FailedPrecondition: the program was already
+// changed, or the stage does not have the rewrite's form. On error the program is unchanged.
 absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl::string_view stage,
                               absl::Span<const int64_t> numbers);
 
-// The smallest tolerance of a job that allows the kernels of a trace: the sum of what its rewrites
-// need (Rewrite::tolerance); 0 without rewrites. Errors are those of ApplyRewriteTo, and
-// InvalidArgument for a decision vector of another length.
+// The smallest job tolerance that allows the kernels of a trace: the sum of the tolerances of its
+// rewrites (Rewrite::tolerance), 0 without rewrites. Errors are those of ApplyRewriteTo, and
+// InvalidArgument for a decision vector of the wrong length.
 absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace& trace,
                                        absl::Span<const int64_t> decisions);
 

@@ -17,7 +17,7 @@ namespace {
 
 struct Hint {
   Key key;
-  absl::string_view where;  // what it may stand at
+  absl::string_view where;  // where it is allowed
   bool (*fits)(const ir::Program&, NodeId);
 };
 
@@ -25,7 +25,7 @@ bool IsLoopOf(const ir::Program& program, NodeId node, ir::LoopKind kind) {
   return program.IsLoop(node) && program.node(node).loop == kind;
 }
 
-// Every other key of common/ir/annotation.h belongs to a primitive of its own.
+// The other keys of common/ir/annotation.h have their own primitives.
 constexpr Hint kHints[] = {
     {Key::kOmpSchedule, "a parallel loop",
      [](const ir::Program& p, NodeId node) { return IsLoopOf(p, node, ir::LoopKind::kParallel); }},
@@ -54,7 +54,8 @@ absl::Status Annotate(ir::Program& program, NodeId node, absl::string_view key, 
           absl::StrCat("annotate: ", key, " of ", value, "; from ", info.min, " to ", info.max));
     }
     ir::Annotations& annotations = program.node(node).annotations;
-    // None: so that a decision can say so. The loop is as free as one that was never annotated.
+    // 0 removes the hint, so that "no prefetch" can be a decision. The loop is as if it had never
+    // been annotated.
     if (hint.key == Key::kPrefetch && value == 0) {
       annotations.erase(std::remove_if(annotations.begin(), annotations.end(),
                                        [&](const auto& a) { return a.key == hint.key; }),

@@ -7,34 +7,34 @@
 #include "absl/strings/string_view.h"
 #include "common/ir/program.h"
 
-// Hints: they are printed, part of the program's digest, and never change what is computed
-// (common/ir/annotation.h). FailedPrecondition: with the program printed and the node marked; the
-// program is unchanged.
+// Hints. They are printed and are part of the program's digest, but never change what is computed
+// (common/ir/annotation.h). FailedPrecondition: illegal; the message prints the program with the
+// node marked, and the program is unchanged.
 namespace hone::schedule {
 
-// Hints that need nothing but a loop or block:
-//   omp_schedule   parallel loop: 0 equal shares, n > 0: threads fetch n iterations at a time
-//   prefetch       serial loop: what its blocks load is prefetched that many iterations ahead,
-//                  each cache line once, where the code reads it first; 0: none
-//   nontemporal    block that writes an output of the workload and does not reduce: its stores pass
-//                  the caches by (whole aligned vectors; others stay ordinary stores)
-// InvalidArgument: an unknown key; the message lists them.
+// Hints that need only a loop or block:
+//    omp_schedule   parallel loop: 0 for equal shares; n > 0: threads fetch n iterations at a time
+//    prefetch       serial loop: prefetch the loads of its blocks this many iterations ahead, each
+//                   cache line once, at its first read in the code; 0 for no prefetch
+//    nontemporal    block that writes an output of the workload and does not reduce: its stores
+//    bypass
+//                   the caches (whole aligned vectors; other stores stay ordinary)
+// InvalidArgument: unknown key; the message lists the keys.
 absl::Status Annotate(ir::Program& program, ir::NodeId node, absl::string_view key, int64_t value);
 
-// What the block writes gets two places that are used in turn, so that the next iteration can be
-// produced while this one is consumed. Legal for a block under a loop whose only output is neither
-// input nor output of the workload, has no other writer, and is read under that loop alone. CPUs
-// ignore it: their caches and reordering do this by themselves.
+// Gives the block's output two buffers used alternately, so that one iteration can be produced
+// while the previous one is consumed. Legal for a block under a loop if its only output is neither
+// an input nor an output of the workload, has no other writer, and is read only under that loop.
+// CPUs ignore it: their caches and out-of-order execution have the same effect.
 absl::Status DoubleBuffer(ir::Program& program, ir::NodeId block);
 
-// `stages` iterations of a loop overlap: producers run ahead of consumers. Legal for a serial loop
-// whose content is at least two nests of which an earlier one produces what a later one reads; 2 to
-// 8 stages. CPUs ignore it, as above.
+// Overlaps `stages` iterations of a loop: producers run ahead of consumers. Legal for a serial loop
+// that contains at least two nests of which an earlier one produces what a later one reads; 2 to 8
+// stages. CPUs ignore it.
 absl::Status SoftwarePipeline(ir::Program& program, ir::NodeId loop, int64_t stages);
 
-// The block's copies run beside the computation (cp.async, TMA). Legal for a block that copies one
-// buffer to another, of equal type, in scope shared or local. CPUs ignore it: they have no such
-// engine.
+// Runs the block's copies concurrently with the computation (cp.async, TMA). Legal for a block that
+// copies one buffer to another of the same type in scope shared or local. CPUs ignore it.
 absl::Status AsyncCopy(ir::Program& program, ir::NodeId block);
 
 }  // namespace hone::schedule

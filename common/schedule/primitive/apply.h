@@ -3,7 +3,8 @@
 
 #include "absl/status/status.h"
 
-// How traces call the primitives: each reads its operands from the call. The registry lists them.
+// The entry points that traces call. Each reads its operands from the call. The registry lists
+// them.
 namespace hone::schedule {
 
 class Call;

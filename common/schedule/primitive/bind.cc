@@ -32,7 +32,7 @@ absl::StatusOr<ThreadAxis> AxisFromName(absl::string_view name) {
       absl::StrCat("bind: unknown axis '", name.substr(0, 64), "'; known: ", names));
 }
 
-// Whether one path may hold both, `outer` around `inner`.
+// Checks that one path may contain both, with `outer` around `inner`.
 absl::Status CheckPair(const ir::Program& program, NodeId at, ThreadAxis outer, ThreadAxis inner) {
   if (outer == inner && outer != ThreadAxis::kVThread) {
     return Illegal(program, at,
@@ -55,7 +55,7 @@ absl::Status CheckBelow(const ir::Program& program, NodeId id, ThreadAxis axis) 
   return absl::OkStatus();
 }
 
-// The grid and the group of a kernel have one size each.
+// Checks that the axis has the same extent everywhere in the kernel.
 absl::Status CheckExtent(const ir::Program& program, NodeId id, ThreadAxis axis, int64_t extent) {
   const ir::Node& node = program.node(id);
   if (node.loop == LoopKind::kBound && node.axis == axis && axis != ThreadAxis::kVThread &&

@@ -21,7 +21,7 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
     nest = program.node(nest).parent;
   if (program.BlocksUnder(nest).size() != 1)
     return Illegal(program, nest, "cache_write: other blocks share the block's nest");
-  // After compute_at: the copy would read what nobody has computed.
+  // After compute_at, the copy would read elements that are not computed.
   if (!program.BlockOf(block).exact)
     return Illegal(program, block, "cache_write: the block computes no more than others need");
   const ir::Buffer target = program.buffers[buffer];

@@ -53,7 +53,7 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       return Illegal(program, block,
                      "compute_at: the block does not write at its own iteration variables");
   }
-  // Whatever the block reads must be complete before the loop's iteration.
+  // Everything that the block reads must be complete before the loop's iteration.
   for (NodeId writer : program.AllBlocks()) {
     for (ir::BufferId output : program.BlockOf(writer).outputs) {
       if (output != buffer && program.Reads(content, output) && program.IsUnder(writer, loop)) {

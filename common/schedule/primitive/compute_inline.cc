@@ -37,7 +37,7 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content,
                 for (size_t d = 0; d < content.indices.size(); ++d) {
                   if (content.indices[d].SingleAtom() == var) return &indices[d];
                 }
-                // An iteration variable that no index tells has one value.
+                // An iteration variable that no index determines has a single value, 0.
                 static const Index* const zero = new Index(0);
                 const bool own =
                     std::any_of(content.iters.begin(), content.iters.end(),
@@ -47,7 +47,7 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content,
             };
             const ir::ExprId value = program.pool.Rewrite(
                 content.values[0], [](const ir::Expr&) { return ir::kNoExpr; }, substitute);
-            return program.pool.Rounded(value);  // as the buffer held it
+            return program.pool.Rounded(value);  // as if stored in the buffer
           },
           keep);
     }
@@ -87,7 +87,7 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
   }
   const std::vector<NodeId> readers = program.ReadersOf(buffer);
   if (readers.empty()) return Illegal(program, block, "compute_inline: no block reads the result");
-  // Reads of reads multiply: a chain of squares would double with every stage.
+  // Inlining can grow exponentially: a chain of squares doubles with every stage.
   int nodes = 0;
   program.pool.Visit(content.values[0], [&](const ir::Expr&) { ++nodes; });
   for (NodeId reader : readers) {

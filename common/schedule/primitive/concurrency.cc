@@ -13,7 +13,7 @@ namespace {
 
 using ir::NodeId;
 
-// Whether a loop under the given one carries spatial and reduction iterations of the block.
+// Whether a loop under the given one carries both spatial and reduction iterations of the block.
 bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop) {
   const auto mixed = [&](NodeId at) {
     const bool spatial =
@@ -31,9 +31,9 @@ bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop)
   return visit(visit, loop);
 }
 
-// Whether different iterations of the loop write different elements, whatever the loops under it
-// do. One to one are iterations and pairs of element and reduction step: under a loop that carries
-// both, another step of the same element may be in another iteration.
+// Whether different iterations of the loop write different elements, whatever the inner loops do.
+// Iterations map one to one to pairs of element and reduction step. If an inner loop carries both,
+// another iteration may contain a different step of the same element.
 bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   const ir::AtomId var = program.node(loop).var;
   if (program.node(loop).extent.value == 1) return true;
@@ -52,8 +52,8 @@ bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   return std::find(determined.begin(), determined.end(), var) != determined.end();
 }
 
-// The same of all blocks under the loop that write a buffer: parts of a partitioned nest, where
-// each may compute elements again that another one computes.
+// The same for all blocks under the loop that write a buffer. Parts of a partitioned nest may each
+// recompute elements that another part computes.
 bool AllWriteApart(ir::Program& program, ir::BufferId buffer, NodeId loop) {
   int writers = 0;
   bool exact = true;

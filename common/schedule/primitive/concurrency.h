@@ -7,16 +7,16 @@
 
 namespace hone::schedule {
 
-// Whether the iterations of a loop may run at once. No block under it reduces over it; and every
-// buffer written under it is either written at different places by different iterations, or, with
-// `privates`, used only under the loop and then private to each iteration. FailedPrecondition: says
-// which block and buffer; `what` begins the message.
+// Checks that the iterations of a loop may run concurrently. No block under it may reduce over it.
+// Different iterations must write every buffer at different places; with `privates`, a buffer may
+// instead be used only under the loop, and is then private to each iteration. FailedPrecondition:
+// names the block and buffer; `what` begins the message.
 absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string_view what,
                              bool privates);
 
-// Applies a change that cannot fail by itself. Refuses it (the program is unchanged) where it takes
-// a parallel or bound loop its right to be one: by a use outside of what was private to its
-// iterations, or by another place of the loop.
+// Applies a change that is otherwise legal, unless it makes a parallel or bound loop illegal: by
+// moving the loop, or by a use of a private buffer outside its loop. On error the program is
+// unchanged.
 absl::Status KeepConcurrencyLegal(ir::Program& program,
                                   absl::FunctionRef<void(ir::Program&)> change);
 

@@ -10,20 +10,20 @@ namespace hone::schedule {
 // The kernel that runs once, ahead of time, on constant inputs.
 inline constexpr char kPrepackKernel[] = "prepack";
 
-// Where a nest that copies for a reader goes: before the reader's nest, or into the kernel
-// "prepack" (made if there is none).
+// The position of a nest that copies data for a reader: before the reader's nest, or in the kernel
+// "prepack" (created if necessary).
 struct CopyPlace {
   ir::NodeId parent;
   size_t position;
 };
 CopyPlace PlaceOfCopy(ir::Program& program, ir::NodeId reader_nest, bool ahead);
 
-// A nest that copies all of `to` from the same places of `from`, which is at least as large, with a
-// cast if their dtypes differ. It is put under `parent` at `position`. Returns its block.
+// Adds a nest under `parent` at `position` that copies all of `to` from the same indices of `from`,
+// which must be at least as large, with a cast if the dtypes differ. Returns its block.
 ir::NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, ir::NodeId parent,
                        size_t position);
 
-// InvalidArgument: lists the names.
+// InvalidArgument: unknown scope; the message lists the names.
 absl::StatusOr<ir::Scope> ScopeFromName(absl::string_view name);
 
 }  // namespace hone::schedule

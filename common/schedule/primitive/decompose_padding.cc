@@ -18,7 +18,7 @@ absl::StatusOr<NodeId> DecomposePadding(ir::Program& program, NodeId block, Node
                                  [](const ir::BlockIter& iter) { return iter.reduce; });
   if (!pads) return Illegal(program, block, "decompose_padding: the block does not pad");
   HONE_ASSIGN_OR_RETURN(const NodeId zeros, DecomposeReduction(program, block, loop));
-  // 0 + x where the guards hold is x there.
+  // Where the guards hold, 0 + x is x.
   program.BlockOf(block).reducer = ir::Reducer::kNone;
   return zeros;
 }

@@ -40,7 +40,8 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       return Illegal(program, other,
                      "decompose_reduction: another block under the loop writes the same buffer");
   }
-  std::vector<NodeId> inner;  // loops from the given one down that the block's place depends on
+  // loops, from the given one inwards, that the block's element depends on
+  std::vector<NodeId> inner;
   for (NodeId at : program.LoopsAbove(block)) {
     if (!program.IsUnder(at, loop) || program.IsReductionLoop(at, content)) continue;
     const bool spatial =
@@ -49,8 +50,8 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
         });
     if (spatial) inner.push_back(at);
   }
-  // A loop that carries spatial and reduction iterations at once (after a fuse) cannot be copied
-  // without the latter.
+  // A loop that carries both spatial and reduction iterations (after a fuse) cannot be copied
+  // without the reduction.
   for (const ir::BlockIter& iter : content.iters) {
     for (NodeId at : program.LoopsAbove(block)) {
       if (!iter.reduce && program.IsUnder(at, loop) &&
@@ -61,7 +62,7 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       }
     }
   }
-  // Without its own init the block must not meet an element again.
+  // Without an init of its own, the block must not visit an element twice.
   if (!OneToOneUnder(program, block, loop)) {
     return Illegal(program, loop,
                    "decompose_reduction: iterations of the loop may compute the same elements");
@@ -106,8 +107,8 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
         dtype, ir::ReducerIdentity(content.reducer, static_cast<int>(c), dtype)));
   }
   for (const ir::Condition& predicate : content.predicates) {
-    // Predicates over reduction loops do not concern the init, but they may be what keeps its place
-    // in the domain.
+    // Predicates over reduction loops do not apply to the init, but they may be what keeps its
+    // element inside the domain.
     const Index index = program.atoms.Substitute(predicate.index, to_copy);
     bool reduces = false;
     program.atoms.VisitVars(predicate.index, [&](ir::AtomId var) {

@@ -21,7 +21,7 @@ absl::Status DoubleBuffer(ir::Program& program, NodeId block) {
                    absl::StrCat("double_buffer: ", buffer.name, " is an output of the workload"));
   if (program.WritersOf(content.outputs[0]).size() != 1)
     return Illegal(program, block, "double_buffer: another block writes the same buffer");
-  // The loop whose iterations take turns: around the block and all that read from it.
+  // The loop whose iterations alternate: it contains the block and all its readers.
   const std::vector<NodeId> readers = program.ReadersOf(content.outputs[0]);
   const std::vector<NodeId> above = program.LoopsAbove(block);
   const bool shared = std::any_of(above.begin(), above.end(), [&](NodeId loop) {

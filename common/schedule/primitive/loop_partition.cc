@@ -23,7 +23,7 @@ constexpr size_t kMaxBlocks = 256;
 
 using Replacements = std::vector<std::pair<AtomId, Index>>;
 
-// A copy of a subtree with fresh loops and blocks; `replaced` maps loop variables.
+// Copies a subtree with new loops and blocks. `replaced` maps loop variables.
 NodeId Clone(ir::Program& program, NodeId id, Replacements& replaced) {
   const ir::Node node = program.node(id);
   const auto replacement = [&](AtomId var) -> const Index* {

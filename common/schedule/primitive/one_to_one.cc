@@ -10,7 +10,7 @@ using ir::AtomId;
 using ir::Index;
 using ir::NodeId;
 
-// floor(base / low) mod (high / low) is known; high 0: without the mod.
+// floor(base / low) mod (high / low) is known; without the mod if high is 0.
 struct Digit {
   Index base;
   int64_t low;
@@ -41,11 +41,11 @@ class Solver {
     return all;
   }
 
-  // Reads digits off a known index, from the largest coefficient down.
+  // Reads digits from a known index, starting with the largest coefficient.
   bool Peel(size_t i) {
     std::vector<ir::IndexTerm> terms;
     for (const ir::IndexTerm& term : known_[i].index.terms()) {
-      // What has one value is known, and must not hide a digit of the same coefficient.
+      // A term with only one value is known and must not hide a digit with the same coefficient.
       if (!IsKnown(term.atom) && atoms_.RangeOf(Index::Of(term.atom)).extent() > 1)
         terms.push_back(term);
     }
@@ -82,7 +82,7 @@ class Solver {
     }
   }
 
-  // Digits that make up their whole base make it known.
+  // If all digits of a base are known, the base is known.
   bool JoinDigits() {
     for (size_t d = 0; d < digits_.size(); ++d) {
       const Index base = digits_[d].base;

@@ -7,24 +7,23 @@
 #include "absl/functional/function_ref.h"
 #include "common/ir/program.h"
 
-// Whether different iterations of loops touch different places.
+// Analysis of whether different iterations of loops access different places.
 namespace hone::schedule {
 
-// What is known of an index over loop variables: its value, but for an addend in [0, slack].
+// Knowledge about an index over loop variables: its value, up to an addend in [0, slack].
 struct Known {
   ir::Index index;
   int64_t slack = 0;
 };
 
-// The variables whose values follow from what is known, when those that `fixed` names are known
-// too: digits of a positional number (4·a + b with b < 4 gives a and b), and floordiv and mod
-// digits that make up their argument. A variable that is missing may still follow by a way that
-// this does not see.
+// The variables whose values follow from `known`, given also those in `fixed`: digits of a
+// positional number (4·a + b with b < 4 determines a and b), and floordiv and mod digits that make
+// up their argument. Conservative: a missing variable may still be determined.
 std::vector<ir::AtomId> Determined(ir::Program& program, std::vector<Known> known,
                                    absl::FunctionRef<bool(ir::AtomId)> fixed);
 
-// Whether the loops from `top` down to the block run through different iterations of it while the
-// loops above `top` stand. False when that cannot be proved.
+// Whether the loops from `top` down to the block visit different iterations of the block for fixed
+// values of the loops above `top`. False if that cannot be proved.
 bool OneToOneUnder(ir::Program& program, ir::NodeId block, ir::NodeId top);
 
 }  // namespace hone::schedule

@@ -19,11 +19,11 @@ using ir::NodeId;
 
 namespace {
 
-// An iteration variable that gets longer.
+// An iteration variable whose extent grows.
 struct Longer {
   size_t iter;
   NodeId loop;
-  Extent extent;  // new
+  Extent extent;  // the new one
 };
 
 class Padder {
@@ -107,7 +107,7 @@ class Padder {
     return absl::OkStatus();
   }
 
-  // The padded variable that an index is; nullptr when it depends on none.
+  // The padded variable that an index consists of; nullptr if the index depends on none.
   absl::StatusOr<const Longer*> PaddedIn(const Index& index) const {
     for (const Longer& longer : longer_) {
       const AtomId var = content_.iters[longer.iter].var;
@@ -176,7 +176,7 @@ class Padder {
         ->second;
   }
 
-  // A larger copy of an operand, zero around it; the block reads that.
+  // Copies an operand to a larger buffer, padded with zeros, which the block then reads.
   NodeId PadInput(BufferId from) {
     const ir::IndexList places = PlacesOf(from);
     const ir::Buffer source = p_.buffers[from];
@@ -222,7 +222,7 @@ class Padder {
     return node;
   }
 
-  // The block writes a larger buffer, whose inside is copied back.
+  // Makes the block write to a larger buffer whose inside is copied back.
   NodeId CropOutput() {
     const BufferId output = content_.outputs[0];
     const ir::Buffer source = p_.buffers[output];

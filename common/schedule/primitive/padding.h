@@ -6,25 +6,25 @@
 #include "absl/status/statusor.h"
 #include "common/ir/program.h"
 
-// Domains rounded up. FailedPrecondition: with the program printed and the node marked; the program
-// is unchanged.
+// Primitives that round domains up. FailedPrecondition: illegal; the message prints the program
+// with the node marked, and the program is unchanged.
 namespace hone::schedule {
 
-// Rounds each iteration variable of a sum of products up to a multiple of its factor (in the order
-// of the block's iteration variables; 1 leaves one alone), so that whatever needs full tiles finds
-// them. What the block reads is copied to larger buffers with zeros around (ahead of time where it
-// is constant), its loops get longer, and what it writes is copied back without the rest. Returns
-// the blocks made: the copies in the order in which the expression reads, then the one that copies
-// back, if any. Legal for a sum that has its init, whose value is a product of loads and casts, and
-// whose padded variables are each bound to a serial loop of their own without other content, no
-// guard depends on them, and loads use them as plain indices. Over a padded reduction variable
-// every product must be zero: in float types each load depends on it (0·∞ is none), in others one
-// does.
+// Rounds each iteration variable of a sum of products up to a multiple of its factor (in the
+// block's order; 1 leaves a variable unchanged), so that primitives that need full tiles apply. The
+// inputs are copied to larger buffers padded with zeros (ahead of time if constant), the loops get
+// longer, and the inside of the result is copied back. Returns the new blocks: the copies in the
+// order in which the expression reads, then the one that copies back, if any.
+//
+// Legal for a sum with its init whose value is a product of loads and casts. Each padded variable
+// must be bound to a serial loop of its own without other content, no guard may depend on it, and
+// loads must use it as a plain index. Over a padded reduction variable every product must be zero:
+// for floats every load must depend on it (because 0·∞ is NaN), for other types at least one.
 absl::StatusOr<std::vector<ir::NodeId>> PadEinsum(ir::Program& program, ir::NodeId block,
                                                   const std::vector<ir::Extent>& factors);
 
-// Takes the zeros out of a block that PadEinsum made: a new block stores them before `loop`, the
-// block itself becomes a plain copy of what is inside. Returns the new block. Legal as
+// Separates the zeros from a block that PadEinsum created: a new block stores them before `loop`,
+// and the block becomes a plain copy of the inside. Returns the new block. Legal as
 // DecomposeReduction is.
 absl::StatusOr<ir::NodeId> DecomposePadding(ir::Program& program, ir::NodeId block,
                                             ir::NodeId loop);

@@ -19,7 +19,7 @@ void Regenerate(ir::Program& program, NodeId block, const std::vector<ir::Interv
       for (size_t d = 0; d < region.size(); ++d) {
         if (indices[d].SingleAtom() == iter.var) interval = region[d];
       }
-      // A region that covers the domain is the domain.
+      // The region covers the whole domain.
       if (interval.min.IsConstant() && interval.min.constant() <= 0 &&
           interval.min.constant() + interval.extent.value >= iter.extent) {
         interval = {Index(0), ir::ExtentTable::Constant(iter.extent)};

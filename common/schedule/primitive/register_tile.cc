@@ -56,7 +56,7 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
                         Split(program, vector, {infer, vectors, one_vector}));
   HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> k,
                         Split(program, reduce, {infer, clamp(reduce, k_unroll)}));
-  // Everything that is not of the tile keeps its order, outside.
+  // Loops outside the tile keep their order.
   std::vector<NodeId> order;
   const std::vector<NodeId> tile = {k[1], i[1], j[1], j[2]};
   NodeId top = i[0];

@@ -15,14 +15,14 @@ using ir::NodeId;
 
 namespace {
 
-// Whether the block may reduce in another order of the loops of its nest.
+// Checks that the block may reduce in the new order of its nest's loops.
 absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vector<NodeId>& chain,
                             const std::vector<NodeId>& order) {
   const ir::Block& content = program.BlockOf(block);
   const auto reduces = [&](NodeId loop) { return program.IsReductionLoop(loop, content); };
   const auto reducing = std::find_if(chain.begin(), chain.end(), reduces);
   if (reducing == chain.end()) return absl::OkStatus();
-  // Below a loop over which the block reduces nothing else may use its result: it would see
+  // Below a loop that the block reduces over, no other block may use its result: it would read
   // unfinished sums.
   for (NodeId other : program.BlocksUnder(chain.back())) {
     if (other == block) continue;
@@ -42,8 +42,8 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
         "reorder: a block reduces in the nest, whose loops may compute an element several times");
   }
   if (!content.has_init) return absl::OkStatus();
-  // The first visit of an element must stay the one that stores the neutral element. Loops that
-  // carry spatial and reduction iterations at once decide together which that is.
+  // The first visit of an element must still store the neutral element. Loops that carry both
+  // spatial and reduction iterations jointly determine which visit is the first.
   const auto is_mixed = [&](NodeId loop) {
     return reduces(loop) &&
            std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
@@ -54,7 +54,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   const auto mixed_of = [&](const std::vector<NodeId>& loops) {
     std::vector<NodeId> mixed;
     std::copy_if(loops.begin(), loops.end(), std::back_inserter(mixed), is_mixed);
-    // So does a loop that makes up a variable together with them.
+    // The same holds for a loop that forms a variable together with them.
     std::vector<NodeId> tied;
     for (NodeId loop : loops) {
       const bool with =
@@ -96,7 +96,7 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
     if (kind == ir::LoopKind::kTensor)
       return Illegal(program, loops[i], "reorder: the loop is in a tensor nest");
   }
-  // The chain from the outermost named loop down to the innermost.
+  // Find the chain from the outermost of the given loops down to the innermost.
   NodeId top = loops[0], bottom = loops[0];
   for (NodeId loop : loops) {
     if (program.IsUnder(top, loop)) top = loop;

@@ -16,7 +16,7 @@ using ir::NodeId;
 
 namespace {
 
-// The loops of the bits of a loop's variable, highest first; none for an extent of 1.
+// Splits a loop into one loop per bit of its variable, highest first; none for an extent of 1.
 absl::StatusOr<std::vector<NodeId>> Bits(ir::Program& program, NodeId loop) {
   const auto extent = static_cast<uint64_t>(program.node(loop).extent.value);
   if (!std::has_single_bit(extent))
@@ -52,7 +52,7 @@ absl::StatusOr<NodeId> ReorderSpace(ir::Program& original, NodeId outer, NodeId 
   } else {
     HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> high, Bits(program, outer));
     HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> low, Bits(program, inner));
-    // The lowest bits alternate; what one has more comes first.
+    // The lowest bits alternate; the extra bits of the longer one come first.
     for (size_t bit = std::max(high.size(), low.size()); bit-- > 0;) {
       if (bit < high.size()) loops.push_back(high[high.size() - 1 - bit]);
       if (bit < low.size()) loops.push_back(low[low.size() - 1 - bit]);

@@ -35,11 +35,11 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     if (program.WritersOf(output).size() != 1)
       return Illegal(program, block, "reverse_compute_at: another block writes the same buffer");
   }
-  // Where a guard fails nothing is read, so what is produced does not tell all of the block's
-  // iterations.
+  // Where a guard fails, nothing is read. The produced region then does not determine all
+  // iterations of the block.
   if (!content.guards.empty())
     return Illegal(program, block, "reverse_compute_at: the block has guards");
-  // The computed buffers that the block reads, their producers, and the one read that fixes its
+  // The computed buffers that the block reads, their producers, and the read that determines its
   // iterations.
   std::vector<NodeId> producers;
   ir::BufferId buffer = -1;
@@ -97,8 +97,8 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     }
   }
   const std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, loop);
-  // Iterations must consume parts of their own: what the loop and those above it are at follows
-  // from the place consumed.
+  // Iterations must consume disjoint parts: the consumed element determines the iterations of the
+  // loop and of those above it.
   std::vector<Known> known;
   for (const ir::Interval& interval : region)
     known.push_back({interval.min, interval.extent.value - 1});

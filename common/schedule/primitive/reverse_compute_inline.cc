@@ -26,7 +26,7 @@ NodeId NestOf(const ir::Program& program, NodeId node) {
   return node;
 }
 
-// The last block before this one that computes what it reads; kNoNode when there is none.
+// The last block before this one that computes an input of it, or kNoNode.
 NodeId LastProducer(const ir::Program& program, NodeId block) {
   NodeId producer = ir::kNoNode;
   for (NodeId id : program.AllBlocks()) {
@@ -38,7 +38,7 @@ NodeId LastProducer(const ir::Program& program, NodeId block) {
   return producer;
 }
 
-// The consumer's iteration variables as functions of the element of T that it reads: `index` is one
+// The consumer's iteration variables as functions of the element of T that it reads. `index` is one
 // of them plus a constant.
 struct Solved {
   AtomId var;
@@ -82,7 +82,7 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
       return Illegal(program, reader,
                      absl::StrCat("reverse_compute_inline: another block reads ", name));
   }
-  // Whatever else is read must be there when the producer runs.
+  // All other inputs must be complete when the producer runs.
   for (NodeId writer : program.AllBlocks()) {
     if (writer == producing) continue;
     for (BufferId output : program.BlockOf(writer).outputs) {
@@ -96,7 +96,7 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
       }
     }
   }
-  // One element is read, at known distances from the block's own variables.
+  // The block reads one element, at constant distances from its own variables.
   ir::IndexList place;
   bool same = true;
   int64_t nodes = 0, loads = 0, producer_nodes = 0;
@@ -161,7 +161,7 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
       });
     };
     ir::Block fused = p.BlockOf(producing);
-    const ir::ExprId produced = p.pool.Rounded(producer.values[0]);  // as the buffer held it
+    const ir::ExprId produced = p.pool.Rounded(producer.values[0]);  // as if stored in the buffer
     fused.values[0] = p.pool.Rewrite(
         consumer.values[0],
         [&](const ir::Expr& load) { return load.buffer == buffer ? produced : ir::kNoExpr; },

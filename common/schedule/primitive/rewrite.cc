@@ -16,7 +16,7 @@ using ir::NodeId;
 
 namespace {
 
-// Stages that depend on constant inputs alone run ahead of time.
+// Moves stages that depend only on constant inputs into the kernel that runs ahead of time.
 void MoveConstantStages(ir::Program& program) {
   for (NodeId id : program.AllBlocks()) {
     const ir::Block& block = program.BlockOf(id);
@@ -68,8 +68,8 @@ absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl
     return Illegal(program, block, absl::StrCat("rewrite: ", rewritten.status().message()));
   }
   ir::Program fresh = Fresh(std::make_shared<const ir::Workload>(*std::move(rewritten)));
-  // The old nodes stay, removed, so that registers which name them are told from those of the new
-  // ones.
+  // Keep the old nodes as removed ones, so that registers that refer to them are not confused with
+  // new nodes.
   const auto offset = static_cast<NodeId>(program.nodes.size());
   std::vector<ir::Node> nodes(program.nodes.size());
   for (ir::Node& node : nodes) node.kind = ir::Node::Kind::kRemoved;
@@ -80,7 +80,7 @@ absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl
   }
   for (NodeId& kernel : fresh.kernels) kernel += offset;
   fresh.nodes = std::move(nodes);
-  fresh.extents = std::move(program.extents);  // samplings before this one refer to it
+  fresh.extents = std::move(program.extents);  // earlier samplings refer to them
   program = std::move(fresh);
   return absl::OkStatus();
 }

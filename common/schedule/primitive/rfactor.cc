@@ -36,7 +36,7 @@ bool IsSpatial(const ir::Program& program, NodeId loop, const ir::Block& block) 
   });
 }
 
-// What is legal, decided before anything changes.
+// The analysis of a legal rfactor, made before anything changes.
 struct Plan {
   std::vector<NodeId> reducing;  // loops, outermost first
   std::vector<NodeId> inner;     // spatial loops under the outermost of them
@@ -108,7 +108,7 @@ absl::StatusOr<Plan> Check(ir::Program& program, NodeId block, NodeId loop) {
   return plan;
 }
 
-// Fresh iteration variables for the spatial ones of the block.
+// Creates new iteration variables for the block's spatial ones.
 void CopySpatial(ir::Program& program, const ir::Block& content, ir::Block& to, Replacements& vars,
                  const Replacements& loops) {
   for (const BlockIter& iter : content.iters) {
@@ -119,8 +119,8 @@ void CopySpatial(ir::Program& program, const ir::Block& content, ir::Block& to, 
   }
 }
 
-// The block of partial results: the loop is spatial, every other reducing loop an iteration
-// variable.
+// Builds the block of partial results: the loop is spatial, and every other reducing loop becomes
+// an iteration variable.
 ir::Block Partial(ir::Program& program, const ir::Block& content, const Plan& plan, NodeId loop,
                   size_t axis, const std::vector<ir::BufferId>& buffers) {
   ir::Block partial{.name = program.FreshBlockName(absl::StrCat(content.name, "_rf")),
@@ -154,7 +154,7 @@ ir::Block Partial(ir::Program& program, const ir::Block& content, const Plan& pl
   }
   for (const ir::Condition& guard : content.guards)
     partial.guards.push_back({Replaced(program, guard.index, vars), guard.extent});
-  // Where a reduction's remainder has no iteration, the partial result is the neutral element.
+  // If the reduction has no iteration in a remainder, the partial result is the neutral element.
   for (const ir::Condition& predicate : content.predicates) {
     if (Mentions(program, predicate.index, plan.reducing)) {
       partial.guards.push_back({Replaced(program, predicate.index, loops), predicate.extent});
@@ -199,7 +199,7 @@ absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, 
     p.node(made).parent = parent;
     p.node(block).parent = ir::kNoNode;
 
-    // The block itself combines the partial results, after the reduction.
+    // The original block combines the partial results after the reduction.
     ir::Block combine{.name = content.name,
                       .reducer = content.reducer,
                       .has_init = true,

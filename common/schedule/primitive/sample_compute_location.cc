@@ -9,9 +9,9 @@ namespace hone::schedule {
 
 using ir::NodeId;
 
-// A place for compute_at: the loops above the block's first reader, outermost first, where it is
-// legal; and −1, to stay. With outermost=n only the first n of these loops, and not to stay. What
-// is legal follows from the program, so the same decisions before it give the same candidates.
+// Samples a place for compute_at: a legal loop above the block's first reader, outermost first, or
+// −1 to leave the block where it is. With outermost=n, only the first n of these loops, without −1.
+// Legality follows from the program, so the same earlier decisions give the same candidates.
 // FailedPrecondition: there is no such loop.
 absl::Status ApplySampleComputeLocation(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));

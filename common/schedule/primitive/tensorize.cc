@@ -22,7 +22,7 @@ using ir::NodeId;
 
 namespace {
 
-// Compares the nest of one block with a description.
+// Compares the nest of a block with an instruction's description.
 class Matcher {
  public:
   Matcher(ir::Program& program, const Intrinsic& intrinsic, NodeId block,
@@ -37,7 +37,7 @@ class Matcher {
     axes_.insert(axes_.end(), stage_.reduce.begin(), stage_.reduce.end());
   }
 
-  // "" or what differs.
+  // Returns "" or a description of the difference.
   std::string Mismatch() {
     if (chain_.size() != axes_.size())
       return absl::StrCat("the nest has ", chain_.size(), " loops, not ", axes_.size());
@@ -104,8 +104,8 @@ class Matcher {
     return operand(a.a, w.a) && operand(a.b, w.b) && operand(a.c, w.c);
   }
 
-  // Whether the nest touches a buffer as the instruction touches its operand: the same offsets from
-  // a place that stands while the nest runs.
+  // Whether the nest accesses a buffer with the offsets of the instruction's operand, relative to a
+  // base that is constant while the nest runs.
   bool MatchesAccess(ir::BufferId buffer, const ir::IndexList& indices, ir::BufferId tensor,
                      const ir::IndexList& wanted) {
     if (program_.buffers[buffer].dtype != description_.tensors[tensor].dtype) return false;
@@ -115,8 +115,7 @@ class Matcher {
       flat *= memory.shape[d];
       flat += program_.OverLoops(block_, indices[d]);
     }
-    if (!memory.aligns.empty())
-      return false;  // strides that are padded are no part of any description
+    if (!memory.aligns.empty()) return false;  // descriptions have no padded strides
     flat = program_.atoms.Simplify(std::move(flat));
     Index inner;
     for (const ir::IndexTerm& term : flat.terms()) {
@@ -139,7 +138,7 @@ class Matcher {
     return program_.atoms.Simplify(std::move(expected)) == inner;
   }
 
-  // An index of the description over the loops of the nest.
+  // Rewrites an index of the description over the loops of the nest.
   Index Translated(const Index& index) {
     Index result(index.constant());
     for (const ir::IndexTerm& term : index.terms()) {
@@ -166,7 +165,7 @@ class Matcher {
   const ir::Stage& stage_;
   const ir::Block block_;
   const std::vector<NodeId>& chain_;
-  std::vector<ir::Axis> axes_;  // of the description, in the order of its loops
+  std::vector<ir::Axis> axes_;  // of the description, in loop order
 };
 
 }  // namespace

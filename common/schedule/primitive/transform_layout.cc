@@ -19,7 +19,7 @@ namespace {
 using ir::Index;
 using ir::NodeId;
 
-// A stored dimension: (variable / divisor) % modulus; modulus 0: none.
+// A stored dimension: (variable / divisor) % modulus, or without the mod if modulus is 0.
 struct Piece {
   int variable = 0;
   int64_t divisor = 1;
@@ -107,8 +107,7 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
   HONE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, ParseMap(map, numbers, old.shape.size()));
   if (pieces.size() > ir::kMaxRank)
     return Illegal(program, block, "transform_layout: too many dimensions");
-  // The pieces of each variable, lowest first, must join without gap or overlap up to the whole
-  // variable.
+  // The pieces of each variable, lowest first, must cover it without gap or overlap.
   for (size_t v = 0; v < old.shape.size(); ++v) {
     std::vector<Piece> own;
     for (const Piece& piece : pieces) {

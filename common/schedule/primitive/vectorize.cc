@@ -14,7 +14,7 @@ using ir::NodeId;
 
 namespace {
 
-// A reduction of one block alone, whose lanes all belong to one element.
+// Whether the loop contains one reduction block and all its lanes belong to one element.
 bool CombinesLanes(const ir::Program& program, NodeId loop) {
   const ir::Node& node = program.node(loop);
   if (node.children.size() != 1) return false;

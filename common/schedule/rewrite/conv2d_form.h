@@ -6,8 +6,8 @@
 
 namespace hone::schedule {
 
-// A stage seen as Y[n, h, w, co] = Σ X[n, h + r + top, w + s + left, ci]·W[r, s, ci, co], zeros
-// outside of X.
+// A stage in the form Y[n, h, w, co] = Σ X[n, h + r + top, w + s + left, ci]·W[r, s, ci, co], with
+// zeros outside X.
 struct Conv2dForm {
   ir::Axis n, h, w, co;  // of the output, in its order
   ir::Axis r, s, ci;     // reduced
@@ -16,7 +16,7 @@ struct Conv2dForm {
   int64_t top = 0, left = 0;      // −padding
 };
 
-// FailedPrecondition: says in what the stage differs.
+// FailedPrecondition: the stage does not have this form; the message states the difference.
 absl::StatusOr<Conv2dForm> MatchConv2d(const ir::Workload& workload, const ir::Stage& stage);
 
 }  // namespace hone::schedule

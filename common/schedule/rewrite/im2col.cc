@@ -22,7 +22,7 @@ bool Contains(const std::vector<Axis>& axes, AtomId var) {
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.var == var; });
 }
 
-// Whether some index mixes an axis of the output with a reduced one, as a sliding window does.
+// Whether some index combines an axis of the output with a reduced one, as a sliding window does.
 bool IsWindow(const ir::Workload& workload, const ir::Stage& stage, const ir::IndexList& indices) {
   return std::any_of(indices.begin(), indices.end(), [&](const Index& index) {
     bool spatial = false, reduced = false;
@@ -32,7 +32,7 @@ bool IsWindow(const ir::Workload& workload, const ir::Stage& stage, const ir::In
   });
 }
 
-// The factors of a product, seen through casts.
+// Collects the factors of a product, looking through casts.
 void Factors(const ir::ExprPool& pool, ExprId id, std::vector<ExprId>& factors) {
   const ir::Expr& expr = pool[id];
   if (expr.op == Op::kMul) {
@@ -107,8 +107,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   ir::IndexList source;
   for (const Index& index : indices) source.push_back(rename(index));
   const ExprId element = LoadOf(w, load.buffer, source);
-  // A guard belongs to a reduction: here to one over a single point, whose neutral element is the
-  // padding.
+  // A guard needs a reduction: one over a single point, whose neutral element is the padding.
   std::vector<Axis> reduce;
   if (!moved.empty()) reduce = {NewAxis(w, "z", 1)};
   const ir::BufferId patches =

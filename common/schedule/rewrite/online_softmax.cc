@@ -18,7 +18,7 @@ absl::Status No(absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("online_softmax: ", why));
 }
 
-// With every read of an element-wise stage replaced by its expression; `keep` is read as it is.
+// Replaces every read of an element-wise stage by its expression, except reads of `keep`.
 ExprId Expanded(ir::Workload& w, ExprId id, ir::BufferId keep) {
   return w.pool.Rewrite(
       id,
@@ -54,7 +54,7 @@ bool Equal(const ir::ExprPool& pool, ExprId left, ExprId right) {
   return Equal(pool, a.a, b.a) && Equal(pool, a.b, b.b) && Equal(pool, a.c, b.c);
 }
 
-// Takes out stages that nothing reads any more.
+// Removes stages that are no longer read.
 void DropDeadStages(ir::Workload& w) {
   for (size_t s = w.stages.size(); s-- > 0;) {
     const auto used = [&](ir::BufferId tensor) {
@@ -78,7 +78,7 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
   ir::Workload w = workload;
   const ir::Stage sum = w.stages[position];
   if (sum.reducer != ir::Reducer::kSum) return No("the stage is no sum");
-  // Σ exp(x − M): M is a tensor that a maximum computes.
+  // Σ exp(x − M), where another stage computes M as a maximum.
   ir::BufferId maximum = -1;
   for (const ExprId value : {sum.values[0], Expanded(w, sum.values[0], -1)}) {
     w.pool.VisitLoads(value, [&](const ir::Expr& load) {

@@ -27,7 +27,7 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int position,
   }
   const int64_t chunk = ir::CeilDivInt(longest->extent, parts);
 
-  // The partial reductions: a copy of the stage with axes of its own, and the parts outside.
+  // The partial reductions: a copy of the stage with new axes and the parts as the outer axis.
   std::vector<std::pair<AtomId, Index>> renamed;
   ir::Stage partial{.reducer = stage.reducer};
   partial.spatial = {NewAxis(w, "part", parts)};
@@ -75,7 +75,7 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int position,
     whole.values.push_back(LoadOf(w, partial.tensors.back(), place));
   }
   if (widens) {
-    // The sum of the parts is f32, too, and is rounded once.
+    // The sum of the parts is also f32 and is rounded once.
     std::vector<Axis> axes;
     ir::IndexList rounded_place;
     for (const Axis& axis : stage.spatial) {

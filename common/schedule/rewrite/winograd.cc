@@ -60,7 +60,7 @@ class WinogradRewrite {
                        {}, {}, value);
   }
 
-  // sum + c·term, where `sum` may be nothing yet. ±1 cost no multiplication.
+  // Returns sum + c·term; `sum` may be kNoExpr. Factors ±1 need no multiplication.
   ExprId AddScaled(ExprId sum, double c, ExprId term) {
     if (c == 0) return sum;
     if (sum == ir::kNoExpr) {
@@ -71,8 +71,8 @@ class WinogradRewrite {
     if (c == -1) return pool().Binary(Op::kSub, sum, term);
     return pool().Binary(Op::kAdd, sum, pool().Binary(Op::kMul, term, Constant(c)));
   }
-  // Σ coefficients[i]·terms[i], one with the coefficient 1 first so that every other is one fused
-  // multiply-add.
+  // Returns Σ coefficients[i]·terms[i]. A term with the coefficient 1 comes first, so that every
+  // other is one fused multiply-add.
   ExprId Combination(const std::vector<double>& coefficients, const std::vector<ExprId>& terms) {
     size_t first = std::find(coefficients.begin(), coefficients.end(), 1.0) - coefficients.begin();
     if (first == coefficients.size()) first = 0;
@@ -82,7 +82,7 @@ class WinogradRewrite {
     }
     return sum;
   }
-  // The one of `choices` that `index` says: one expression each where the loop is unrolled.
+  // Selects the element of `choices` given by `index`: a single expression if the loop is unrolled.
   ExprId Choose(const Index& index, const std::vector<ExprId>& choices) {
     ExprId chosen = choices.back();
     for (size_t i = choices.size() - 1; i-- > 0;) {
@@ -93,7 +93,7 @@ class WinogradRewrite {
     return chosen;
   }
 
-  // Row x of Bᵀ applied to `terms`. The rows of ±a are E ± a·O with the same even part E and odd
+  // Applies row x of Bᵀ to `terms`. The rows of ±a are E ± a·O with the same even part E and odd
   // part O, which the code generator computes once.
   std::vector<ExprId> TransformInput(const std::vector<ExprId>& terms) {
     std::vector<ExprId> rows;
@@ -103,8 +103,7 @@ class WinogradRewrite {
         rows.push_back(Combination(row, terms));
         continue;
       }
-      // The first of the pair is +a. Both parts are scaled so that their highest coefficients
-      // are 1.
+      // The first of the pair is +a. Both parts are scaled to have 1 as their highest coefficient.
       const std::vector<double>& positive = matrices_.bt[(x - 1) / 2 * 2 + 1];
       std::vector<double> even(row.size(), 0), odd(row.size(), 0);
       double highest[2] = {0, 0};
@@ -112,7 +111,7 @@ class WinogradRewrite {
         if (positive[i] != 0) highest[i % 2] = positive[i];
       }
       for (int i = 0; i < alpha_; ++i) (i % 2 == 0 ? even : odd)[i] = positive[i] / highest[i % 2];
-      // An α of 4 to 8 makes the highest power of a row, α − 2, even, with the coefficient 1.
+      // For α of 4 to 8, the highest power of a row, α − 2, is even and has the coefficient 1.
       const double sign = x % 2 == 1 ? 1 : -1;
       rows.push_back(AddScaled(Combination(even, terms), sign * highest[1] / highest[0],
                                Combination(odd, terms)));
@@ -120,7 +119,7 @@ class WinogradRewrite {
     return rows;
   }
 
-  // Row a of Aᵀ applied to `terms`, pairs ±p first added and subtracted.
+  // Applies row a of Aᵀ to `terms`; pairs ±p are added and subtracted first.
   std::vector<ExprId> TransformOutput(const std::vector<ExprId>& terms) {
     std::vector<ExprId> rows;
     for (int a = 0; a < m_; ++a) {
@@ -154,8 +153,7 @@ class WinogradRewrite {
     const ExprId value =
         LoadOf(w_, conv_.input, {atoms.FloorDiv(At(t), rows_ * columns_), row, column, At(ci)});
     const bool inside = guards.empty();
-    // A guard belongs to a reduction: here to one over a single point, whose neutral element is the
-    // padding.
+    // A guard needs a reduction: one over a single point, whose neutral element is the padding.
     std::vector<Axis> reduce;
     if (!inside) reduce = {New("z", 1)};
     return InsertStage(w_, stage_, absl::StrCat(name_, "_d"), {t, i, j, ci},
@@ -181,7 +179,7 @@ class WinogradRewrite {
     return Insert("_v", {x, y, t, ci}, Choose(At(y), TransformInput(terms)));
   }
 
-  // One stage, so that nothing of the double-precision intermediate is kept.
+  // A single stage, so that the double-precision intermediate is never stored.
   BufferId Weights() {
     const Axis x = New("x", alpha_), y = New("y", alpha_), ci = New("ci", conv_.ci.extent),
                co = New("co", conv_.co.extent);
@@ -244,7 +242,7 @@ class WinogradRewrite {
   }
 
   ir::Workload w_;
-  int stage_;  // of the convolution, behind the stages inserted so far
+  int stage_;  // the convolution's, after the stages inserted so far
   const Conv2dForm conv_;
   const int64_t m_, alpha_;
   const WinogradMatrices matrices_;
@@ -253,7 +251,7 @@ class WinogradRewrite {
   int64_t rows_ = 0, columns_ = 0, tiles_ = 0;
 };
 
-// Whether the first or the last window of an axis lies outside of the image.
+// Whether the first or the last window of an axis lies outside the image.
 bool HasEmptyWindow(int64_t before, int64_t outputs, int64_t size) {
   return before <= -kKernel || outputs - 1 + before >= size;
 }
@@ -279,7 +277,7 @@ absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
         absl::StrCat("winograd: ", ir::DTypeName(dtype),
                      " is too coarse for the transforms; f32 and f64 are supported"));
   }
-  // Such outputs are 0, and the transforms leave rounding errors of their tile in them.
+  // Such outputs are 0, but the transforms would leave rounding errors of their tile in them.
   if (HasEmptyWindow(conv->top, conv->h.extent, conv->height) ||
       HasEmptyWindow(conv->left, conv->w.extent, conv->width)) {
     return absl::FailedPreconditionError(

@@ -1,6 +1,6 @@
-// What each primitive makes of a program. A file of testdata/ holds a trace file, a line "program",
-// and the program that the trace gives. HONE_UPDATE_GOLDEN=1 writes the programs anew; read the
-// difference before it is committed.
+// What each primitive does to a program. A file in testdata/ holds a trace file, a line "program",
+// and the program that results from the trace. HONE_UPDATE_GOLDEN=1 rewrites the programs; check
+// the difference before you commit it.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST_P(GoldenTest, TraceGivesTheProgram) {
   const std::string output = absl::StrCat(input, "program\n", program->ToText());
   if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << output;
   EXPECT_EQ(text, output);
-  // The same trace gives the same program again.
+  // Replaying the trace again gives the same program.
   EXPECT_EQ(Replay(workload, file->parsed.trace, file->parsed.decisions)->StructuralDigest(),
             program->StructuralDigest());
 }
@@ -53,7 +53,7 @@ TEST_P(GoldenTest, TraceGivesTheProgram) {
 INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(Files()),
                          [](const auto& info) { return info.param; });
 
-// A primitive without a golden has no test of what it makes.
+// Every primitive needs a golden that shows its effect.
 TEST(GoldenCoverageTest, EveryPrimitiveHasOne) {
   std::string all;
   for (const std::string& name : Files()) {

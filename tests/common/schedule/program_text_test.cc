@@ -1,7 +1,7 @@
-// The text of a program reads back as the same program (random_trace_test.cc tries it on random
-// schedules, this the goldens), and no damage to it makes the parser do more than refuse.
+// A program's text parses back to the same program, here for the goldens and in
+// random_trace_test.cc for random schedules, and no damaged text does worse than fail to parse.
 //
-// HONE_DAMAGED: how many programs are damaged. HONE_SEED: where their seeds begin.
+// HONE_DAMAGED: number of damaged programs. HONE_SEED: first seed.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 namespace hone::schedule {
 namespace {
 
-// What each primitive makes of a program, the rarer states included.
+// The goldens include rare states.
 TEST(ProgramTextTest, EveryGoldenProgramReadsBack) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("tests/common/schedule/testdata")) {
@@ -41,8 +41,8 @@ TEST(ProgramTextTest, EveryGoldenProgramReadsBack) {
   EXPECT_GT(count, 10);
 }
 
-// S1 has an iteration variable that its output does not tell, once it computes D_cache: inlined, it
-// is 0.
+// Once S1 computes D_cache, its output does not determine one of its iteration variables. Inlining
+// sets that variable to 0.
 TEST(ProgramTextTest, NoVariableOfAnInlinedBlockIsLeft) {
   const auto file = ParseTraceFile(R"(workload w
 input A: f16[1, 1]
@@ -98,7 +98,7 @@ std::string Mutated(std::string text, Rng& rng) {
         text.insert(at, piece.data(), piece.size());
         break;
       }
-      case 3:  // a piece of its own, elsewhere
+      case 3:  // move a piece elsewhere
         text.insert(at, text.substr(rng.Below(text.size()), rng.Below(40)));
         break;
       default:

@@ -135,7 +135,7 @@ class Walker {
   std::vector<bool> private_;
   int64_t instance_ = -1, iteration_ = -1;
   bool combines_ = false;  // the loop's lanes belong to one element …
-  Touch element_;          // … which is this, by its offset
+  Touch element_;          // … this one, by its offset
   bool inside_ = false;
 };
 

@@ -6,10 +6,10 @@
 
 namespace hone::schedule {
 
-// Walks every access of a small program and fails where two iterations of one parallel or
-// vectorized loop meet: both write an element, or one reads what another wrote. Buffers that are
-// used only under a parallel loop are private to its iterations: there an iteration must write what
-// it reads. A vectorized loop that a block reduces over combines its lanes: all of one element.
+// Simulates every access of a small program and fails if two iterations of a parallel or vectorized
+// loop conflict: both write an element, or one reads what the other wrote. Buffers used only under
+// a parallel loop are private to its iterations, so an iteration must write what it reads. A
+// vectorized loop that a block reduces over combines its lanes, which must belong to one element.
 absl::Status CheckNoRaces(const ir::Program& program);
 
 }  // namespace hone::schedule

@@ -15,7 +15,7 @@ using ir::NodeId;
 
 int64_t Pick(Rng& rng, int64_t bound) { return static_cast<int64_t>(rng.Below(bound)); }
 
-// A layout map for a buffer: dimensions in a random order, one perhaps cut.
+// A layout map for a buffer: its dimensions in random order, one of them possibly divided.
 std::string RandomMap(Rng& rng, size_t rank, std::vector<int64_t>& numbers) {
   std::vector<std::string> pieces;
   const size_t cut = rng.Below(rank + 1);
@@ -92,7 +92,7 @@ Step RandomStep(Rng& rng, const ir::Program& program, const std::vector<NodeId>&
                                 "decompose_padding"};
   step.primitive = depth == 0
                        ? "compute_inline"
-                       : kNames[rng.Below(std::size(kNames))];  // an init of a scalar has no loop
+                       : kNames[rng.Below(std::size(kNames))];  // the init of a scalar has no loop
   const absl::string_view name = step.primitive;
   if (name == "split") {
     const int position = any_loop();
@@ -169,7 +169,7 @@ Step RandomStep(Rng& rng, const ir::Program& program, const std::vector<NodeId>&
   } else if (name == "thread_count" || name == "annotate" || name == "bind" ||
              name == "loop_partition" || name == "rfactor" || name == "add_unit_loop" ||
              name == "software_pipeline" || name == "reorder_space") {
-    // Loops that the primitive is for, more often than not.
+    // Usually choose loops that suit the primitive.
     std::vector<int> fitting;
     for (int i = 0; i < depth; ++i) {
       const bool parallel = program.node(above[i]).loop == ir::LoopKind::kParallel;
@@ -219,7 +219,7 @@ Step RandomStep(Rng& rng, const ir::Program& program, const std::vector<NodeId>&
   return step;
 }
 
-// Whether a block reads the types that an instruction works on.
+// Whether a block reads the operand types of an instruction.
 bool ReadsOperands(const ir::Program& program, NodeId block, const ir::Intrinsic& intrinsic) {
   const ir::Workload& description = ir::DescriptionOf(intrinsic);
   for (ir::BufferId operand : description.Inputs()) {
@@ -233,8 +233,8 @@ bool ReadsOperands(const ir::Program& program, NodeId block, const ir::Intrinsic
   return true;
 }
 
-// The steps that cut the innermost lanes and terms of an instruction out of a block's loops; empty
-// when no loops have them.
+// The steps that split the innermost lanes and terms of an instruction off a block's loops; empty
+// if no loops fit.
 std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId block,
                                  const ir::Intrinsic& intrinsic) {
   const ir::Stage& stage = ir::DescriptionOf(intrinsic).stages.back();
@@ -267,7 +267,7 @@ std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId bl
   steps[3].primitive = "tensorize";
   steps[3].loops = {static_cast<int>(above.size())};
   steps[3].text = std::string(intrinsic.name);
-  if (rng.Below(4) == 0) steps.pop_back();  // the nest alone, for other primitives to meet
+  if (rng.Below(4) == 0) steps.pop_back();  // only the nest, for other primitives to encounter
   return steps;
 }
 

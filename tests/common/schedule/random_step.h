@@ -9,8 +9,8 @@
 
 namespace hone::schedule {
 
-// Draws what to try next on a program: mostly one step, of any primitive, legal or not; for
-// tensorize also the splits and the reorder that give an instruction its nest.
+// Draws the next step to try on a program: usually a single use of any primitive, legal or not. For
+// tensorize, also the splits and the reorder that prepare the nest.
 std::vector<Step> RandomSteps(Rng& rng, const ir::Program& program);
 
 }  // namespace hone::schedule

@@ -1,8 +1,8 @@
-// Whatever legal primitives do to a program, it computes what the workload computes, without races;
-// its trace and its own text read back as the same program; what is refused changes nothing.
+// Legal primitives do not change what a program computes and cause no races. The trace and the
+// program's text parse back to the same program. A rejected primitive changes nothing.
 //
-// HONE_TRACES: how many traces, over all shards. HONE_SEED: where the seeds begin, to repeat a
-// failure. HONE_FAILURES: how many failures each shard shrinks and prints before it stops.
+// HONE_TRACES: number of traces over all shards. HONE_SEED: first seed, to repeat a failure.
+// HONE_FAILURES: number of failures that each shard shrinks and prints before it stops.
 
 #include "tests/common/schedule/random_trace.h"
 
@@ -44,7 +44,7 @@ std::string CheckValues(const RandomTrace& random) {
   return "";
 }
 
-// The trace as text, read back and replayed, gives the same program; its extents follow from the
+// The trace's text parses back and replays to the same program; the extents follow from the
 // decisions.
 std::string CheckReplay(const RandomTrace& random) {
   const std::string text = TraceFileText(*random.workload, random.trace, random.decisions);
@@ -82,7 +82,7 @@ std::string CheckProgramText(const RandomTrace& random) {
   return "";
 }
 
-// "" or what is wrong.
+// Returns "" or a description of the problem.
 std::string Problem(const RandomTrace& random) {
   if (!random.refusals.ok()) return std::string(random.refusals.message());
   if (std::string problem = CheckValues(random); !problem.empty()) return problem;
@@ -117,7 +117,7 @@ TEST_P(RandomTraceTest, EveryLegalTraceComputesTheWorkload) {
   std::cout << range.count << " traces from seed " << range.first << " on: " << steps
             << " steps taken, " << refused << " refused\n"
             << absl::StrJoin(taken, ", ", absl::PairFormatter(" ")) << "\n";
-  // Every primitive was really used.
+  // Every primitive was used.
   if (range.count < 1000) return;
   for (const char* name : {"split",          "fuse",
                            "reorder",        "parallel",

@@ -85,7 +85,7 @@ output D[i: {m}, j: {n}] = select(C[i, j] < 0, 0 - C[i, j], C[i, j]))",
 input B: f16[{n}, {k}]
 S[i: {m}, j: {n}] = sum(k: {k}) f32(A[i, k]) * f32(B[j, k])
 output D[i: {m}, j: {n}] = f16(S[i, j]) + A[i, 0])",
-    // What the instructions compute.
+    // Workloads that instructions can compute.
     R"(input A: u8[{m}, {4*c}]
 input B: i8[{c}, {8*b}, 4] constant
 C[i: {m}, j: {8*b}] = sum(k: {4*c}) i32(A[i, k]) * i32(B[k / 4, j, k % 4])
@@ -101,7 +101,7 @@ input B: bf16[{c}, {16*b}, 2] constant
 output C[i: {m}, j: {16*b}] = sum(k: {2*c}) f32(A[i, k]) * f32(B[k / 2, j, k % 2]))",
 };
 
-// Of m, n, k, s, b, c.
+// For m, n, k, s, b, c.
 constexpr int64_t kLimits[RandomWorkload::kExtents] = {1000, 1000, 1000, 9, 3, 3};
 
 }  // namespace
@@ -112,7 +112,7 @@ RandomWorkload DrawWorkload(Rng& rng, int64_t max_extent) {
   };
   RandomWorkload drawn;
   drawn.pattern = static_cast<int>(rng.Below(std::size(kPatterns)));
-  // Images, batches and channels stay small: their extents multiply.
+  // Images, batches and channels stay small, because their extents multiply.
   for (int i = 0; i < RandomWorkload::kExtents; ++i) drawn.extents[i] = extent(kLimits[i]);
   return drawn;
 }

@@ -13,13 +13,13 @@
 
 namespace hone::schedule {
 
-// A small workload drawn at random: one of the patterns (contractions, convolutions with stride and
-// padding, fused chains, row reductions, transposes, reshapes, windows, argmax, mixed precision,
-// what dot instructions compute) with its extents.
+// A small random workload: a pattern (contractions, convolutions with stride and padding, fused
+// chains, row reductions, transposes, reshapes, windows, argmax, mixed precision, dot instructions)
+// and its extents.
 struct RandomWorkload {
   static constexpr int kExtents = 6;
   int pattern = 0;
-  std::array<int64_t, kExtents> extents = {};  // of the letters in the pattern, each at least 1
+  std::array<int64_t, kExtents> extents = {};  // of the letters in the pattern, at least 1
 
   std::string Text() const;
   std::shared_ptr<const ir::Workload> Parsed() const;
@@ -28,7 +28,7 @@ struct RandomWorkload {
 // Every extent is at most `max_extent`.
 RandomWorkload DrawWorkload(Rng& rng, int64_t max_extent = 9);
 
-// Inputs of small whole numbers: every result of the workloads above is exact in every order of
+// Inputs of small integers: every result of the workloads above is exact in any order of
 // evaluation.
 std::vector<ir::Values> SmallIntegerInputs(const ir::Workload& workload, Rng& rng);
 

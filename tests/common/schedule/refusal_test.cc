@@ -1,5 +1,5 @@
-// What primitives refuse: with the reason, the place named and marked in the printed program, and
-// the program unchanged.
+// Illegal uses of primitives: the reason is given, the place is named and marked in the printed
+// program, and the program is unchanged.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,13 +30,13 @@ constexpr char kArgmax[] =
     "4] = V[i] + f32(I[i])\n"
     "output Q[i: 4] = X[i, 0]\n";
 
-// T is read by D alone, U by D too; R by two.
+// Only D reads T; D also reads U; two blocks read R.
 constexpr char kChain[] =
     "workload w\ninput A: f32[10, 8]\nT[i: 10, j: 8] = A[i, j] * 2.0\nR[i: 10] = A[i, 0]\n"
     "D[i: 10, j: 8] = T[i, j] + R[i]\noutput E[i: 8] = D[i, i] + R[i]\noutput F[i: 8] = D[2, i] + "
     "R[i + 1]\n";
 
-// Its nest is what vnni_16x4 computes, where B is packed so.
+// vnni_16x4 can compute its nest if B is packed accordingly.
 constexpr char kQuantized[] =
     "workload w\ninput A: u8[4, 8]\ninput B: i8[8, 16] constant\noutput C[i: 4, j: 16] = sum(k: 8) "
     "i32(A[i, k]) * i32(B[k, j])\n";
@@ -45,7 +45,7 @@ constexpr char kPacked[] =
     "4, j, k % 4\")\n"
     "l0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 4)\nreorder(l3, l1, l4)\n";
 
-// P moves to S's loop, then S away from there.
+// P moves to S's loop, then S moves away.
 constexpr char kMoved[] =
     "workload w\ninput X: f32[12]\nP[i: 12] = X[i] * 2.0\nS[i: 12] = P[i] + 1.0\noutput Y[h: 5] = "
     "max(r: 4) S[2*h + r]\n";
@@ -58,7 +58,7 @@ struct Refused {
   std::string setup;  // legal
   const char* last;   // refused
   const char* why;
-  const char* place;  // the marked line, without blanks
+  const char* place;  // the marked line, without spaces
 };
 
 TEST(RefusalTest, SaysWhyAndWhere) {
@@ -332,7 +332,7 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names + "l5, l6 = loop_partition(l1, 4)\n", "b2 = decompose_reduction(b0, l0)",
        "decompose_reduction: another block under the loop writes the same buffer (block C_part)",
        "block C_part: "},
-      // What compute_at moved computes no more than its readers needed there.
+      // A block that compute_at moved computes only what its readers needed there.
       {kMoved, kMove, "b3 = cache_write(b0, \"local\")",
        "cache_write: the block computes no more than others need (block P)", "block P: "},
       {kMoved, kMove, "b3 = cache_read(b1, \"P\", \"local\")",
@@ -439,7 +439,7 @@ TEST(RefusalTest, SaysWhyAndWhere) {
         absl::StrCat("instruction ", whole->trace.instructions.size(), " (",
                      whole->trace.instructions.back().primitive->name, "): ", refused.why);
     EXPECT_THAT(message, StartsWith(start)) << refused.last;
-    // The program as it was, with the place marked.
+    // The unchanged program, with the place marked.
     std::string printed = message.substr(message.find('\n') + 1);
     const size_t mark = printed.find('>');
     if (refused.place != nullptr) {
@@ -454,7 +454,7 @@ TEST(RefusalTest, SaysWhyAndWhere) {
   }
 }
 
-// Errors of the text of an argument, not of the program.
+// Errors in the text of an argument.
 TEST(RefusalTest, MalformedArguments) {
   const std::pair<const char*, const char*> kCases[] = {
       {"b9 = block(\"Z\")", "no block is called 'Z' in\ninput A"},
@@ -519,7 +519,7 @@ TEST(RefusalTest, MalformedArguments) {
   }
 }
 
-// A chain of squares doubles with every stage: inlining it all would never end.
+// A chain of squares doubles with every stage: inlining all of it would never end.
 TEST(RefusalTest, InliningIsBounded) {
   std::string text = "workload w\ninput A: f32[2]\nB0[i: 2] = A[i]\n", trace;
   for (int s = 1; s < 40; ++s)
@@ -536,7 +536,7 @@ TEST(RefusalTest, InliningIsBounded) {
               HasSubstr("nodes; at most 4096"));
 }
 
-// What was private to the iterations of a parallel loop stays so.
+// Buffers that are private to the iterations of a parallel loop stay private.
 TEST(RefusalTest, MovesKeepParallelLoopsLegal) {
   const auto workload = ir::ParseWorkload(
       "workload w\ninput X: f32[12]\nP[i: 12] = X[i] * 2.0\nS[h: 5] = sum(r: 4) P[2*h + r]\noutput "

@@ -6,21 +6,21 @@
 
 namespace hone::schedule {
 
-// Seeds of a property test: `count` of them, from `first` on.
+// The seeds of a property test: `count` seeds starting with `first`.
 struct SeedRange {
   int64_t first = 1;
   int64_t count = 0;
 
-  // HONE_SEED tells where the seeds begin, the variable `count_name` how many there are. Prints
-  // them, so that a log tells what ran.
+  // Reads the first seed from HONE_SEED and the count from the variable `count_name`, and prints
+  // them to the log.
   static SeedRange FromEnvironment(const char* count_name, int64_t default_count);
-  // One of `shards` consecutive parts; together they are the whole range.
+  // One of `shards` consecutive parts of the range.
   SeedRange Shard(int shard, int shards) const;
 
   int64_t end() const { return first + count; }
 };
 
-// How to run one seed again, for the message of a failure.
+// How to run a single seed again, for a failure message.
 std::string RepeatHint(int64_t seed, const char* count_name);
 
 }  // namespace hone::schedule

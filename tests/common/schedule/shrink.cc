@@ -8,7 +8,8 @@
 namespace hone::schedule {
 namespace {
 
-// Smaller values to try for a number, boldest first. Each is smaller, so that shrinking ends.
+// Smaller values to try for a number, the boldest first. Each is smaller than `number`, so
+// shrinking ends.
 std::vector<int64_t> SmallerThan(int64_t number, int64_t least) {
   std::vector<int64_t> smaller;
   for (int64_t next : {least, number / 2, number - 1}) {
@@ -18,7 +19,7 @@ std::vector<int64_t> SmallerThan(int64_t number, int64_t least) {
   return smaller;
 }
 
-// Where a loop of a step's block is when an earlier step on that block is not taken.
+// The position of a step's loop if an earlier step on the same block is dropped.
 int PositionWithout(const Step& dropped, int position) {
   const int first = dropped.loops.empty() ? 0 : dropped.loops[0];
   const auto parts = static_cast<int>(dropped.numbers.size());
@@ -38,7 +39,7 @@ int PositionWithout(const Step& dropped, int position) {
   return position;
 }
 
-// Each method tries changes of one kind and tells whether one was kept.
+// Each method tries one kind of change and returns whether one was kept.
 class Shrinker {
  public:
   Shrinker(RandomTrace failing, absl::FunctionRef<bool(const RandomTrace&)> fails, int max_tries)
@@ -72,7 +73,7 @@ class Shrinker {
     return changed;
   }
 
-  // The steps without one of them, and the later ones about the same loops as before.
+  // The steps without one of them; later steps still refer to the same loops.
   std::vector<Step> Without(size_t dropped) const {
     std::vector<Step> steps = best_.steps;
     const Step gone = steps[dropped];
@@ -118,7 +119,7 @@ class Shrinker {
 
   static std::vector<Step> SimplerThan(const Step& step, const ir::Workload& workload) {
     std::vector<Step> simpler;
-    // A stage's own block needs no step that makes it.
+    // A stage's own block exists without a step that creates it.
     std::vector<std::string> stages;
     for (const ir::Stage& stage : workload.stages) {
       stages.push_back(workload.tensors[stage.tensors[0]].name);
@@ -129,7 +130,7 @@ class Shrinker {
     if (!step.sampling.empty()) {
       Step& literal = simpler.emplace_back(step);
       literal.sampling.clear();
-      // The first factor of a split is what the others leave.
+      // The first factor of a split is inferred from the others.
       if (step.primitive == "split") literal.numbers[0] = 0;
     }
     const bool list = step.primitive == "fuse" || step.primitive == "reorder";
@@ -140,7 +141,7 @@ class Shrinker {
       }
     }
     for (size_t n = 0; n < step.numbers.size() && step.sampling.empty(); ++n) {
-      // 0 as a first factor means that it is inferred.
+      // A first factor of 0 means that it is inferred.
       const int64_t least = step.primitive == "split" ? (n == 0 ? 0 : 1) : 0;
       for (int64_t number : SmallerThan(step.numbers[n], least)) {
         simpler.emplace_back(step).numbers[n] = number;
@@ -149,7 +150,7 @@ class Shrinker {
     return simpler;
   }
 
-  // Takes the steps again; the result is the best so far if it fails as well.
+  // Takes the steps again and keeps the result if it also fails.
   bool Keep(const std::vector<Step>& steps, const std::optional<RandomWorkload>& drawn) {
     if (tries_left_-- <= 0) return false;
     RandomTrace candidate = TakeSteps(drawn.has_value() ? drawn->Parsed() : best_.workload, steps);

@@ -6,11 +6,10 @@
 
 namespace hone::schedule {
 
-// Makes a failing trace small while `fails` stays true: drops steps (halves of them, then single
-// ones), makes sampled factors literal, factors and positions small, lists of loops short, and,
-// where the workload was drawn, its extents small. What comes back fails, and none of these changes
-// alone leaves it failing, unless `max_tries` calls of `fails` were not enough to see that.
-// REQUIRES fails(failing).
+// Shrinks a failing trace while `fails` stays true: drops steps (halves, then single ones), makes
+// sampled factors literal, reduces factors and positions, shortens lists of loops, and reduces the
+// extents of a drawn workload. The result fails, and none of these changes alone leaves it failing,
+// unless `max_tries` calls of `fails` were too few to establish that. REQUIRES fails(failing).
 RandomTrace Shrink(RandomTrace failing, absl::FunctionRef<bool(const RandomTrace&)> fails,
                    int max_tries = 4000);
 

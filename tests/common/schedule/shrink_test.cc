@@ -1,5 +1,5 @@
-// A failure is told by a trace that is as small as it can be, and that `hone schedule` reads. The
-// faults here are injected: primitives of this compiler are right.
+// A failure is reported as a minimal trace that `hone schedule` reads. The faults here are
+// injected.
 
 #include "tests/common/schedule/shrink.h"
 
@@ -15,7 +15,7 @@
 namespace hone::schedule {
 namespace {
 
-// A wrong unroll: it forgets the last iteration of loops that have more than two.
+// A faulty unroll that omits the last iteration of loops with more than two.
 ir::Program WithWrongUnroll(ir::Program program) {
   for (ir::Node& node : program.nodes) {
     if (node.kind == ir::Node::Kind::kLoop && node.loop == ir::LoopKind::kUnrolled &&
@@ -34,8 +34,8 @@ bool ComputesWrong(const RandomTrace& random) {
   return !expected.ok() || !actual.ok() || *expected != *actual;
 }
 
-// Every failing seed among the first ones shrinks to the one instruction that is wrong; a few keep
-// one that makes the loop or the block it is about.
+// Every failing seed among the first ones shrinks to the faulty instruction; a few also keep one
+// that creates its loop or block.
 TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
   int failures = 0, alone = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -48,7 +48,7 @@ TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
     ASSERT_LE(minimal.steps.size(), 3u) << text;
     const std::string& wrong = minimal.steps.back().primitive;
     EXPECT_TRUE(wrong == "unroll" || wrong == "register_tile" || wrong == "loop_kind")
-        << text;  // which unroll
+        << text;  // identifies the unroll
     alone += minimal.steps.size() == 1;
     // The loop that it breaks has the fewest iterations that show the fault.
     int64_t iterations = 0;
@@ -56,7 +56,7 @@ TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
       if (node.kind == ir::Node::Kind::kLoop && node.loop == ir::LoopKind::kUnrolled)
         iterations = std::max(iterations, node.extent.value);
     }
-    EXPECT_LE(iterations, 16) << text;  // the fewest that some patterns have
+    EXPECT_LE(iterations, 16) << text;  // the minimum for some patterns
     EXPECT_GE(iterations, 3) << text;
   }
   EXPECT_GT(failures, 20);
@@ -80,7 +80,7 @@ TEST(ShrinkTest, TheMinimalTraceReadsBack) {
 }
 
 TEST(ShrinkTest, ExtentsAndFactorsBecomeSmall) {
-  // Wrong as soon as C has a split with an inner factor of two or more.
+  // Fails if C has a split with an inner factor of two or more.
   const RandomWorkload drawn{.pattern = 0, .extents = {8, 7, 6, 5, 3, 3}};
   RandomTrace random =
       TakeSteps(drawn.Parsed(), {{.primitive = "split",

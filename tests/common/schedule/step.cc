@@ -18,7 +18,7 @@ using ir::NodeId;
 
 namespace {
 
-// Applies a step to a program, and writes it as instructions of a trace.
+// Applies a step to a program and writes it as instructions of a trace.
 class Taker {
  public:
   Taker(ir::Program& program, TraceBuilder& builder, std::vector<int64_t>& decisions)

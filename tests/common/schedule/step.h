@@ -11,24 +11,25 @@
 
 namespace hone::schedule {
 
-// One use of a primitive, in terms that survive when other steps are dropped: blocks by name, loops
-// by their position above a block (outermost first).
+// One use of a primitive. It stays valid when other steps are dropped: it names blocks, and
+// identifies loops by their position above a block (outermost first).
 struct Step {
   std::string primitive;
-  std::string block;   // the block that it is about, and whose loops `loops` counts
+  std::string block;   // the block to transform; `loops` counts its loops
   std::string target;  // compute_at and reverse_compute_at: `loops` counts this block's loops
   std::vector<int> loops;
   std::vector<int64_t> numbers;  // factors, tile sizes
   std::string text;              // a buffer, a layout map, an instruction
   std::string scope;
-  std::string sampling;  // split: the primitive that draws the factors; "" for literal ones
+  std::string sampling;  // split: the primitive that draws the factors; "" for literal factors
 };
 
-// The name of the first block that reads what a block computes; "" when there is none.
+// The name of the first block that reads a block's output, or "".
 std::string FirstReader(const ir::Program& program, ir::NodeId block);
 
-// Applies the step to the program; when it is legal, appends it to the trace and what it draws to
-// the decisions. NotFound: a block or loop of the step is not there. Others: the primitive refuses.
+// Applies the step to the program. If it is legal, appends it to the trace and its samples to the
+// decisions. NotFound: a block or loop of the step does not exist. Other errors: the primitive is
+// illegal.
 absl::Status TakeStep(const Step& step, ir::Program& program, TraceBuilder& builder,
                       std::vector<int64_t>& decisions);
 

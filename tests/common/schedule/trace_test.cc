@@ -144,7 +144,7 @@ TEST(TraceTextTest, ErrorsSayWhere) {
               StartsWith("4097:1: more than 4096 instructions"));
 }
 
-// Every text with one character changed is read or refused.
+// Every text with one changed character is parsed or rejected without a crash.
 TEST(TraceTextTest, DamagedTextsAreReadOrRefused) {
   const std::string text = kDecided;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -249,7 +249,7 @@ TEST_F(ReplayTest, DeadRegistersAreNamed) {
             "instruction 4 (parallel): loop l0 no longer exists");
 }
 
-// Whatever a site draws is legal there, and the decisions give the drawn program again.
+// Every value that a site draws is legal there, and the decisions reproduce the program.
 TEST_F(ReplayTest, DrawnDecisionsAreLegal) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Rng rng(seed);
@@ -283,7 +283,7 @@ TEST(SiteTest, LegalTilesAreTheTilings) {
               << a << " " << b;
         }
       }
-      // Every legal one is drawn.
+      // Every legal tiling is drawn.
       Rng rng(static_cast<uint64_t>(extent * 10 + max_inner));
       std::set<std::vector<int64_t>> drawn;
       for (int i = 0; i < 2000; ++i) {

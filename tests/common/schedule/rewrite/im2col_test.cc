@@ -26,7 +26,7 @@ TEST(Im2colTest, GathersThePaddedStridedWindow) {
   EXPECT_TRUE(rewritten.stages[1].guards.empty());
 }
 
-// Without padding the patches are a plain copy, which compute_inline may take back.
+// Without padding, the patches are a plain copy, which compute_inline can remove.
 TEST(Im2colTest, NoPaddingNeedsNoReduction) {
   const ir::Workload rewritten = ExactlyRewritten(
       "workload conv1d\ninput X: f32[9, 3]\ninput W: f32[3, 3, 2]\noutput Y[l: 7, co: 2] = sum(k: "

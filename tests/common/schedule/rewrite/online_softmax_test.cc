@@ -31,8 +31,7 @@ TEST(OnlineSoftmaxTest, OnePassThroughAnElementWiseStage) {
   EXPECT_LE(SoftmaxError(kSoftmax, *rewritten), 1e-6);
 }
 
-// Attention: scores that a product computes, scaled; the exponentials that only the sum read are
-// gone.
+// Attention: the scores are a scaled product; exponentials that only the sum read are removed.
 TEST(OnlineSoftmaxTest, RowsOfAttention) {
   const std::string text =
       "workload attention\ninput Q: f32[4, 3]\ninput K: f32[5, 3]\ninput V: f32[5, 2]\n"

@@ -1,4 +1,4 @@
-// The primitive: where it may stand in a trace, and what it makes of the program.
+// The primitive `rewrite`: where it is legal in a trace, and its effect on the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(RewritePrimitiveTest, ProgramComputesTheOriginal) {
   EXPECT_EQ(*got, *ir::Interpret(original, inputs));
 }
 
-// What depends on constant inputs alone runs once, before the kernel; the rest does not.
+// Stages that depend only on constant inputs run once, before the kernel; others do not.
 TEST(RewritePrimitiveTest, ConstantStagesArePrepacked) {
   const auto program = Replayed(kConv, "rewrite(\"winograd\", \"Y\", 4)\n");
   ASSERT_TRUE(program.ok()) << program.status();
@@ -87,7 +87,7 @@ TEST(RewritePrimitiveTest, SameTraceSameProgram) {
   EXPECT_NE(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, other)->StructuralDigest());
 }
 
-// What a job must allow: strict jobs only what changes the order of summation.
+// The tolerance that a job must allow. Strict jobs allow only a different order of summation.
 TEST(ToleranceNeededTest, IsWhatTheRewritesOfATraceNeed) {
   const ir::Workload conv = Parsed(kConv);
   const auto needed = [&](const std::string& trace, std::vector<int64_t> decisions) {
@@ -110,7 +110,7 @@ TEST(ToleranceNeededTest, IsWhatTheRewritesOfATraceNeed) {
 }
 
 // A packed layout of constant weights needs no rewrite: cache_read copies a constant ahead of time,
-// transform_layout says how.
+// and transform_layout gives the layout.
 TEST(ConstantLayoutTest, PackedWeightsAreACopyAheadOfTime) {
   const auto program = Replayed(kConv,
                                 "b0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n"

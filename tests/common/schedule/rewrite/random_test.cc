@@ -1,6 +1,5 @@
-// Property: whatever rewrite a random workload's stage accepts, and whatever is scheduled then,
-// computes what the original does, bitwise on small integers. HONE_SEED and HONE_TRACES choose
-// other runs.
+// Property: any rewrite that a random workload's stage accepts, followed by any schedule, computes
+// what the original does, bitwise on small integers. HONE_SEED and HONE_TRACES select other runs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,7 +20,7 @@ TEST(RandomRewriteTest, RewrittenAndScheduledIsTheOriginal) {
   for (int64_t seed = range.first; seed < range.end(); ++seed) {
     Rng rng(seed);
     const ir::Workload original = Parsed(DrawWorkload(rng).Text());
-    // Those that are exact on small integers; F(2, 3) has quarters only.
+    // Rewrites that are exact on small integers. F(2, 3) has only quarters as constants.
     struct Choice {
       const char* name;
       std::vector<int64_t> numbers;

@@ -44,7 +44,7 @@ TEST(SplitKTest, Refusals) {
   EXPECT_THAT(Refusal("workload relu\ninput A: f32[3]\noutput B[i: 3] = max(A[i], 0.0)\n",
                       "split_k", "B", {2}),
               HasSubstr("does not reduce"));
-  // Without padding nothing guards a read through a window: only equal parts stay inside.
+  // Without padding, no guard protects reads through a window: only equal parts stay inside.
   const char kStrided[] =
       "workload c\ninput X: f32[15]\ninput W: f32[5]\noutput Y[l: 6] = sum(k: 5) X[2*l + k] * "
       "W[k]\n";

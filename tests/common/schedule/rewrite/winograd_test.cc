@@ -30,8 +30,8 @@ std::string ConvText(const Shape& s, const char* dtype) {
                       shift, ", ci] * W[r, s, ci, co]\n");
 }
 
-// Whole tiles and tails, none, one and two rows of padding, several images, an image smaller than a
-// tile.
+// Whole and partial tiles; padding of zero, one and two rows; several images; an image smaller than
+// a tile.
 const Shape kShapes[] = {{1, 8, 8, 3, 2, 1}, {1, 7, 9, 2, 3, 1}, {2, 6, 11, 3, 2, 0},
                          {3, 5, 4, 2, 2, 2}, {1, 3, 3, 4, 1, 0}, {2, 14, 13, 1, 1, 1}};
 
@@ -47,7 +47,7 @@ TEST_P(WinogradTest, ComputesTheConvolutionInF64) {
     for (const Fill fill : {Fill::kInteger, Fill::kSymmetric}) {
       const double error =
           ErrorOf(original, *rewritten, RandomInputs(original, fill, rng)).by_tensor;
-      // F(2, 3) has no other constants than halves and quarters: exact.
+      // F(2, 3) has only halves and quarters as constants, so it is exact.
       EXPECT_LE(error, m == 2 && fill == Fill::kInteger ? 0 : 1e-12) << ConvText(shape, "f64");
     }
   }
@@ -82,7 +82,7 @@ TEST_P(WinogradTest, RewrittenTextParsesToTheSameWorkload) {
 
 INSTANTIATE_TEST_SUITE_P(Tiles, WinogradTest, testing::Values(2, 4, 6));
 
-// y = Aᵀ[(G·g) ⊙ (Bᵀ·d)] on unit vectors is the correlation.
+// On unit vectors, y = Aᵀ[(G·g) ⊙ (Bᵀ·d)] is the correlation.
 TEST(WinogradPointsTest, MatricesGiveTheCorrelation) {
   for (const int m : {2, 4, 6}) {
     const WinogradMatrices matrices = MakeWinogradMatrices(m);
@@ -105,7 +105,7 @@ TEST(WinogradPointsTest, LargerTilesLoseMoreDigits) {
   EXPECT_LT(WinogradAmplification(4), WinogradAmplification(6));
 }
 
-// A consumer keeps reading the convolution's tensor, and a producer is read by the tiles.
+// A consumer still reads the convolution's tensor, and the tiles read a producer's tensor.
 TEST(WinogradStagesTest, WorksInTheMiddleOfAWorkload) {
   const ir::Workload original = Parsed(
       "workload block\n"
