@@ -65,7 +65,7 @@ class Parser {
 
   absl::StatusOr<ConfigEntry> ParseEntry() {
     ConfigEntry entry{.line = line_};
-    if (text_[0] == '[') return Error("there are no sections here; write the keys without any");
+    if (text_[0] == '[') return Error("sections are not supported");
     while (!text_.empty() && IsKeyCharacter(text_[0])) entry.key += Take();
     if (entry.key.empty()) {
       return Error("a line is 'key = value'; a key has letters, digits, - and _");
@@ -97,7 +97,7 @@ class Parser {
       HONE_ASSIGN_OR_RETURN(entry.values.emplace_back(), ParseValue());
       SkipBlank();
       if (text_.empty() || (text_[0] != ',' && text_[0] != ']')) {
-        return Error("between the values of a list there is a comma");
+        return Error("the values of a list must be separated by commas");
       }
       if (text_[0] == ',') Take();
     }
@@ -114,10 +114,10 @@ class Parser {
     if (word.empty()) return Error("the value is missing");
     const bool number = absl::ascii_isdigit(word[0]) || absl::StrContains("+-.", word[0]);
     if (word != "true" && word != "false" && !number) {
-      return Error(absl::StrCat("the text ", word, " stands in quotes: \"", word, "\""));
+      return Error(absl::StrCat("the text ", word, " must be quoted: \"", word, "\""));
     }
     if (!text_.empty() && !absl::StrContains(" \t\r\n,]#", text_[0])) {
-      return Error("a text stands in quotes");
+      return Error("text must be quoted");
     }
     return word;
   }
@@ -162,7 +162,7 @@ class Parser {
             c = escaped;
             break;
           default:
-            return Error("after \\ in a text comes n, t, \" or \\; or use single quotes");
+            return Error("only n, t, \" and \\ may follow \\ in a text; or use single quotes");
         }
       }
       value += c;

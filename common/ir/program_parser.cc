@@ -227,8 +227,7 @@ absl::Status ProgramParser::ReadLoop(TokenReader& reader, Node& node) {
   const Token name_token = reader.Peek();
   HONE_ASSIGN_OR_RETURN(std::string name, reader.Name("the loop's variable"));
   if (FindAxis(name) != kNoAtom)
-    return TokenReader::Error(name_token,
-                              absl::StrCat("a loop around this one is called ", name, " too"));
+    return TokenReader::Error(name_token, absl::StrCat("an enclosing loop is also called ", name));
   HONE_RETURN_IF_ERROR(reader.Expect("in"));
   HONE_ASSIGN_OR_RETURN(const int64_t extent, reader.Extent(kMaxProgramIndex));
   node.extent = ExtentTable::Constant(extent);
@@ -358,7 +357,7 @@ absl::Status ProgramParser::ReadAnnotations(TokenReader& reader, bool loop,
     const AnnotationInfo* info = FindAnnotation(name);
     if (info == nullptr || !(loop ? info->on_loop : info->on_block)) {
       return TokenReader::Error(
-          token, absl::StrCat("'", name, "' is no annotation of a ", loop ? "loop" : "block"));
+          token, absl::StrCat("'", name, "' is not an annotation of a ", loop ? "loop" : "block"));
     }
     HONE_RETURN_IF_ERROR(reader.Expect("="));
     HONE_ASSIGN_OR_RETURN(const int64_t value, reader.Integer("a number"));
@@ -389,7 +388,7 @@ absl::StatusOr<std::vector<Line>> SplitLines(absl::string_view text) {
     if (marked && blanks == 1) blanks = 0;  // a marked kernel
     if (blanks % 2 != 0) {
       return TokenReader::Error({.line = number, .column = static_cast<int>(blanks) + 1},
-                                "lines are indented by two blanks a step");
+                                "lines must be indented by two spaces per level");
     }
     lines.push_back({number, static_cast<int>(blanks / 2), std::string(rest)});
   }

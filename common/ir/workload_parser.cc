@@ -62,10 +62,9 @@ class Parser final : private ExprNames {
       if (std::none_of(stage.tensors.begin(), stage.tensors.end(),
                        [&](BufferId tensor) { return used[tensor]; })) {
         const std::string& name = workload_.tensors[stage.tensors[0]].name;
-        return Error(
-            stage_tokens_[s],
-            absl::StrCat("stage ", name,
-                         " dangles: it is no output, and no stage that leads to one reads it"));
+        return Error(stage_tokens_[s],
+                     absl::StrCat("stage ", name,
+                                  " is unused: it is not an output, and no output depends on it"));
       }
       for (ExprId value : stage.values) {
         workload_.pool.VisitLoads(value, [&](const Expr& load) { used[load.buffer] = true; });

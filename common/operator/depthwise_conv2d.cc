@@ -40,7 +40,7 @@ std::vector<OperatorInfo> DepthwiseOperators() {
   keys.push_back({"dil", "dilation: the distance of neighbouring taps", 1});
   keys.insert(keys.end(), window.begin() + 3, window.end());
   return {{.name = "depthwise_conv2d",
-           .meaning = "Y[n, oh, ow, c] = X[n, h, w, c] * W[kh, kw, c], each channel for itself; oh "
+           .meaning = "Y[n, oh, ow, c] = X[n, h, w, c] * W[kh, kw, c], each channel separately; oh "
                       "as of conv2d",
            .keys = std::move(keys),
            .inputs = {{"X", "n h w c"}, {"W", "kh kw c", /*constant=*/true}},

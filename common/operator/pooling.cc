@@ -127,8 +127,8 @@ std::vector<OperatorInfo> PoolingOperators() {
            "Y[n, oh, ow, c] = maximum of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
            Types::kNumbers, MaxPool2d);
   max.note =
-      "NaN elements are left out, as numpy.fmax does; Y is -inf where all elements of a window are "
-      "NaN. Padding is no element. It must be smaller than the kernel, as ONNX Runtime requires.";
+      "NaN elements are ignored, as numpy.fmax does; Y is -inf where all elements of a window are "
+      "NaN. Padding is ignored. It must be smaller than the kernel, as ONNX Runtime requires.";
   OperatorInfo global{.name = "global_avg_pool",
                       .meaning = "Y[n, c] = mean of X[n, h, w, c] over h and w",
                       .keys = ImageKeys(),

@@ -96,14 +96,14 @@ OperatorInfo Info(std::string name, std::string what, Types types,
 
 std::vector<OperatorInfo> ReductionOperators() {
   OperatorInfo argmax = Info("argmax", "maximum", Types::kNumbers, ArgMax);
-  argmax.meaning += "; Index says where, the lowest where several are equal";
+  argmax.meaning += "; Index is its position, the lowest if several are equal";
   argmax.note =
-      "NaN elements are left out, as numpy.nanargmax does. Y is -inf and Index is -1 where all "
+      "NaN elements are ignored, as numpy.nanargmax does. Y is -inf and Index is -1 where all "
       "elements of a row are NaN.";
   argmax.outputs.push_back({"Index", "m", /*constant=*/false, "i32"});
   OperatorInfo reduce_max = Info("reduce_max", "maximum", Types::kNumbers, ReduceMax);
   reduce_max.note =
-      "NaN elements are left out, as numpy.fmax.reduce does. Y is -inf where all elements of a row "
+      "NaN elements are ignored, as numpy.fmax.reduce does. Y is -inf where all elements of a row "
       "are NaN.";
   return {
       std::move(argmax),

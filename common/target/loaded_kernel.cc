@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadedKernel::LoadSharedObject(
   const std::string path = absl::StrCat("/proc/self/fd/", kernel->fd_);
   kernel->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (kernel->handle_ == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("the kernel does not load: ", dlerror()));
+    return absl::FailedPreconditionError(absl::StrCat("cannot load the kernel: ", dlerror()));
   }
   absl::Status missing;
   const auto symbol = [&](const char* name) {
@@ -75,7 +75,7 @@ absl::Status KernelStatusToStatus(int32_t code) {
       return absl::FailedPreconditionError(
           "the kernel uses instructions that this CPU does not have");
     case kKernelMisalignedBuffer:
-      return absl::InternalError("the kernel was given a buffer that is not aligned");
+      return absl::InternalError("the kernel was given a misaligned buffer");
     default:
       return absl::InternalError(absl::StrCat("the kernel returned ", code));
   }

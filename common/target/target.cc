@@ -52,7 +52,8 @@ bool IsName(absl::string_view text) {
 absl::Status ParseFeatures(absl::string_view value, std::vector<std::string>& features) {
   if (value.empty()) return absl::OkStatus();
   for (const absl::string_view feature : absl::StrSplit(value, ',')) {
-    if (!IsName(feature)) return Refuse(absl::StrCat("'", feature, "' is no name of a feature"));
+    if (!IsName(feature))
+      return Refuse(absl::StrCat("'", feature, "' is not the name of a feature"));
     features.emplace_back(feature);
   }
   const auto out_of_order = std::ranges::adjacent_find(features, std::ranges::greater_equal());
@@ -189,8 +190,8 @@ absl::StatusOr<Target> TargetByName(absl::string_view name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.make();
   }
-  return absl::NotFoundError(absl::StrCat("no target is called '", name, "'; there are ",
-                                          absl::StrJoin(TargetNames(), ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("unknown target '", name, "'; known: ", absl::StrJoin(TargetNames(), ", ")));
 }
 
 std::vector<std::string> TargetNames() {

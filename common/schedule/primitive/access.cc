@@ -14,8 +14,8 @@ absl::Status ApplyBlock(Call& call) {
   HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(0));
   const NodeId block = call.program().FindBlock(name);
   if (block == ir::kNoNode) {
-    return absl::NotFoundError(absl::StrCat("no block is called '", name.substr(0, 64), "' in\n",
-                                            call.program().ToText()));
+    return absl::NotFoundError(
+        absl::StrCat("unknown block '", name.substr(0, 64), "' in\n", call.program().ToText()));
   }
   return call.Return({block});
 }

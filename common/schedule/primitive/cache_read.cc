@@ -32,7 +32,7 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
     }
     if (!program.BlockOf(writer).exact)
       return Illegal(program, writer,
-                     "cache_read: the buffer is computed no further than others need");
+                     "cache_read: the buffer is computed only as far as other blocks need");
   }
   const ir::Buffer source = program.buffers[buffer];
   if (source.padded)

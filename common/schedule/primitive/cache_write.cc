@@ -23,7 +23,7 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
     return Illegal(program, nest, "cache_write: other blocks share the block's nest");
   // After compute_at, the copy would read elements that are not computed.
   if (!program.BlockOf(block).exact)
-    return Illegal(program, block, "cache_write: the block computes no more than others need");
+    return Illegal(program, block, "cache_write: the block computes only what other blocks need");
   const ir::Buffer target = program.buffers[buffer];
   if (target.padded)
     return Illegal(program, block,

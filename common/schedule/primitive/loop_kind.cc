@@ -12,7 +12,7 @@ absl::Status SetLoopKind(ir::Program& program, ir::NodeId loop, int64_t kind) {
   if (kind == kUnroll) return Unroll(program, loop);
   if (kind == kVectorize) return Vectorize(program, loop);
   return absl::InvalidArgumentError(
-      absl::StrCat("loop_kind: ", kind, " is none of 0 (serial), 1 (unrolled), 2 (vectorized)"));
+      absl::StrCat("loop_kind: ", kind, " is not 0 (serial), 1 (unrolled) or 2 (vectorized)"));
 }
 
 absl::Status ApplyLoopKind(Call& call) {

@@ -33,9 +33,9 @@ class Padder {
 
   absl::Status Check(const std::vector<Extent>& factors) {
     if (content_.reducer != ir::Reducer::kSum || !content_.has_init)
-      return Fail("the block is no sum with its init");
+      return Fail("the block is not a sum with its init");
     if (!content_.predicates.empty()) return Fail("the block has predicates");
-    if (!content_.exact) return Fail("the block computes no more than others need");
+    if (!content_.exact) return Fail("the block computes only what other blocks need");
     if (p_.WritersOf(content_.outputs[0]).size() != 1)
       return Fail("another block writes the same buffer");
     if (p_.buffers[content_.outputs[0]].padded) return Fail("the result is stored with padding");
@@ -138,7 +138,7 @@ class Padder {
         return Illegal(p_, writer, "pad_einsum: an operand is computed in the block's own nest");
       if (!p_.BlockOf(writer).exact)
         return Illegal(p_, writer,
-                       "pad_einsum: an operand is computed no further than others need");
+                       "pad_einsum: an operand is computed only as far as other blocks need");
     }
     if (p_.buffers[expr.buffer].padded)
       return Fail(absl::StrCat(p_.buffers[expr.buffer].name, " is stored with padding"));

@@ -109,7 +109,7 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
       return Illegal(program, bottom, "reorder: the loops are not on one path");
     }
     if (at != bottom && program.node(at).children.size() != 1) {
-      return Illegal(program, at, "reorder: the loop has other content beside the nest");
+      return Illegal(program, at, "reorder: the loop has other content besides the nest");
     }
     chain.push_back(at);
     if (at == top) break;

@@ -191,7 +191,8 @@ absl::Status Tensorize(ir::Program& original, NodeId loop, absl::string_view nam
   NodeId at = loop;
   for (; program.IsLoop(at); at = program.node(at).children[0]) chain.push_back(at);
   if (std::string why = Matcher(program, *intrinsic, at, chain).Mismatch(); !why.empty()) {
-    return Illegal(original, loop, absl::StrCat("tensorize: not what ", name, " computes: ", why));
+    return Illegal(original, loop,
+                   absl::StrCat("tensorize: the nest is not what ", name, " computes: ", why));
   }
   ir::Set(program.node(loop).annotations, ir::Annotation::Key::kIntrinsic, intrinsic->id);
   original = std::move(program);

@@ -121,12 +121,12 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
       if (piece.divisor != covered)
         return Illegal(
             program, block,
-            "transform_layout: the map does not send every element to a place of its own");
+            "transform_layout: the map does not send every element to a different place");
       covered = piece.modulus == 0 ? ir::kMaxDomain : covered * piece.modulus;
     }
     if (covered < old.shape[v])
       return Illegal(program, block,
-                     "transform_layout: the map does not send every element to a place of its own");
+                     "transform_layout: the map does not send every element to a different place");
   }
   ir::Shape shape;
   for (const Piece& piece : pieces) {

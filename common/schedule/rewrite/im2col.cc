@@ -51,7 +51,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
                                     absl::Span<const int64_t>) {
   ir::Workload w = workload;
   const ir::Stage stage = w.stages[position];
-  if (stage.reducer != ir::Reducer::kSum) return No("the stage is no sum");
+  if (stage.reducer != ir::Reducer::kSum) return No("the stage is not a sum");
   std::vector<ExprId> factors;
   Factors(w.pool, stage.values[0], factors);
   ExprId window = ir::kNoExpr;

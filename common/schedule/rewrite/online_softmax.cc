@@ -77,7 +77,7 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
                                            absl::Span<const int64_t>) {
   ir::Workload w = workload;
   const ir::Stage sum = w.stages[position];
-  if (sum.reducer != ir::Reducer::kSum) return No("the stage is no sum");
+  if (sum.reducer != ir::Reducer::kSum) return No("the stage is not a sum");
   // Σ exp(x − M), where another stage computes M as a maximum.
   ir::BufferId maximum = -1;
   for (const ExprId value : {sum.values[0], Expanded(w, sum.values[0], -1)}) {

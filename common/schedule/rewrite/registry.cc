@@ -11,10 +11,10 @@ namespace {
 
 constexpr Rewrite kRewrites[] = {
     {"im2col", "", Im2col, NoTolerance,
-     "a sliding window gathered into a tensor of its own, so that a matrix product is left"},
+     "gathers a sliding window into a tensor, which leaves a matrix product"},
     {"online_softmax", "", OnlineSoftmax, NoTolerance, "a softmax's maximum and sum in one pass"},
     {"split_k", "parts", SplitK, NoTolerance,
-     "a reduction in parts that are computed on their own"},
+     "divides a reduction into parts that are computed separately"},
     {"winograd", "m", Winograd, WinogradTolerance,
      "3x3 convolution with stride 1 in tiles of m x m outputs (m = 2, 4, 6)"},
 };

@@ -85,7 +85,7 @@ TEST_F(BadInputTest, CyclicAndDanglingStages) {
   ExpectBadWorkload("B[i: 4] = C[i]\noutput C[i: 4] = B[i]\n", "2:11", "no cycles",
                     "B[i: 4] = C[i]");
   ExpectBadWorkload("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = A[i]\n", "3:1",
-                    "stage B dangles", "B[i: 4] = A[i]");
+                    "stage B is unused", "B[i: 4] = A[i]");
 }
 
 TEST_F(BadInputTest, IndicesThatAreNotAffine) {

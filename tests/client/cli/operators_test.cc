@@ -63,7 +63,7 @@ TEST_F(OperatorsTest, OneOperatorWithItsKeys) {
 // What the formula does not tell: where NaN goes, and what an error is relative to.
 TEST_F(OperatorsTest, OneOperatorWithItsSpecialValuesAndLimits) {
   const std::pair<const char*, const char*> kNotes[] = {
-      {"reduce_max", "NaN elements are left out, as numpy.fmax.reduce does."},
+      {"reduce_max", "NaN elements are ignored, as numpy.fmax.reduce does."},
       {"argmax", "Index is -1 where all elements"},
       {"max_pool2d", "must be smaller than the kernel, as ONNX Runtime requires."},
       {"relu", "NaN stays NaN"},

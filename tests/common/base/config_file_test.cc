@@ -49,9 +49,9 @@ TEST(ConfigFileTest, SaysWhichLineIsWrong) {
     const char* says;
   } cases[] = {
       {"a = 1\nb", "line 2: after 'b' there is no '='"},
-      {"a = 1\n[section]\n", "line 2: there are no sections"},
+      {"a = 1\n[section]\n", "line 2: sections are not supported"},
       {"a = 1\n\na = 2", "line 3: 'a' is set twice"},
-      {"a = text", "line 1: the text text stands in quotes"},
+      {"a = text", "line 1: the text text must be quoted"},
       {"a = ", "line 1: the value is missing"},
       {"a = \"x", "line 1: the text does not end"},
       {"a = 'x\ny'", "line 1: the text does not end"},
@@ -59,9 +59,9 @@ TEST(ConfigFileTest, SaysWhichLineIsWrong) {
       {"a = [\"x\"\nb = 1", "line 2: between the values"},
       {"a = [\"x\",", "line 1: the list does not end"},
       {"a = \"x\" y", "line 1: after the value of 'a' there is more"},
-      {"a = \"\\x\"", "line 1: after \\ in a text"},
+      {"a = \"\\x\"", "line 1: only n, t, "},
       {"= 3", "line 1: a line is 'key = value'"},
-      {"a = 1:2", "line 1: a text stands in quotes"},
+      {"a = 1:2", "line 1: text must be quoted"},
   };
   for (const auto& test : cases) {
     const auto entries = ParseConfig(test.text);

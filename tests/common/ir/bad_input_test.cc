@@ -86,10 +86,10 @@ TEST(BadWorkloadTest, CyclicStages) {
 
 TEST(BadWorkloadTest, DanglingStages) {
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i] + 1.0\noutput C[i: 4] = A[i]\n", "3:1",
-               "stage B dangles", "B[i: 4] = A[i] + 1.0");
+               "stage B is unused", "B[i: 4] = A[i] + 1.0");
   // Also through another tensor.
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i] + 1.0\nD[i: 4] = B[i]\noutput C[i: 4] = A[i]\n",
-               "4:1", "stage D dangles", "D[i: 4] = B[i]");
+               "4:1", "stage D is unused", "D[i: 4] = B[i]");
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i]\n", "4:1", "has no output", "");
   ExpectMarked("output C[i: 4] = nowhere[i]\n", "2:18", "unknown tensor 'nowhere'",
                "output C[i: 4] = nowhere[i]");

@@ -89,7 +89,7 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names + "parallel(l0)\n", "reorder(l1, l0)",
        "reorder: the loop is parallel or vectorized already", "parallel i in 10"},
       {kDense, names + "b2 = decompose_reduction(b0, l2)\n", "reorder(l2, l1)",
-       "reorder: the loop has other content beside the nest (loop j)", "for j in 8"},
+       "reorder: the loop has other content besides the nest (loop j)", "for j in 8"},
       {kDense, names + "l5 = fuse(l0, l1, l2)\nl6, l7 = split(l5, 0, 7)\n", "reorder(l7, l6)",
        "reorder: the loop carries spatial and reduction iterations of a block that stores its "
        "neutral element first",
@@ -309,11 +309,11 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names, "transform_layout(b1, \"i, j -> j, i\")",
        "transform_layout: D is an input or output", "block D: "},
       {kDense, names, "transform_layout(b0, \"i, j -> i\")",
-       "transform_layout: the map does not send every element to a place of its own", "block C: "},
+       "transform_layout: the map does not send every element to a different place", "block C: "},
       {kDense, names, "transform_layout(b0, \"i, j -> i % 5, j\")",
-       "transform_layout: the map does not send every element to a place of its own", "block C: "},
+       "transform_layout: the map does not send every element to a different place", "block C: "},
       {kDense, names, "transform_layout(b0, \"i, j -> i / 4, i % 3, j\")",
-       "transform_layout: the map does not send every element to a place of its own", "block C: "},
+       "transform_layout: the map does not send every element to a different place", "block C: "},
       {kDense, names, "set_scope(b1, \"local\")",
        "set_scope: D is an output of the workload (block D)", "block D: "},
       {kDense, names + "b2 = cache_read(b0, \"B\", \"global\")\n", "set_scope(b2, \"local\")",
@@ -334,12 +334,13 @@ TEST(RefusalTest, SaysWhyAndWhere) {
        "block C_part: "},
       // A block that compute_at moved computes only what its readers needed there.
       {kMoved, kMove, "b3 = cache_write(b0, \"local\")",
-       "cache_write: the block computes no more than others need (block P)", "block P: "},
+       "cache_write: the block computes only what other blocks need (block P)", "block P: "},
       {kMoved, kMove, "b3 = cache_read(b1, \"P\", \"local\")",
-       "cache_read: the buffer is computed no further than others need (block P)", "block P: "},
+       "cache_read: the buffer is computed only as far as other blocks need (block P)",
+       "block P: "},
       // Padding.
       {kDense, names, "pad_einsum(b1, 4, 4)",
-       "pad_einsum: the block is no sum with its init (block D)", "block D: "},
+       "pad_einsum: the block is not a sum with its init (block D)", "block D: "},
       {kDense, names, "pad_einsum(b0, 4, 4)",
        "pad_einsum: 2 factors for 3 iteration variables (block C)", "block C: "},
       {kDense, names + "l5, l6 = split(l0, 0, 5)\n", "b2, b3 = pad_einsum(b0, 4, 1, 1)",
@@ -382,19 +383,22 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names + "blockize(l1)\n", "transform_layout(b0, \"i, j -> j, i\")",
        "transform_layout: a tensor nest uses C", "block C: "},
       {kDense, names, "tensorize(l1, \"vnni_16x4\")",
-       "tensorize: not what vnni_16x4 computes: loop j has 8 iterations, not 16 (loop j)",
+       "tensorize: the nest is not what vnni_16x4 computes: loop j has 8 iterations, not 16 (loop "
+       "j)",
        "for j in 8"},
       {kDense, names, "tensorize(l0, \"vnni_16x4\")",
-       "tensorize: not what vnni_16x4 computes: the nest has 3 loops, not 2 (loop i)",
+       "tensorize: the nest is not what vnni_16x4 computes: the nest has 3 loops, not 2 (loop i)",
        "for i in 10"},
       {kQuantized,
        "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 4)\nreorder(l3, l1, l4)\n",
        "tensorize(l1, \"vnni_16x4\")",
-       "tensorize: not what vnni_16x4 computes: the expression or the layout of an operand differs "
+       "tensorize: the nest is not what vnni_16x4 computes: the expression or the layout of an "
+       "operand differs "
        "(loop j)",
        "for j in 16"},
       {kQuantized, std::string(kPacked) + "reorder(l4, l1)\n", "tensorize(l4, \"vnni_16x4\")",
-       "tensorize: not what vnni_16x4 computes: loop k_1 has 4 iterations, not 16", "for k_1 in 4"},
+       "tensorize: the nest is not what vnni_16x4 computes: loop k_1 has 4 iterations, not 16",
+       "for k_1 in 4"},
       {kQuantized, std::string(kPacked) + "tensorize(l1, \"vnni_16x4\")\n",
        "tensorize(l1, \"vnni_16x4\")",
        "tensorize: the loop is not the outermost of its nest, or an instruction computes it "
@@ -457,7 +461,7 @@ TEST(RefusalTest, SaysWhyAndWhere) {
 // Errors in the text of an argument.
 TEST(RefusalTest, MalformedArguments) {
   const std::pair<const char*, const char*> kCases[] = {
-      {"b9 = block(\"Z\")", "no block is called 'Z' in\ninput A"},
+      {"b9 = block(\"Z\")", "unknown block 'Z' in\ninput A"},
       {"l9 = loops(b0)", "gives 3 results here, but 1 are named"},
       {"l9 = loops(b0, 2)", "gives 2 results here, but 1 are named"},
       {"l9 = loops(b0, 4)", "loops takes one number from 1 to the 3 loops around the block"},
@@ -503,11 +507,11 @@ TEST(RefusalTest, MalformedArguments) {
       {"b9 = rfactor(b0, l2, -2)", "operand 3 is -2, and must be from -1 to 8"},
       {"b9 = rfactor(b0, l2, -4294967297)", "operand 3 is -4294967297, and must be from -1 to 8"},
       {"b9 = rfactor(b0, l2, 4294967295)", "operand 3 is 4294967295, and must be from -1 to 8"},
-      {"loop_kind(l0, 4294967296)", "loop_kind: 4294967296 is none of 0"},
+      {"loop_kind(l0, 4294967296)", "loop_kind: 4294967296 is not 0"},
       {"reorder_by(-4294967296, \"0 1\", l0, l1)", "there is no order number -4294967296"},
       {"l9 = loops(b0, 4294967297)",
        "loops takes one number from 1 to the 3 loops around the block"},
-      {"loop_kind(l0, 3)", "loop_kind: 3 is none of 0 (serial), 1 (unrolled), 2 (vectorized)"},
+      {"loop_kind(l0, 3)", "loop_kind: 3 is not 0 (serial), 1 (unrolled) or 2 (vectorized)"},
   };
   const auto workload = std::make_shared<const ir::Workload>(*ir::ParseWorkload(kDense));
   for (const auto& [line, error] : kCases) {

@@ -188,7 +188,7 @@ TEST(DesignSpace, ATraceThatNeverReplaysIsRefusedWithItsReason) {
       "workload copy\ninput A: f32[6, 5]\noutput C[i: 6, j: 5] = A[i, j]\ntrace 1\nb0 = "
       "block(\"D\")\n");
   EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(space.status().message().find("no block is called 'D'"), std::string::npos)
+  EXPECT_NE(space.status().message().find("unknown block 'D'"), std::string::npos)
       << space.status();
 }
 
