@@ -16,13 +16,13 @@ struct ConfigEntry {
 };
 
 // Parses Hone's configuration format, a subset of TOML:
-//    # a comment
-//    key = "text"                  with the escapes \n, \t, \" and \\
-//    key = 'text'                  verbatim
-//    key = 17                      numbers, true and false need no quotes
-//    key = ["a", "b"]              a list, which may span several lines
-//    key = '''                     verbatim text of several lines; the first line break is dropped
-//    ...'''
+//   # a comment
+//   key = "text"                  with the escapes \n, \t, \" and \\
+//   key = 'text'                  verbatim
+//   key = 17                      numbers, true and false need no quotes
+//   key = ["a", "b"]              a list, which may span several lines
+//   key = '''                     verbatim text of several lines; the first line break is dropped
+//   ...'''
 // Keys consist of letters, digits, - and _. There are no sections. InvalidArgument: anything else,
 // or a duplicate key; the message begins with "line N:".
 absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text);

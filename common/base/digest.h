@@ -11,7 +11,7 @@
 namespace hone {
 
 // A persistent 128-bit hash (XXH3-128, seed 0, over a canonical little-endian encoding). Equal
-// content has the same digest on every machine, for ever. Identifies workloads, design spaces,
+// content always has the same digest, on every machine. Identifies workloads, design spaces,
 // programs and artifacts.
 struct Digest {
   uint64_t high = 0;

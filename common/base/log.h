@@ -12,9 +12,9 @@ namespace hone {
 enum class LogFormat { kText, kJson };
 
 // Makes spdlog write to standard error, one line per message:
-//    text   2026-11-21T13:35:30.123 info job 4711: goes on
-//    json   {"time":"2026-11-21T13:35:30.123Z","level":"info","program":"hone-server",
-//            "job":"4711","message":"goes on"}
+//   text   2026-11-21T13:35:30.123 info job 4711: goes on
+//   json   {"time":"2026-11-21T13:35:30.123Z","level":"info","program":"hone-server",
+//           "job":"4711","message":"goes on"}
 // In JSON, the prefix "job ID:" or "worker ID:" of a message becomes a field. Control characters
 // are escaped in both formats. InvalidArgument: unknown format or level.
 absl::Status SetUpLog(const std::string& program, absl::string_view format,

@@ -21,10 +21,10 @@ class Accuracy {
   // Unit roundoff of the coarsest float type used in computation (f32 for f16 and bf16); 0 without
   // floats.
   double roundoff() const { return roundoff_; }
-  // Bound on the error of a computed float, as a fraction of its magnitude and beside the rounding
-  // it inherits (error_bound.h). The expected error of a sum of K terms in any order grows with √K
-  // (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); the factor 4
-  // leaves room for blocked orders.
+  // Bound on the error of a computed float, as a fraction of its magnitude, in addition to the
+  // rounding that it inherits (error_bound.h). The expected error of a sum of K terms in any order
+  // grows with √K (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); the
+  // factor 4 leaves room for blocked orders.
   double relative_error() const;
   // Whether the value of an expression is exact but for its last conversion: no float arithmetic
   // follows that conversion.

@@ -6,13 +6,12 @@
 #include "common/ir/scalar.h"
 
 // Propagation of errors from operands to results. Every value has two bounds:
-//    magnitude  the value with every load, product and sum replaced by absolute values. Errors of
-//               arithmetic are bounded by a constant times the unit roundoff times the magnitude.
-//    rounding   an absolute bound on how far conversions on the way (intermediate tensors of f16
-//    and
-//               bf16, casts) can drive two computations apart; 0 without such conversions. Both
-//               computations round at the same places, so they differ only where their errors of
-//               arithmetic cross a boundary between two numbers of the format.
+//   magnitude  the value with every load, product and sum replaced by absolute values. Errors of
+//              arithmetic are bounded by a constant times the unit roundoff times the magnitude.
+//   rounding   an absolute bound on how far conversions on the way (intermediate tensors of f16 and
+//              bf16, casts) can drive two computations apart; 0 without such conversions. Both
+//              computations round at the same places, so they differ only where their errors of
+//              arithmetic cross a boundary between two numbers of the format.
 // The formulas are first-order forward error analysis (Higham, Accuracy and Stability of Numerical
 // Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them
 // and the reference workload builds expressions from them. `Number` is double or a type with + - *

@@ -113,8 +113,8 @@ class ExprPool {
 };
 
 // The monoids of reductions. Each works on a tuple of `arity` components.
-//    sum prod min max: one component. argmax argmin: (value, index), the lower index wins ties.
-//    online_softmax: (max, sum of exp(x − max)), (Milakov and Gimelshein, 2018).
+//   sum prod min max: one component. argmax argmin: (value, index), the lower index wins ties.
+//   online_softmax: (max, sum of exp(x − max)), (Milakov and Gimelshein, 2018).
 enum class Reducer : uint8_t { kNone, kSum, kProd, kMin, kMax, kArgMax, kArgMin, kOnlineSoftmax };
 absl::string_view ReducerName(Reducer reducer);
 // kNone if no reducer has that name.

@@ -149,7 +149,7 @@ class Program {
   void Detach(NodeId id);
   void Remove(NodeId id) { nodes[id].kind = Node::Kind::kRemoved; }
 
-  // Walks.
+  // Traversal.
   std::vector<NodeId> LoopsAbove(NodeId id) const;   // outermost first
   bool IsUnder(NodeId id, NodeId ancestor) const;    // true if they are equal
   std::vector<NodeId> BlocksUnder(NodeId id) const;  // in execution order
@@ -177,11 +177,11 @@ class Program {
   Digest StructuralDigest() const;
 
   // Prints any state, e.g.
-  //    kernel main
-  //      parallel i0 in 8
-  //        for k in 512
-  //          block C: i = 64*i0 + i1, j = j0, k = k (reduce)
-  //            C[i, j] = sum A[i, k] * B[k, j] init
+  //   kernel main
+  //     parallel i0 in 8
+  //       for k in 512
+  //         block C: i = 64*i0 + i1, j = j0, k = k (reduce)
+  //           C[i, j] = sum A[i, k] * B[k, j] init
   // The line of node `mark` begins with '>'.
   std::string ToText(NodeId mark = kNoNode) const;
 

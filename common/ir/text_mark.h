@@ -8,9 +8,9 @@ namespace hone::ir {
 
 // Appends the offending line to an error of the form "line:column: what" and marks the column:
 //
-//    3:22: a product of two axes is not affine
-//      output B[i: 4] = A[i * i]
-//                           ^
+//   3:22: a product of two axes is not affine
+//     output B[i: 4] = A[i * i]
+//                          ^
 //
 // Long lines are cut around the column. `first_line` is the number of the text's first line. OK and
 // errors of another form are returned unchanged.

@@ -9,11 +9,11 @@ namespace hone::ir {
 
 // Parses the text form of a workload, e.g.
 //
-//    workload dense_relu
-//    input A: f32[512, 512]
-//    input B: f32[512, 512] constant
-//    C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]
-//    output D[i: 512, j: 512] = max(C[i, j], 0.0)
+//   workload dense_relu
+//   input A: f32[512, 512]
+//   input B: f32[512, 512] constant
+//   C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]
+//   output D[i: 512, j: 512] = max(C[i, j], 0.0)
 //
 // A guard: sum(r: 3 where 0 <= h + r - 1 < 14). A tuple: (V, I)[i: 4] = argmax(k: 8) (A[i, k],
 // index(k)). Casts are named after types: f32(x). A number takes the dtype of the other operand, or

@@ -242,7 +242,7 @@ class Promoter {
     }
     if (mixed) {
       // If a loop carries both spatial and reduction iterations, an element can start anywhere. The
-      // bindings tell, with the inner loops at their first step.
+      // bindings show its first step, with the inner loops at theirs.
       static const Index* const zero = new Index(0);
       is_first.clear();
       for (const ir::Condition& condition : store.first) {

@@ -45,12 +45,12 @@ struct Instruction {
 // design space; with a decision vector it is a schedule. The text form has one instruction per
 // line:
 //
-//    b0 = block("C")
-//    l0, l1, l2 = loops(b0)
-//    x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64)            open
-//    x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64) = [16, 64]  decided
-//    l3, l4 = split(l0, x0, x1)
-//    parallel(l3)
+//   b0 = block("C")
+//   l0, l1, l2 = loops(b0)
+//   x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64)            open
+//   x0, x1 = sample_perfect_tile(l0, parts=2, max_inner=64) = [16, 64]  decided
+//   l3, l4 = split(l0, x0, x1)
+//   parallel(l3)
 struct Trace {
   std::vector<Instruction> instructions;
   int blocks = 0, loops = 0, ints = 0;  // number of registers of each kind

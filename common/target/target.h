@@ -12,8 +12,8 @@ namespace hone::target {
 
 // A device that code is generated for. Devices with the same key are interchangeable: a record of
 // one is valid for the other. A value type. The text form is one line of key=value words, e.g.
-//    target arch=x86_64 cpu=cascadelake features=avx2,avx512f,fma cores=2 vector_bits=512
-//    vector_registers=32 l1=32768 …
+//   target arch=x86_64 cpu=cascadelake features=avx2,avx512f,fma cores=2 vector_bits=512
+//   vector_registers=32 l1=32768 …
 struct Target {
   std::string arch = "x86_64";  // LLVM's architecture name
   std::string triple = "x86_64-pc-linux-gnu";

@@ -13,12 +13,11 @@
 namespace hone::schedule {
 
 // Hints that need only a loop or block:
-//    omp_schedule   parallel loop: 0 for equal shares; n > 0: threads fetch n iterations at a time
-//    prefetch       serial loop: prefetch the loads of its blocks this many iterations ahead, each
-//                   cache line once, at its first read in the code; 0 for no prefetch
-//    nontemporal    block that writes an output of the workload and does not reduce: its stores
-//    bypass
-//                   the caches (whole aligned vectors; other stores stay ordinary)
+//   omp_schedule   parallel loop: 0 for equal shares; n > 0: threads fetch n iterations at a time
+//   prefetch       serial loop: prefetch the loads of its blocks this many iterations ahead, each
+//                  cache line once, at its first read in the code; 0 for no prefetch
+//   nontemporal    block that writes an output of the workload and does not reduce: its stores
+//                  bypass the caches (whole aligned vectors; other stores stay ordinary)
 // InvalidArgument: unknown key; the message lists the keys.
 absl::Status Annotate(ir::Program& program, ir::NodeId node, absl::string_view key, int64_t value);
 

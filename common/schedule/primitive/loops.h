@@ -14,8 +14,8 @@ namespace hone::schedule {
 
 // Splits a loop into nested loops of the given extents, outermost first. The first extent may be 0
 // and is then inferred (rounded up).
-//    for i in n  →  for i_0 in f0, for i_1 in f1: i = i_0·f1 + i_1, with the predicate i < n if the
-//    product exceeds n.
+//   for i in n  →  for i_0 in f0, for i_1 in f1: i = i_0·f1 + i_1, with the predicate i < n if the
+//   product exceeds n.
 // Legal for serial loops without annotations. Every extent must be positive, the product at least
 // n, and every outer iteration must do some work.
 absl::StatusOr<std::vector<ir::NodeId>> Split(ir::Program& program, ir::NodeId loop,
@@ -31,7 +31,7 @@ absl::StatusOr<ir::NodeId> AddUnitLoop(ir::Program& program, ir::NodeId node);
 // Partitions a loop into consecutive ranges, one loop after the other. `at` lists the first
 // iterations of the second and later ranges. The first range keeps the nodes of the loop's content,
 // the others get copies (block C: C_part, …).
-//    for i in n {…}  →  for i_0 in p {… i = i_0}, for i_1 in n − p {… i = p + i_1}
+//   for i in n {…}  →  for i_0 in p {… i = i_0}, for i_1 in n − p {… i = p + i_1}
 // Legal for serial loops, because the order is kept. `at` must increase and lie within the loop.
 // Illegal for a loop that carries both spatial and reduction iterations of a block, for more than
 // 16 ranges or 256 blocks, and if an inner parallel loop would lose a private buffer.

@@ -27,7 +27,7 @@ absl::Status ComputeInline(ir::Program& program, ir::NodeId block);
 
 // Merges a block into the producer of its input: the producer computes the block's result as its
 // last operation, and the block is removed.
-//    T[i] = f(i); O[j] = g(T[j + 1], X[j])  →  O[i − 1] = g(f(i), X[i − 1]) where 0 ≤ i − 1
+//   T[i] = f(i); O[j] = g(T[j + 1], X[j])  →  O[i − 1] = g(f(i), X[i − 1]) where 0 ≤ i − 1
 // Legal if neither block reduces; the block reads one element of T, at indices that are constants
 // or one of its own iteration variables plus a constant; T is not an output and has no other
 // reader; both buffers have one writer; and the other inputs are complete before the producer's
@@ -36,8 +36,8 @@ absl::Status ReverseComputeInline(ir::Program& program, ir::NodeId block);
 
 // Makes a reduction loop spatial: its iterations compute partial results, which the block combines
 // in a nest after the outermost loop that it reduces over.
-//    for i, for k_0, for k_1: C[i] += …  →  for i {for k_0, for k_1: C_rf[i, k_1] += …; for k_1:
-//    C[i] += C_rf[i, k_1]}
+//   for i, for k_0, for k_1: C[i] += …  →  for i {for k_0, for k_1: C_rf[i, k_1] += …; for k_1:
+//   C[i] += C_rf[i, k_1]}
 // Used to divide sums among threads (split-K) or lanes. `axis` is the position of the new dimension
 // in the buffer of partial results; −1 means last. Returns the new block (C_rf), which takes the
 // loops; the original block combines. Legal for a serial loop over which the block only reduces, if

@@ -14,13 +14,13 @@ namespace hone::schedule {
 // Neural Networks, 2016) for Y[n, h, w, co] = Σ X[n, h+r−p, w+s−p, ci]·W[r, s, ci, co] in f32 or
 // f64, with any padding and partial tiles. m = 2 uses the points 0, ±1, ∞; m = 4 adds ±2; m = 6
 // also ±1/2. With α = m + 2 and tiles t:
-//    Y_d[t, i, j, ci]    the input tile, padded with zeros
-//    Y_bd[t, x, j, ci]   = Bᵀ·Y_d
-//    Y_v[x, y, t, ci]    = Y_bd·B
-//    Y_u[x, y, ci, co]   = G·W·Gᵀ in f64, rounded once; ahead of time for constant weights
-//    Y_m[x, y, t, co]    = Σ_ci Y_v·Y_u
-//    Y_am[t, a, y, co]   = Aᵀ·Y_m
-//    Y[n, h, w, co]      = Y_am·A
+//   Y_d[t, i, j, ci]    the input tile, padded with zeros
+//   Y_bd[t, x, j, ci]   = Bᵀ·Y_d
+//   Y_v[x, y, t, ci]    = Y_bd·B
+//   Y_u[x, y, ci, co]   = G·W·Gᵀ in f64, rounded once; ahead of time for constant weights
+//   Y_m[x, y, t, co]    = Σ_ci Y_v·Y_u
+//   Y_am[t, a, y, co]   = Aᵀ·Y_m
+//   Y[n, h, w, co]      = Y_am·A
 // The tolerance is relative to the largest magnitude in a tile. An output whose own 3×3 window is
 // much smaller than the rest of its tile has the error of the tile. FailedPrecondition: another
 // kernel size, stride, dilation, groups, another layout or dtype.
@@ -38,7 +38,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
 
 // Divides the longest reduction axis (the first of equals) into `parts` parts, reduces each and
 // then combines them:
-//    Y_part[part, …] = Σ over the part; Y[…] = Σ_part Y_part. Any reducer, including tuples.
+//   Y_part[part, …] = Σ over the part; Y[…] = Σ_part Y_part. Any reducer, including tuples.
 // InvalidArgument: fewer than 2 parts, or more than terms. FailedPrecondition: the stage does not
 // reduce, or a shorter last part would read outside a tensor.
 absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int stage,
@@ -47,7 +47,7 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int stage,
 // Computes the maximum and the sum of a softmax in one pass (Milakov and Gimelshein, Online
 // normalizer calculation for softmax, 2018). The stage is S = Σ exp(x − M) with M = max x over the
 // same axes, possibly with element-wise stages between:
-//    (M, S)[…] = online_softmax (x, 1)
+//   (M, S)[…] = online_softmax (x, 1)
 // Stages that only S read are removed. FailedPrecondition: the stages do not have this form; the
 // message states the difference.
 absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int stage,
