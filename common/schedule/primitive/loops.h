@@ -79,7 +79,7 @@ absl::Status Bind(ir::Program& program, ir::NodeId loop, absl::string_view axis)
 // 64 lanes.
 absl::Status Vectorize(ir::Program& program, ir::NodeId loop);
 
-// Repeats the body. Always legal; at most 1024 iterations.
+// Repeats the body. Legal for serial loops of at most 1024 iterations.
 absl::Status Unroll(ir::Program& program, ir::NodeId loop);
 
 // Keeps a loop serial, unrolls or vectorizes it, by number, so that the kind can be a decision.
