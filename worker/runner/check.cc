@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMaxReported = 1e30;  // errors are reported as finite numbers
 
-// A vector's worth of lanes that the compiler turns into vectors; the widest that the CPU has is
+// The compiler vectorizes loops over these lanes; the widest version that the CPU supports is
 // chosen at load time.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 #define HONE_FOR_EACH_ISA __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -73,7 +73,7 @@ double SmallestNormal(ir::DType dtype) {
   }
 }
 
-// The error that each element may have.
+// The allowed error of each element.
 class Bounds {
  public:
   Bounds(const TensorSpec& spec, const Expected& expected, const Signature& signature,
@@ -87,7 +87,7 @@ class Bounds {
     return by_magnitude_ * expected_.magnitudes[i] + expected_.Rounding(i) +
            by_value_ * std::fabs(expected_.Value(i).real()) + tiny_;
   }
-  // All elements of an output of f32 whose roundings are 0.
+  // Scans all elements of an f32 output whose roundings are 0.
   Scan ScanAll(const float* data, int64_t elements) const {
     return ScanF32(data, static_cast<const double*>(expected_.values), expected_.magnitudes,
                    elements, by_magnitude_, by_value_, tiny_);
@@ -105,7 +105,8 @@ double Distance(ir::Scalar a, ir::Scalar b) {
   return static_cast<double>(a < b ? right - left : left - right);
 }
 
-// The error of one element over its bound; infinite when wrong beyond measure.
+// Returns the error of one element over its bound; infinity if the element is wrong without
+// measure, such as NaN.
 double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double allowed) {
   const double wanted = expected.real(), found = got.real();
   if (std::isnan(wanted) || std::isinf(wanted)) {
@@ -114,7 +115,7 @@ double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double a
   }
   const double error = Distance(got, expected);
   if (error == 0) return 0;
-  // Where the bound leaves the dtype's range, as where the reference does, overflow is right.
+  // Overflow is right where the bound, like the reference, leaves the dtype's range.
   const bool overflows =
       std::isinf(found) && ir::RoundTo(dtype, wanted + std::copysign(allowed, found)) == found;
   if (overflows) return 0;
@@ -131,7 +132,7 @@ std::string Describe(const TensorSpec& spec, int64_t index, ir::Scalar got, ir::
                          text(expected), allowed);
 }
 
-// The tolerance that would allow an element, were there no other allowance.
+// Returns the tolerance that would allow this element without any other allowance.
 double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
   const double error = Distance(got, expected);
   if (error == 0) return 0;
@@ -139,8 +140,8 @@ double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
   return std::isfinite(relative) ? relative : INFINITY;
 }
 
-// Advice for errors of the size of roundings, such as those of Winograd's algorithm; a kernel that
-// is wrong has larger ones. `needed`: the tolerance that allows all of them.
+// Advice for errors of the size of roundings, such as those of Winograd's algorithm. A wrong kernel
+// has larger errors. `needed` is the tolerance that allows all errors.
 std::string Hint(const TensorSpec& spec, double needed) {
   constexpr double kOfRounding = 1e-3;
   if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfRounding) return "";

@@ -10,17 +10,17 @@
 
 namespace hone::runner {
 
-// A rounding as a bound: 0 for −∞, the maximum of an empty reduction; infinite for NaN, which comes
-// of an infinity on the way.
+// Makes a rounding usable as a bound: 0 for −∞ (the maximum of an empty reduction), infinity for
+// NaN (which follows from an infinite intermediate value).
 inline double UsableRounding(double rounding) {
   if (rounding >= 0) return rounding;
   return rounding < 0 ? 0 : std::numeric_limits<double>::infinity();
 }
 
-// What an output should be: per element the reference, computed with f64 accumulation, and what
-// bounds its errors (see common/ir/error_bound.h).
+// The expected values of one output, computed with f64 accumulation, and the bounds of their errors
+// (see common/ir/error_bound.h).
 struct Expected {
-  ir::DType dtype = ir::DType::kF64;  // of the values, see ir::ReferenceDType
+  ir::DType dtype = ir::DType::kF64;  // dtype of the values, see ir::ReferenceDType
   const void* values = nullptr;
   const double* magnitudes = nullptr;
   const double* roundings = nullptr;  // null: all are 0
@@ -33,22 +33,23 @@ struct Expected {
 
 struct CheckResult {
   bool ok = true;
-  double max_error = 0;  // largest |error| over its bound, finite; ≤ 1 passes
-  std::string detail;  // of the first wrong element: its index, what was got and what was expected
+  double max_error = 0;  // largest |error| / bound, always finite; at most 1 passes
+  std::string detail;    // the first wrong element: its index, the actual and the expected value
 };
 
-// Compares an output with its reference: |got − expected| ≤ (relative error + tolerance)·magnitude
-// + rounding + u_out·|expected| + tiny. The relative error is that of ir::Accuracy, u_out the
-// rounding to the output's dtype and tiny its smallest normal number. Of integers only the rounding
-// counts, because their arithmetic is exact. NaN passes only where NaN is expected; an infinity
-// where it is expected, or where a value within the bound overflows the output's dtype to it.
+// Compares an output with its reference. An element passes if |actual − expected| ≤ (relative error
+// + tolerance)·magnitude + rounding + u_out·|expected| + tiny. The relative error comes from
+// ir::Accuracy, u_out is the unit roundoff of the output's dtype, and tiny is its smallest normal
+// number. For integers only the rounding counts, because their arithmetic is exact. NaN passes only
+// where NaN is expected. Infinity passes where it is expected, or where a value within the bound
+// overflows the output's dtype.
 CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected& expected,
                         const Signature& signature, double tolerance);
 
-// Whether an output on integer inputs is exact in any order of summation: every reference is an
-// integer without a rounding, and no partial sum can leave the exact range of the arithmetic, nor
-// an intermediate result that of the formats that it is rounded to. Then the kernel's output must
-// be the reference, rounded to the output's dtype.
+// Returns whether an output on integer inputs is exact in any order of summation. This holds if
+// every reference value is an integer without a rounding, no partial sum leaves the exact range of
+// the arithmetic, and no intermediate result leaves the exact range of the formats it is rounded
+// to. The kernel's output must then equal the reference, rounded to the output's dtype.
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature);
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected);
 

@@ -30,7 +30,7 @@ double HalfToDouble(uint16_t bits) {
   return bits >> 15 ? -value : value;
 }
 
-// `value` is one that a half holds.
+// REQUIRES: a half can represent `value`.
 uint16_t DoubleToHalf(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(value);
@@ -115,7 +115,7 @@ void FillTensor(const TensorSpec& spec, Filling filling, uint64_t seed, int numb
   const auto value = [&](uint64_t bits) -> double {
     return filling == Filling::kReal && ir::IsFloat(spec.dtype) ? RealFrom(bits) : small(bits);
   };
-  // The two common types fast; a large workload has tens of millions of elements.
+  // Fast paths for the two common types; a large workload has tens of millions of elements.
   if (spec.dtype == ir::DType::kF32) return Fill<float>(data, spec.elements, rng, value);
   if (spec.dtype == ir::DType::kF64) return Fill<double>(data, spec.elements, rng, value);
   Rng other = rng;

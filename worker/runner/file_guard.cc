@@ -15,7 +15,8 @@
 namespace hone::runner {
 namespace {
 
-// From the kernel's linux/landlock.h, which distributions' headers carry in different versions.
+// From the kernel's linux/landlock.h, because distributions carry different versions of this
+// header.
 struct RulesetAttributes {
   uint64_t handled_access_fs;
   uint64_t handled_access_net;
@@ -28,7 +29,7 @@ struct __attribute__((packed)) PathBeneath {
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr uint32_t kVersionFlag = 1, kPathBeneathRule = 1;
 constexpr uint64_t kExecute = 1 << 0, kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadDir = 1 << 3;
-constexpr uint64_t kFirstVersion = (1 << 13) - 1;  // thirteen rights, through MAKE_SYM
+constexpr uint64_t kFirstVersion = (1 << 13) - 1;  // thirteen access rights, through MAKE_SYM
 constexpr uint64_t kRefer = 1 << 13, kTruncate = 1 << 14, kIoctlDevice = 1 << 15;
 constexpr uint64_t kOfFiles = kExecute | kWriteFile | kReadFile | kTruncate | kIoctlDevice;
 constexpr uint64_t kScopeSockets = 1 << 0, kScopeSignals = 1 << 1;

@@ -8,14 +8,15 @@
 
 namespace hone::runner {
 
-// What Landlock (Linux 5.13; kernel documentation, "Landlock: unprivileged access control") can
-// guard here: 0 nothing, 1 and above files.
+// Returns the version of Landlock (Linux 5.13; kernel documentation, "Landlock: unprivileged access
+// control"), or 0 if the kernel does not support it.
 int LandlockVersion();
 
-// From now on this thread and those that it starts open nothing but the system's libraries,
-// /proc/self, /sys/devices and `readable` for reading, and files in `writable` for writing; where
-// the kernel can, they also signal no process outside. REQUIRES no_new_privs. NotFound: a path of
-// the two lists cannot be opened. Nothing happens where LandlockVersion() is 0.
+// Restricts this thread and the threads it starts later. They can open only the system's libraries,
+// /proc/self, /sys/devices and `readable` for reading, and files in `writable` for writing. Where
+// the kernel supports it, they also cannot signal other processes. Does nothing if
+// LandlockVersion() is 0. REQUIRES no_new_privs. NotFound: a path of the two lists cannot be
+// opened.
 absl::Status GuardFiles(const std::vector<std::string>& readable,
                         const std::vector<std::string>& writable);
 

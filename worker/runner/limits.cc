@@ -51,7 +51,7 @@ absl::Status SetUpOpenMp(char** argv) {
   setenv("OMP_PROC_BIND", "close", 1);
   setenv("OMP_PLACES", "threads", 1);
   unsetenv("OMP_WAIT_POLICY");
-  // Long enough for the gaps between kernels, short enough to leave the cores to builders after a
+  // Long enough for the gaps between kernels, short enough to free the cores for builders after a
   // batch.
   setenv("GOMP_SPINCOUNT", "200000", 1);
   setenv(kMarker, "1", 1);
@@ -74,7 +74,7 @@ void LimitResources(int64_t memory_bytes) {
   const bool shadow_memory = false;
 #endif
   if (memory > 0 && !shadow_memory) limit(RLIMIT_AS, static_cast<rlim_t>(memory));
-  // Not every system lets it; then the kernel chooses.
+  // Not every system allows this; then the kernel's default applies.
   if (FILE* const score = fopen("/proc/self/oom_score_adj", "we"); score != nullptr) {
     fputs("1000", score);
     fclose(score);

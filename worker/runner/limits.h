@@ -8,22 +8,21 @@
 
 namespace hone::runner {
 
-// OpenMP reads its settings when it is loaded: threads pinned one to a core, as many as there are
-// usable cores, and waiting actively for a few milliseconds. Sets them and executes this program
-// again, unless they are set already. Returns only when nothing is left to do, or with Internal
-// when executing fails.
+// OpenMP reads its settings from the environment when it is loaded: one pinned thread per usable
+// core, with a few milliseconds of active waiting. Sets these variables and re-executes this
+// program, unless they are set already. Returns OK if nothing is left to do. Internal: execv
+// failed.
 absl::Status SetUpOpenMp(char** argv);
 
-// Address space at most `memory_bytes` (0: nine tenths of the memory), no core files, few open
-// files, and the first to go when memory runs out: what a wild kernel may do to the machine.
+// Limits what a faulty kernel can do to the machine: at most `memory_bytes` of address space (0:
+// nine tenths of the memory), no core files, few open files, and the highest OOM score.
 void LimitResources(int64_t memory_bytes = 0);
 
-// Writes all of it, as far as `fd` takes it. Safe in a signal handler.
+// Writes all of `words` to `fd`, or as much as possible. Safe in a signal handler.
 void WriteLastWords(int fd, const std::string& words);
 
-// An end that a stuck kernel cannot prevent: when the time is up, `last_words` are written to `fd`
-// and the process exits. Works from a signal handler; what it holds is freed by the kernel. One at
-// a time per process.
+// A deadline that a stuck kernel cannot prevent: when the time is up, `last_words` are written to
+// `fd` and the process exits. Works from a signal handler. At most one per process at a time.
 class Deadline {
  public:
   Deadline(absl::Duration limit, int fd, std::string last_words);

@@ -17,10 +17,10 @@
 namespace hone::runner {
 namespace {
 
-constexpr double kShortestS = 0.25;  // ticks are 10 ms: over less they say nothing
+constexpr double kShortestS = 0.25;  // ticks are 10 ms, so shorter intervals say nothing
 constexpr double kLongestS = 60;
 constexpr double kPastStepS = 0.1;
-constexpr double kHottestC = 150;  // sensors that are not there show nonsense
+constexpr double kHottestC = 150;  // missing sensors report nonsense
 
 int Open(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
 
@@ -64,7 +64,7 @@ CpuTimes ParseCpuTimes(absl::string_view proc_stat) {
       ++times.cpus;
       continue;
     }
-    // user nice system idle iowait irq softirq steal; guests are in user already.
+    // user nice system idle iowait irq softirq steal; user includes guests.
     std::array<int64_t, 8> ticks = {};
     for (size_t i = 0; i < ticks.size() && i + 1 < words.size(); ++i) {
       if (!absl::SimpleAtoi(words[i + 1], &ticks[i])) return {};
@@ -79,7 +79,7 @@ CpuTimes ParseCpuTimes(absl::string_view proc_stat) {
 double ParseMegahertz(absl::string_view proc_cpuinfo) {
   double most = 0;
   for (const absl::string_view line : absl::StrSplit(proc_cpuinfo, '\n')) {
-    // A virtual machine is told the nominal figure, whatever the real clock does.
+    // A virtual machine sees the nominal frequency, whatever the real clock does.
     if (absl::StartsWith(line, "flags") && absl::StrContains(line, " hypervisor")) return 0;
     if (!absl::StartsWith(line, "cpu MHz")) continue;
     double value = 0;
@@ -162,7 +162,7 @@ MachineMonitor::State MachineMonitor::Look(double now_s, double own_cpu_s) {
         (own_cpu_s - first.own_cpu_s) / (now_s - first.now_s);
     state.load = std::max(0.0, others);
   }
-  // The newest look that is old enough: what happened while this candidate was timed.
+  // The most recent state that is old enough; covers the time in which this candidate was timed.
   const Past* recent = nullptr;
   for (const Past& past : past_) {
     if (past.now_s <= now_s - kShortestS) recent = &past;

@@ -10,24 +10,25 @@
 
 namespace hone::runner {
 
-// What /proc/stat says: time since the start of the machine, all CPUs together, in its ticks.
+// The contents of /proc/stat: time since boot, summed over all CPUs, in ticks.
 struct CpuTimes {
   int64_t total = 0;
-  int64_t busy = 0;   // of this machine's processes
+  int64_t busy = 0;   // used by this machine's processes
   int64_t steal = 0;  // taken by the host
   int cpus = 0;
 };
-// All zero when the text is none.
+// Returns all zeros if the text is malformed.
 CpuTimes ParseCpuTimes(absl::string_view proc_stat);
-// The largest "cpu MHz" of /proc/cpuinfo; 0 when there is none, or a hypervisor made it up.
+// Returns the largest "cpu MHz" of /proc/cpuinfo; 0 if it is missing, or if a hypervisor is present
+// and the value is not real.
 double ParseMegahertz(absl::string_view proc_cpuinfo);
 
-// How fast, hot and busy the machine is, read from /proc and /sys. What the machine hides is 0.
-// Everything is opened at once, so that a sandbox entered later does not matter. Owned by the
-// timing thread.
+// Reads the machine's frequency, temperature and load from /proc and /sys. Values that the machine
+// does not expose are 0. All files are opened in the constructor, so a sandbox entered later does
+// not matter. Owned by the timing thread.
 class MachineMonitor {
  public:
-  // `root`: a folder that stands for /, in tests.
+  // `root` replaces / in tests.
   explicit MachineMonitor(const std::string& root = "");
   ~MachineMonitor();
   MachineMonitor(const MachineMonitor&) = delete;
@@ -35,14 +36,15 @@ class MachineMonitor {
 
   struct State {
     double frequency_mhz = 0;
-    double temperature_c = 0;  // the hottest sensor of the processor
-    double load = 0;           // mean number of others' threads that ran, over a minute at most
-    double steal = 0;          // share of the time that the host took away
+    double temperature_c = 0;  // hottest processor sensor
+    double load = 0;   // mean number of running threads of other processes, over at most a minute
+    double steal = 0;  // share of time taken by the host
   };
-  // The state now; load and steal since an earlier look, a quarter of a second to a minute old.
-  // `now_s`: of any steady clock. `own_cpu_s`: processor time of this process so far.
+  // Returns the current state. Load and steal are measured since an earlier call, a quarter of a
+  // second to a minute ago. `now_s` comes from any steady clock. `own_cpu_s` is the processor time
+  // used by this process so far.
   State Look(double now_s, double own_cpu_s);
-  // The same by the clocks of this process.
+  // The same, using the clocks of this process.
   State Look();
 
  private:

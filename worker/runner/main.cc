@@ -34,7 +34,7 @@ std::string Encode(const MeasureResult& result) {
   return response.SerializeAsString();
 }
 
-// A message as it goes over the pipe, for signal handlers.
+// A framed message, for use in signal handlers.
 std::string Frame(const std::string& message) {
   std::string frame;
   for (int i = 0; i < 4; ++i) frame.push_back(static_cast<char>(message.size() >> 8 * i));
@@ -48,8 +48,8 @@ std::string TimeoutFrame(absl::Duration limit) {
   return Frame(message);
 }
 
-// The answer to a kernel that tries what the sandbox forbids; the signal handler writes the system
-// call's number over the zeros.
+// The answer when a kernel tries something forbidden. The signal handler writes the system call's
+// number over the zeros.
 constexpr char kNumberPlace[] = "0000";
 constexpr size_t kDigits = 4;
 int forbidden_fd = -1;
@@ -85,14 +85,14 @@ int MeasurePeak() {
   return 0;
 }
 
-// `sandbox`: the paths; the timing lock is added.
+// `sandbox` has the paths; the timing lock's path is added here.
 int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
-  // Kernels and libraries that print to standard output must not get between the messages.
+  // Keeps output of kernels and libraries on standard output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   PrepareForbidden(out);
   sandbox.forbidden = OnForbidden;
-  // Makes the lock's file, and finds out what the target is while /proc and /sys can be read.
+  // Creates the lock's file and detects the target while /proc and /sys are readable.
   if (const auto lock = HostLock::Acquire(HostLock::Mode::kShared, hone::SteadyNow(), lock_path);
       !lock.ok() && !absl::IsDeadlineExceeded(lock.status())) {
     return Fail(lock.status());
@@ -127,7 +127,7 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
     } else {
       result = {.outcome = Outcome::kInvalid, .detail = std::string(request.status().message())};
     }
-    // Between the candidates of a batch the lock is kept.
+    // The lock is kept between the candidates of a batch.
     if (!hone::record::HasInput(STDIN_FILENO)) runner.ReleaseLock();
     if (absl::Status sent = hone::record::WriteFrame(out, Encode(result)); !sent.ok()) {
       return Fail(sent);

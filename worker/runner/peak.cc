@@ -19,18 +19,18 @@
 namespace hone::runner {
 namespace {
 
-constexpr int kRounds = 12;       // at least
-constexpr int kMostRounds = 150;  // while the best of them do not agree
+constexpr int kRounds = 12;       // minimum
+constexpr int kMostRounds = 150;  // maximum, if the best rounds do not agree
 constexpr double kAgree = 0.02;
 constexpr int64_t kFmaIterations = 300'000;  // 1.4 ms at 2.5 GHz and one iteration in 12 cycles
 constexpr size_t kStreamBytes = size_t{48}
-                                << 20;  // per core; more than its share of the last cache
+                                << 20;  // per core; more than its share of the last-level cache
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// CPUs that this process may use, at most `count`.
+// Returns at most `count` CPUs that this process may use.
 std::vector<int> Cpus(int count) {
   cpu_set_t allowed;
   std::vector<int> cpus;
@@ -46,9 +46,8 @@ struct Rate {
   bool steady = false;
 };
 
-// Runs `work` in rounds on each of `threads` pinned threads at once, until the best three rounds
-// agree; returns the most work per second of all rounds, a round taking as long as its slowest
-// thread.
+// Runs `work` in rounds on `threads` pinned threads at once until the best three rounds agree. A
+// round takes as long as its slowest thread. Returns the most work per second of all rounds.
 Rate BestRate(int threads, const std::function<double(int)>& work) {
   const std::vector<int> cpus = Cpus(threads);
   struct Round {
@@ -147,8 +146,8 @@ Peak MeasurePeak(int cores) {
   std::vector<uint64_t> sums(cores);
   const auto stream = [&](int thread) {
     std::unique_ptr<void, Free>& buffer = buffers[thread];
-    if (buffer ==
-        nullptr) {  // first touched by the thread that reads it; that round is not the best one
+    if (buffer == nullptr) {  // first touched by the thread that reads it; the slower first round
+                              // does not count
       buffer.reset(std::aligned_alloc(64, kStreamBytes));
       if (buffer == nullptr) return 0.0;
       std::fill_n(static_cast<char*>(buffer.get()), kStreamBytes, 1);

@@ -6,7 +6,7 @@
 
 namespace hone::runner {
 
-// What the machine can do at most, measured: the denominators of every report.
+// The measured limits of the machine, to which every report compares.
 struct Peak {
   struct Width {
     int vector_bits = 0;
@@ -17,19 +17,18 @@ struct Peak {
   double read_gbps_one_core = 0;  // streaming reads from memory, 10⁹ bytes per second
   double read_gbps_all_cores = 0;
   int cores = 1;
-  bool steady = true;  // the best rounds agreed: nothing else used the machine
+  bool steady = true;  // the best rounds agreed, so nothing else used the machine
 
-  // The widest that pays: the best of all widths.
+  // The best of all widths.
   double gflops_one_core() const;
   double gflops_all_cores() const;
   // {"cores": 2, "steady": true, "gflops_one_core": …, "gflops_all_cores": …, "read_gbps_…": …,
-  // "widths":
-  // [{"vector_bits": 256, …}, …]}
+  // "widths": [{"vector_bits": 256, …}, …]}
   std::string ToJson() const;
 };
 
-// Measures on `cores` pinned threads, the best of several rounds: for about 0.2 s, or up to 2 s on
-// a machine that is disturbed. The caller holds the timing lock.
+// Measures on `cores` pinned threads and takes the best of several rounds. Takes about 0.2 s, or up
+// to 2 s on a disturbed machine. The caller holds the timing lock.
 Peak MeasurePeak(int cores);
 
 }  // namespace hone::runner

@@ -34,7 +34,7 @@ class RealProbe final : public Probe {
   }
 
   double Sample() override {
-    // The slowest thread counts: a disturbed core shows. Waking the threads does not count.
+    // The slowest thread counts, so a disturbed core shows. Waking the threads does not count.
     double fma = 0;
     double flops = 0;
 #pragma omp parallel reduction(max : fma, flops)

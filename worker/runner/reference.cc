@@ -41,7 +41,7 @@ std::string Header(absl::string_view workload_digest, const Signature& signature
   return header;
 }
 
-// Values, magnitudes and perhaps roundings.
+// Values, magnitudes and, if present, roundings.
 int TensorsPerOutput(const Signature& signature) { return signature.has_roundings ? 3 : 2; }
 
 size_t DataBytes(const Signature& signature) {
@@ -52,7 +52,7 @@ size_t DataBytes(const Signature& signature) {
 
 // The inputs of one filling, and the memory of the reference's outputs.
 struct Arguments {
-  std::vector<std::unique_ptr<TensorMemory>> memory;  // as the reference kernel's buffers
+  std::vector<std::unique_ptr<TensorMemory>> memory;  // laid out as the reference kernel's buffers
   std::vector<void*> buffers;
 };
 
@@ -101,7 +101,7 @@ class ReferenceOutputs {
   const Arguments& arguments_;
 };
 
-// Elements one by one, as the interpreter defines them.
+// Computes single elements with the interpreter.
 class ElementInterpreter {
  public:
   ElementInterpreter(const ir::Workload& workload, const Signature& signature,
@@ -146,7 +146,7 @@ absl::Status RunKernel(const Kernel& kernel, const Arguments& arguments) {
   return absl::OkStatus();
 }
 
-// f64 sums of up to 2⁵⁰ terms agree far better.
+// f64 sums of up to 2⁵⁰ terms agree far better than this.
 constexpr double kAgreement = 1e-7;
 
 bool Close(double a, double b, double scale) {
@@ -156,12 +156,12 @@ bool Close(double a, double b, double scale) {
 
 bool Agree(ir::DType dtype, const ir::ElementValue& kernel, const ir::ElementValue& interpreter) {
   const double a = kernel.value.real(), b = interpreter.value.real();
-  // A value at the edge of two short numbers may be rounded to either.
+  // A value halfway between two numbers of a short format may round to either.
   const bool values = dtype == ir::DType::kI64
                           ? kernel.value == interpreter.value
                           : Close(a, b, interpreter.magnitude + interpreter.rounding / kAgreement);
-  // Bounds need not agree to the last digits, which exponentials of large numbers lose. Those of
-  // the reference workload may be larger, as it simplifies long formulas.
+  // Bounds need not agree in the last digits, because exponentials of large numbers lose them. The
+  // reference workload's bounds may be larger, because it simplifies long formulas.
   constexpr double kBoundAgreement = 1e-3;
   const double least = interpreter.rounding * (1 - kBoundAgreement);
   return values &&
@@ -209,7 +209,7 @@ void InterpretAll(const ir::Workload& workload, const Signature& signature,
   }
 }
 
-// A file that is written piece by piece and then takes its name in one step.
+// Writes a file in pieces and renames it into place at the end.
 class FileWriter {
  public:
   explicit FileWriter(const std::string& path)

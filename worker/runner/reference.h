@@ -16,20 +16,20 @@
 
 namespace hone::runner {
 
-// The seed of a workload's inputs: a function of its digest alone, so that one reference serves
+// Returns the seed of a workload's inputs. It depends only on the digest, so one reference serves
 // every run.
 uint64_t InputSeed(absl::string_view workload_digest);
 
-// A workload's reference outputs in a file, mapped read-only and shared by every process that
-// checks against it.
+// A workload's reference outputs in a file, mapped read-only and shared by all processes that check
+// against it.
 //
 // Format, little-endian: "HONEREF2"; the workload's digest, 32 characters; u64 number of outputs;
 // u64 elements of each; zeros up to a multiple of 4096 bytes. Then for each filling (kReal,
 // kInteger) and each output, elements × 8 bytes each: values (i64 for outputs of i64, else f64),
-// f64 magnitudes and, if the workload rounds on the way, f64 roundings.
+// f64 magnitudes and, if the workload rounds intermediate values, f64 roundings.
 class Reference {
  public:
-  // NotFound: no such file. DataLoss: not a reference of this workload, or cut off.
+  // NotFound: no such file. DataLoss: truncated, or not a reference of this workload.
   static absl::StatusOr<std::unique_ptr<Reference>> Open(const std::string& path,
                                                          absl::string_view workload_digest,
                                                          const Signature& signature);
@@ -46,12 +46,12 @@ class Reference {
   std::vector<Expected> expected_;  // by filling, then output
 };
 
-// Makes the file: runs the reference kernel, whose buffers are those of ir::ReferenceWorkload; some
-// hundred elements are computed again by the interpreter. Without a kernel (null) the interpreter
-// computes everything, if that is no more than some million operations. DataLoss: kernel and
-// interpreter disagree; the message names the element. ResourceExhausted: no memory, or the disk is
-// full. InvalidArgument: no kernel was given and the workload is too large for the interpreter, or
-// the kernel refuses.
+// Makes the file by running the reference kernel, whose buffers are those of ir::ReferenceWorkload.
+// The interpreter recomputes some hundred elements as a check. If `kernel` is null, the interpreter
+// computes everything, up to some million operations. DataLoss: kernel and interpreter disagree;
+// the message names the element. ResourceExhausted: no memory, or the disk is full.
+// InvalidArgument: no kernel was given and the workload is too large for the interpreter, or the
+// kernel refuses to run.
 absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
                            const Kernel* kernel, const std::string& path);
 

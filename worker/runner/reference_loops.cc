@@ -9,11 +9,11 @@
 namespace hone::runner {
 namespace {
 
-// The chains: FMA latency times units is at most 4 × 2 = 8 vectors on every CPU so far (5 × 2 on
-// some); 12 fit into 16 registers beside the two factors.
+// FMA latency times units is at most 4 × 2 = 8 vectors on most CPUs (5 × 2 on some). 12 chains fit
+// into 16 registers beside the two factors.
 constexpr int kChains = 12;
 
-// Keeps the optimizer from seeing that the values do not matter.
+// Keeps the optimizer from removing the values.
 template <typename Vector>
 inline void Keep(Vector& value) {
 #if defined(__x86_64__)
@@ -55,7 +55,7 @@ __attribute__((target("avx2,fma"))) double Fma256(int64_t iterations) {
   return static_cast<double>(iterations) * kChains * 8 * 2;
 }
 
-// Every x86-64 CPU: a multiply and an add instead of the fused operation.
+// For every x86-64 CPU: a multiply and an add instead of a fused operation.
 double Sse128(int64_t iterations) {
   __m128 sums[kChains];
   for (auto& sum : sums) sum = _mm_set1_ps(1);
@@ -116,7 +116,7 @@ double RunFma(int width_bits, int64_t iterations) {
 uint64_t RunStream(const void* data, size_t bytes) {
   const auto* const words = static_cast<const uint64_t*>(data);
   uint64_t sums[8] = {};
-  // Eight sums of one cache line each: the compiler makes vectors of them, and memory is the limit.
+  // Eight sums per cache line. The compiler vectorizes them, so memory is the limit.
   for (size_t i = 0; i < bytes / 8; i += 8) {
     for (int lane = 0; lane < 8; ++lane) sums[lane] += words[i + lane];
   }

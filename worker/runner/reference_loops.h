@@ -7,19 +7,18 @@
 
 namespace hone::runner {
 
-// Loops of known cost: the machine's peaks are read from them, and they show whether it is
-// disturbed.
+// Loops of known cost. They measure the machine's peaks and show whether it is disturbed.
 
-// Widths of f32 vectors, in bits, that this CPU multiplies and adds, ascending.
+// Returns the widths of f32 vectors, in bits, for which this CPU has multiply-adds, ascending.
 std::vector<int> FmaWidths();
 
-// Multiply-adds in registers, on the calling thread: enough independent chains to fill every unit.
-// Returns the number of floating-point operations done (two per lane and multiply-add). REQUIRES
-// width_bits is one of FmaWidths().
+// Runs multiply-adds in registers on the calling thread, with enough independent chains to fill
+// every unit. Returns the number of floating-point operations done (two per lane and multiply-add).
+// REQUIRES: width_bits is one of FmaWidths().
 double RunFma(int width_bits, int64_t iterations);
 
-// Reads `bytes` bytes, 64-byte aligned, a multiple of 256. Returns a value that depends on all of
-// them.
+// Reads `bytes` bytes. REQUIRES: `data` is 64-byte aligned and `bytes` is a multiple of 256.
+// Returns a value that depends on all of them.
 uint64_t RunStream(const void* data, size_t bytes);
 
 }  // namespace hone::runner

@@ -29,15 +29,15 @@ using record::RunRequest;
 
 constexpr absl::Duration kDefaultLimit = absl::Seconds(10);
 constexpr absl::Duration kReferenceLimit = absl::Minutes(5);
-// A kernel whose part says that the whole takes this much longer than the best, and this long, is
-// not run at all.
+// A kernel is not run at all if the estimate from a part of it exceeds the best by this factor, and
+// this time.
 constexpr double kHopelessByPart = 10;
 constexpr double kHopelessNs = 50e6;
-// A run on poisoned outputs that takes this much longer than the timed ones did work that those
-// left out. Cold caches and a lost time slice are less.
+// If a run on poisoned outputs takes this much longer than the timed runs, the timed runs left out
+// work. Cold caches and a lost time slice cost less.
 constexpr double kFakeFactor = 20;
 constexpr double kFakeNs = 5e6;
-constexpr int kFakeRuns = 12;  // at least, and …
+constexpr int kFakeRuns = 12;  // at least, and for at least kFakeSearchNs
 constexpr double kFakeSearchNs = 1e9;
 constexpr int64_t kFlushedCount = 4;  // runs in a block when the caches are emptied before each
 
@@ -73,13 +73,13 @@ absl::Status KernelError(int32_t code) {
   }
 }
 
-// The digest that names an artifact's file, "" when the name is none.
+// Returns the digest that names an artifact's file, or "" if the name is not a digest.
 std::string DigestOfName(const std::string& artifact_path) {
   const std::string name = std::filesystem::path(artifact_path).filename();
   return Digest::FromHex(name).ok() ? name : "";
 }
 
-// What a kernel asks for beside its buffers, within reason.
+// Refuses unreasonable sizes of what a kernel asks for beside its buffers.
 absl::Status CheckSize(absl::string_view what, int64_t bytes) {
   const int64_t limit = std::max<int64_t>(target::DescribeHost().memory_bytes / 2, 64 << 20);
   if (bytes < 0 || bytes > limit) {
@@ -107,7 +107,7 @@ Digest Runner::DigestOfInputs() const {
 }
 
 absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRequest& request) {
-  // Like building: others may do the same, nobody times.
+  // Like a build, this may run beside others, but not while something is timed.
   ReleaseLock();
   HONE_ASSIGN_OR_RETURN(
       const HostLock shared,
@@ -200,7 +200,7 @@ bool Runner::CheckOutputs(Filling filling, double tolerance, MeasureResult& resu
     }
   }
   if (filling == Filling::kReal && DigestOfInputs() != bench_->input_digest) {
-    bench_->digest.clear();  // they are made again for the next candidate
+    bench_->digest.clear();  // so that the next candidate makes them again
     return wrong("the kernel changes its inputs");
   }
   return true;
@@ -227,7 +227,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   omp_set_num_threads(request.policy.threads > 0 ? std::min(request.policy.threads, cores) : cores);
   const bool confirm = request.policy.name == "confirm";
   probe_->Sample();
-  // What the best would take now.
+  // What the best would take at the current speed of the machine.
   const double best_ns = request.best_latency_ns * probe_->Drift();
   const auto deadline = options_.deadline(
       request.time_limit_ms > 0 ? absl::Milliseconds(request.time_limit_ms) : kDefaultLimit);
@@ -237,8 +237,8 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     return KernelError(kernel->Prepack(bench_->Buffers(filling).data(), packed->data()));
   };
   int32_t code = target::kKernelOk;
-  // One run that shows elements that it leaves out, and reads of a workspace that nothing was
-  // written to.
+  // Runs once on poisoned memory. This shows elements that the kernel leaves out, and reads from a
+  // workspace that it did not write.
   const auto poisoned_run = [&](Filling filling) -> absl::StatusOr<double> {
     for (const auto& output : bench_->outputs) output->Poison();
     workspace_->Poison();
@@ -318,13 +318,14 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
                       .steal = machine.steal};
   }
   result.machine.remeasured = timing.remeasured;
-  // What may become the best is checked again: a kernel could work in its first run only.
+  // A possible best is checked again, because a kernel could do its work in the first run only.
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {
-    // The least sample: the first run, on poisoned outputs, may be one of few.
+    // Uses the smallest sample, because the first run, on poisoned outputs, may be one of few.
     const double timed_ns = *std::min_element(timing.samples_ns.begin(), timing.samples_ns.end());
     const double most_ns = kFakeFactor * timed_ns + kFakeNs;
     double again_ns = INFINITY;
-    // Once is proof that it can; a machine with more to do than cores slows dozens in a row.
+    // One fast run proves that the kernel can do it; an overloaded machine slows dozens of runs in
+    // a row.
     const double begin = NowNs();
     for (int run = 0; again_ns > most_ns && (run < kFakeRuns || NowNs() - begin < kFakeSearchNs);
          ++run) {

@@ -23,48 +23,47 @@ namespace hone::runner {
 
 struct RunnerOptions {
   std::string lock_path = HostLock::DefaultPath();
-  // How long another timer may hold the lock before the device counts as lost.
+  // How long to wait for the lock before the device counts as lost.
   absl::Duration lock_patience = absl::Seconds(30);
-  // Looks at the machine while candidates are timed; null: nobody does. Outlives the runner.
+  // Observes the machine while candidates are timed; may be null. Must outlive the runner.
   MachineMonitor* monitor = nullptr;
-  // Makes what ends the process when a kernel exceeds `limit`; the returned object calls that off.
-  // Tests give one that does nothing.
+  // Returns an object that ends the process when a kernel exceeds `limit`; destroying the object
+  // cancels it. Tests pass a function that does nothing.
   absl::AnyInvocable<std::shared_ptr<void>(absl::Duration limit)> deadline;
 };
 
-// Loads, checks and times kernels (architecture.md, "The measurement"). One thread; the process is
-// disposable: a kernel may crash it, hang it, or write over its memory.
+// Loads, checks and times kernels (architecture.md, "The measurement"). Single-threaded. The
+// process is disposable: a kernel may crash it, hang it, or overwrite its memory.
 //
-// What a workload needs – inputs, outputs, the reference – is made once and kept while its
-// candidates come; the memory of the workload before is given back. The timing lock is taken for
-// the check and the timing, and kept until ReleaseLock, so that a batch of candidates takes it
-// once.
+// Inputs, outputs and the reference of a workload are made once and kept for all of its candidates;
+// the previous workload's memory is freed. The timing lock is taken for the check and the timing
+// and kept until ReleaseLock, so a batch of candidates takes it once.
 //
-// A request without artifact_path makes the reference data (reference_path → reference_data) and
-// nothing else. One with an artifact whose reference data is not there makes it first.
+// A request without artifact_path only makes the reference data (reference_path → reference_data).
+// A request with an artifact makes missing reference data first.
 class Runner {
  public:
   explicit Runner(RunnerOptions options) : options_(std::move(options)) {}
 
-  // Never fails as such. Outcomes: ok; invalid (the workload's text, the kernel's interface, or
-  // this CPU); compile_error (the loader refuses the object); wrong_output (also writes outside of
-  // the outputs); out_of_memory; device_lost (files that cannot be read, the timing lock is not
+  // Reports every failure as an outcome: ok; invalid (the workload's text, the kernel's interface,
+  // or this CPU); compile_error (the loader refuses the object); wrong_output (also writes outside
+  // of the outputs); out_of_memory; device_lost (a file cannot be read, or the timing lock is not
   // free).
   record::MeasureResult Run(const record::RunRequest& request);
 
-  // REQUIRES: no Run in progress. Nothing when the lock is not held.
+  // Does nothing if the lock is not held. REQUIRES: no Run in progress.
   void ReleaseLock() { lock_.Release(); }
 
  private:
-  // One workload's memory in this process.
+  // The memory of one workload in this process.
   struct Bench {
     std::string digest;
     Signature signature;
     std::vector<std::unique_ptr<TensorMemory>> inputs[2];  // by Filling
-    Digest input_digest;                                   // of the real inputs, to notice writes
+    Digest input_digest;  // of the real inputs, to detect writes to them
     std::vector<std::unique_ptr<TensorMemory>> outputs;
     std::unique_ptr<Reference> reference;
-    bool exact = false;  // integer inputs give outputs that are exact in any order
+    bool exact = false;  // outputs on integer inputs are exact in any order
     std::vector<void*> Buffers(Filling filling) const;
   };
 
@@ -72,8 +71,8 @@ class Runner {
   absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
   absl::Status TakeLock(double peak_gflops);
   absl::StatusOr<record::MeasureResult> Measure(const record::RunRequest& request);
-  // Checks the outputs of a run; fills outcome, detail and max_error when wrong. Returns whether
-  // they are right.
+  // Checks the outputs of a run. If they are wrong, returns false and sets outcome, detail and
+  // max_error.
   bool CheckOutputs(Filling filling, double tolerance, record::MeasureResult& result);
   Digest DigestOfInputs() const;
 

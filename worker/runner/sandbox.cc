@@ -25,9 +25,9 @@ void OnForbidden(int, siginfo_t* info, void*) {
   _exit(0);
 }
 
-// By name, because not every architecture has each of them.
+// By name, because not every architecture has all of them.
 constexpr const char* kAllowed[] = {
-    // Memory and files that are open or that Landlock lets through.
+    // Memory, and files that are open or that Landlock allows.
     "brk", "mmap", "munmap", "mprotect", "mremap", "madvise", "mincore", "mlock", "munlock", "read",
     "readv", "pread64", "write", "writev", "pwrite64", "close", "lseek", "open", "openat", "stat",
     "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink",
@@ -39,19 +39,19 @@ constexpr const char* kAllowed[] = {
     "sched_yield", "sched_getaffinity", "sched_setaffinity", "sched_getparam", "sched_getscheduler",
     "sched_get_priority_max", "sched_get_priority_min", "membarrier", "getcpu", "gettid", "getpid",
     "getppid", "exit", "exit_group", "restart_syscall", "pause",
-    // Time and signals of its own.
+    // Time, and its own signals.
     "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time",
     "setitimer", "getitimer", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait",
     "rt_sigpending", "sigaltstack",
-    // What it is and where.
+    // Information about the process and the machine.
     "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo", "getrlimit", "getrusage", "times",
     "getrandom"};
 
-// While files may be written.
+// Only where writing files is allowed.
 constexpr const char* kAllowedToWriters[] = {"rename",   "renameat", "renameat2", "unlink",
                                              "unlinkat", "mkdir",    "mkdirat"};
 
-// No kernel has a reason for these.
+// No kernel needs these.
 constexpr const char* kForbidden[] = {"socket",
                                       "socketpair",
                                       "connect",
@@ -115,7 +115,7 @@ class Filter {
   Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release) {}
 
   bool made() const { return context_ != nullptr; }
-  // Unknown names are those of other architectures.
+  // Names that are unknown here belong to other architectures.
   void Rule(const char* name, uint32_t action) {
     const int number = seccomp_syscall_resolve_name(name);
     if (number >= 0) Note(seccomp_rule_add(context_.get(), action, number, 0));
@@ -156,7 +156,7 @@ absl::Status FilterSystemCalls(bool writer) {
   filter.RuleIf("clone", SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
   filter.RuleIf("clone", SCMP_ACT_TRAP, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
   filter.Rule("clone3", SCMP_ACT_ERRNO(ENOSYS));
-  // A thread's name, and the names of memory that the allocator gives; limits are read, not raised.
+  // prctl may name threads and the allocator's memory. Limits may be read, not raised.
   filter.RuleIf("prctl", SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
   filter.RuleIf("prlimit64", SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_EQ, 0));
   filter.RuleIf("ioctl", SCMP_ACT_ALLOW, SCMP_A1(SCMP_CMP_EQ, FIONREAD));

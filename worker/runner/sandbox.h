@@ -9,26 +9,28 @@
 namespace hone::runner {
 
 struct SandboxOptions {
-  std::vector<std::string> readable;  // files and folders beside the system's libraries
+  std::vector<std::string> readable;  // files and folders in addition to the system's libraries
   std::vector<std::string> writable;  // folders
-  // Called in a signal handler, with the number of the system call, when something forbidden is
-  // tried that no kernel has a reason for; the process ends when it returns. Uses only what is safe
-  // in a signal handler.
+  // Called in a signal handler, with the system call's number, when the process tries something
+  // that no kernel needs. The process ends when it returns. Must be async-signal-safe.
   void (*forbidden)(int system_call) = nullptr;
 };
 
-// Confines this process and every thread that it starts from now on, for good. What a kernel may
-// do: compute, map memory, wait, start threads, read the system's libraries and what `readable`
-// names. What it may not: open sockets, start programs or processes, signal or trace others, see or
-// change other files, gain privileges. seccomp filters system calls (forbidden ones end the
-// process, unknown ones fail with EPERM; clone3 is answered with ENOSYS, so that thread libraries
-// fall back to clone, whose flags a filter can see); Landlock guards files where the kernel has it
-// (Linux 5.13 and later; else files are as open as they are to the user that runs the worker). Call
-// it before a second thread exists. Unavailable: this kernel has no seccomp filters. NotFound: a
+// Confines this process, and every thread it starts from now on, permanently. A kernel may compute,
+// map memory, wait, start threads, and read the system's libraries and the `readable` paths. It may
+// not open sockets, start programs or processes, signal or trace others, see or change other files,
+// or gain privileges.
+//
+// seccomp filters system calls: forbidden ones end the process, unknown ones fail with EPERM.
+// clone3 fails with ENOSYS, so thread libraries fall back to clone, whose flags a filter can see.
+// Landlock guards files on Linux 5.13 and later; on older kernels files are as open as they are to
+// the worker's user.
+//
+// REQUIRES: only one thread exists. Unavailable: this kernel has no seccomp filters. NotFound: a
 // path of the options cannot be opened.
 absl::Status EnterSandbox(const SandboxOptions& options);
 
-// Whether files are guarded here. A constant of the machine.
+// Whether this machine can guard files.
 bool GuardsFiles();
 
 }  // namespace hone::runner

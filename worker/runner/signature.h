@@ -17,20 +17,20 @@ struct TensorSpec {
   int64_t bytes() const { return elements * ir::DTypeBytes(dtype); }
 };
 
-// What the runner has to know of a workload: its buffers in the order of the kernel's, and how
-// accurate its results are.
+// What the runner needs to know about a workload: its buffers, in the kernel's order, and the
+// accuracy of its results.
 struct Signature {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  // Of ir::Accuracy.
+  // From ir::Accuracy.
   double terms = 1;
   double roundoff = 0;
-  // The part of its magnitude that a float may be off.
+  // The allowed error of a float, relative to its magnitude.
   double relative_error = 0;
   // Whether references have roundings (see ir::RoundsOnTheWay).
   bool has_roundings = false;
-  // Unit roundoff of the coarsest float type that values are rounded to before they reach an
-  // output; 0 without such roundings.
+  // Unit roundoff of the coarsest float type to which intermediate values are rounded; 0 if there
+  // are no such roundings.
   double rounding = 0;
 };
 

@@ -21,7 +21,7 @@ constexpr unsigned char kCanary = 0xa5;
 absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(int64_t bytes,
                                                                    uint64_t page_offset) {
   const size_t offset = page_offset % kPage / target::kBufferAlignment * target::kBufferAlignment;
-  // The data begin one page and the offset behind an aligned place; the canary before them fits
+  // The data begin one page plus the offset behind an aligned address; the canary before them fits
   // into that page.
   const size_t size = static_cast<size_t>(bytes);
   const size_t alignment = size >= kHugePage ? kHugePage : kPage;
@@ -38,14 +38,14 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(int64_t bytes
   if (alignment == kHugePage) {
     madvise(reinterpret_cast<void*>(aligned), begin + wanted - aligned, MADV_HUGEPAGE);
   }
-  // Touched now, so that no page fault falls into a timing.
+  // Touched in advance, so no page fault occurs during a timing.
   if (madvise(mapping, wanted, MADV_POPULATE_WRITE) != 0) {
     if (errno != EINVAL) {
       munmap(mapping, wanted);
       return absl::ResourceExhaustedError(
           absl::StrCat("no memory for a buffer of ", bytes, " bytes"));
     }
-    std::memset(mapping, 0, wanted);  // a kernel before 5.14
+    std::memset(mapping, 0, wanted);  // Linux before 5.14
   }
   auto memory = std::unique_ptr<TensorMemory>(
       new TensorMemory(mapping, wanted, reinterpret_cast<void*>(aligned + kPage + offset), size));

@@ -11,10 +11,10 @@
 
 namespace hone::runner {
 
-// Memory that a kernel works on: aligned to kBufferAlignment, on huge pages where the system has
-// them, already backed by pages, at an offset within its first page that `page_offset` chooses (so
-// that processes with other seeds see other cache conflicts), and between two canaries that show
-// writes outside. Owned by one thread.
+// Memory for one buffer of a kernel: aligned to kBufferAlignment, on huge pages where the system
+// has them, and touched in advance. `page_offset` sets the offset within its first page, so that
+// processes with different seeds see different cache conflicts. Two canaries detect writes outside
+// of it. Owned by one thread.
 class TensorMemory {
  public:
   static constexpr size_t kCanaryBytes = 4096;
@@ -30,11 +30,12 @@ class TensorMemory {
   size_t bytes() const { return bytes_; }
   absl::string_view view() const { return {static_cast<const char*>(data_), bytes_}; }
 
-  // Every bit set: a NaN in each float type, so that an element that a kernel leaves out shows.
+  // Sets every bit. This is a NaN in each float type, so an element that a kernel leaves out shows.
   void Poison();
 
-  // Where the nearest byte lies that was written outside, in bytes from the beginning of the data:
-  // negative before it, ≥ bytes() behind it; nullopt when the canaries are whole. Mends them.
+  // Returns the position of the nearest byte that was written outside, in bytes from the start of
+  // the data: negative before it, ≥ bytes() behind it. nullopt if the canaries are intact. Restores
+  // the canaries.
   std::optional<int64_t> WrittenOutside();
 
  private:

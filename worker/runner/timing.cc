@@ -7,21 +7,21 @@ namespace hone::runner {
 namespace {
 
 constexpr double kDisturbed = 1.15;     // the probe's own noise is a few percent
-constexpr double kHopeless = 2;         // times the best: not worth a block
-constexpr double kClearlySlower = 1.5;  // times the best: one block is enough
+constexpr double kHopeless = 2;         // times the best; not worth a block
+constexpr double kClearlySlower = 1.5;  // times the best; one block is enough
 constexpr double kShort = 2e6;          // a first run below this says little
-// A first run below this, and below this many times what is hopeless, is judged only after a warm
-// one: weights that were just packed lie in one core's caches, inputs in none.
+// A first run below this, and below this multiple of the hopeless latency, is judged only after a
+// warm run: freshly packed weights are in one core's cache, and inputs are in none.
 constexpr double kColdMatters = 20e6;
 constexpr double kColdFactor = 3;
 constexpr double kFirstCounts = 5e6;  // a first run above this is a sample like the others
-// Confirmation repeats in fresh processes, which differ by more than the blocks of one do: more of
-// them say more than longer ones.
+// A confirmation repeats in fresh processes, which differ more than the blocks of one process, so
+// more processes are better than longer ones.
 constexpr int kConfirmBlocks = 10;
-constexpr int kConfirmLongBlocks = 5;  // of kernels that count from their first run on
+constexpr int kConfirmLongBlocks = 5;  // for kernels whose first run already counts as a sample
 constexpr double kConfirmNs = 30e6;
 constexpr double kExtraBlocks =
-    0.5;  // that stand in for disturbed ones, over those that were wanted
+    0.5;  // extra blocks that replace disturbed ones, as a share of the wanted number
 
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
