@@ -35,13 +35,13 @@ double MillisecondsSince(std::chrono::steady_clock::time_point begin) {
       .count();
 }
 
-// A step's error with the outcome that it comes to.
+// A step's error and the outcome it leads to.
 struct Failure {
   Outcome outcome;
   absl::Status status;
 };
 
-// A program to build, and how it came about.
+// A program to build and its origin.
 struct Source {
   std::shared_ptr<const ir::Workload> workload;
   ir::Program program;
@@ -65,8 +65,8 @@ absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request) {
                 schedule::TraceFileText(*workload, trace, request.decisions)};
 }
 
-// The reference kernel: everything in f64, each output's values and then its magnitudes, by a
-// schedule that is good enough for one run.
+// Schedules the reference kernel: everything in f64, each output's values and then its magnitudes.
+// The schedule only has to be good enough for one run.
 absl::StatusOr<Source> ScheduleReference(const BuildRequest& request,
                                          const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(request.workload));
@@ -92,8 +92,8 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.workspace_bytes = lowered.workspace_bytes;
 
   absl::StatusOr<codegen::CompiledObject> compiled = codegen::Compile(lowered, target);
-  // A limit of the unrolled code, and what there is no code for, are the candidate's fault;
-  // anything else is the code generator's.
+  // Exceeding a limit and unsupported code are the candidate's fault; anything else is an error of
+  // the code generator.
   const bool refused =
       absl::IsInvalidArgument(compiled.status()) || absl::IsUnimplemented(compiled.status());
   if (!refused) failure.outcome = Outcome::kCompileError;
@@ -107,7 +107,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   const auto link_begin = std::chrono::steady_clock::now();
   absl::StatusOr<std::string> shared_object = LinkSharedObject(
       compiled->object, {.triple = target.triple, .scratch_dir = request.artifact_dir});
-  // The linker's refusal is InvalidArgument; the rest is the machine's.
+  // The linker reports a bad object as InvalidArgument; other errors come from the machine.
   failure.outcome = absl::IsInvalidArgument(shared_object.status()) ? Outcome::kCompileError
                                                                     : Outcome::kDeviceLost;
   HONE_RETURN_IF_ERROR(shared_object.status());

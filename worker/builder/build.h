@@ -5,16 +5,15 @@
 
 namespace hone::builder {
 
-// Builds one candidate: reads the workload and the design space, replays the decisions, lowers,
-// generates machine code, links, and writes the artifact as <artifact_dir>/<digest>. With
-// `reference` set, builds the workload's reference kernel instead; space and decisions are then not
-// looked at.
+// Builds one candidate: parses the workload and the design space, replays the decisions, lowers the
+// program, generates machine code, links it, and writes the artifact as <artifact_dir>/<digest>. If
+// `reference` is set, builds the workload's reference kernel instead and ignores space and
+// decisions.
 //
-// Never fails as such. Outcomes: ok; invalid (a text does not parse, the space is of another
-// workload, a decision or primitive is refused, the program exceeds a limit, or there is no code
-// for it on the target); compile_error (code generation or the linker fails); device_lost (the
-// artifact cannot be written). One call at a time; an endless or crashing compile is the caller's
-// to survive.
+// Reports every failure as an outcome: ok; invalid (a text does not parse, the space belongs to
+// another workload, a decision or primitive is refused, the program exceeds a limit, or the target
+// cannot run it); compile_error (code generation or the linker fails); device_lost (the artifact
+// cannot be written). One call at a time. The caller must handle compiles that hang or crash.
 record::BuildResponse Build(const record::BuildRequest& request);
 
 }  // namespace hone::builder

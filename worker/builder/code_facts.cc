@@ -24,7 +24,7 @@
 namespace hone::builder {
 namespace {
 
-// LLVM's tables for one target, kept for the next object of the same.
+// LLVM's tables for one target, cached for the next object of the same target.
 struct Disassembler {
   std::string key;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -91,7 +91,7 @@ class TextReader {
   explicit TextReader(const Disassembler& with) : with_(with) {
     for (unsigned r = 0; r < with.registers->getNumRegs(); ++r) {
       const absl::string_view name(with.registers->getName(r));
-      // AArch64's SP; on x86 that names the lower half of RSP.
+      // AArch64's SP; on x86 SP is the lower half of RSP.
       if (name == "RSP" || (name == "SP" && stack_pointer_ == kNoRegister)) stack_pointer_ = r;
       if (name == "RBP") frame_pointer_ = r;
     }
@@ -111,8 +111,8 @@ class TextReader {
     }
   }
 
-  // Fills in the loads of the hot loop when it has more multiply-adds than `most`, which then is
-  // their number.
+  // If the hot loop has more than `most` multiply-adds, sets `most` to their number and fills in
+  // the loop's loads.
   void Summarize(CodeFacts& facts, int64_t& most) const {
     for (const Loop& loop : loops_) {
       const bool innermost = std::none_of(loops_.begin(), loops_.end(), [&](const Loop& other) {

@@ -8,7 +8,7 @@
 
 namespace hone::builder {
 
-// What machine code says about its speed before it runs.
+// Static properties of machine code that predict its speed.
 struct CodeFacts {
   int64_t code_bytes = 0;  // of all text sections
   int64_t spills = 0;      // loads from the stack in the hot loop
@@ -16,8 +16,9 @@ struct CodeFacts {
       0;  // all loads per multiply-add in the hot loop; 0: no loop has multiply-adds
 };
 
-// Reads an object file's machine code. The hot loop is the innermost loop with the most vector
-// multiply-adds. Facts that cannot be read (no disassembler for the target, damaged code) are 0.
+// Analyzes the machine code of an object file. The hot loop is the innermost loop with the most
+// vector multiply-adds. Facts that cannot be read (no disassembler for the target, damaged code)
+// are 0.
 CodeFacts ReadCodeFacts(absl::string_view object, const target::Target& target);
 
 }  // namespace hone::builder

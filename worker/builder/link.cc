@@ -27,7 +27,7 @@ LLD_HAS_DRIVER(elf)
 namespace hone::builder {
 namespace {
 
-// Bytes as a file that needs no file system: the linker opens it by its name under /proc.
+// An in-memory file that the linker opens by its name under /proc.
 class MemoryFile {
  public:
   static absl::StatusOr<std::unique_ptr<MemoryFile>> Create(absl::string_view bytes) {
@@ -51,7 +51,7 @@ class MemoryFile {
   int fd_;
 };
 
-// What the linker reads besides the object; made once per triple.
+// The linker's other inputs; made once per triple.
 struct Surroundings {
   std::unique_ptr<MemoryFile> version_script;
   std::vector<std::unique_ptr<MemoryFile>> libraries;
@@ -79,7 +79,7 @@ absl::Status RunLinker(const std::vector<std::string>& arguments)
   return absl::OkStatus();
 }
 
-// Runs the linker with its output in the scratch folder, and takes the output from there.
+// Runs the linker with its output in the scratch folder, and returns the output.
 absl::StatusOr<std::string> LinkToBytes(std::vector<std::string> arguments,
                                         const std::string& scratch_dir)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(linker_mutex) {
@@ -122,7 +122,7 @@ absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
 absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options) {
   if (!absl::StartsWith(object,
                         "\x7f"
-                        "ELF")) {  // the linker would read it as a script
+                        "ELF")) {  // the linker would parse it as a script
     return absl::InvalidArgumentError("link: the input is no ELF object file");
   }
   absl::MutexLock lock(&linker_mutex);

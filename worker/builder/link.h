@@ -9,19 +9,18 @@
 namespace hone::builder {
 
 struct LinkOptions {
-  std::string triple = "x86_64-pc-linux-gnu";  // that the object was compiled for
-  std::string scratch_dir = "/tmp";  // where the linker writes; a memory file system is best
+  std::string triple = "x86_64-pc-linux-gnu";  // the target that the object was compiled for
+  std::string scratch_dir = "/tmp";  // where the linker writes; preferably a memory file system
 };
 
-// Links one object file to a shared object with LLD, in this process: nothing but the symbols
-// hone_kernel_* is visible, what they do not reach is dropped, and every other symbol must come
-// from the object or from KnownLibraries(), which become dependencies only when used. Equal objects
-// give equal bytes. One link at a time per process (LLD keeps global state); calls from several
-// threads wait for each other.
+// Links one object file to a shared object with LLD, in this process. Only the symbols
+// hone_kernel_* are visible, and unreachable code is dropped. Every other symbol must come from the
+// object or from KnownLibraries(), which become dependencies only if used. Equal objects give equal
+// bytes. LLD keeps global state, so concurrent calls wait for each other.
 //
-// InvalidArgument: the linker refuses the object; the message is the linker's (an undefined symbol,
-// no object file, another machine's). NotFound / PermissionDenied / ResourceExhausted: the scratch
-// folder cannot be written. Internal: the linker crashed; the process must not link again.
+// InvalidArgument: the linker refuses the object (an undefined symbol, not an object file, wrong
+// machine); the message is the linker's. NotFound / PermissionDenied / ResourceExhausted: the
+// scratch folder is not writable. Internal: the linker crashed; the process must not link again.
 absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options);
 
 }  // namespace hone::builder

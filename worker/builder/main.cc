@@ -23,7 +23,7 @@ using hone::HostLock;
 using hone::record::BuildResponse;
 
 constexpr int kUsage = 2;
-// A runaway compile dies alone.
+// A runaway compile ends only this process.
 constexpr rlim_t kAddressSpaceBytes = rlim_t{4} << 30;
 
 void LimitMemory() {
@@ -43,7 +43,7 @@ int Fail(const absl::Status& status) {
 }
 
 int Serve(const std::string& lock_path) {
-  // Whatever LLVM prints must not get between the messages.
+  // Keeps LLVM's own output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   for (;;) {
@@ -55,7 +55,7 @@ int Serve(const std::string& lock_path) {
     const auto request = hone::record::FromProto(proto);
     BuildResponse response{.outcome = hone::record::Outcome::kInvalid};
     if (request.ok()) {
-      // Nobody is timed while this compiles.
+      // The shared lock keeps timing off while this process compiles.
       const absl::StatusOr<HostLock> lock =
           HostLock::Acquire(HostLock::Mode::kShared, absl::InfiniteFuture(), lock_path);
       if (!lock.ok()) return Fail(lock.status());

@@ -9,19 +9,19 @@
 
 namespace hone::builder {
 
-// A shared library that a kernel may call into, as the linker needs to see it: its name and its
-// functions, without code. So no host toolchain is needed, and a kernel for another machine links
-// like one for this.
+// A shared library that a kernel may call, as the linker sees it: its name and its functions,
+// without code. With stubs the builder needs no host toolchain, and kernels for other machines link
+// the same way.
 struct StubLibrary {
   std::string soname;
   std::vector<std::string> functions;
 };
 
-// All of them: OpenMP's runtime, libc's memory functions (which the optimizer makes from loops) and
-// libm.
+// All known libraries: the OpenMP runtime, libc's memory functions (which the optimizer creates
+// from loops) and libm.
 const std::vector<StubLibrary>& KnownLibraries();
 
-// The ELF object file, for `triple`, that defines the library's functions, each empty.
+// Compiles an ELF object file for `triple` that defines the library's functions as empty functions.
 // InvalidArgument: LLVM has no code generator for the triple.
 absl::StatusOr<std::string> CompileStub(const StubLibrary& library, const std::string& triple);
 
