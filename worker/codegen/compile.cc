@@ -61,8 +61,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::T
   return machine;
 }
 
-// A short pipeline: the emitter hoists and unrolls itself, so what is left is registers for the
-// accumulators, equal subexpressions and empty blocks.
+// A short pipeline: the emitter already hoists and unrolls. This promotes accumulators to
+// registers, merges equal subexpressions and removes empty blocks.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -75,7 +75,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
   llvm::FunctionPassManager passes;
-  // Small buffers of the stack too, where every place in them is known: a tile between two
+  // Also promotes small stack buffers whose indices are all known, such as a tile between two
   // transforms.
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
   passes.addPass(llvm::SimplifyCFGPass());
@@ -86,7 +86,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   pipeline.run(module, modules);
 }
 
-// Options of LLVM that its command line alone can set; LLD resets them at each link, so they are
+// Sets LLVM options that exist only on its command line. LLD resets them at each link, so they are
 // set each time.
 void SetOption(absl::string_view name, bool value) {
   auto& options = llvm::cl::getRegisteredOptions();
@@ -97,11 +97,11 @@ void SetOption(absl::string_view name, bool value) {
 }
 
 void SetOptions(const llvm::Triple& triple) {
-  // The emitter has hoisted every address, so loop strength reduction has nothing to gain, and it
-  // is half of the code generator's time.
+  // The emitter has hoisted every address, so loop strength reduction gains nothing and takes half
+  // of the code generator's time.
   SetOption("disable-lsr", true);
-  // Code comes in the order that it should run in, with as many values alive as there are
-  // registers: moving loads up only spills accumulators. Cores that run in order need it.
+  // The emitter orders code to use all registers, so moving loads up only spills accumulators.
+  // In-order cores need the scheduler.
   SetOption("enable-misched", !triple.isX86());
 }
 
@@ -117,8 +117,8 @@ absl::StatusOr<std::string> Generate(llvm::Module& module, llvm::TargetMachine& 
   return std::string(bytes.begin(), bytes.end());
 }
 
-// What selection and register allocation will see: an instruction on a vector that is wider than
-// the target's registers counts as often as it is split.
+// Counts instructions as selection and register allocation will see them: an instruction on a
+// vector wider than the target's registers counts once per part.
 int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
   const llvm::DataLayout& layout = module.getDataLayout();
   int64_t count = 0;
@@ -182,7 +182,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
     function.addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
-    // The guard has its own: it runs on every CPU.
+    // The guard has its own attributes: it runs on every CPU.
     if (!function.hasFnAttribute("target-cpu")) function.addFnAttr("target-cpu", target.cpu);
   }
   std::string problem;

@@ -10,21 +10,21 @@
 
 namespace hone::codegen {
 
-// Raised when the same program comes to give other code: stored records then say what they were
+// Raised whenever the same program gives different code, so stored records show what they were
 // measured with.
 inline constexpr int kCodegenVersion = 7;
 
-// More is refused before LLVM's code generator begins, whose time grows with the square of it: a
-// candidate that unrolls too much is invalid within a second. (The largest kernel of
-// tests/bench/traces has 30,000 instructions.)
-inline constexpr int64_t kMaxInstructions =
-    1 << 16;                                      // after optimization, in registers of the target
-inline constexpr int64_t kMaxStatements = 16384;  // stores, when all static loops are unrolled
+// Larger programs are refused before LLVM's code generator runs, because its time grows
+// quadratically. A candidate that unrolls too much is invalid within a second. The largest kernel
+// of tests/bench/traces has 30,000 instructions.
+inline constexpr int64_t kMaxInstructions = 1
+                                            << 16;  // after optimization, in the target's registers
+inline constexpr int64_t kMaxStatements = 16384;    // stores, with all static loops unrolled
 inline constexpr int64_t kMaxOperations = 1 << 20;  // in the expressions of these statements
 
 struct CompileOptions {
-  bool keep_ir = false;        // also give LLVM's text, after optimization
-  bool keep_assembly = false;  // also give assembly (costs a second code generation)
+  bool keep_ir = false;        // also return LLVM IR, after optimization
+  bool keep_assembly = false;  // also return assembly (costs a second code generation)
 };
 
 struct CompiledObject {
@@ -34,11 +34,11 @@ struct CompiledObject {
   int64_t code_bytes = 0;  // of the text section
 };
 
-// Generates machine code for a lowered program. One call at a time per thread; calls of several
-// threads are independent. InvalidArgument: the unrolled code exceeds a limit above, the target is
-// unknown to LLVM, or its CPU has a feature that the guard (cpu_guard.h) cannot ask for.
-// Unimplemented: an operation or loop kind that has no CPU code. Internal: LLVM refuses its input
-// (a bug, with its message).
+// Generates machine code for a lowered program. Thread-compatible: calls from several threads are
+// independent. InvalidArgument: the unrolled code exceeds a limit above, LLVM does not know the
+// target, or its CPU has a feature that the guard (cpu_guard.h) cannot check. Unimplemented: the
+// operation or loop kind has no CPU code. Internal: LLVM refuses its input (a bug; the message is
+// LLVM's).
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
                                        const target::Target& target,
                                        const CompileOptions& options = {});

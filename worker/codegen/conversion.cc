@@ -82,7 +82,7 @@ Value* Conversion::FloatFromF16(Value* bits) {
   if (hardware_f16_)
     return b_.CreateFPExt(b_.CreateBitCast(bits, Like(bits, b_.getHalfTy())),
                           Like(bits, b_.getFloatTy()));
-  // The exponent moves by a multiplication, which also makes denormals normal.
+  // A multiplication moves the exponent and also normalizes denormals.
   Value* wide = b_.CreateZExt(bits, Like(bits, b_.getInt32Ty()));
   Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x8000)), Int(wide, 16));
   Value* magnitude = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x7fff)), Int(wide, 13));
@@ -99,8 +99,8 @@ Value* Conversion::F16FromFloat(Value* value) {
                             Like(value, b_.getInt16Ty()));
   Value* bits = b_.CreateBitCast(value, Like(value, b_.getInt32Ty()));
   Value* magnitude = b_.CreateAnd(bits, Int(bits, 0x7fffffff));
-  // To nearest even in the last 13 bits; the exponent's bias falls by 112. A carry out of the
-  // largest number gives ∞.
+  // Rounds the last 13 bits to nearest even and lowers the exponent's bias by 112. A carry out of
+  // the largest number gives ∞.
   Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, Int(bits, 13)), Int(bits, 1));
   Value* biased = b_.CreateAdd(b_.CreateAdd(magnitude, odd), Int(bits, 0xfff - (112u << 23)));
   Value* normal = b_.CreateLShr(biased, Int(bits, 13));
@@ -124,7 +124,7 @@ Value* Conversion::FloatFromBF16(Value* bits) {
 }
 
 Value* Conversion::BF16FromFloat(Value* value) {
-  // Not VCVTNEPS2BF16, which takes denormals as 0.
+  // Not VCVTNEPS2BF16, which flushes denormals to 0.
   Value* bits = b_.CreateBitCast(value, Like(value, b_.getInt32Ty()));
   Value* odd = b_.CreateAnd(b_.CreateLShr(bits, Int(bits, 16)), Int(bits, 1));
   Value* rounded =
@@ -140,15 +140,15 @@ Value* Conversion::RoundToOdd(Value* value) {
   Value* inexact = b_.CreateFCmpONE(back, value);
   const auto abs = [&](Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
   Value* above = b_.CreateFCmpOGT(abs(back), abs(value));
-  // Towards 0, then the last bit says that something is missing.
+  // Rounds towards 0, then sets the last bit if anything was lost.
   Value* truncated = b_.CreateSub(bits, b_.CreateZExt(above, bits->getType()));
   Value* odd = b_.CreateOr(truncated, b_.CreateZExt(inexact, bits->getType()));
   return b_.CreateBitCast(odd, rounded->getType());
 }
 
 Value* Conversion::WithoutLowBits(Value* value) {
-  // A number of more than 53 bits keeps those above the last 11, with a bit that says whether
-  // anything was lost; it is then exact in f64.
+  // For a number of more than 53 bits: drops the last 11 bits and sets one bit if anything was
+  // lost. The result is exact in f64.
   constexpr uint64_t kLow = (1 << 11) - 1;
   Value* low = b_.CreateAnd(value, Int(value, kLow));
   Value* kept = b_.CreateXor(value, low);
@@ -170,7 +170,7 @@ Value* Conversion::ToInteger(Value* value, int bits) {
                                          b_.CreateFMul(whole, Float(value, 1 / modulus)));
   Value* rest = b_.CreateIntrinsic(llvm::Intrinsic::fma, {value->getType()},
                                    {turns, Float(value, -modulus), whole});
-  // Both ends of the range are the least integer; NaN compares false.
+  // Both ends of the range give the least integer; NaN compares false.
   Value* least = b_.CreateFCmpOEQ(rest, Float(value, half));
   rest = b_.CreateSelect(least, Float(value, -half), rest);
   Value* number = b_.CreateFCmpORD(rest, rest);
@@ -187,7 +187,7 @@ Value* Conversion::Cast(Value* value, DType from, DType to) {
     return from_float ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
   }
   if (to == DType::kF16 || to == DType::kBF16) {
-    // Bytes are exact; wider types pass through f64, which is rounded once more.
+    // Bytes are exact in f32; wider types pass through f64, which is then rounded again.
     if (from == DType::kI8 || is_unsigned) return Cast(value, from, DType::kF32);
     if (from == DType::kI64) value = WithoutLowBits(value);
     if (!from_float) return Cast(Cast(value, from, DType::kF64), DType::kF64, to);
@@ -212,7 +212,7 @@ Value* Conversion::Divide(Value* a, Value* b, DType dtype) {
   const bool is_unsigned = dtype == DType::kU8;
   Value* is_zero = b_.CreateICmpEQ(b, Int(b, 0));
   if (a->getType()->isVectorTy() && dtype != DType::kI64 && !llvm::isa<llvm::Constant>(b)) {
-    // The quotient is no nearer to the next whole number than the format can tell.
+    // The format is precise enough: a quotient never rounds up to the next whole number.
     const DType exact = dtype == DType::kI32 ? DType::kF64 : DType::kF32;
     Value* safe = b_.CreateSelect(is_zero, Int(b, 1), b);
     Value* quotient = b_.CreateFDiv(Cast(a, dtype, exact), Cast(safe, dtype, exact));

@@ -7,31 +7,32 @@
 
 namespace hone::codegen {
 
-// How numbers look in memory and in registers, and the way from one dtype to another, for scalars
-// and vectors of any width. f16 and bf16 are 16-bit integers in memory and float in registers:
-// arithmetic is in f32 and rounds where the interpreter rounds, at stores and casts. bool is a byte
-// in memory (anything but 0 is true) and i1 in registers. What converts is vector code without
-// calls: the hardware's instructions where there are any, integer arithmetic elsewhere.
+// Defines how numbers are represented in memory and in registers, and converts between dtypes, for
+// scalars and vectors of any width. f16 and bf16 are 16-bit integers in memory and float in
+// registers: arithmetic is in f32 and rounds where the interpreter rounds, at stores and casts.
+// bool is a byte in memory (any value but 0 is true) and i1 in registers. Conversions are vector
+// code without calls: hardware instructions where available, integer arithmetic elsewhere.
 class Conversion {
  public:
-  // Both outlive this.
+  // `builder` and `target` must outlive this object.
   Conversion(llvm::IRBuilder<>& builder, const target::Target& target);
 
   llvm::Type* MemoryType(ir::DType dtype);
   llvm::Type* ValueType(ir::DType dtype);
-  // `lanes` 0: the scalar.
+  // `lanes` 0: a scalar.
   static llvm::Type* Lanes(llvm::Type* scalar, int64_t lanes);
 
-  // Between the two forms; a vector for a vector. ToMemory rounds to nearest even.
+  // Converts between the two forms; a vector gives a vector. ToMemory rounds to nearest even.
   llvm::Value* FromMemory(llvm::Value* raw, ir::DType dtype);
   llvm::Value* ToMemory(llvm::Value* value, ir::DType dtype);
 
-  // Casts a value as ir::RoundTo says: floats round to nearest even; integers wrap; floats to
-  // integers drop the fraction and wrap, NaN and the infinities give 0; anything but 0 is true.
+  // Casts a value as ir::RoundTo defines. Floats round to nearest even; integers wrap. A float cast
+  // to an integer drops the fraction and wraps; NaN and the infinities give 0. Any value but 0 is
+  // true.
   llvm::Value* Cast(llvm::Value* value, ir::DType from, ir::DType to);
 
-  // Integers: a / b towards 0, 0 for b = 0; the least number by −1 wraps. Vectors divide as floats,
-  // which is exact up to i32.
+  // Integer division, truncating: b = 0 gives 0, and the least number divided by −1 wraps. Vectors
+  // divide as floats, which is exact up to i32.
   llvm::Value* Divide(llvm::Value* a, llvm::Value* b, ir::DType dtype);
 
  private:
@@ -39,11 +40,13 @@ class Conversion {
   llvm::Value* F16FromFloat(llvm::Value* value);
   llvm::Value* FloatFromBF16(llvm::Value* bits);
   llvm::Value* BF16FromFloat(llvm::Value* value);
-  // f64 → f32 rounded to odd: rounding the result once more gives what rounding at once gives.
+  // Converts f64 to f32, rounding to odd. Rounding the result again gives the same as rounding
+  // once.
   llvm::Value* RoundToOdd(llvm::Value* value);
-  // i64: a number that is exact in f64 and rounds to the short formats as `value` does.
+  // Converts an i64 to a number that is exact in f64 and rounds to the short formats as `value`
+  // does.
   llvm::Value* WithoutLowBits(llvm::Value* value);
-  // The whole part modulo 2^bits, of 32 or 64.
+  // Returns the whole part modulo 2^bits; `bits` is 32 or 64.
   llvm::Value* ToInteger(llvm::Value* value, int bits);
 
   llvm::Type* Like(llvm::Value* value, llvm::Type* scalar);

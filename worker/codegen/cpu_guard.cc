@@ -22,8 +22,8 @@ namespace {
 constexpr std::array<absl::string_view, 10> kBaseline = {
     "64bit", "64bit-mode", "cmov", "cx8", "fxsr", "mmx", "nopl", "sse", "sse2", "x87"};
 
-// Instructions that LLVM emits where a program names them, by an intrinsic or in assembly, and no
-// kernel does. Hypervisors hide many of them: asking for them would refuse CPUs that run the code.
+// Instructions that LLVM emits only for intrinsics or assembly, which kernels do not use.
+// Hypervisors hide many of them, so requiring them would refuse CPUs that can run the code.
 constexpr std::array<absl::string_view, 45> kNamedOnly = {
     "adx",       "aes",        "avx512vp2intersect",
     "cldemote",  "clflushopt", "clwb",
@@ -41,8 +41,8 @@ constexpr std::array<absl::string_view, 45> kNamedOnly = {
     "wbnoinvd",  "widekl",     "xsave",
     "xsavec",    "xsaveopt",   "xsaves"};
 
-// What is fast and what is slow: code chosen by it runs on every CPU. (evex512 is the width of what
-// avx512f brings, ermsb and fsrm are speeds of an old instruction.)
+// Tuning flags: code that depends on them runs on every CPU. (evex512 is the width of avx512f;
+// ermsb and fsrm are speeds of an old instruction.)
 constexpr std::array<absl::string_view, 61> kTuning = {"allow-light-256-bit",
                                                        "branch-hint",
                                                        "branchfusion",
@@ -109,7 +109,7 @@ bool IsOneOf(absl::Span<const absl::string_view> names, absl::string_view name) 
   return std::ranges::find(names, name) != names.end();
 }
 
-// What to ask: the bits that must be set, by leaf, sub-leaf and register, and of XCR0.
+// The bits that must be set, by leaf, sub-leaf and register, and the bits of XCR0.
 struct Questions {
   std::map<std::tuple<uint32_t, uint32_t, target::CpuidRegister>, uint32_t> bits;
   uint32_t saved = 0;
@@ -130,7 +130,7 @@ absl::StatusOr<Questions> QuestionsOf(const llvm::MCSubtargetInfo& subtarget,
                        "it, or a level "
                        "such as x86-64-v3"));
     }
-    // Tiles are used by the instructions that the target's text names, and never unasked.
+    // LLVM uses tiles only through the instructions that the target's text names.
     if (feature->saved == target::kSavesAmx && !target.HasFeature(name)) continue;
     questions.bits[{feature->leaf, feature->subleaf, feature->in}] |= uint32_t{1} << feature->bit;
     questions.saved |= feature->saved;
@@ -187,7 +187,7 @@ class Guard {
     b_.CreateRet(b_.getInt1(state == kRuns));
   }
 
-  // Goes on where `value` has all of the bits.
+  // Continues where `value` has all of the bits.
   void Need(Value* value, uint32_t bits) {
     auto* next = Block("next");
     b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAnd(value, bits), b_.getInt32(bits)), next, no_);
@@ -213,7 +213,7 @@ class Guard {
 
   void Ask(const Questions& questions) {
     constexpr uint32_t kOsxsave = uint32_t{1} << 27;
-    if (questions.saved != 0) {  // the system allows XGETBV, which says what it saves
+    if (questions.saved != 0) {  // the system enables XGETBV, which reports the saved registers
       Need(b_.CreateExtractValue(Cpuid(1, 0), 2), kOsxsave);
       Need(Xcr0(), questions.saved);
     }
@@ -222,7 +222,7 @@ class Guard {
     for (const auto& [place, bits] : questions.bits) {
       const auto& [leaf, subleaf, in] = place;
       if (registers == nullptr || asked != std::pair(leaf, subleaf)) {
-        // Beyond the highest leaf of its range a CPU answers with another leaf's bits.
+        // Beyond the highest leaf of its range, a CPU returns another leaf's bits.
         if (registers == nullptr || asked.first != leaf) NeedLeaf(leaf);
         registers = Cpuid(leaf, subleaf);
         asked = {leaf, subleaf};

@@ -8,12 +8,12 @@
 
 namespace hone::codegen {
 
-// Emits `i1 hone_cpu_guard()`: whether the CPU that runs it has every feature that `subtarget` has
-// switched on and whose instructions code may contain, and the operating system saves the
-// registers. It asks once and remembers the answer (CPUID leaves a virtual machine and costs
-// microseconds), and is itself code for any CPU of the architecture. Of other architectures than
-// x86_64 it is true. InvalidArgument: the subtarget has a feature of which it is not known how to
-// ask a CPU for it.
+// Emits `i1 hone_cpu_guard()`. It returns whether the current CPU has every feature that
+// `subtarget` has enabled and that code may use, and whether the operating system saves the
+// registers. It checks once and caches the answer, because CPUID traps to the hypervisor and costs
+// microseconds. The guard itself runs on any CPU of the architecture. It returns true on
+// architectures other than x86_64. InvalidArgument: it is not known how to check a CPU for a
+// feature of the subtarget.
 absl::StatusOr<llvm::Function*> EmitCpuGuard(llvm::Module& module,
                                              const llvm::MCSubtargetInfo& subtarget,
                                              const target::Target& target);

@@ -45,7 +45,7 @@ absl::StatusOr<Value*> FunctionEmitter::EmitNewExpr(ir::ExprId id, Value* mask) 
       return EmitLoad(expr, mask);
     case Op::kSelect: {
       HONE_ASSIGN_OR_RETURN(Value * holds, EmitExpr(expr.a, mask));
-      // A choice that unrolling has made costs nothing: tables of constants and of expressions are
+      // Choices that unrolling has decided cost nothing: tables of constants and expressions are
       // chains of selects.
       if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(holds))
         return EmitExpr(known->isZero() ? expr.c : expr.b, mask);
@@ -58,8 +58,7 @@ absl::StatusOr<Value*> FunctionEmitter::EmitNewExpr(ir::ExprId id, Value* mask) 
     }
     case Op::kAdd:
     case Op::kSub: {
-      // A product and a sum contract to one instruction, as in the fused reductions that libraries
-      // use.
+      // A product and a sum contract to one instruction, as in libraries' fused reductions.
       if (!ir::IsFloat(expr.dtype)) break;
       for (const bool swapped : {false, true}) {
         const ir::Expr product = program.pool[swapped ? expr.a : expr.b];
@@ -113,7 +112,7 @@ absl::StatusOr<Value*> FunctionEmitter::EmitOp(const ir::Expr& expr, Value* a, V
       return is_float ? builder_.CreateFDiv(a, b) : convert_.Divide(a, b, operand);
     case Op::kMin:
     case Op::kMax: {
-      // The first operand on ties and for unordered values, as the interpreter says; one vminps or
+      // The first operand on ties and for unordered values, as in the interpreter: one vminps or
       // vmaxps with swapped operands.
       Value* less = expr.op == Op::kMin ? b : a;
       Value* more = expr.op == Op::kMin ? a : b;

@@ -184,8 +184,8 @@ absl::Status FunctionEmitter::EmitIf(const Stmt& branch) {
 absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   lower::LoweredProgram& program = state_.program;
   const std::string name = absl::StrCat("hone_parallel_", state_.parallel_bodies++);
-  // What the body needs of the loops around: runtime values travel in the context, constants are
-  // emitted anew.
+  // Values that the body needs from enclosing loops: runtime values travel in the context;
+  // constants are emitted again.
   std::vector<AtomId> captured;
   FunctionEmitter inner(state_);
   for (size_t v = 0; v < variables_.size(); ++v) {
@@ -198,7 +198,7 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   for (size_t c = 0; c < captured.size(); ++c) {
     Value* slot = inner.builder_.CreateConstInBoundsGEP1_64(
         inner.builder_.getInt64Ty(), inner.context_argument_, state_.CaptureSlot() + c);
-    // At the outermost scope: loads precede everything.
+    // In the outermost scope, so the loads precede everything.
     Value* value = inner.builder_.CreateLoad(inner.builder_.getInt64Ty(), slot);
     inner.variables_[captured[c]] = {Variable::Kind::kRuntime, 0, value, 1};
   }
@@ -244,7 +244,8 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
 
 namespace {
 
-// Stops when there are too many: inlined expressions may share parts, and are emitted each time.
+// Stops at the limit. Shared parts of inlined expressions count each time, because they are emitted
+// each time.
 void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations) {
   if (id == ir::kNoExpr || ++operations > kMaxOperations) return;
   for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c})
@@ -294,7 +295,7 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
     if (constant->isNullValue()) return absl::OkStatus();
     if (constant->isAllOnesValue()) mask = nullptr;
   } else if (mask != nullptr) {
-    // An address may be valid for the live lanes only: nothing is touched when none is.
+    // Addresses may be valid only for live lanes, so nothing is accessed if there are none.
     Value* any = builder_.CreateOrReduce(mask);
     branch = branch == nullptr ? any : builder_.CreateAnd(branch, any);
   }

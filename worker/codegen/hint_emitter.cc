@@ -1,4 +1,4 @@
-// What schedules ask of the caches: prefetches of a loop's next iterations, stores that pass by.
+// Cache hints of schedules: prefetches for a loop's next iterations, and non-temporal stores.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -16,12 +16,12 @@ using lower::Storage;
 
 namespace {
 
-constexpr size_t kMaxPrefetches = 256;  // of one loop
+constexpr size_t kMaxPrefetches = 256;  // per loop
 
 }  // namespace
 
-// Each line that an iteration of a loop with prefetches reads is asked for once, where the code
-// reads it first: so prefetches lie spread among the arithmetic and never fill the queue of misses.
+// Prefetches each line that an iteration of the loop reads once, where the code first reads it. The
+// prefetches are thus spread among the arithmetic and do not fill the miss queue.
 void FunctionEmitter::PrefetchAhead(ir::BufferId buffer, const Index& offset, int64_t bytes) {
   lower::LoweredProgram& program = state_.program;
   const Storage::Kind kind = program.storage[buffer].kind;
@@ -35,7 +35,8 @@ void FunctionEmitter::PrefetchAhead(ir::BufferId buffer, const Index& offset, in
     const Split split = SplitIndex(program.atoms.Substitute(offset, place));
     if (split.irregular) continue;
     const std::string runtime = program.atoms.ToString(split.runtime);
-    // Of lanes in a line each, the first alone: they are gathered, which nothing here speeds up.
+    // If each lane lies in a line of its own, only the first is prefetched: such lanes are
+    // gathered, which prefetching does not speed up.
     const int64_t lanes = std::abs(split.lane) * bytes < line ? std::max<int64_t>(lanes_, 1) : 1;
     const int64_t last = split.constant + split.lane * (lanes - 1);
     for (int64_t at = ir::FloorDivInt(std::min(split.constant, last) * bytes, line);
@@ -53,7 +54,7 @@ void FunctionEmitter::PrefetchAhead(ir::BufferId buffer, const Index& offset, in
 }
 
 llvm::Align FunctionEmitter::AlignmentOf(const Split& split, int64_t element_bytes) const {
-  // Arguments are checked when the kernel is called; all else is placed so.
+  // Arguments are checked when the kernel is called; all other buffers are aligned by construction.
   int64_t bytes = target::kBufferAlignment;
   bytes = std::gcd(bytes, split.constant * element_bytes);
   for (const ir::IndexTerm& term : split.runtime.terms()) {
@@ -68,7 +69,7 @@ void FunctionEmitter::PassCaches(llvm::StoreInst* store, const Split& split,
   const llvm::Align align = AlignmentOf(split, element_bytes);
   const auto size = static_cast<uint64_t>(
       store->getValueOperand()->getType()->getPrimitiveSizeInBits().getFixedValue() / 8);
-  if (align.value() < size) return;  // the instructions take whole aligned vectors alone
+  if (align.value() < size) return;  // the instructions require whole aligned vectors
   store->setAlignment(align);
   store->setMetadata(
       llvm::LLVMContext::MD_nontemporal,
@@ -77,7 +78,7 @@ void FunctionEmitter::PassCaches(llvm::StoreInst* store, const Split& split,
 }
 
 void FunctionEmitter::Fence() {
-  // x86 orders no other store of its own after these.
+  // x86 does not order these stores with its other stores.
   if (unfenced_ && state_.target->arch == "x86_64") {
     builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   }

@@ -1,4 +1,4 @@
-// Addresses: indices as values, hoisted to the loops that they depend on.
+// Addresses: index values, hoisted to the loops that they depend on.
 #include <algorithm>
 
 #include "common/target/kernel_abi.h"
@@ -14,8 +14,8 @@ using lower::Storage;
 
 FunctionEmitter::Split FunctionEmitter::SplitIndex(const Index& original) {
   ir::AtomTable& atoms = state_.program.atoms;
-  // A floordiv or mod of constants and runtime variables becomes one of runtime variables alone:
-  // values are remembered by atom, and the constants of unrolled loops change.
+  // Reduces a floordiv or mod of constants and runtime variables to one of runtime variables alone:
+  // values are cached by atom, and the constants change in unrolled loops.
   bool mixed = false;
   for (const ir::IndexTerm& term : original.terms()) {
     if (atoms[term.atom].kind == Atom::Kind::kVar) continue;
@@ -103,7 +103,7 @@ Value* FunctionEmitter::AtomValue(AtomId atom) {
 
 Value* FunctionEmitter::RuntimeValue(const Index& runtime) {
   if (runtime.terms().empty()) return nullptr;
-  // Terms by the scope that they live in: sums of outer terms are computed once, outside.
+  // Terms by scope: sums of outer terms are computed once, outside.
   absl::InlinedVector<std::pair<int, ir::IndexTerm>, 8> terms;
   for (const ir::IndexTerm& term : runtime.terms()) terms.emplace_back(DepthOf(term.atom), term);
   std::stable_sort(terms.begin(), terms.end(),
@@ -166,8 +166,8 @@ Value* FunctionEmitter::VectorIndex(const Index& index) {
   return VectorIndexIn(index, FitsInt32(index) ? builder_.getInt32Ty() : builder_.getInt64Ty());
 }
 
-// Sums and products may leave the type on the way: what is left of them modulo its size is right,
-// because the result fits.
+// Intermediate sums and products may overflow the type. Wrapped values are right, because the
+// result fits.
 Value* FunctionEmitter::VectorIndexIn(const Index& index, llvm::Type* integer) {
   const auto number = [&](int64_t value) {
     return builder_.CreateVectorSplat(lanes_, llvm::ConstantInt::get(integer, value, true));
@@ -260,7 +260,7 @@ Value* FunctionEmitter::BasePointer(ir::BufferId buffer) {
 Value* FunctionEmitter::Address(ir::BufferId buffer, const Split& split) {
   llvm::Type* type = convert_.MemoryType(state_.program.buffers[buffer].dtype);
   Value* base = BasePointer(buffer);
-  // One pointer per stream: the runtime part moves it, constants become displacements.
+  // One pointer per stream: the runtime part moves it, and constants become displacements.
   if (Value* runtime = RuntimeValue(split.runtime))
     base = builder_.CreateInBoundsGEP(type, base, runtime);
   return split.constant == 0 ? base

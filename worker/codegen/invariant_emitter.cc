@@ -1,4 +1,4 @@
-// Floats that a loop does not change – a row's maximum, the reciprocal root of its variance – are
+// Loop-invariant floats, such as a row's maximum or the reciprocal root of its variance, are
 // computed before the loop.
 #include <algorithm>
 
@@ -33,7 +33,7 @@ const FunctionEmitter::Uses& FunctionEmitter::UsesOf(ir::ExprId id) {
     if (expr.op == Op::kIndex) return;
     if (expr.op != Op::kLoad) return;
     uses.buffers.push_back(expr.buffer);
-    // Before the loop no condition has been looked at: the place must exist anyway.
+    // No condition has been checked before the loop, so the address must always be valid.
     const ir::Index& offset = program.pool.IndicesOf(expr)[0];
     const ir::Range range = program.atoms.RangeOf(offset);
     const Storage& storage = program.storage[expr.buffer];

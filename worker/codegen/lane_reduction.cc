@@ -1,5 +1,4 @@
-// A vectorized loop that a reduction runs over: the lanes are combined in halves, then with the
-// element.
+// Vectorized reduction loops: the lanes are combined in halves, then with the element.
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -48,8 +47,8 @@ absl::Status FunctionEmitter::EmitLaneReduction(lower::StmtId id, const Stmt& st
   emitted_.clear();
   HONE_ASSIGN_OR_RETURN(Value * value, EmitExpr(store.values[0], mask));
   value = Widen(value);
-  // The element is the first operand of the serial loop, which leaves out what is no number: so are
-  // neutral lanes, of which no half can be lost to one that is none.
+  // The serial loop has the element as the first operand, which skips NaN. NaN lanes are made
+  // neutral here, because combining halves would otherwise lose the half that is not NaN.
   const bool ordered = ir::IsFloat(dtype) && (op == Op::kMin || op == Op::kMax);
   if (mask != nullptr || ordered) {
     const ir::Scalar identity = ir::ReducerIdentity(store.reducer, 0, dtype);
@@ -62,10 +61,10 @@ absl::Status FunctionEmitter::EmitLaneReduction(lower::StmtId id, const Stmt& st
     }
   }
   int64_t width = lanes_;
-  Value* odd = nullptr;  // the last lanes of odd halves
+  Value* odd = nullptr;  // the last lanes of halves with an odd size
   if (op == Op::kAdd && value->getType()->isIntOrIntVectorTy()) {
-    // As LLVM spells it: it turns halves of its own into dot products, and ours, which end in
-    // vectors of one lane, into wrong ones.
+    // Uses LLVM's own reduction. LLVM turns its own halves into dot products, but miscompiles ours,
+    // which end in vectors of one lane.
     value = builder_.CreateVectorSplat(1, builder_.CreateAddReduce(value));
     width = 1;
   }

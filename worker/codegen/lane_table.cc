@@ -1,5 +1,5 @@
-// Lanes at known distances that are not regular: rows that a layout interleaves, such as four rows
-// of bytes for a dot product of groups of four.
+// Irregular lanes at known distances: rows that a layout interleaves, such as four rows of bytes
+// for a dot product of groups of four.
 #include <algorithm>
 
 #include "worker/codegen/function_emitter.h"
@@ -55,7 +55,7 @@ Value* FunctionEmitter::LoadInterleaved(ir::BufferId buffer, const Index& offset
       interleaved &= (*table)[lane] == (*table)[lane % rows] + lane / rows;
     }
     if (!interleaved) continue;
-    // Each row is widened to words and moved to its place in them.
+    // Each row is widened to words and shifted to its position in them.
     const int64_t columns = lanes_ / rows;
     auto* const row_type = llvm::FixedVectorType::get(scalar, columns);
     auto* const words = llvm::FixedVectorType::get(builder_.getIntNTy(rows * bits), columns);

@@ -1,5 +1,5 @@
-// Loads and stores of one element or of all lanes, in the forms that vectors have: contiguous,
-// reversed, strided by shuffles, gathered and scattered, masked.
+// Loads and stores of one element or of all lanes: contiguous, reversed, strided by shuffles,
+// gathered and scattered, masked.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -14,13 +14,14 @@ using lower::Storage;
 
 namespace {
 
-// Strides up to this are whole vectors and shuffles: one of each per stride, where a gather costs a
-// load per lane.
+// Up to this stride, lanes are loaded as whole vectors and shuffled: one load and one shuffle per
+// stride, where a gather costs a load per lane.
 constexpr int64_t kMaxShuffledStride = 4;
-constexpr int64_t kMaxShuffledStrideNarrow = 8;  // elements that no gather takes
+constexpr int64_t kMaxShuffledStrideNarrow = 8;  // for elements too narrow for a gather
 
-// AMD's gathers are microcode, slower than a load for each lane: 16 lanes of f32 out of L1 take
-// Zen 5 12.7 cycles, and 16 loads with their inserts 7.8. (Its scatters cost what the stores do.)
+// AMD's gathers are microcode and slower than a load per lane: on Zen 5, 16 lanes of f32 from L1
+// take 12.7 cycles, and 16 loads with their inserts take 7.8. Its scatters cost as much as the
+// stores.
 bool GathersSlowly(const target::Target& target) { return absl::StartsWith(target.cpu, "znver"); }
 
 }  // namespace
@@ -29,7 +30,7 @@ Value* FunctionEmitter::LanePointers(ir::BufferId buffer, const Index& offset, c
   llvm::Type* scalar = convert_.MemoryType(state_.program.buffers[buffer].dtype);
   if (split.irregular)
     return builder_.CreateInBoundsGEP(scalar, BasePointer(buffer), VectorIndex(offset));
-  // One base and constant distances, which fit into 32 bits and need no registers of addresses.
+  // One base and constant distances, which fit into 32 bits and need no address registers.
   std::vector<llvm::Constant*> distances;
   const bool narrow = std::abs(split.lane) * lanes_ < (int64_t{1} << 30);
   llvm::Type* integer = narrow ? builder_.getInt32Ty() : builder_.getInt64Ty();
@@ -39,7 +40,7 @@ Value* FunctionEmitter::LanePointers(ir::BufferId buffer, const Index& offset, c
                                     llvm::ConstantVector::get(distances));
 }
 
-// Reads whole vectors between the first and the last lane's element and nothing beyond.
+// Reads whole vectors between the elements of the first and the last lane, and nothing beyond.
 Value* FunctionEmitter::LoadLanes(ir::BufferId buffer, Split split, llvm::Type* scalar,
                                   llvm::Align align) {
   llvm::Type* vector = Conversion::Lanes(scalar, lanes_);
@@ -50,7 +51,7 @@ Value* FunctionEmitter::LoadLanes(ir::BufferId buffer, Split split, llvm::Type* 
   std::vector<int> picks(lanes);
   Value* result = nullptr;
   for (int64_t part = 0, next = 0; next < lanes_; ++part) {
-    // The part that holds the next lane's element; the last one ends with the last element.
+    // The part with the next lane's element; the last part ends with the last element.
     const int64_t begin = std::min(next * stride, (lanes_ - 1) * (stride - 1));
     Split at = split;
     at.constant += begin;
@@ -136,14 +137,15 @@ absl::Status FunctionEmitter::StoreTo(ir::BufferId buffer, const Index& offset, 
     if (!split.runtime.IsConstant() || split.irregular)
       return absl::InternalError("a register at an index that is not known");
     llvm::AllocaInst* slot = RegisterSlot(buffer, split.constant);
-    // Lanes outside keep what they have: they may be inside at another step of the reduction.
+    // Inactive lanes keep their values, because they may be active at another step of the
+    // reduction.
     if (mask != nullptr)
       value = builder_.CreateSelect(mask, value, builder_.CreateLoad(value->getType(), slot));
     builder_.CreateStore(value, slot);
     return absl::OkStatus();
   }
   const bool one_place = lanes_ != 0 && !split.irregular && split.lane == 0 && mask == nullptr;
-  // Lanes that share a place: the last one wins, as in the serial loop.
+  // If lanes share a location, the last one wins, as in the serial loop.
   if (one_place) value = builder_.CreateExtractElement(value, lanes_ - 1);
   value = convert_.ToMemory(value, dtype);
   if (lanes_ == 0 || one_place) {
@@ -168,7 +170,7 @@ absl::Status FunctionEmitter::StoreTo(ir::BufferId buffer, const Index& offset, 
                                 align);
     return absl::OkStatus();
   }
-  // A scatter writes in the order of the lanes.
+  // A scatter writes in lane order.
   Value* pointers = LanePointers(buffer, offset, split);
   Value* lanes = mask != nullptr ? mask : builder_.CreateVectorSplat(lanes_, builder_.getTrue());
   builder_.CreateMaskedScatter(value, pointers, align, lanes);

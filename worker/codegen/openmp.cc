@@ -8,7 +8,7 @@ using llvm::Value;
 
 namespace {
 
-// A task is what the runtime calls on every thread: void(ptr context).
+// The function that the runtime calls on every thread: void(ptr context).
 struct Task {
   llvm::Function* function;
   Value* number;  // of the thread
@@ -53,7 +53,7 @@ void EmitDynamic(llvm::IRBuilder<>& builder, llvm::Module& module, llvm::Functio
                  Value* context, int64_t extent, int threads, int64_t chunk) {
   llvm::IRBuilder<> t(module.getContext());
   const Task task = BeginTask(t, module, body);
-  auto* i64 = t.getInt64Ty();  // C's long, where these entry points exist
+  auto* i64 = t.getInt64Ty();  // C's long on every platform with these entry points
   auto* ptr = t.getPtrTy();
   Value* first = t.CreateAlloca(i64);
   Value* last = t.CreateAlloca(i64);

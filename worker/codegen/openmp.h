@@ -7,10 +7,10 @@
 
 namespace hone::codegen {
 
-// Emits at the builder's place: `threads` OpenMP threads (more than one) run body(context, begin,
-// end, thread) over parts of [0, extent). `chunk` 0: an equal share for each thread; else threads
-// fetch `chunk` iterations at a time. By the entry points of GCC's runtime, which LLVM's offers
-// too.
+// Emits a call at the builder's position: `threads` OpenMP threads (more than one) run
+// body(context, begin, end, thread) over parts of [0, extent). `chunk` 0: each thread gets an equal
+// share; otherwise threads fetch `chunk` iterations at a time. Uses the entry points of GCC's
+// runtime, which LLVM's runtime also provides.
 void EmitFork(llvm::IRBuilder<>& builder, llvm::Function* body, llvm::Value* context,
               int64_t extent, int threads, int64_t chunk);
 

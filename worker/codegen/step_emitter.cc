@@ -1,4 +1,4 @@
-// The unrolled steps of a reduction through a tile of accumulators, kept apart.
+// The unrolled steps of a reduction over a tile of accumulators, kept apart.
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
@@ -17,7 +17,7 @@ constexpr int64_t kManyAccumulators = 16;
 
 }  // namespace
 
-// Whether each iteration of an unrolled loop updates all of a large tile of accumulators in
+// Returns whether each iteration of an unrolled loop updates a large tile of accumulators in
 // registers.
 bool FunctionEmitter::StepsThroughTile(const Stmt& loop) const {
   const lower::LoweredProgram& program = state_.program;
@@ -56,9 +56,9 @@ bool FunctionEmitter::StepsThroughTile(const Stmt& loop) const {
          accumulators >= kManyAccumulators;
 }
 
-// LLVM's code generator gathers loads of near places at the first of them: the operands of several
-// steps, for which there are no registers beside the accumulators. It moves nothing across this,
-// which is no instruction.
+// LLVM's code generator moves loads of nearby addresses to the first of them. These are the
+// operands of several steps, and there are no registers for them beside the accumulators. LLVM
+// moves nothing across this barrier, which emits no instruction.
 void FunctionEmitter::SeparateSteps() {
   auto* type = llvm::FunctionType::get(builder_.getVoidTy(), false);
   builder_.CreateCall(type, llvm::InlineAsm::get(type, "", "~{memory}", /*hasSideEffects=*/true));

@@ -7,8 +7,7 @@
 
 namespace hone::codegen {
 
-// Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target does not
-// have.
+// Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target lacks.
 absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target::Target& target);
 
 }  // namespace hone::codegen

@@ -1,4 +1,4 @@
-// Stores that one instruction computes: what tensorize matched against the table in
+// Stores that one instruction computes: those that tensorize matched against the table in
 // common/ir/intrinsic.h.
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -70,7 +70,7 @@ absl::Status FunctionEmitter::EmitDot(StmtId id, const Stmt& store,
   lower::LoweredProgram& program = state_.program;
   const Intrinsic& intrinsic = *IntrinsicOf(store);
   const int64_t group = ir::DescriptionOf(intrinsic).stages.back().reduce[0].extent;
-  // The operand that does not move with the lanes goes to all of them.
+  // Broadcasts the operand that does not move with the lanes.
   if (SplitIndex(operands[0].offset).lane != 0) std::swap(operands[0], operands[1]);
   std::vector<Value*> values;
   for (const Operand& operand : operands) {

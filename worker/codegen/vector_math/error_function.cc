@@ -33,7 +33,7 @@ Value* VectorMath::Erf(Value* x) {
   Value* square = b_.CreateFMul(x, x);
   Value* near = Fma(x, f64 ? Polynomial(square, kNearF64) : Polynomial(square, kNearF32), x);
   Value* magnitude = Abs(x);
-  Value* end = AtMost(magnitude, f64 ? 6 : 4);  // erf rounds to 1 there
+  Value* end = AtMost(magnitude, f64 ? 6 : 4);  // erf rounds to 1 from here on
   const Reduced reduced =
       ReduceByLn2(f64 ? Polynomial(end, kFarF64) : Polynomial(end, kFarF32), f64 ? 1023 : 127);
   Value* rest = b_.CreateFNeg(PowerOfTwo(reduced.bits));

@@ -12,14 +12,14 @@ using llvm::Value;
 namespace {
 
 constexpr double kLog2E = 0x1.71547652b82fep+0;
-// ln 2 in two parts of the format's precision; n·high is subtracted exactly by fma.
+// ln 2 in two parts of the format's precision; fma subtracts n·high exactly.
 constexpr double kLn2HighF32 = 0x1.62e43p-1, kLn2LowF32 = -0x1.05c61p-29;
 constexpr double kLn2HighF64 = 0x1.62e42fefa39efp-1, kLn2LowF64 = 0x1.abc9e3b39803fp-56;
-// Adding it rounds to a whole number, which then stands in the low bits.
+// Adding this rounds to an integer, which is then in the low bits.
 constexpr double kRoundF32 = 0x1.8p23, kRoundF64 = 0x1.8p52;
 
-// (e^r − 1 − r) / r² on |r| ≤ ln 2 / 2, weighted by r² / (e^r − 1): 0.14 ulp in both formats,
-// of e^r − 1.
+// (e^r − 1 − r) / r² on |r| ≤ ln 2 / 2, weighted by r² / (e^r − 1): 0.14 ulp of e^r − 1 in both
+// formats.
 constexpr double kExpm1F32[] = {0x1.fffffep-2, 0x1.5554bp-3, 0x1.555674p-5, 0x1.122768p-7,
                                 0x1.6bec4ep-10};
 constexpr double kExpm1F64[] = {0x1.0000000000005p-1,  0x1.555555555553ap-3,  0x1.55555555522c2p-5,
@@ -27,7 +27,8 @@ constexpr double kExpm1F64[] = {0x1.0000000000005p-1,  0x1.555555555553ap-3,  0x
                                 0x1.a019a77777e05p-16, 0x1.71de87943e3c2p-19, 0x1.28a1d784a31bfp-22,
                                 0x1.ae6c63da9339ap-26};
 
-// Where e^x overflows, where it is less than half of the smallest denormal; both a little beyond.
+// Slightly beyond the limits where e^x overflows and where it is less than half of the smallest
+// denormal.
 constexpr double kExpHighF32 = 88.73, kExpLowF32 = -104;
 constexpr double kExpHighF64 = 709.79, kExpLowF64 = -745.2;
 // Where tanh rounds to 1.
@@ -81,7 +82,7 @@ Value* VectorMath::ScaleByHardware(Value* value, Value* exponent) {
                             : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256)
                      : (f64 ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_128
                             : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128);
-  // Parts of the register's width; the last one is filled up.
+  // Splits the value into registers; the last part is padded.
   const auto piece = [&](Value* whole, int begin) {
     llvm::SmallVector<int, 64> mask(part);
     for (int i = 0; i < part; ++i) mask[i] = begin + i < lanes ? begin + i : llvm::PoisonMaskElem;
@@ -93,7 +94,7 @@ Value* VectorMath::ScaleByHardware(Value* value, Value* exponent) {
     Value* n = piece(exponent, begin);
     auto* every = llvm::ConstantInt::getAllOnesValue(b_.getIntNTy(std::max(8, part)));
     llvm::SmallVector<Value*, 5> arguments = {a, n, a, every};
-    if (width == 512) arguments.push_back(b_.getInt32(4));  // rounds as everything else does
+    if (width == 512) arguments.push_back(b_.getInt32(4));  // current rounding mode
     Value* scaled = b_.CreateIntrinsic(id, {}, arguments);
     if (lanes == part) return scaled;
     llvm::SmallVector<int, 64> mask(lanes);
@@ -117,8 +118,7 @@ VectorMath::Reduced VectorMath::ReduceByLn2(Value* x) {
 
 Value* VectorMath::TimesPowerOfTwo(Value* significand, const Reduced& reduced) {
   if (HasHardwareScale(significand)) return ScaleByHardware(significand, reduced.n);
-  // 2^n in two factors that are normal numbers; the first product is exact, the second rounds to a
-  // denormal once.
+  // 2^n as two normal factors. The first product is exact; the second rounds once, to a denormal.
   Value* half = b_.CreateLShr(reduced.bits, llvm::ConstantInt::get(reduced.bits->getType(), 1));
   Value* rest = b_.CreateSub(reduced.bits, half);
   return b_.CreateFMul(b_.CreateFMul(significand, PowerOfTwo(half)), PowerOfTwo(rest));

@@ -31,8 +31,8 @@ Value* VectorMath::LogF32(Value* f, Value* k) {
 }
 
 // s = f / (2 + f), log(1 + f) = f − (f²/2 − s·(f²/2 + R)) with R = s²·T(s²): the series of the
-// inverse hyperbolic tangent (Muller, Elementary Functions, 3rd ed., section 11.4; the grouping is
-// that of FDLIBM, Sun Microsystems 1993).
+// inverse hyperbolic tangent (Muller, Elementary Functions, 3rd ed., section 11.4), grouped as in
+// FDLIBM (Sun Microsystems 1993).
 Value* VectorMath::LogF64(Value* f, Value* k) {
   Value* s = b_.CreateFDiv(f, b_.CreateFAdd(f, Number(f, 2)));
   Value* z = b_.CreateFMul(s, s);
@@ -52,21 +52,21 @@ Value* VectorMath::Log(Value* x) {
   const double scale = f64 ? 0x1p52 : 0x1p23;
   Value* small = b_.CreateFCmpOLT(x, Number(x, f64 ? 0x1p-1022 : 0x1p-126));
   Value* y = b_.CreateSelect(small, b_.CreateFMul(x, Number(x, scale)), x);
-  // Bits minus those of √½: the exponent field is k and the fraction counts from √½.
+  // Subtracts the bits of √½: the exponent field is then k, and the fraction counts from √½.
   const uint64_t root = f64 ? 0x3fe6a09e667f3bcd : 0x3f3504f3;
   Value* moved = b_.CreateAdd(ToBits(y), Bits(x, (bias << digits) - root));
   Value* field = b_.CreateLShr(moved, Bits(x, digits));
   Value* fraction = b_.CreateAnd(moved, Bits(x, (uint64_t{1} << digits) - 1));
   Value* f = b_.CreateFSub(b_.CreateBitCast(b_.CreateAdd(fraction, Bits(x, root)), x->getType()),
                            Number(x, 1));
-  // A small whole number in the low bits of 2^digits.
+  // A small integer in the low bits of 2^digits.
   Value* number = b_.CreateBitCast(
       b_.CreateOr(field, Bits(x, f64 ? 0x4330000000000000 : 0x4b000000)), x->getType());
   Value* offset = b_.CreateSelect(small, Number(x, scale + static_cast<double>(bias) + digits),
                                   Number(x, scale + static_cast<double>(bias)));
   Value* k = b_.CreateFSub(number, offset);
   Value* result = f64 ? LogF64(f, k) : LogF32(f, k);
-  // ∞ and NaN give themselves; 0 and what is below it have results of their own.
+  // ∞ and NaN return themselves; 0 and negative numbers have results of their own.
   result = b_.CreateSelect(b_.CreateFCmpOLT(x, Number(x, kInfinity)), result, x);
   Value* nonpositive = b_.CreateSelect(b_.CreateFCmpOEQ(x, Number(x, 0)), Number(x, -kInfinity),
                                        Number(x, std::numeric_limits<double>::quiet_NaN()));

@@ -8,9 +8,10 @@ using llvm::Value;
 
 namespace {
 
-// Where Φ(−z) is less than half of the smallest denormal number; a little beyond.
+// Slightly beyond the limit where Φ(−z) is less than half of the smallest denormal.
 constexpr double kEndF32 = 14.3, kEndF64 = 38.6;
-// c, with few digits, so that what z + c loses is known exactly in either order of the operands.
+// c has few digits, so the rounding error of z + c is known exactly in either order of the
+// operands.
 constexpr double kShift = 3.875;
 
 // Φ(−z) · e^(z²/2) · (z + c) in t, weighted by its reciprocal: 0.41 and 0.36 ulp.
@@ -30,7 +31,7 @@ constexpr double kTailF64[] = {
 Value* VectorMath::NormalCdf(Value* x) {
   const bool f64 = IsF64(x);
   Value* z = AtMost(Abs(x), f64 ? kEndF64 : kEndF32);
-  // 1 / (z + c) is `reciprocal` · (1 + rest): what the sum and the division lose is known.
+  // 1 / (z + c) is `reciprocal` · (1 + rest): the errors of the sum and the division are known.
   Value* shift = Number(x, kShift);
   Value* sum = b_.CreateFAdd(z, shift);
   Value* minus_lost = b_.CreateFSub(b_.CreateFSub(sum, shift), z);
@@ -38,8 +39,8 @@ Value* VectorMath::NormalCdf(Value* x) {
   Value* rest = Fma(reciprocal, minus_lost, Fma(b_.CreateFNeg(reciprocal), sum, Number(x, 1)));
   Value* t = Fma(z, Fma(reciprocal, rest, reciprocal), Number(x, -0.5));
   Value* ratio = b_.CreateFMul(f64 ? Polynomial(t, kTailF64) : Polynomial(t, kTailF32), reciprocal);
-  // What the square loses is known, too: a rounded z² would cost hundreds of ulp at the far end.
-  // Both corrections are small beside r, and e^(r + rest) = e^r · (1 + rest).
+  // The error of the square is also corrected: a rounded z² would cost hundreds of ulp at the far
+  // end. Both corrections are small compared with r, and e^(r + rest) = e^r · (1 + rest).
   Value* square = b_.CreateFMul(z, z);
   Value* lost = Fma(z, z, b_.CreateFNeg(square));
   const Reduced reduced = ReduceByLn2(b_.CreateFMul(square, Number(x, -0.5)));

@@ -1,4 +1,4 @@
-// Division of a vector by one number: a reciprocal and a correction in place of the divider, which
+// Divides a vector by a scalar with a reciprocal and a correction, instead of the divider, which
 // takes ten cycles for a vector of sixteen floats.
 
 #include <cmath>
@@ -13,13 +13,14 @@ Value* VectorMath::DivideByUniform(Value* numerators, Value* divisor) {
   const bool f64 = IsF64(divisor);
   const double smallest = std::ldexp(1.0, f64 ? -1022 : -126);
   const double largest = std::ldexp(1.0, f64 ? 1021 : 125);
-  // Of the one number, where it is computed: behind the loops that it does not depend on.
+  // Computes the reciprocal where the scalar is computed, outside the loops that it does not depend
+  // on.
   const auto saved = b_.saveIP();
   if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(divisor)) {
     llvm::BasicBlock* const block = instruction->getParent();
     b_.SetInsertPoint(block, instruction->getInsertionPointAfterDef().value_or(block->end()));
   }
-  // Both sides are scaled where the reciprocal would overflow or lose bits as a denormal number.
+  // Both operands are scaled if the reciprocal would overflow or lose bits as a denormal.
   Value* magnitude = Abs(divisor);
   Value* scale = b_.CreateSelect(
       b_.CreateFCmpOLT(magnitude, Number(divisor, smallest)), Number(divisor, std::ldexp(1.0, 64)),
@@ -34,8 +35,8 @@ Value* VectorMath::DivideByUniform(Value* numerators, Value* divisor) {
   Value* quotient = b_.CreateFMul(numerators, splat(reciprocal));
   Value* rest = Fma(b_.CreateFNeg(quotient), splat(scaled), numerators);
   Value* corrected = Fma(rest, splat(reciprocal), quotient);
-  // The quotient stands as it is where it is 0, because a rest of 0 would take the sign of −0 away,
-  // and where it is ∞, 0 / 0 or overflows, because then there is no rest.
+  // Returns the quotient unchanged if it is 0, because adding a remainder of 0 would lose the sign
+  // of −0, and if it is ∞, NaN or overflows, because there is no remainder.
   Value* final_already = b_.CreateFCmpUEQ(corrected, Number(corrected, 0));
   return b_.CreateSelect(final_already, quotient, corrected);
 }
