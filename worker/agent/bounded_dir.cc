@@ -43,7 +43,7 @@ std::string BoundedDir::PathOf(absl::string_view digest) const {
   return absl::StrCat(path_, "/", digest);
 }
 
-// Finds or takes in a file, and makes it the most recent one.
+// Finds or registers a file and marks it as most recent.
 bool BoundedDir::Know(const std::string& digest) {
   if (const auto found = entries_.find(digest); found != entries_.end()) {
     uses_.splice(uses_.begin(), uses_, found->second.use);
@@ -88,7 +88,7 @@ void BoundedDir::MakeRoom() {
   while (bytes_ > max_bytes_ && next != uses_.begin()) {
     --next;
     const auto entry = entries_.find(*next);
-    // The newest stays even when it alone is too large: somebody has just made it.
+    // The newest file stays even if it alone exceeds the limit, because it has just been made.
     if (entry->second.pins > 0 || next == uses_.begin()) continue;
     unlink(PathOf(*next).c_str());
     bytes_ -= entry->second.bytes;

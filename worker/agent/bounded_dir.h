@@ -14,26 +14,27 @@
 
 namespace hone::agent {
 
-// A folder of files named by digests (artifacts, references), of bounded size: the least recently
-// used go when a new one comes, but never one that is pinned. Files appear by other hands too (the
-// builder writes artifacts): Add tells of them. Thread-safe.
+// A folder of bounded size for files named by digests (artifacts, references). Adding a file evicts
+// the least recently used files that are not pinned. Other processes may write files too (the
+// builder writes artifacts); Add registers them. Thread-safe.
 class BoundedDir {
  public:
-  // Opens or makes the folder, takes in the files that are there by age, and removes everything
-  // that is not named by a digest (what a killed process left). PermissionDenied,
-  // ResourceExhausted, Internal: the folder cannot be made or read.
+  // Opens or creates the folder, registers the existing files by age, and removes everything that
+  // is not named by a digest (leftovers of a killed process). PermissionDenied, ResourceExhausted,
+  // Internal: the folder cannot be created or read.
   static absl::StatusOr<std::unique_ptr<BoundedDir>> Open(const std::string& path,
                                                           int64_t max_bytes);
 
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view digest) const;
 
-  // Whether the file is here; marks it as used. Pinned: it stays until Unpin, once per Pin.
+  // Returns whether the file exists, and marks it as used. A pinned file stays until Unpin, once
+  // per Pin.
   bool Pin(const std::string& digest);
   void Unpin(const std::string& digest);
-  // Tells that the file has been written, and makes room.
+  // Registers a file that has been written, and evicts others if needed.
   void Add(const std::string& digest);
-  // Writes and adds. Errors as of WriteFileAtomically.
+  // Writes and adds a file. Errors are those of WriteFileAtomically.
   absl::Status Put(const std::string& digest, absl::string_view bytes);
 
  private:

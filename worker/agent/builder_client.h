@@ -13,22 +13,22 @@ namespace hone::agent {
 
 struct BuilderOptions {
   std::vector<std::string> command;  // hone-builder and its arguments
-  // Processor time of one build: an endless compile uses it up, a builder that waits for the timing
+  // Processor time of one build. An endless compile uses it up; a builder that waits for the timing
   // lock does not.
   absl::Duration cpu_limit = absl::Seconds(10);
-  // And wall time, in case it waits for ever.
+  // Wall time of one build, in case it waits forever.
   absl::Duration wall_limit = absl::Minutes(3);
 };
 
-// One hone-builder process, started when it is needed and again after it has died. One thread uses
-// it, from which the process is started (it ends with that thread).
+// One hone-builder process, started on demand and again after it has died. Used by one thread,
+// which starts the process; the process ends with that thread.
 class BuilderClient {
  public:
   explicit BuilderClient(BuilderOptions options) : options_(std::move(options)) {}
 
-  // Never fails as such: a builder that dies gives compile_error with its last words (out_of_memory
-  // when the kernel killed it), one that exceeds a limit is killed and gives compile_timeout, one
-  // that cannot be started gives device_lost.
+  // Reports every failure as an outcome. A builder that dies gives compile_error with its last
+  // words, or out_of_memory if the kernel killed it. One that exceeds a limit is killed and gives
+  // compile_timeout. One that cannot be started gives device_lost.
   record::BuildResponse Build(const record::BuildRequest& request);
 
   // Ends the process; the next Build starts one.

@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, child->error_, STDERR_FILENO);
-  // The child begins with default signal handling, whatever this process ignores or blocks.
+  // The child gets default signal handling, whatever this process ignores or blocks.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t all, none;
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   sigemptyset(&none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);  // a terminal's Ctrl-C is for the agent to handle
+  posix_spawnattr_setpgroup(&attributes, 0);  // the agent handles a terminal's Ctrl-C
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   std::vector<char*> words;
@@ -173,7 +173,7 @@ std::string ChildProcess::TakeErrorOutput() {
   std::string text(static_cast<size_t>(file.st_size - begin), '\0');
   const ssize_t n = pread(error_, text.data(), text.size(), begin);
   text.resize(std::max<ssize_t>(n, 0));
-  if (ftruncate(error_, 0) != 0) return text;  // the next call repeats it: no harm
+  if (ftruncate(error_, 0) != 0) return text;  // the next call returns it again, which does no harm
   return text;
 }
 

@@ -15,21 +15,21 @@ namespace hone::agent {
 
 // How a process ended.
 struct ChildEnd {
-  int signal = 0;                // that killed it; 0: it exited
-  int status = 0;                // of exit
+  int signal = 0;                // signal that killed it; 0: it exited
+  int status = 0;                // exit status
   std::string ToString() const;  // "killed by SIGSEGV", "exit status 3"
 };
 
-// A process that answers on its standard output what it is asked on its standard input. Its
-// standard error is kept in memory, so that its last words can go into an outcome. Killed and
-// reaped with the object. Thread-compatible.
+// A process that reads requests from its standard input and answers on its standard output. Its
+// standard error is kept in memory, so its last words can go into an outcome. Killed and reaped in
+// the destructor. Thread-compatible.
 class ChildProcess {
  public:
   // Starts `argv[0]`, a path. NotFound / PermissionDenied: it cannot be executed.
   // ResourceExhausted: no process or memory.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& argv);
-  // For the end of the program: kills every child of this process that is not reaped yet, and lets
-  // Start fail with Cancelled from now on. Their objects stay valid. Thread-safe.
+  // Called at shutdown: kills every child that is not reaped yet, and makes Start fail with
+  // Cancelled from now on. Their objects stay valid. Thread-safe.
   static void KillAll();
 
   ~ChildProcess();
@@ -40,16 +40,16 @@ class ChildProcess {
   int input() const { return input_; }    // write here
   int output() const { return output_; }  // read here
 
-  // The child sees the end of its input.
+  // Closes the child's input, so it sees the end of file.
   void CloseInput();
-  // SIGKILL. Nothing when it has ended.
+  // Sends SIGKILL. Does nothing if the process has ended.
   void Kill();
-  // Waits for its end, kills it when the deadline passes first, and reaps it. Later calls give the
-  // same.
+  // Waits for the process to end and reaps it; kills it first when the deadline passes. Later calls
+  // return the same result.
   ChildEnd Wait(absl::Time deadline);
-  // Processor time of all its threads so far; what it held when it has ended.
+  // Processor time of all its threads so far; stays constant after its end.
   absl::Duration CpuTime() const;
-  // What it has written to standard error since the last call, the last 4 KiB of it.
+  // Returns what it has written to standard error since the last call, at most the last 4 KiB.
   std::string TakeErrorOutput();
 
  private:

@@ -19,7 +19,7 @@ void LeaseTable::Describe(bool draining, v1::SynchronizeRequest& request) const 
     held.set_phase(work->phase);
     --(work->lease.build() ? builds : runs);
   }
-  for (const bool answered : {false, true}) {  // what the server has not heard of first
+  for (const bool answered : {false, true}) {  // unsent results first
     for (const auto& [id, result] : finished_) {
       if (request.finished_size() == kMaxFinishedPerCall) break;
       if (result.answered != answered || (result.call != 0 && !draining)) continue;
@@ -141,7 +141,7 @@ void LeaseTable::Forget(const std::shared_ptr<HeldWork>& work) {
 }
 
 bool LeaseTable::Finish(const std::shared_ptr<HeldWork>& work, v1::FinishedLease finished) {
-  // What ends before it was ready to run ends in its preparation.
+  // A lease that ends before it is ready ends during preparation.
   if (work->ready == absl::Time()) --preparing_;
   Forget(work);
   if (work->cancelled) return false;

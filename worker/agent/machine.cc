@@ -25,14 +25,14 @@ namespace {
 constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 constexpr absl::Duration kPeakLifetime = absl::Hours(24);
 
-// What a program prints on its standard output, as JSON.
+// Parses a program's standard output as JSON.
 absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::string& flag) {
   HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start({program, flag}));
   child->CloseInput();
   const absl::Time deadline = SteadyNow() + kProgramLimit;
   std::string text;
   char buffer[4096];
-  // Ends with the program, or when its time is over: then Wait kills it.
+  // Ends with the program or at the deadline, after which Wait kills it.
   for (;;) {
     pollfd ready{.fd = child->output(), .events = POLLIN};
     const int64_t left_ms = absl::ToInt64Milliseconds(deadline - SteadyNow());
@@ -51,7 +51,7 @@ absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::str
   return json;
 }
 
-// The peaks, measured now or within the last day on the same target.
+// Returns the peaks, measured now or within the last day on the same target.
 absl::StatusOr<nlohmann::json> Peaks(const std::string& runner, const std::string& cache) {
   struct stat file;
   if (stat(cache.c_str(), &file) == 0 &&
@@ -62,7 +62,7 @@ absl::StatusOr<nlohmann::json> Peaks(const std::string& runner, const std::strin
     if (json.is_object()) return json;
   }
   HONE_ASSIGN_OR_RETURN(nlohmann::json json, JsonOf(runner, "--measure-peak"));
-  // What was measured on a busy machine holds for this start only.
+  // Values measured on a busy machine are not cached.
   if (json.value("steady", false)) HONE_RETURN_IF_ERROR(WriteFileAtomically(cache, json.dump()));
   return json;
 }

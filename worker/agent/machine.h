@@ -9,17 +9,16 @@
 namespace hone::agent {
 
 struct MachineOptions {
-  std::string
-      program_dir;        // holds hone-builder and hone-runner; one that is missing is not offered
-  std::string state_dir;  // keeps the measured peaks for a day
-  int build_slots = 0;    // 0: one per core
-  bool build = true;      // offer building, when hone-builder is there
-  bool run = true;        // offer running, when hone-runner is there
+  std::string program_dir;  // folder of hone-builder and hone-runner; a missing one is not offered
+  std::string state_dir;    // keeps the measured peaks for a day
+  int build_slots = 0;      // 0: one per core
+  bool build = true;        // offer building if hone-builder exists
+  bool run = true;          // offer running if hone-runner exists
 };
 
-// What this machine offers: its target, what it can do, its measured peaks and its environment.
-// Starts hone-builder and hone-runner to ask them. FailedPrecondition: neither of them is in
-// program_dir, or one does not work; says which.
+// Describes this machine: its target, its capabilities, its measured peaks and its environment.
+// Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir has neither of
+// them, or one does not work; the message says which.
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options);
 
 }  // namespace hone::agent

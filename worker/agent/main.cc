@@ -62,7 +62,7 @@ std::string DefaultStateDir() {
   return "/var/lib/hone/worker";
 }
 
-// One agent per state folder, for the life of the process.
+// Allows one agent per state folder, for the life of the process.
 absl::Status LockStateDir(const std::string& state_dir) {
   const std::string path = state_dir + "/lock";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -74,8 +74,8 @@ absl::Status LockStateDir(const std::string& state_dir) {
   return absl::OkStatus();
 }
 
-// --name, or a name that this state folder keeps: the host's and a few random digits, since a host
-// may have several workers.
+// Returns --name, or else a name kept in the state folder: the host's name and a few random digits,
+// because a host may have several workers.
 absl::StatusOr<std::string> WorkerId(const Flags& flags) {
   if (!flags.name.empty()) return flags.name;
   const std::string path = flags.state_dir + "/name";
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> WorkerId(const Flags& flags) {
   return name;
 }
 
-// The link, which connects later: InvalidArgument whatever is wrong, for it is the configuration.
+// The connection is made later, so any error is one of the configuration: InvalidArgument.
 absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& flags) {
   const auto security = hone::rpc::LoadSecurity(flags.security, absl::Now());
   if (!security.ok()) return absl::InvalidArgumentError(security.status().message());
@@ -119,7 +119,7 @@ absl::Status Work(Flags flags) {
   for (const char* const older : {"/references", "/references-2"}) {
     std::filesystem::remove_all(flags.state_dir + older, ignored);
   }
-  // Kernels see what they are made of; references are written by a runner that runs no candidate.
+  // Kernels may read their artifacts; references are written by a runner that runs no candidate.
   const std::string artifacts = flags.state_dir + "/artifacts";
   const std::string references = flags.state_dir + hone::agent::kReferences;
   options.runner.command = {flags.program_dir + "/hone-runner",
@@ -141,7 +141,7 @@ absl::Status Work(Flags flags) {
   HONE_ASSIGN_OR_RETURN(const auto worker,
                         hone::agent::Worker::Create(std::move(options), link.get()));
 
-  // SIGTERM and SIGINT, blocked since the start, end the work.
+  // SIGTERM and SIGINT, blocked since the start, end the program.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
   app.set_version_flag("--version", "hone-worker " HONE_VERSION);
-  // Of a secret no more than the name of its file may stand on a command line.
+  // Secrets are passed as file names only, never on the command line.
   app.add_option("--key", flags.key_file, "Private key of the certificate, PEM file");
   hone::CliConfig::Add(app, {{"key", &flags.security.key}, {"token", &flags.security.token}},
                        {"exit-with-parent"});
@@ -227,7 +227,7 @@ int main(int argc, char** argv) {
   if (!flags.key_file.empty()) flags.security.key = flags.key_file;
   if (!flags.security.token_file.empty()) flags.security.token.clear();
 
-  // Logs go to standard error; nothing else does.
+  // Only logs go to standard error.
   if (absl::Status log = hone::SetUpLog("hone-worker", flags.log_format, flags.log_level);
       !log.ok()) {
     fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
@@ -235,7 +235,7 @@ int main(int argc, char** argv) {
   }
   hone::rpc::TakeGrpcLog();
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a file size limit is a full disk
+  signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is handled like a full disk
   if (flags.exit_with_parent) {
     const pid_t parent = getppid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -66,7 +66,7 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
     return Failure(Outcome::kCrash,
                    absl::StrCat("the runner answers nonsense: ", result.status().message()));
   }
-  // After a hang, and after what the sandbox forbids, the process ends by itself.
+  // After a hang, or a system call that the sandbox forbids, the process ends by itself.
   if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash) child_.reset();
   return *std::move(result);
 }
@@ -87,7 +87,7 @@ MeasureResult RunnerClient::RunOne(const RunRequest& request, absl::Duration pat
 void RunnerClient::Run(const std::vector<RunRequest>& requests,
                        absl::FunctionRef<void(size_t)> started,
                        absl::FunctionRef<void(size_t, MeasureResult)> done) {
-  size_t sent = 0;  // requests that the present process has been given
+  size_t sent = 0;  // requests that the current process has received
   for (size_t i = 0; i < requests.size(); ++i) {
     started(i);
     const bool confirmation = IsConfirmation(requests[i]);

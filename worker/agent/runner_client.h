@@ -15,30 +15,30 @@ namespace hone::agent {
 
 struct RunnerOptions {
   std::vector<std::string> command;  // hone-runner and its arguments
-  // The same for making references, which are the only files that a runner writes; empty:
-  // `command`.
+  // The command for making references, the only files that a runner writes; empty: `command`.
   std::vector<std::string> reference_command;
-  // Beyond a request's own time limit: waiting for the timing lock, inputs, a reference that has to
-  // be made.
+  // Additional time beyond a request's own limit: waiting for the timing lock, filling inputs,
+  // making a reference.
   absl::Duration patience = absl::Seconds(60);
 };
 
-// The device's hone-runner process, started when it is needed and again after a kernel has crashed
-// or hung it. One thread uses it, from which the process is started (it ends with that thread).
+// The device's hone-runner process, started on demand and again after a kernel has crashed or hung
+// it. Used by one thread, which starts the process; the process ends with that thread.
 class RunnerClient {
  public:
   explicit RunnerClient(RunnerOptions options) : options_(std::move(options)) {}
 
-  // Runs requests in order. The next one is sent while one runs, so that the runner keeps the
-  // timing lock for the batch; a request of policy "confirm" gets a fresh process. `started` and
-  // `done` are called with the request's number, each once, in order. Never fails as such: a kernel
-  // that kills the process gives crash (out_of_memory when it was killed for that), one that
-  // outlives every limit run_timeout, a runner that cannot be started device_lost; the requests
-  // behind it run in a new process.
+  // Runs requests in order. The next request is sent while one runs, so that the runner keeps the
+  // timing lock for the batch. A request of policy "confirm" gets a fresh process. `started` and
+  // `done` are called with the request's index, each once, in order.
+  //
+  // Reports every failure as an outcome. A kernel that kills the process gives crash (out_of_memory
+  // if it was killed for that), one that exceeds every limit gives run_timeout, and a runner that
+  // cannot be started gives device_lost. The remaining requests run in a new process.
   void Run(const std::vector<record::RunRequest>& requests, absl::FunctionRef<void(size_t)> started,
            absl::FunctionRef<void(size_t, record::MeasureResult)> done);
 
-  // One request that makes a reference, with its own patience, in a process of its own.
+  // Runs one request that makes a reference, with its own patience, in a separate process.
   record::MeasureResult RunOne(const record::RunRequest& request, absl::Duration patience);
 
   // Ends the process; the next Run starts one.

@@ -23,7 +23,7 @@
 namespace hone::agent {
 namespace {
 
-constexpr absl::Duration kSynchronizeMargin = absl::Seconds(10);  // beyond what the server may hold
+constexpr absl::Duration kSynchronizeMargin = absl::Seconds(10);  // beyond the server's hold time
 constexpr absl::Duration kTransferLimit = absl::Seconds(60);
 constexpr absl::Duration kProbeInterval = absl::Minutes(1);
 constexpr absl::Duration kProbeLimit = absl::Seconds(3);
@@ -86,7 +86,7 @@ class GrpcLink final : public ServerLink {
       const size_t size = std::min<size_t>(rpc::kChunkBytes, bytes.size() - sent);
       chunk.set_data(bytes.data() + sent, size);
       sent += size;
-      if (!writer->Write(chunk)) break;  // Finish says why
+      if (!writer->Write(chunk)) break;  // Finish returns the reason
     } while (sent < bytes.size());
     writer->WritesDone();
     const absl::Status status = rpc::FromGrpc(writer->Finish());
@@ -139,8 +139,8 @@ class GrpcLink final : public ServerLink {
     contexts_.erase(&context);
   }
 
-  // gRPC does not say why an encrypted connection could not be made: a connection by hand does, at
-  // most once a minute.
+  // gRPC does not report why an encrypted connection failed, so this connects by hand, at most once
+  // a minute.
   absl::Status Explain(const absl::Status& status) {
     if (!absl::IsUnavailable(status) || !security_.tls()) return status;
     {

@@ -12,25 +12,25 @@
 
 namespace hone::agent {
 
-// The server, as the agent sees it. Thread-safe.
+// The agent's connection to the server. Thread-safe.
 class ServerLink {
  public:
   using SynchronizeDone = absl::AnyInvocable<void(absl::StatusOr<v1::SynchronizeResponse>) &&>;
   virtual ~ServerLink() = default;
 
-  // One long-poll; `done` runs once, on another thread. Unavailable: no server there, or it is
-  // starting.
+  // Makes one long-poll call. `done` runs once, on another thread. Unavailable: the server is not
+  // reachable or still starting.
   virtual void Synchronize(const v1::SynchronizeRequest& request, SynchronizeDone done) = 0;
   // Sends an artifact, or a reference kernel by its name (common/record/reference_name.h). Blocks.
   virtual absl::Status Upload(const std::string& digest, const std::string& bytes) = 0;
-  // Fetches one and checks it against its digest, when it goes by one (DataLoss). NotFound: the
-  // server does not have it. Blocks.
+  // Downloads an artifact or reference kernel. DataLoss: the contents do not match the digest that
+  // names it. NotFound: the server does not have it. Blocks.
   virtual absl::StatusOr<std::string> Download(const std::string& digest) = 0;
-  // Ends every call in progress with Cancelled; later ones fail at once.
+  // Ends every call in progress with Cancelled; later calls fail at once.
   virtual void Shutdown() = 0;
 };
 
-// Over gRPC. Errors: the address is malformed or not allowed (see rpc::CreateChannel).
+// Connects over gRPC. Errors: the address is malformed or not allowed (see rpc::CreateChannel).
 absl::StatusOr<std::unique_ptr<ServerLink>> ConnectToServer(const std::string& address,
                                                             const rpc::ChannelSecurity& security);
 

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& folder) {
   return std::unique_ptr<Spool>(new Spool(folder));
 }
 
-// Lease ids are the server's: they name no files.
+// Lease ids come from the server, so they are not used as file names.
 std::string Spool::PathOf(const std::string& lease_id) const {
   return absl::StrCat(folder_, "/", DigestOf(lease_id).ToHex());
 }

@@ -10,18 +10,17 @@
 
 namespace hone::agent {
 
-// Finished results on disk until the server has them, a file each, so that those of a killed worker
-// are handed in by the next one. A crash of the machine may lose the last ones: the server then has
-// their candidates measured again. Thread-safe: it
-// has no state but its folder.
+// Finished results on disk, one file each, until the server has them. After a crash of the worker,
+// the next process reports them. A crash of the machine may lose the last ones; the server then has
+// their candidates measured again. Thread-safe: the only state is the folder.
 class Spool {
  public:
-  // Errors: the folder cannot be made.
+  // Errors: the folder cannot be created.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(const std::string& folder);
 
-  // What is there, in no order. Files that cannot be read are removed.
+  // Returns all results, in no order. Removes files that cannot be read.
   std::vector<v1::FinishedLease> Load();
-  // Errors: the file cannot be written; the result then lives in memory alone.
+  // Errors: the file cannot be written; the result is then in memory only.
   absl::Status Put(const v1::FinishedLease& finished);
   void Remove(const std::string& lease_id);
 

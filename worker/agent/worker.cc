@@ -21,18 +21,19 @@ using record::MeasureResult;
 using record::Outcome;
 
 constexpr absl::Duration kNewsInterval =
-    absl::Milliseconds(5);  // results that come together travel together
+    absl::Milliseconds(5);  // finished results wait this long for others
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLastBackoff = absl::Seconds(5);
-// A server without room for an upload is asked again for so long.
+// How long an upload is retried while the server has no room for it.
 constexpr absl::Duration kUploadPatience = absl::Minutes(1);
 constexpr absl::Duration kReferenceRetry = absl::Seconds(30);
 constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr absl::Duration kPulse = absl::Milliseconds(100);
 constexpr size_t kPinnedReferences = 16;
 constexpr size_t kMaxCalls = 2;  // one that the server holds, and one with news
-// The answer to results comes when they are durable, in milliseconds. What is finished meanwhile
-// waits for it so long: a busy server then gets fewer calls that say more.
+// The server answers a call with results when they are durable, within milliseconds. Results that
+// finish meanwhile wait this long for the answer, so a busy server gets fewer calls with more in
+// each.
 constexpr absl::Duration kAnswerPatience = absl::Seconds(1);
 
 std::string RandomHex() {
@@ -41,7 +42,7 @@ std::string RandomHex() {
   return absl::StrCat(absl::Hex(value, absl::kZeroPad16));
 }
 
-// After so many failures in a row; many workers do not come again together.
+// The delay after consecutive failures. It is random, so many workers do not return at once.
 absl::Duration BackoffAfter(int failures) {
   std::random_device device;
   const double jitter = 0.5 + static_cast<double>(device() % 1024) / 1024;
@@ -130,7 +131,8 @@ void Worker::StartCall() {
 
 void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> response) {
   if (response.ok()) {
-    // The server has them: the disk may forget them, before a call that says so could be answered.
+    // The server has these results. They are removed from disk before a call that reports this can
+    // be answered.
     for (const std::string& lease_id : response->durable()) spool_->Remove(lease_id);
   }
   absl::MutexLock lock(&mutex_);
@@ -140,7 +142,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   const absl::Time now = SteadyNow();
   if (!response.ok()) {
     if (stopping_) return;
-    // What the call told may be lost: it is said again.
+    // The call's contents may be lost, so they are sent again.
     news_ = true;
     next_call_ = std::max(next_call_, now + BackoffAfter(failures_));
     if (failures_++ == 0) {
@@ -150,7 +152,8 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
   }
   if (failures_ > 0) {
     spdlog::info("the server answers again");
-    // Perhaps it is a new one, without references, or has what could not be fetched.
+    // The server may be a new one without references, or may now have those that could not be
+    // fetched.
     offered_.clear();
     reference_errors_.clear();
   }
@@ -164,7 +167,7 @@ void Worker::Answered(int64_t number, absl::StatusOr<v1::SynchronizeResponse> re
       uploads_.push_back(digest);
     }
   }
-  // A call that was overtaken says nothing about when to come again.
+  // An overtaken call does not set the time of the next one.
   if (number == last_call_) {
     next_idle_call_ = now + absl::Milliseconds(response->next_call_ms());
     gather_until_ = begun + absl::Milliseconds(response->gather_ms());
@@ -207,8 +210,7 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
       StartCall();
       continue;
     }
-    // News or an answer may set another time than the one that is waited for: then the wait begins
-    // anew.
+    // News or an answer may change the wake-up time; the wait then starts again.
     const auto wake = [this, until]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || SteadyNow() >= until || NextCall() != until;
     };
@@ -219,7 +221,7 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 
-  // Farewell: what is finished, and that no more is wanted.
+  // Last call: reports finished results and asks for no more work.
   mutex_.Lock();
   StartCall();
   const int64_t farewell = last_call_;
@@ -241,9 +243,10 @@ void Worker::Finish(const std::shared_ptr<HeldWork>& work, MeasureResult result)
   v1::FinishedLease finished;
   finished.set_lease_id(work->lease.lease_id());
   *finished.mutable_result() = record::ToProto(result);
-  // While the agent ends, its process may have been killed for that: the server grants it again.
+  // At shutdown the agent may have killed this process itself; the server grants the lease again.
   if (IsStopping()) return;
-  // On disk before anybody hears of it, and without the lock: calls do not wait for the disk.
+  // Stored on disk before it is reported, without the mutex, so that calls do not wait for the
+  // disk.
   if (absl::Status kept = spool_->Put(finished); !kept.ok()) {
     spdlog::warn("a result is kept in memory only: {}", kept.ToString());
   }
@@ -273,8 +276,7 @@ void Worker::PrepareLoop() {
     std::shared_ptr<HeldWork> work;
     {
       absl::MutexLock lock(&mutex_);
-      // Without side effects: a mutex evaluates conditions as often, and in whatever thread, it
-      // likes.
+      // Without side effects: a mutex may evaluate a condition at any time and in any thread.
       const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stopping_ || leases_.waiting_to_prepare() > 0;
       };
@@ -318,7 +320,8 @@ void Worker::Prepare(const std::shared_ptr<HeldWork>& work, BuilderClient& build
           work, Failure(Outcome::kDeviceLost, "the builder's artifact is not where it should be"));
     }
     if (!lease.run()) {
-      // Another worker runs it: the server must have it before it hears of it.
+      // Another worker runs it, so the server must have the reference before it learns of the
+      // candidate.
       OfferReference(lease);
       const absl::StatusOr<std::string> bytes = ReadFile(artifacts_->PathOf(built.artifact_digest));
       absl::Status sent = bytes.status();
@@ -365,7 +368,7 @@ void Worker::RunLoop() {
     {
       absl::MutexLock lock(&mutex_);
       while (!stopping_ && !NextReference(digest, text) && !BatchIsReady()) {
-        // A lease that becomes ready sets the time by which a batch begins.
+        // A lease that becomes ready sets the time by which a batch must begin.
         const absl::Time due = leases_.oldest_ready() + options_.batch_wait;
         const auto news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
           std::string unused_digest, unused_text;
@@ -433,7 +436,7 @@ void Worker::RunBatch(const std::vector<std::shared_ptr<HeldWork>>& batch, Runne
     request.tolerance = lease.tolerance();
     request.best_latency_ns = lease.best_latency_ns();
     request.peak_gflops = options_.capabilities.peak_gflops();
-    // Page offsets differ between processes and candidates' confirmations, and repeat with the
+    // Page offsets differ between processes and confirmations of a candidate, and repeat with the
     // lease.
     request.seed = DigestOf(lease.lease_id()).low;
     {
@@ -503,7 +506,7 @@ void Worker::UploadLoop() {
       sent = bytes.ok() ? Upload(digest, *bytes) : bytes.status();
       artifacts_->Unpin(digest);
     }
-    if (!sent.ok()) {  // the server asks again when it still wants it
+    if (!sent.ok()) {  // the server asks again if it still wants it
       spdlog::warn("artifact {} was not uploaded: {}", digest, std::string(sent.message()));
     }
     absl::MutexLock lock(&mutex_);

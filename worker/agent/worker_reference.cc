@@ -1,5 +1,6 @@
-// References: what a candidate's output is compared with. A machine with a builder makes the
-// reference kernel itself; one without gets it from whoever builds its candidates.
+// References, with which a candidate's output is compared. A machine with a builder makes the
+// reference kernel itself; a machine without one downloads it from the server, where the builder of
+// its candidates uploads it.
 
 #include <algorithm>
 #include <utility>
@@ -20,8 +21,8 @@ namespace {
 using record::MeasureResult;
 using record::Outcome;
 
-// The server keeps it in memory, and may have been started anew: it is sent again now and then, and
-// what could not be built is tried again.
+// The server keeps references in memory and may have restarted, so they are uploaded again at
+// intervals. Failed builds are also retried.
 constexpr absl::Duration kOfferAgain = absl::Seconds(10);
 constexpr absl::Duration kBuildAgain = absl::Minutes(1);
 constexpr size_t kMaxOffers = 256;
@@ -78,11 +79,11 @@ void Worker::OfferReference(const v1::Lease& lease) {
     if (offered_.size() > kMaxOffers) offered_.clear();
     if (sent.ok()) {
       offered_[name] = {*sent, SteadyNow() + kOfferAgain};
-    } else if (!absl::IsUnavailable(sent.status())) {  // else it goes with the next candidate
+    } else if (!absl::IsUnavailable(sent.status())) {  // otherwise retried with the next candidate
       offered_[name] = {"", SteadyNow() + kBuildAgain};
     }
   }
-  // A small workload needs none: the board's interpreter computes it.
+  // A small workload works without it: the runner's interpreter computes the reference.
   if (!sent.ok()) spdlog::warn("{} was not sent: {}", name, std::string(sent.status().message()));
 }
 
@@ -107,7 +108,7 @@ absl::Status Worker::MakeReference(const std::string& digest, const std::string&
   const absl::StatusOr<std::string> kernel =
       options_.capabilities.can_build() ? BuildReference(text, options_.capabilities.target())
                                         : FetchReference(digest);
-  // Without one the interpreter makes it, of a small workload.
+  // Without a kernel the interpreter makes the reference of a small workload.
   if (!kernel.ok() && !absl::IsNotFound(kernel.status())) return kernel.status();
   if (kernel.ok()) request.reference_path = artifacts_->PathOf(*kernel);
   const MeasureResult made = runner.RunOne(request, options_.reference_limit);
