@@ -10,7 +10,7 @@ namespace hone::space {
 namespace {
 
 constexpr char kWinograd[] = "winograd";
-// Sizes of a tile of outputs. F(6, 3) needs a tolerance of 1e-4, and 64 products of few tiles each.
+// Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
 constexpr int64_t kWinogradTiles[] = {2, 4};
 
 const ir::Stage* StageOf(const ir::Workload& workload, absl::string_view name) {
@@ -20,7 +20,8 @@ const ir::Stage* StageOf(const ir::Workload& workload, absl::string_view name) {
   return nullptr;
 }
 
-// Of a sum of products: weights that are transformed in each call cost more than is saved.
+// Whether a sum of products has a constant factor. Transforming the weights in each call would cost
+// more than it saves.
 bool HasConstantFactor(const ir::Workload& workload, const ir::Stage& stage) {
   bool constant = false;
   workload.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
@@ -36,7 +37,7 @@ bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t
   if (tolerance <= 0) return false;
   const absl::StatusOr<double> needed = schedule::RewriteTolerance(workload, kWinograd, stage, {m});
   if (!needed.ok() || *needed > tolerance) return false;
-  // The rewrite is for stages with the axes n, h, w, co.
+  // The rewrite supports stages with the axes n, h, w, co.
   const std::vector<ir::Axis>& axes = StageOf(workload, stage)->spatial;
   return axes[1].extent >= m && axes[2].extent >= m;
 }

@@ -13,19 +13,19 @@ namespace hone::space {
 // Another algorithm for a stage of a workload (common/schedule/rewrite), as the first instruction
 // of a trace names it: rewrite("winograd", "Y", 4).
 struct Algorithm {
-  std::string name;  // in names of design spaces: "winograd4"
+  std::string name;  // used in names of design spaces: "winograd4"
   std::string rewrite, stage;
   std::vector<int64_t> numbers;
-  ir::Workload rewritten;  // what it makes of the workload
+  ir::Workload rewritten;  // the workload after the rewrite
 };
 
-// The algorithms that the rules offer beside the workload as it is written: those whose tolerance a
-// job with this one allows. None for a strict job.
+// Returns the algorithms that the rules offer besides the workload as written: those that a job
+// with this tolerance allows. Empty for a strict job.
 std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, double tolerance);
 
-// Whether the stage that computes a tensor may become F(m×m, 3×3): the rewrite is for it, the
-// tolerance allows it, and the image is as large as a tile at least – a larger tile computes what
-// nobody reads.
+// Whether the stage that computes a tensor may become F(m×m, 3×3): the rewrite applies, the
+// tolerance allows it, and the image is at least as large as a tile (a larger tile computes unused
+// outputs).
 bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t m,
                   double tolerance);
 

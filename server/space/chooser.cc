@@ -16,7 +16,7 @@ int64_t SmallestPrimeFactor(int64_t n) {
   return n;
 }
 
-// A prime factor of n > 1, drawn with its multiplicity.
+// Returns a random prime factor of n > 1, weighted by its multiplicity.
 int64_t RandomPrimeFactor(int64_t n, Rng& rng) {
   std::vector<int64_t> factors;
   while (n > 1) {
@@ -26,7 +26,7 @@ int64_t RandomPrimeFactor(int64_t n, Rng& rng) {
   return factors[rng.Below(factors.size())];
 }
 
-// The first part of a tile follows from the others.
+// Computes the first part of a tile from the others.
 void InferOuter(const Site& site, absl::Span<int64_t> values) {
   int64_t inner = 1;
   for (int i = 1; i < site.count; ++i) inner *= values[i];
@@ -53,23 +53,23 @@ void MovePerfectTile(const Site& site, Rng& rng, absl::Span<int64_t> values) {
 
 void MoveTile(const Site& site, Rng& rng, absl::Span<int64_t> values) {
   const auto level = 1 + static_cast<int>(rng.Below(site.count - 1));
-  int64_t others = 1;  // the parts inside this one
+  int64_t others = 1;  // product of the parts inside this one
   for (int i = level + 1; i < site.count; ++i) others *= values[i];
   const int64_t total =
-      ir::CeilDivInt(site.extent, others);  // iterations that this level and those above share
+      ir::CeilDivInt(site.extent, others);  // iterations shared by this level and the outer ones
   const int64_t tiles = ir::CeilDivInt(total, values[level]);
   switch (rng.Below(3)) {
-    case 0: {  // one tile more or fewer, of even size
+    case 0: {  // one tile more or fewer, with even sizes
       const int64_t next = std::max<int64_t>(1, rng.Below(2) == 0 ? tiles - 1 : tiles + 1);
       values[level] = ir::CeilDivInt(total, next);
       break;
     }
-    case 1: {  // twice or half the size, rounded to even tiles
+    case 1: {  // double or half the size, rounded to even tiles
       const int64_t size = rng.Below(2) == 0 ? values[level] * 2 : ir::CeilDivInt(values[level], 2);
       values[level] = ir::CeilDivInt(total, ir::CeilDivInt(total, std::min(size, total)));
       break;
     }
-    default:  // a factor to or from another level
+    default:  // move a factor to or from another level
       if (site.count > 2) {
         auto other = 1 + static_cast<int>(rng.Below(site.count - 2));
         other += other >= level;
@@ -122,7 +122,7 @@ void Move(const Site& site, Rng& rng, absl::Span<int64_t> values) {
   }
   int64_t next = static_cast<int64_t>(rng.Below(rows - 1));
   next += next >= current;
-  if (rng.Below(2) == 0) {  // near in the list: the rows are sorted by the rules
+  if (rng.Below(2) == 0) {  // a nearby row; the rules sort the rows
     const int64_t step = 1 + static_cast<int64_t>(rng.Below(2));
     const int64_t near = rng.Below(2) == 0 ? current - step : current + step;
     if (near >= 0 && near < rows) next = near;
@@ -148,7 +148,8 @@ void MutateChooser::Choose(const Site& site, int index, int attempt, Rng& rng,
   std::copy_n(parent_.begin() + site.begin, site.count, values.begin());
   Repair(site, rng, values);
   if (!HasChoice(site) || (index != target_ && attempt == 0)) return;
-  // A site that the constraints reject after the mutation moves too, then is drawn anew.
+  // If the constraints reject a site after the mutation, that site moves too; after that it is
+  // drawn again.
   if (attempt <= 2) {
     Move(site, rng, values);
   } else {

@@ -10,30 +10,31 @@
 
 namespace hone::space {
 
-// How a decision vector comes about, site by site. Used by DesignSpace for one drawing at a time,
-// by one thread.
+// Makes a decision vector, site by site. DesignSpace uses it for one vector at a time, in one
+// thread.
 class Chooser {
  public:
   virtual ~Chooser() = default;
-  // Begins a vector.
+  // Starts a vector.
   virtual void Begin(Rng& rng) { (void)rng; }
-  // Writes legal values for site number `index`. `attempt` counts the tries at this site; later
-  // ones must differ in kind from a first that the constraints rejected.
+  // Writes legal values for site `index`. `attempt` counts the tries at this site; if the
+  // constraints reject the first one, later ones must be of another kind.
   virtual void Choose(const schedule::Site& site, int index, int attempt, Rng& rng,
                       absl::Span<int64_t> values) = 0;
 };
 
-// Uniform over the legal values.
+// Samples uniformly from the legal values.
 class SampleChooser final : public Chooser {
  public:
   void Choose(const schedule::Site& site, int index, int attempt, Rng& rng,
               absl::Span<int64_t> values) override;
 };
 
-// One site, picked among those with a choice, moves; the others keep the parent's values, repaired.
+// Changes one site, picked among those with a choice. The others keep the parent's values,
+// repaired.
 class MutateChooser final : public Chooser {
  public:
-  // `sites`: those of the parent.
+  // `sites` are those of the parent.
   MutateChooser(absl::Span<const schedule::Site> sites, absl::Span<const int64_t> parent);
   // Whether no site has a choice.
   bool fixed() const { return movable_.empty(); }
@@ -47,7 +48,7 @@ class MutateChooser final : public Chooser {
   int target_ = -1;
 };
 
-// Every site from one of two parents, repaired.
+// Takes every site from one of two parents, repaired.
 class CrossoverChooser final : public Chooser {
  public:
   CrossoverChooser(absl::Span<const int64_t> a, absl::Span<const int64_t> b) : a_(a), b_(b) {}
@@ -60,12 +61,12 @@ class CrossoverChooser final : public Chooser {
 
 // Whether a site has more than one legal value.
 bool HasChoice(const schedule::Site& site);
-// The legal values nearest to `values`: tiles keep their inner factors as far as they fit; a choice
-// that is no row any more is drawn again.
+// Replaces `values` by the nearest legal values. Tiles keep their inner factors as far as they fit;
+// a choice that is no longer a row is drawn again.
 void Repair(const schedule::Site& site, Rng& rng, absl::Span<int64_t> values);
-// A neighbour: of a tile, a factor moved between two levels (or, where sizes need not divide, a
-// size that gives one tile more or fewer); of a choice, another row, mostly one that is near in the
-// list. REQUIRES HasChoice and legal values.
+// Moves to a neighbour. In a tile, a factor moves between two levels, or, where sizes need not
+// divide, a size changes so that there is one tile more or fewer. In a choice, another row is
+// taken, mostly one nearby in the list. REQUIRES: HasChoice and legal values.
 void Move(const schedule::Site& site, Rng& rng, absl::Span<int64_t> values);
 
 }  // namespace hone::space

@@ -8,8 +8,8 @@ namespace {
 using ir::AtomId;
 using ir::Index;
 
-// Rows of fewer iterations than this are taken only when no inner axis has more: a register tile
-// wants about this many.
+// Axes with fewer iterations than this are taken as rows only if no inner axis has more, because a
+// register tile needs about this many.
 constexpr int64_t kEnoughRows = 4;
 
 bool DependsOn(const ir::Program& program, const ir::IndexList& indices, AtomId var) {
@@ -61,8 +61,8 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
   const auto depends = [&](const ir::Expr& load, int axis) {
     return DependsOn(program, program.pool.IndicesOf(load), block.iters[axis].var);
   };
-  // The vector operand with the row axis: inner axes first, those with enough rows before those
-  // without.
+  // Chooses the vector operand and the row axis: inner axes first, and axes with enough rows before
+  // the others.
   const ir::Expr* vector_load = nullptr;
   for (const int64_t enough : {kEnoughRows, int64_t{1}}) {
     for (auto axis = spatial.rbegin(); axis != spatial.rend() && result.row < 0; ++axis) {
@@ -86,7 +86,7 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
   if (row_load == loads.end()) return std::nullopt;
   result.row_operand = OperandOf(program, block, *row_load, program.pool.IndicesOf(*row_load),
                                  block.iters[result.row].var);
-  // A buffer that is read at two places cannot be redirected for one of them.
+  // If a buffer is read at two places, one of them cannot be redirected.
   for (ContractionOperand* operand : {&result.row_operand, &result.vector_operand}) {
     const auto reads = std::count_if(loads.begin(), loads.end(), [&](const ir::Expr& load) {
       return load.buffer == operand->buffer;
@@ -101,8 +101,8 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
       result.reduce = axis;
     }
   }
-  // A window index like w·s + r is contiguous in r, but a channel that is contiguous alone comes
-  // first.
+  // A window index like w·s + r is contiguous in r, but a channel that is contiguous on its own
+  // comes first.
   for (int axis : reduce) {
     const auto& indices = program.pool.IndicesOf(*row_load);
     if (!indices.empty() && indices.back().SingleAtom() == block.iters[axis].var)

@@ -12,10 +12,10 @@ namespace {
 
 using schedule::Operand;
 
-// Sums of more terms than this are added up in parts: one after the other, a million equal terms
-// of f32 are off by a percent.
+// Sums of more terms than this are computed in parts: added one after the other, a million equal
+// f32 terms have an error of a percent.
 constexpr int64_t kLongSum = 1 << 14;
-// Elements of all parts together.
+// Limit for the elements of all parts together.
 constexpr int64_t kMostPartElements = int64_t{1} << 24;
 
 int64_t PointsOf(const ir::Block& block, bool reduce) {
@@ -24,7 +24,7 @@ int64_t PointsOf(const ir::Block& block, bool reduce) {
   return points;
 }
 
-// The reduction of most iterations.
+// Returns the reduction with the most iterations.
 int LongestReduction(const ir::Block& block) {
   int longest = -1;
   for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
@@ -34,11 +34,11 @@ int LongestReduction(const ir::Block& block) {
   return longest;
 }
 
-// In how many parts a block adds up; 1: it is no long sum. With √K parts of √K terms the error
-// grows with √K instead of K.
+// Returns the number of parts of a block's sum; 1 if the sum is not long. With √K parts of √K terms
+// the error grows with √K instead of K.
 int64_t PartsOf(const ir::Block& block, ir::DType dtype) {
   if (block.reducer != ir::Reducer::kSum || !ir::IsFloat(dtype)) return 1;
-  if (block.indices.size() >= ir::kMaxRank) return 1;  // the parts are a dimension more
+  if (block.indices.size() >= ir::kMaxRank) return 1;  // the parts need another dimension
   const int64_t terms = PointsOf(block, /*reduce=*/true);
   if (terms <= kLongSum) return 1;
   const int64_t elements = PointsOf(block, /*reduce=*/false);

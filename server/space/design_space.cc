@@ -13,12 +13,12 @@ namespace {
 
 using schedule::Site;
 
-constexpr int kRestarts = 64;         // vectors begun before a drawing gives up
-constexpr int kAttemptsPerSite = 12;  // values tried at a site before the vector is begun again
+constexpr int kRestarts = 64;         // restarts before sampling gives up
+constexpr int kAttemptsPerSite = 12;  // tries at a site before a restart
 constexpr int kProbes = 12;           // replays that must agree with the derivations
-constexpr int kProbeTries = 200;      // replays until one succeeds
+constexpr int kProbeTries = 200;      // maximum number of replays until one succeeds
 
-// Lets a chooser decide, and holds the constraints against every site as soon as it is drawn.
+// Lets a chooser decide and checks the constraints as soon as each site is drawn.
 class ConstrainedDecider final : public schedule::Decider {
  public:
   ConstrainedDecider(Chooser& chooser, absl::Span<const Constraint> constraints, int decisions,
@@ -40,7 +40,7 @@ class ConstrainedDecider final : public schedule::Decider {
   }
 
  private:
-  // The constraints whose last decision is in [begin, end).
+  // Returns the violated constraint whose last decision is in [begin, end), or null.
   const Constraint* Broken(int begin, int end) const {
     for (const Constraint& constraint : constraints_) {
       if (constraint.decisions <= begin || constraint.decisions > end) continue;
@@ -56,7 +56,7 @@ class ConstrainedDecider final : public schedule::Decider {
   int index_ = 0;
 };
 
-// Decisions that are given; refuses values that are not legal.
+// Replays given decisions; refuses illegal values.
 class CheckingDecider final : public schedule::Decider {
  public:
   explicit CheckingDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
@@ -133,7 +133,7 @@ absl::Status DesignSpace::DoesNotReplay(const absl::Status& why) const {
 }
 
 absl::Status DesignSpace::Probe() {
-  // The randomness is the same for the same text, so that `derived_` is too.
+  // Seeded from the text, so that `derived_` is deterministic.
   const Digest digest = DigestOf(text_);
   absl::Status last;
   int agreed = 0;

@@ -20,90 +20,90 @@
 
 namespace hone::space {
 
-// What decisions must fulfil beyond being legal at their sites, e.g. that a tile fits into a cache.
-// A matter of drawing alone: it is no part of the text, and Replay accepts decisions that break it.
+// A condition on decisions beyond legality at each site, e.g. that a tile fits into a cache. It
+// only affects sampling: it is not part of the text, and Replay accepts decisions that violate it.
 struct Constraint {
   std::string name;
-  int decisions =
-      0;  // how many leading decisions it reads; it is checked as soon as these are drawn
+  int decisions = 0;  // number of leading decisions it reads; checked as soon as these are drawn
   std::function<bool(absl::Span<const int64_t>)> holds;
 };
 
 class Chooser;
 
-// A trace with open decisions on a workload. Made by the rules (generate.h) or from text; owned by
-// the task, which hands it to strategies. Immutable: every method may be called by many threads at
-// once.
+// A trace with open decisions on a workload. Made by the rules (generate.h) or parsed from text;
+// owned by the task, which passes it to strategies. Immutable and thread-safe.
 //
 // Decisions are one vector of numbers. A legal vector has a legal value at every site and meets the
-// constraints; Replay of one may still be refused by a primitive, which is rare (at most 2 % over
-// the spaces of the rules, held by a test).
+// constraints. A primitive may still refuse to replay a legal vector, which is rare (at most 2 %
+// over the spaces of the rules; a test checks this).
 class DesignSpace {
  public:
-  // InvalidArgument: no decisions were found for which the trace replays; the message is that of
-  // the last try.
+  // InvalidArgument: found no decisions for which the trace replays; the message is that of the
+  // last try.
   static absl::StatusOr<std::unique_ptr<DesignSpace>> Create(
       std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
       std::vector<Constraint> constraints = {});
-  // Reads a trace file: a design space kept with old records, or a schedule written by hand. The
-  // text stays as it is, so that its digest does. Decisions given in the text go to `decided`
-  // (empty when they are open), and the space is then the canonical text without them.
-  // InvalidArgument: also everything that ParseTraceFile refuses.
+  // Reads a trace file: a stored design space or a handwritten schedule. Keeps the text unchanged,
+  // so its digest does not change. If the text contains decisions, they are returned in `decided`
+  // (empty if they are open), and the space is the canonical text without them. InvalidArgument:
+  // also all errors of ParseTraceFile.
   static absl::StatusOr<std::unique_ptr<DesignSpace>> FromText(
       absl::string_view text, std::string name = "given", std::vector<int64_t>* decided = nullptr);
-  // The space of one candidate: only these decisions are legal, whatever else the trace would take.
-  // Text and digest are those of the open trace. InvalidArgument: the trace does not replay with
-  // them; the message prints the program.
+  // Makes a space of one candidate: only these decisions are legal. Text and digest are those of
+  // the open trace. InvalidArgument: the trace does not replay with these decisions; the message
+  // prints the program.
   static absl::StatusOr<std::unique_ptr<DesignSpace>> OfOneCandidate(
       std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
       std::vector<int64_t> decisions);
 
   const std::string& name() const { return name_; }
-  // The trace file with its decisions open. What builders get and records refer to.
+  // The trace file with open decisions. Builders receive it, and records refer to it.
   const std::string& text() const { return text_; }
   // DigestOf(text()) in hex.
   const std::string& digest() const { return digest_; }
   const std::shared_ptr<const ir::Workload>& workload() const { return workload_; }
   const schedule::Trace& trace() const { return trace_; }
-  // Numbers in a decision vector.
+  // The length of a decision vector.
   int decision_count() const { return trace_.decisions; }
-  // The only legal vector, where there is no choice: of OfOneCandidate, or no decisions at all.
+  // The only legal vector if there is no choice (OfOneCandidate, or no decisions); otherwise
+  // nullopt.
   std::optional<std::vector<int64_t>> only() const {
     return trace_.decisions == 0 ? std::vector<int64_t>{} : only_;
   }
 
-  // A legal vector at random: a function of the generator's state alone. ResourceExhausted: none
-  // was found in a bounded number of tries.
+  // Returns a random legal vector, which depends only on the generator's state. ResourceExhausted:
+  // none was found in a bounded number of tries.
   absl::StatusOr<std::vector<int64_t>> Sample(Rng& rng) const;
-  // Another legal vector near the given one: one site gets another value (a tile has a factor moved
-  // between two levels, a choice another row), later sites keep theirs where that is still legal.
-  // ResourceExhausted: none was found; a space without choice has none. InvalidArgument: the vector
-  // has another length.
+  // Returns another legal vector near the given one. One site gets another value (in a tile, a
+  // factor moves between two levels; in a choice, another row is taken); later sites keep their
+  // values where these are still legal. ResourceExhausted: none was found; a space without choice
+  // has none. InvalidArgument: wrong vector length.
   absl::StatusOr<std::vector<int64_t>> Mutate(absl::Span<const int64_t> decisions, Rng& rng) const;
-  // A legal vector that takes every site from one of the parents, repaired where that is not legal.
-  // May equal a parent. Errors as of Mutate.
+  // Returns a legal vector that takes every site from one of the parents, repaired if necessary. It
+  // may equal a parent. Errors are those of Mutate.
   absl::StatusOr<std::vector<int64_t>> Crossover(absl::Span<const int64_t> a,
                                                  absl::Span<const int64_t> b, Rng& rng) const;
 
-  // The legal vector nearest to decisions of another space of the same structure
-  // (trace_structure.h), e.g. of the same operator with other shapes: tiles are factorized again,
-  // by distance of the logarithms of their parts, and the constraints hold. A function of the
-  // arguments alone. ResourceExhausted: nothing near meets the constraints. InvalidArgument:
-  // another length.
+  // Returns the legal vector nearest to decisions of another space with the same structure
+  // (trace_structure.h), e.g. of the same operator with other shapes. Tiles are factorized again to
+  // minimize the distance between the logarithms of their parts, and the constraints hold.
+  // Deterministic. ResourceExhausted: no near vector meets the constraints. InvalidArgument: wrong
+  // vector length.
   absl::StatusOr<std::vector<int64_t>> Nearest(absl::Span<const int64_t> wanted) const;
 
-  // Errors as of schedule::Replay.
+  // Errors are those of schedule::Replay.
   absl::StatusOr<ir::Program> Replay(absl::Span<const int64_t> decisions) const;
-  // The sites with the extents that these decisions give. InvalidArgument: the vector has another
-  // length, or a value is not legal. Errors of Replay too, in spaces whose extents cannot be told
-  // from the decisions alone.
+  // Returns the sites with the extents for these decisions. InvalidArgument: wrong vector length,
+  // or an illegal value. If extents cannot be derived from the decisions alone, also returns errors
+  // of Replay.
   absl::StatusOr<std::vector<schedule::Site>> Sites(absl::Span<const int64_t> decisions) const;
-  // The trace file with the decisions written in. InvalidArgument: the vector has another length.
+  // Returns the trace file with the decisions filled in. InvalidArgument: wrong vector length.
   absl::StatusOr<std::string> ConcreteTraceText(absl::Span<const int64_t> decisions) const;
   // Whether a vector of the right length is legal at every site and meets every constraint.
   bool IsLegal(absl::Span<const int64_t> decisions) const;
-  // The length of the shortest beginning of a vector of the right length that breaks a constraint,
-  // as every other vector with this beginning does; 0 where the vector breaks none.
+  // Returns the length of the shortest prefix of a vector of the right length that violates a
+  // constraint (every other vector with this prefix then violates it too); 0 if the vector violates
+  // none.
   int BrokenPrefix(absl::Span<const int64_t> decisions) const;
 
  private:
@@ -112,10 +112,10 @@ class DesignSpace {
   absl::Status Probe();
   absl::Status DoesNotReplay(const absl::Status& why) const;
   absl::Status CheckLength(absl::Span<const int64_t> decisions) const;
-  // Visits the sites in order; their extents come from derivations, or from a replay in which
-  // `decider` takes part.
+  // Visits the sites in order. Their extents come from derivations, or from a replay that uses
+  // `decider`.
   absl::StatusOr<std::vector<int64_t>> Walk(schedule::Decider& decider) const;
-  // Walks with a chooser until the constraints hold and `accept` does.
+  // Walks with a chooser until the constraints hold and `accept` returns true.
   absl::StatusOr<std::vector<int64_t>> Draw(
       Chooser& chooser, Rng& rng,
       const std::function<bool(absl::Span<const int64_t>)>& accept) const;
@@ -127,9 +127,8 @@ class DesignSpace {
   schedule::Trace trace_;
   std::vector<Constraint> constraints_;
   std::optional<std::vector<int64_t>> only_;
-  // The sites as one replay met them, and how their extents follow from decisions. When `derived_`
-  // is false an extent depends on decisions in a way that derivations do not tell (a factor was
-  // clamped), and only a replay knows.
+  // The sites of one replay, and how their extents follow from decisions. If `derived_` is false,
+  // some extent cannot be derived from decisions (e.g. a factor was clamped) and needs a replay.
   std::vector<schedule::Site> sites_;
   ir::ExtentTable extents_;
   bool derived_ = false;

@@ -5,9 +5,9 @@
 
 namespace hone::space {
 
-// The block whose result this block consumes element by element: it reads just one computed tensor,
-// at its own iteration variables and at all of them. kNoNode when there is none, or when another
-// block reads that tensor as well.
+// Returns the block whose result this block consumes element by element: this block reads just one
+// computed tensor, at all of its own iteration variables. kNoNode if there is none, or if another
+// block also reads that tensor.
 ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId block);
 
 }  // namespace hone::space

@@ -14,10 +14,10 @@
 namespace hone::space {
 namespace {
 
-constexpr int kMaxMinor = 1;          // of a component
-constexpr size_t kMaxSketches = 256;  // that rules may reach on the way
+constexpr int kMaxMinor = 1;          // per component
+constexpr size_t kMaxSketches = 256;  // limit for intermediate sketches
 
-// A block register and a nest per stage. `minor`: what every component begins with.
+// Adds a block register and a nest per stage. `minor` is the initial value for every component.
 void AddNests(const ir::Workload& workload, int minor, Sketch& sketch) {
   const std::vector<int> components = StageComponents(workload);
   for (size_t s = 0; s < workload.stages.size(); ++s) {
@@ -36,26 +36,26 @@ Sketch InitialSketch(const ir::Workload& workload) {
   return sketch;
 }
 
-// The same for another algorithm, which has its own stages.
+// Makes the initial sketch for another algorithm, which has its own stages.
 Sketch InitialSketch(const Algorithm& algorithm) {
   Sketch sketch;
   std::vector<schedule::Operand> operands = {schedule::Text(algorithm.rewrite),
                                              schedule::Text(algorithm.stage)};
   for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
   sketch.trace.Add("rewrite", std::move(operands));
-  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // its main alternatives alone
+  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // only its main alternatives
   sketch.name.push_back(algorithm.name);
   return sketch;
 }
 
-// The block that a rule looks at in its turn; nothing where the sketch has no more blocks.
+// Returns the block for a rule's turn; nullopt if the sketch has no more blocks.
 std::optional<int> NestAt(const Rule& rule, const Sketch& sketch, size_t turn) {
   if (turn >= sketch.nests.size()) return std::nullopt;
   return static_cast<int>(rule.last_first ? sketch.nests.size() - 1 - turn : turn);
 }
 
-// What a rule makes of a block of a sketch, without those that take too many minor alternatives;
-// nothing where it has nothing to say.
+// Applies a rule to a block of a sketch and drops results with too many minor alternatives; nullopt
+// if the rule does not apply.
 std::optional<std::vector<Sketch>> Alternatives(const RuleContext& context, const Rule& rule,
                                                 Sketch& sketch, int nest) {
   const int component = sketch.nests[nest].component;
@@ -74,14 +74,14 @@ std::optional<std::vector<Sketch>> Alternatives(const RuleContext& context, cons
   return alternatives;
 }
 
-// Lets a rule look at one block of every sketch.
+// Applies a rule to one block of every sketch.
 //
 // The alternatives of a component are combined with each other, but not with those of other
-// components, whose product would be large and say nothing new. Of the sketches that made the same
-// choices in the component at hand, each takes some of the alternatives in turn: the i-th sketch
-// the i-th one, again from the first when there are more sketches, and more than one of them when
-// there are more alternatives. So each alternative is there, and there are about as many sketches
-// as the component with the most choices needs.
+// components: the product would be large and add nothing. Sketches that made the same choices in
+// the current component share the alternatives in turn: the i-th sketch takes the i-th one,
+// starting again from the first if there are more sketches, and taking several if there are more
+// alternatives. Thus each alternative occurs, and there are about as many sketches as the component
+// with the most choices needs.
 std::vector<Sketch> ApplyToBlock(const RuleContext& context, const Rule& rule, size_t turn,
                                  std::vector<Sketch> sketches) {
   using Group = std::pair<int, ComponentChoices>;
@@ -122,7 +122,7 @@ std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
   std::vector<Sketch> sketches;
   sketches.push_back(std::move(initial));
   for (const Rule& rule : Rules()) {
-    // Rules add nests for the blocks that they create.
+    // Rules add nests for the blocks they create.
     for (size_t turn = 0; std::any_of(sketches.begin(), sketches.end(),
                                       [&](const Sketch& s) { return turn < s.nests.size(); });
          ++turn) {

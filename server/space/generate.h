@@ -11,18 +11,19 @@
 
 namespace hone::space {
 
-// The design spaces that the rules (rule.h) make for a workload on a target: at least one, names
-// and digests all different, the same for the same arguments. A few milliseconds each. Those of
-// other algorithms (algorithm.h) that the job's tolerance allows come last; 0: a strict job.
-// InvalidArgument: the workload is not valid, or no space has a schedule that replays.
+// Returns the design spaces that the rules (rule.h) make for a workload on a target. There is at
+// least one; names and digests are distinct; the result is deterministic. Takes a few milliseconds
+// per space. Spaces of other algorithms (algorithm.h) that `tolerance` allows come last; 0: a
+// strict job. InvalidArgument: the workload is invalid, or no space has a schedule that replays.
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
     std::shared_ptr<const ir::Workload> workload, const target::Target& target,
     double tolerance = 0);
 
-// The schedule that tuning is compared with, as a design space without decisions ("default"): in
-// every stage the outer spatial loops are fused and parallel, the innermost one is vectorized by
-// the target's lanes, with the reductions outside the vector; nothing is tiled. Sums of more than
-// 16,384 floats are added up in parts. InvalidArgument: the workload is not valid.
+// Returns the schedule that tuning is compared with, as a design space without decisions
+// ("default"). In every stage the outer spatial loops are fused and parallel, and the innermost one
+// is vectorized with the target's lanes, with the reductions outside of the vector. Nothing is
+// tiled. Sums of more than 16,384 floats are computed in parts. InvalidArgument: the workload is
+// invalid.
 absl::StatusOr<std::unique_ptr<DesignSpace>> DefaultCandidate(
     std::shared_ptr<const ir::Workload> workload, const target::Target& target);
 

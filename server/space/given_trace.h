@@ -10,11 +10,11 @@
 
 namespace hone::space {
 
-// The maker beside the rules (generate.h): the design space that a person wrote as a trace file.
-// Its open samplings are searched; where all of them are decided it is the space of that one
-// candidate (DesignSpace::only). The file's workload must be the one that is tuned; names do not
-// count. InvalidArgument: everything that ParseTraceFile refuses ("line:column: …"), another
-// workload, or a trace that does not replay; the message prints the program with the loop marked.
+// Makes a design space from a handwritten trace file. Open samplings are searched; if all of them
+// are decided, the space has only that candidate (DesignSpace::only). The file's workload must be
+// the tuned workload, apart from names. InvalidArgument: errors of ParseTraceFile ("line:column:
+// …"), another workload, or a trace that does not replay; the message prints the program with the
+// loop marked.
 absl::StatusOr<std::unique_ptr<DesignSpace>> GivenTraceSpace(const ir::Workload& workload,
                                                              absl::string_view text);
 

@@ -13,7 +13,7 @@
 namespace hone::space {
 namespace {
 
-constexpr size_t kShownName = 64;  // characters of a wrong name in a message
+constexpr size_t kShownName = 64;  // characters of an unknown name shown in an error
 
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> ByRules(const SpaceRequest& request) {
   return GenerateDesignSpaces(request.workload, *request.target, request.tolerance);

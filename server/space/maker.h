@@ -15,35 +15,34 @@
 
 namespace hone::space {
 
-// What a job wants spaces for.
+// The inputs for making design spaces.
 struct SpaceRequest {
   std::shared_ptr<const ir::Workload> workload;
   const target::Target* target = nullptr;
-  // Of the job: algorithms that need a larger one (common/schedule/rewrite) are left out.
+  // Of the job. Algorithms that need a larger tolerance (common/schedule/rewrite) are left out.
   double tolerance = 0;
 };
 
-// A registered way from a workload to design spaces. Stateless, thread-safe, deterministic.
+// A registered way to make design spaces for a workload. Stateless, thread-safe, deterministic.
 struct SpaceMaker {
   absl::string_view name;
-  // Whether it has spaces for the workload on some target; a matter of microseconds.
-  // InvalidArgument: it has not; the message says for what it has.
+  // Checks in microseconds whether the maker has spaces for the workload on some target.
+  // InvalidArgument: it has none; the message lists what it supports.
   absl::Status (*check)(const ir::Workload& workload);
-  // At least one space, names and digests all different. InvalidArgument: as of check, or no space
-  // has a schedule that replays.
+  // Returns at least one space; names and digests are distinct. InvalidArgument: as for check, or
+  // no space has a schedule that replays.
   absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> (*make)(const SpaceRequest& request);
   absl::string_view meaning;  // one line
 };
 
-// Every maker; the first one is the default. To add one: a line in maker.cc.
+// All makers; the first one is the default. To add one, add a line to maker.cc.
 absl::Span<const SpaceMaker> SpaceMakers();
 
-// Whether a job's `space` is the text of a trace file: it has several lines, names have one.
+// Whether a job's `space` is the text of a trace file: it has several lines.
 bool IsTraceText(absl::string_view space);
-// What a job's `space` names: the default for "", a maker by its name, or a trace file
-// (given_trace.h) when the text has several lines. InvalidArgument: no maker has the name (the
-// message lists what there is), it has no space for the workload, or everything that
-// GivenTraceSpace refuses.
+// Checks a job's `space`: "" for the default, the name of a maker, or a trace file (given_trace.h)
+// if it has several lines. InvalidArgument: unknown maker (the message lists the names), the maker
+// has no space for the workload, or an error of GivenTraceSpace.
 absl::Status CheckSpaceArgument(const ir::Workload& workload, absl::string_view space);
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> MakeSpaces(const SpaceRequest& request,
                                                                      absl::string_view space);

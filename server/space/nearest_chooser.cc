@@ -12,7 +12,7 @@ namespace {
 using schedule::Site;
 
 constexpr size_t kMostRows = 4096;
-constexpr int64_t kFactor = 8;  // sizes that need not divide: this much above and below
+constexpr int64_t kFactor = 8;  // range above and below for sizes that need not divide
 constexpr double kOuterWeight = 0.01;
 
 double LogRatio(int64_t a, int64_t b) {
@@ -20,7 +20,7 @@ double LogRatio(int64_t a, int64_t b) {
                   std::log2(static_cast<double>(std::max<int64_t>(b, 1))));
 }
 
-// Lists the tiles of an extent from the last part outwards, sizes near the wanted ones first.
+// Enumerates the tiles of an extent from the last part outwards, sizes near the wanted ones first.
 class TileLister {
  public:
   TileLister(const Site& site, absl::Span<const int64_t> wanted)
@@ -32,7 +32,7 @@ class TileLister {
   }
 
  private:
-  // `rest`: iterations that this part and those outside share.
+  // `rest`: iterations shared by this part and the outer ones.
   void Part(int part, int64_t rest) {
     if (rows_.size() >= kMostRows) return;
     if (part == 0) {
@@ -85,7 +85,7 @@ double TileDistance(absl::Span<const int64_t> values, absl::Span<const int64_t> 
 
 double RowDistance(absl::Span<const int64_t> values, absl::Span<const int64_t> wanted) {
   if (values == wanted) return 0;
-  double distance = 1e-3;  // −1 and 0 are as near as numbers can be, and not the same
+  double distance = 1e-3;  // −1 and 0 are as near as possible, but not equal
   for (size_t i = 0; i < values.size(); ++i)
     distance += LogRatio(std::abs(values[i]) + 1, std::abs(wanted[i]) + 1);
   return distance;
@@ -124,7 +124,7 @@ void NearestChooser::Choose(const Site& site, int index, int attempt, Rng& rng,
     rows_ = NearestValues(site, wanted_.subspan(site.begin, site.count));
     listed_ = index;
   }
-  // A constraint that no attempt at its last site met needs earlier sites elsewhere.
+  // If no value at the last site of a constraint met it, earlier sites must move.
   const size_t farther = restarts_ > 0 ? rng.Below(static_cast<uint64_t>(restarts_) / 4 + 2) : 0;
   const size_t place = std::min(rows_.size() - 1, static_cast<size_t>(attempt) + farther);
   std::copy(rows_[place].begin(), rows_[place].end(), values.begin());

@@ -18,7 +18,7 @@ void SchedulePlainNest(schedule::TraceBuilder& trace, const Operand& block_regis
       spatial.push_back(i);
     }
   }
-  if (spatial.empty()) return;  // one element: nothing to share out
+  if (spatial.empty()) return;  // one element: nothing to parallelize
   const int last = spatial.back();
   spatial.pop_back();
   std::vector<Operand> outer;

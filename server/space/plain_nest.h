@@ -8,12 +8,12 @@
 
 namespace hone::space {
 
-// Schedules a block that is still in its own, untouched nest, without tiles: the outer spatial
-// loops are fused and parallel, the reductions run inside them, the innermost spatial loop is
-// vectorized, cut by `lanes` when it is longer.
+// Schedules a block that is still in its own, untouched nest, without tiling. The outer spatial
+// loops are fused and parallel, and the reductions run inside them. The innermost spatial loop is
+// vectorized, split by `lanes` if it is longer.
 //   for i, for j, for k  →  parallel i.j_0 | for k | vectorized j_1
-// With `sampled` two decisions are left open where they make a difference: how many vectors are
-// unrolled (not of a reduction), and how many iterations a thread takes at once.
+// If `sampled`, up to two decisions are left open: how many vectors are unrolled (not for a
+// reduction), and how many iterations a thread takes at once.
 void SchedulePlainNest(schedule::TraceBuilder& trace, const schedule::Operand& block_register,
                        const ir::Block& block, int64_t lanes, bool sampled);
 

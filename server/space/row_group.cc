@@ -11,14 +11,14 @@ bool Contains(absl::Span<const NodeId> blocks, NodeId block) {
   return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
-// Reductions of one component whose lanes can be combined in halves.
+// Whether a block reduces one component whose lanes can be combined in halves.
 bool ReducesLanes(const ir::Block& block) {
   return block.outputs.size() == 1 &&
          (block.reducer == ir::Reducer::kSum || block.reducer == ir::Reducer::kProd ||
           block.reducer == ir::Reducer::kMax || block.reducer == ir::Reducer::kMin);
 }
 
-// The block with all that it and members read and nobody else does.
+// Returns the block and all open blocks that only it and other members read.
 std::vector<NodeId> Members(const ir::Program& program, NodeId last,
                             absl::Span<const NodeId> open) {
   std::vector<NodeId> members = {last};
@@ -43,7 +43,7 @@ std::vector<NodeId> Members(const ir::Program& program, NodeId last,
   return ordered;
 }
 
-// Whether a member reads and writes its rows at its own place.
+// Whether a member reads and writes its rows at the same position.
 bool KeepsToRows(const ir::Program& program, const ir::Block& block, const BlockAxes& axes,
                  int rows, absl::Span<const ir::BufferId> computed) {
   const auto own = [&](const ir::IndexList& indices) {
@@ -101,7 +101,7 @@ std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
         !block.guards.empty() || !IsContiguousAlong(program, block, axes.reduce.back())) {
       return std::nullopt;
     }
-    // Lanes along the last axis of the result need no sum over lanes.
+    // Lanes along the result's last axis need no sum over lanes.
     const int inner = axes.spatial.back();
     if (block.iters[inner].extent > 1 && IsContiguousAlong(program, block, inner))
       return std::nullopt;

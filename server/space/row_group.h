@@ -10,18 +10,19 @@
 namespace hone::space {
 
 // Stages that reduce rows and use the results along the same rows, as softmax and norms do: the
-// last stage with those that only it and its members read. Every member's first `rows` spatial axes
-// are the rows; a reduction has no others, its innermost axis is contiguous in what it reads.
+// last stage and the stages that only it and other members read. Every member's first `rows`
+// spatial axes are the rows. A reduction has no other spatial axes, and its innermost axis is
+// contiguous in what it reads.
 struct RowGroup {
-  std::vector<ir::NodeId> blocks;  // in the program's order; the last one is the result
-  int rows = 1;                    // axes
-  // The elements that a row's reductions read, at most.
+  std::vector<ir::NodeId> blocks;  // in program order; the last one is the result
+  int rows = 1;                    // number of row axes
+  // The maximum number of elements that a row's reductions read.
   int64_t row_points = 1;
 };
 
-// The group that ends in `last`, made of blocks of `open`. Nothing when no member reduces, a member
-// reduces a tuple, reads elsewhere in the rows than at its own place, or has lanes along a spatial
-// axis (window_reduction is for those).
+// Finds the group that ends in `last`, using only blocks of `open`. Returns nullopt if no member
+// reduces, a member reduces a tuple, a member reads at another place in the rows than it writes, or
+// the lanes lie along a spatial axis (see window_reduction).
 std::optional<RowGroup> FindRowGroup(const ir::Program& program, ir::NodeId last,
                                      absl::Span<const ir::NodeId> open);
 
@@ -32,7 +33,7 @@ struct BlockAxes {
 BlockAxes AxesOf(const ir::Block& block);
 
 // Whether some load that varies with the block's reduction has consecutive elements along an axis,
-// with a coefficient of 1 in its last index.
+// i.e. a coefficient of 1 in its last index.
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis);
 
 }  // namespace hone::space

@@ -19,26 +19,26 @@
 
 namespace hone::space {
 
-// The loops and numbers of a tiled contraction, as registers of the trace.
+// The loops and numbers of a tiled contraction, as trace registers.
 struct Tiling {
   Contraction contraction;
-  schedule::Operand rows, vectors;  // numbers of the register tile
-  schedule::Operand k_unroll;       // number: steps of the micro-kernel in its unrolled body
+  schedule::Operand rows, vectors;  // sizes of the register tile
+  schedule::Operand k_unroll;       // number of micro-kernel steps in its unrolled body
   int64_t lanes = 1;
-  bool joined_rows = false;  // the rows' loop goes through several axes, so that a tile is no box
+  bool joined_rows = false;  // the row loop spans several axes, so a tile is not a box
   schedule::Operand outer;   // the fused outer tile loops
   std::optional<schedule::Operand>
-      reduce_outer;  // tiles of the reduction, inside `outer`; the result is complete outside
-  schedule::Operand inner;  // the innermost loop around all reductions, when those are not tiled
+      reduce_outer;  // tiles of the reduction, inside `outer`; outside of it the result is complete
+  schedule::Operand inner;  // the innermost loop around all reductions, if those are not tiled
   int loops_to_inner = 1;   // loops above the content of `inner`
 };
 
-// A block of the workload as a sketch leaves it so far.
+// A block of the workload in the current state of a sketch.
 struct Nest {
   enum class State {
-    kOpen,   // in its own nest, untouched
+    kOpen,   // in its own nest, not scheduled yet
     kTiled,  // in its own nest, with `tiling`
-    kFused,  // moved into another nest; its loops are serial, `loops` of them above it
+    kFused,  // moved into another nest; its loops are serial, with `loops` of them above it
     kDone,   // nothing is left to do
   };
   std::string name;  // of the block
@@ -47,60 +47,61 @@ struct Nest {
   int loops = 0;
   int64_t lanes = 1;  // of kFused
   std::optional<Tiling> tiling;
-  int component = 0;  // of its stage, see StageComponents; rules leave it alone
+  int component = 0;  // component of its stage, see StageComponents; rules do not set it
 };
 
-// What a sketch says of one component of the workload (StageComponents).
+// A sketch's choices for one component of the workload (StageComponents).
 struct ComponentChoices {
-  std::vector<int> taken;  // the place of each alternative that was taken
-  int minor = 0;           // of them, those that seldom matter
+  std::vector<int> taken;  // index of each alternative taken
+  int minor = 0;           // how many of them seldom matter
   friend auto operator<=>(const ComponentChoices&, const ComponentChoices&) = default;
 };
 
-// A design space in the making: what the rules applied so far have written.
+// A design space under construction: what the rules applied so far have written.
 struct Sketch {
   schedule::TraceBuilder trace;
   std::vector<std::string> name;  // parts
-  std::vector<Nest> nests;        // the workload's stages, in order; blocks that rules add follow
+  std::vector<Nest> nests;        // the workload's stages, in order, then blocks that rules add
   std::vector<Constraint> constraints;
-  // Alternatives that seldom matter, taken so far for the component that a rule looks at. Sketches
-  // with more than one in a component are dropped.
+  // Number of alternatives that seldom matter, taken so far for the current component. Sketches
+  // with more than one per component are dropped.
   int minor = 0;
-  std::vector<ComponentChoices> components;  // kept by GenerateDesignSpaces; rules leave it alone
+  std::vector<ComponentChoices> components;  // set by GenerateDesignSpaces, not by rules
 };
 
 struct RuleContext {
   std::shared_ptr<const ir::Workload> workload;
   const target::Target* target = nullptr;
 
-  // The program of a sketch, with decisions drawn at random.
+  // Returns the program of a sketch with randomly drawn decisions.
   absl::StatusOr<ir::Program> ProgramOf(const Sketch& sketch) const;
 };
 
-// A rule looks at one block of a sketch and answers the sketches that replace it (the unchanged one
-// among them, when leaving the block alone is a choice too); none when it has nothing to say.
-// Stateless, deterministic.
+// A rule looks at one block of a sketch and returns the sketches that replace it. These include the
+// unchanged sketch if leaving the block alone is a choice. An empty result means that the rule does
+// not apply. Stateless and deterministic.
 struct Rule {
   absl::string_view name;
   std::vector<Sketch> (*apply)(const RuleContext& context, const Sketch& sketch, int nest);
   absl::string_view meaning;
-  bool last_first = false;  // looks at the last block first, for groups that grow from their end
+  bool last_first = false;  // start with the last block, for groups that grow from their end
 };
 
-// Every rule, in the order in which they are applied, each to all blocks. To add one: a file in
-// rule/ and a line in rules.cc; or RegisterRule, from outside of this folder.
+// All rules in the order of application; each is applied to all blocks. To add one, add a file in
+// rule/ and a line in rules.cc, or call RegisterRule from outside of this folder.
 absl::Span<const Rule> Rules();
 
-// Adds a rule right before the one named `before`; the last is parallel_vectorize_unroll, which
-// leaves nothing for others. Spaces are the same for the same arguments, so a process registers its
-// rules first: FailedPrecondition once Rules() or a generation has run. AlreadyExists: a rule has
-// this name. NotFound: none is called `before`. InvalidArgument: no name or function. Thread-safe.
+// Adds a rule right before the rule named `before`. The last rule is parallel_vectorize_unroll,
+// which leaves nothing for others. Register all rules at startup, because the rules must not change
+// afterwards. FailedPrecondition: Rules() or a generation has already run. AlreadyExists: the name
+// is taken. NotFound: no rule is named `before`. InvalidArgument: the name or function is missing.
+// Thread-safe.
 absl::Status RegisterRule(const Rule& rule, absl::string_view before = "parallel_vectorize_unroll");
 
 // Operands for a trace.
 inline schedule::Operand Literal(int64_t number) { return schedule::Number(number); }
-// A sampled number's place in the decision vector: only samplings give numbers, so registers count
-// as decisions do.
+// Returns a sampled number's position in the decision vector. Only samplings produce numbers, so
+// register numbers equal decision positions.
 inline int DecisionOf(const schedule::Operand& number) { return number.reg; }
 
 }  // namespace hone::space

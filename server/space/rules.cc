@@ -37,11 +37,11 @@ constexpr Rule kRules[] = {
      "outer loops run on threads; what is not tiled is vectorized along its last loop"},
 };
 
-// The rules of this folder and those that were registered.
+// The built-in rules and the registered ones.
 struct Registry {
   absl::Mutex mutex;
   std::vector<Rule> rules ABSL_GUARDED_BY(mutex) = {std::begin(kRules), std::end(kRules)};
-  bool used ABSL_GUARDED_BY(mutex) = false;  // from then on the rules stay as they are
+  bool used ABSL_GUARDED_BY(mutex) = false;  // the rules must not change after the first use
 };
 
 Registry& TheRegistry() {
@@ -83,7 +83,7 @@ absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
 absl::StatusOr<ir::Program> RuleContext::ProgramOf(const Sketch& sketch) const {
   schedule::TraceBuilder copy = sketch.trace;
   const schedule::Trace trace = std::move(copy).Build();
-  // A draw may be refused where sizes collide; other draws show the same blocks.
+  // A draw may fail where sizes collide; other draws give the same blocks.
   absl::Status last;
   for (uint64_t attempt = 0; attempt < 32; ++attempt) {
     Rng rng(0x736b65746368, attempt);

@@ -7,10 +7,9 @@
 
 namespace hone::space {
 
-// For each stage of a workload the number of its component: 0, 1, … in the order of the stages. Two
-// stages are in one component where one reads what the other computes, directly or through others.
-// Stages that only read the same inputs are in different components: how one of them is scheduled
-// does not matter to the other.
+// Returns the component number of each stage of a workload: 0, 1, … in stage order. Two stages are
+// in one component if one of them reads the other's result, directly or through others. Stages that
+// only share inputs are in different components, because their schedules do not affect each other.
 std::vector<int> StageComponents(const ir::Workload& workload);
 
 }  // namespace hone::space

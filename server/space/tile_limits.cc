@@ -7,7 +7,7 @@
 namespace hone::space {
 namespace {
 
-// By vector width; the last row that is not wider than the target's holds.
+// Limits by vector width: the last row not wider than the target applies.
 struct Row {
   int vector_bits;
   int64_t accumulators;

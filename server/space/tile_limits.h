@@ -9,49 +9,52 @@
 
 namespace hone::space {
 
-// What tiles must keep on a target: the parameters of the rules as data.
+// Limits of tiles on a target: the parameters of the rules.
 struct TileLimits {
-  int64_t lanes = 4;  // of the widest vector that pays, for the dtype
+  int64_t lanes = 4;  // of the widest useful vector, for the dtype
   int64_t vector_registers = 16;
-  int64_t accumulators = 8;  // that hide the FMA's latency: latency × FMAs per cycle
-  int64_t max_vectors = 4;   // of a register tile's row
+  int64_t accumulators = 8;  // needed to hide the FMA's latency: latency × FMAs per cycle
+  int64_t max_vectors = 4;   // in a register tile's row
   std::vector<int64_t> k_unroll = {1, 2, 4, 8};
-  // Of a micro-kernel's body: what is longer takes long to compile and gains nothing. A guarded
-  // block is compiled several times over (first, interior and last tiles).
+  // Limit for a micro-kernel's body. A longer one takes long to compile and gains nothing. A
+  // guarded block is compiled several times (first, interior and last tiles).
   int64_t unrolled_statements = 256;
   int64_t guarded_statements = 112;
-  // Where the innermost reduction is so short (the channels of an image) that only an unrolled
-  // window makes the body long enough.
+  // The limit if the innermost reduction is so short (the channels of an image) that the body is
+  // long enough only with an unrolled window.
   int64_t short_statements = 512;
-  int64_t prefetch_steps = 4;  // of the micro-kernel's loop, ahead: L3 answers in less
-  int64_t prefetch_rows = 4;   // of a copy, ahead: no prefetcher follows rows to other pages
-  int64_t cores = 1;           // parallel iterations wanted, at least
+  int64_t prefetch_steps =
+      4;  // how far ahead the micro-kernel's loop prefetches; L3 answers in less
+  int64_t prefetch_rows = 4;  // how far ahead a copy prefetches; hardware prefetchers stop at pages
+  int64_t cores = 1;          // minimum number of parallel iterations
   int64_t panel_bytes =
-      0;  // that a micro-kernel's two panels may take: they alternate with the next ones
-  int64_t block_bytes = 0;         // of the operand that the inner tile loops read again and again
-  int64_t collision_bytes = 4096;  // rows this far apart share the sets of L1
-  // Of reductions along rows and over windows.
-  std::vector<int64_t> wide = {1, 2, 3, 4};  // vectors that are worked on side by side
-  int64_t row_block = 4;                     // rows whose sums over lanes overlap
-  int64_t few_rows = 4;               // per core: with fewer a reduction may be cut among threads
-  int64_t reduction_parts = 8;        // per core, at most
-  int64_t serial_elements = 1 << 17;  // that one thread goes through while others are woken
-  int64_t window_accumulators = 8;    // with more, windows are slower: their loads lack registers
-  int64_t window_statements = 160;    // of an unrolled window over a tile
+      0;  // limit for a micro-kernel's two panels, which alternate with the next ones
+  int64_t block_bytes = 0;  // limit for the operand that the inner tile loops read repeatedly
+  int64_t collision_bytes = 4096;  // rows at this distance share L1 sets
+  // For reductions along rows and over windows.
+  std::vector<int64_t> wide = {1, 2, 3, 4};  // number of vectors processed side by side
+  int64_t row_block = 4;                     // rows whose lane sums overlap
+  int64_t few_rows = 4;               // per core; with fewer rows, threads may share a reduction
+  int64_t reduction_parts = 8;        // maximum per core
+  int64_t serial_elements = 1 << 17;  // elements one thread processes while the others wake up
+  int64_t window_accumulators =
+      8;  // more make windows slower, because no registers are left for loads
+  int64_t window_statements = 160;  // in an unrolled window over a tile
 
   static TileLimits Of(const target::Target& target, ir::DType dtype);
 };
 
-// The register tiles that fit: (rows, vectors) row after row, sorted by vectors, then rows. Every
-// pair with
+// Returns the register tiles that fit, as consecutive (rows, vectors) pairs sorted by vectors, then
+// rows. A pair meets
 //   rows · vectors + vectors + 1 ≤ registers   (accumulators, one row of the vector operand, a
-//   broadcast) rows · vectors ≥ accumulators              (or as near as the extents allow)
-// and no larger than the extents.
+//                                               broadcast)
+//   rows · vectors ≥ accumulators              (or as near as the extents allow)
+// and does not exceed the extents.
 std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
                                    int64_t vector_extent);
 
-// Lanes of vectors along a row of `extent` elements: multiples of limits.lanes that divide the row,
-// or, where none does, those that are no longer than it, or its length. Never empty.
+// Returns vector widths for a row of `extent` elements: multiples of limits.lanes that divide the
+// row. If none divides it, those not longer than the row, or else its length. Never empty.
 std::vector<int64_t> RowWidths(const TileLimits& limits, int64_t extent);
 
 }  // namespace hone::space

@@ -7,14 +7,14 @@
 
 namespace hone::space {
 
-// What traces that the same rule made for two workloads have in common: the primitives in order,
-// the registers that they take and give, and where decisions are drawn – no numbers, no names of
-// tensors. Decision vectors of traces of one structure have the same length, and their numbers mean
-// the same.
+// Returns the common structure of traces that the same rule makes for different workloads: the
+// primitives in order, their input and output registers, and where decisions are drawn, without
+// numbers or tensor names. Decision vectors of traces with equal structure have the same length,
+// and their numbers have the same meaning.
 std::string StructureOf(const schedule::Trace& trace);
 
-// Instructions that are the same in both, numbers and names too. Tells which of several traces of
-// one structure is meant.
+// Counts the instructions that are identical in both, including numbers and names. Identifies a
+// trace among several with the same structure.
 int EqualInstructions(const schedule::Trace& a, const schedule::Trace& b);
 
 }  // namespace hone::space

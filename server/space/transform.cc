@@ -11,7 +11,7 @@ using ir::NodeId;
 using schedule::Operand;
 using Short = Transform::Short;
 
-// The iteration variable of a block that an index is, or its place within pieces.
+// Returns the iteration variable of a block that an index equals, or its position within pieces.
 std::optional<Short> ShortAxisOf(const ir::Program& program, const ir::Block& block,
                                  const Index& index) {
   AtomId atom = index.SingleAtom();
@@ -29,8 +29,8 @@ std::optional<Short> ShortAxisOf(const ir::Program& program, const ir::Block& bl
   return std::nullopt;
 }
 
-// The axis by which a value chooses: select(axis == 0, …, select(axis == 1, …)). Nothing when there
-// is none, or several.
+// Returns the axis by which a value chooses: select(axis == 0, …, select(axis == 1, …)). nullopt if
+// there is none, or several.
 std::optional<Short> ChosenAxis(const ir::Program& program, const ir::Block& block) {
   std::optional<Short> chosen;
   bool one = true;
@@ -51,7 +51,7 @@ std::optional<Short> ChosenAxis(const ir::Program& program, const ir::Block& blo
   return one ? chosen : std::nullopt;
 }
 
-// Writes one buffer that is no output, at its own iteration variables in their order.
+// Whether a block writes one buffer that is not an output, at its own iteration variables in order.
 bool WritesWhole(const ir::Program& program, const ir::Block& block) {
   if (block.outputs.size() != 1 || program.buffers[block.outputs[0]].output) return false;
   for (size_t d = 0; d < block.indices.size(); ++d) {
@@ -60,7 +60,7 @@ bool WritesWhole(const ir::Program& program, const ir::Block& block) {
   return true;
 }
 
-// What a block reads of a buffer, load by load.
+// Returns the index lists of a block's loads from a buffer.
 std::vector<ir::IndexList> ReadsOf(const ir::Program& program, const ir::Block& block,
                                    ir::BufferId buffer) {
   std::vector<ir::IndexList> reads;
@@ -70,7 +70,7 @@ std::vector<ir::IndexList> ReadsOf(const ir::Program& program, const ir::Block& 
   return reads;
 }
 
-// Dimensions in which reads differ.
+// Returns the dimensions in which reads differ.
 std::vector<int> VaryingDimensions(const std::vector<ir::IndexList>& reads) {
   std::vector<int> varying;
   for (size_t d = 0; d < reads[0].size(); ++d) {
@@ -82,7 +82,7 @@ std::vector<int> VaryingDimensions(const std::vector<ir::IndexList>& reads) {
   return varying;
 }
 
-// The only block that computes a buffer for a reader alone; kNoNode when there is none.
+// Returns the only block that computes a buffer, if `reader` is its only reader; otherwise kNoNode.
 NodeId OwnProducer(const ir::Program& program, ir::BufferId buffer, NodeId reader) {
   const std::vector<NodeId> writers = program.WritersOf(buffer);
   if (writers.size() != 1 || program.ReadersOf(buffer) != std::vector<NodeId>{reader} ||
@@ -101,8 +101,8 @@ std::vector<ir::BufferId> BuffersRead(const ir::Program& program, const ir::Bloc
   return buffers;
 }
 
-// Whether a block copies one element at a time. It may reduce over one point, which a guard needs.
-// A product of one channel reduces over one point, too, but it reads two elements.
+// Whether a block copies single elements. It may reduce over one point, because a guard needs a
+// reduction. (A product of one channel also reduces over one point, but reads two elements.)
 bool Copies(const ir::Program& program, const ir::Block& block) {
   int loads = 0;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });

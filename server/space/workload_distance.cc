@@ -16,7 +16,7 @@ constexpr double kOtherName = 4;
 
 double LogRatio(double a, double b) { return std::abs(std::log2(a / b)); }
 
-// Nothing: not of one form.
+// nullopt: not of the same form.
 std::optional<double> AxesDistance(const std::vector<ir::Axis>& a, const std::vector<ir::Axis>& b) {
   if (a.size() != b.size()) return std::nullopt;
   double distance = 0;

@@ -5,14 +5,15 @@
 
 namespace hone::space {
 
-// Contractions of another form are at least so far apart.
+// Minimum distance of contractions with different forms.
 inline constexpr double kOtherForm = 100;
 
-// How unlike two workloads are, for choosing what may be learnt from which. Of one form – the same
-// tensors, stages and axes –: the sum of |log2| of the ratios of the axes' extents, a quarter of
-// that of the inputs' dimensions (which tell strides and padding), and 4 when their names differ.
-// Two contractions of other forms: kOtherForm and |log2| of the ratio of their operations. Else
-// infinite: nothing is.
+// Returns the distance between two workloads, used to choose which results to transfer. Workloads
+// of one form have the same tensors, stages and axes. Their distance is the sum of |log2| of the
+// ratios of the axes' extents, plus a quarter of the same for the inputs' dimensions (which reflect
+// strides and padding), plus 4 if their names differ. For two contractions of different forms it is
+// kOtherForm plus |log2| of the ratio of their operations. Otherwise it is infinite, and nothing is
+// transferred.
 double WorkloadDistance(const ir::Workload& a, const ir::Workload& b);
 
 }  // namespace hone::space

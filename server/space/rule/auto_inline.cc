@@ -6,7 +6,7 @@ namespace hone::space {
 
 namespace {
 
-// It reads several elements or chooses between values, as the transforms of Winograd do.
+// Whether a block reads several elements or chooses between values, as Winograd's transforms do.
 bool IsCostly(const ir::Program& program, const ir::Block& block) {
   int loads = 0;
   bool chooses = false;
@@ -16,8 +16,8 @@ bool IsCostly(const ir::Program& program, const ir::Block& block) {
   return loads > 1 || chooses;
 }
 
-// Whether an element of the buffer would be computed again and again where it is read: by a
-// reduction, or at several places.
+// Whether inlining would compute elements of the buffer repeatedly: its readers are reductions or
+// read it at several places.
 bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
   const std::vector<ir::NodeId> readers = program.ReadersOf(buffer);
   return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
@@ -31,8 +31,8 @@ bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
 
 }  // namespace
 
-// A stage without a reduction whose tensor is no output and is read by others is computed where it
-// is read, unless it is costly and would be computed again and again there.
+// Inlines a stage without a reduction whose tensor is read by others and is not an output, unless
+// it is costly and would be computed repeatedly.
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest) {
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
   if (!program.ok()) return {};

@@ -5,8 +5,8 @@ namespace hone::space {
 
 using schedule::Operand;
 
-// Partial sums of a tiled reduction go to memory between its steps. Where the output's rows collide
-// in L1 they may go to a small buffer, which is copied out at the end of the tile.
+// The partial sums of a tiled reduction are stored to memory between its steps. If the output's
+// rows collide in L1, they may go to a small buffer that is copied out at the end of the tile.
 std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest) {
   const Nest& tiled = sketch.nests[nest];
   if (tiled.state != Nest::State::kTiled || !tiled.tiling->reduce_outer.has_value() ||

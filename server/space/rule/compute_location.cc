@@ -7,7 +7,8 @@ namespace {
 
 using schedule::Operand;
 
-// Writes one tensor that is no output, at its own iteration variables, as compute_at needs it.
+// Whether a block writes one tensor that is not an output, at its own iteration variables, as
+// compute_at requires.
 bool CanMove(const ir::Program& program, const ir::Block& block) {
   if (block.outputs.size() != 1 || program.buffers[block.outputs[0]].output ||
       program.buffers[block.outputs[0]].constant || block.indices.empty()) {
@@ -22,9 +23,9 @@ bool CanMove(const ir::Program& program, const ir::Block& block) {
 
 }  // namespace
 
-// What is neither inlined nor tiled and only one tiled block reads may be computed where a tile
-// needs it, at a loop that is a decision (Ansor's and MetaSchedule's random compute location):
-// again for each tile that reads it, but out of a near cache.
+// A block that is neither inlined nor tiled, and that only one tiled block reads, may be computed
+// where a tile needs it, at a loop that is a decision (Ansor's and MetaSchedule's random compute
+// location). It is then recomputed for each tile, but read from a near cache.
 std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
   if (sketch.nests[nest].state != Nest::State::kOpen) return {};
@@ -41,7 +42,7 @@ std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketc
       [&](const Nest& other) { return other.name == program->BlockOf(readers[0]).name; });
   if (reader == sketch.nests.end() || reader->state != Nest::State::kTiled) return {};
 
-  // The tile loops; further inside, elements would be computed for each step of a micro-kernel.
+  // Only the tile loops; further inside, elements would be computed for each micro-kernel step.
   const Tiling& tiling = *reader->tiling;
   const int64_t places = tiling.loops_to_inner + (tiling.reduce_outer.has_value() ? 1 : 0);
   const TileLimits limits =
@@ -57,7 +58,7 @@ std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketc
   add("compute_at", {producer.block, place});
   const auto rank = static_cast<int>(block.iters.size());
   const std::vector<Operand> loops = add("loops", {producer.block, Literal(rank)}, {}, rank);
-  const auto lane = block.indices.size() - 1;  // reductions stand behind it
+  const auto lane = block.indices.size() - 1;  // reductions follow the spatial loops
   const std::vector<Operand> sizes =
       add("sample_tile", {loops[lane]}, {{"parts", {2}}, {"max_inner", {limits.lanes}}});
   const std::vector<Operand> parts = add("split", {loops[lane], sizes[0], sizes[1]}, {}, 2);

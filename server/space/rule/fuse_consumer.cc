@@ -3,8 +3,8 @@
 
 namespace hone::space {
 
-// The consumer of a tiled block, element by element, runs at the tile: while the results are in a
-// cache when the reduction is tiled too, else right after each register tile.
+// Computes the element-wise consumer of a tiled block at the tile: while the results are in a cache
+// if the reduction is tiled, otherwise right after each register tile.
 std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest) {
   if (sketch.nests[nest].state != Nest::State::kOpen) return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);

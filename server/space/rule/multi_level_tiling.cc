@@ -13,9 +13,9 @@ namespace {
 
 using schedule::Operand;
 
-// Windows up to this many iterations may be unrolled whole.
+// Windows up to this many iterations may be unrolled completely.
 constexpr int64_t kMaxUnrolledWindow = 8;
-// Steps of a micro-kernel that are too few without a window.
+// Up to this many steps, a micro-kernel is too short without a window.
 constexpr int64_t kShortSteps = 8;
 
 // One choice of the loop orders.
@@ -28,7 +28,7 @@ struct Variant {
 
 class Tiler {
  public:
-  // `joined`: axes that become one loop with the rows, outermost first.
+  // `joined`: axes that are fused with the rows, outermost first.
   Tiler(const Sketch& sketch, int nest, const ir::Program& program, const ir::Block& block,
         const Contraction& contraction, const std::vector<int>& joined, const TileLimits& limits)
       : sketch_(sketch),
@@ -153,7 +153,7 @@ class Tiler {
     for (int64_t k : limits_.k_unroll) {
       if (k <= Extent(c_.reduce)) candidates.push_back(k);
     }
-    // A short reduction as a whole: what its steps share is loaded once.
+    // A short reduction is unrolled completely, so data shared by its steps is loaded once.
     if (const int64_t whole = Extent(c_.reduce);
         whole <= kMaxUnrolledWindow &&
         std::find(candidates.begin(), candidates.end(), whole) == candidates.end())
@@ -161,7 +161,7 @@ class Tiler {
     return candidates;
   }
 
-  // Cuts a loop in an outer and an inner tile loop; a loop of one iteration stays whole, outside.
+  // Splits a loop into an outer and an inner tile loop; a loop of one iteration stays outside.
   void Cut(absl::string_view sampling, const Operand& loop, int axis, std::vector<Tile>& tiles,
            std::vector<Operand>& outer, std::vector<Operand>& inner) {
     if (Extent(axis) == 1 && axis != c_.row && axis != c_.vector) {
@@ -230,10 +230,10 @@ bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir:
   return readers.size() == 1 && ElementwiseProducer(program, readers[0]) == producer;
 }
 
-// Axes right outside of the rows that can be one loop with them: the pixels of an image that no
-// window slides over, or of all images of a batch. Their number has more divisors than an image's
-// width and leaves less of a last tile. Only where nothing is computed at the tile, as the pixels
-// of a tile are no box.
+// Returns the axes right outside of the rows that can be fused with them: the pixels of an image
+// over which no window slides, or of all images of a batch. Their product has more divisors than an
+// image's width and leaves a smaller remainder. Only possible if nothing is computed at the tile,
+// because the pixels of a tile are not a box.
 std::vector<int> JoinedRows(const ir::Program& program, const ir::Block& block,
                             const Contraction& c) {
   const bool slides = std::any_of(c.windows.begin(), c.windows.end(),
@@ -267,19 +267,19 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
   const ir::Buffer& output = program->buffers[block.outputs[0]];
   const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
 
-  // A narrow result, as of a matrix times a vector, has its lanes along the reduction.
+  // A narrow result, e.g. of a matrix times a vector, has its lanes along the reduction.
   if (block.iters[contraction->vector].extent * 4 <= limits.lanes &&
       FindRowGroup(*program, id, {}).has_value()) {
     return {};
   }
 
   const std::vector<int> joined = JoinedRows(*program, block, *contraction);
-  // Orders matter only where both axes have several tiles.
+  // Orders matter only if both axes have several tiles.
   const bool one_row = joined.empty() && block.iters[contraction->row].extent == 1;
   const bool one_vector = block.iters[contraction->vector].extent <= limits.lanes;
   std::vector<Variant> variants;
   for (const bool tile_reduction : {true, false}) {
-    // Without tiles of the reduction a consumer can run right after each register tile.
+    // If the reduction is not tiled, a consumer can run right after each register tile.
     if (!tile_reduction && !HasElementwiseConsumer(*program, block.outputs[0], id)) continue;
     for (const bool outer : {true, false}) {
       for (const bool inner : {true, false}) {

@@ -10,7 +10,7 @@ namespace {
 
 using schedule::Operand;
 
-// A copy pays when each element is read at least this often from it.
+// A copy pays off only if each of its elements is read at least this often.
 constexpr int64_t kLeastReuse = 4;
 
 // One operand of a tiled contraction, packed into panels of the register tile's width.
@@ -30,9 +30,10 @@ class Packer {
     }
   }
 
-  // `at_tile`: each tile of the reduction copies what it needs; else all is copied before.
+  // If `at_tile`, each tile of the reduction copies what it needs; otherwise everything is copied
+  // first.
   void Run(bool at_tile) {
-    if (writer_ != nullptr) {  // computed ahead of time, at once into panels
+    if (writer_ != nullptr) {  // computed ahead of time, directly into panels
       Layout(writer_->block);
       return;
     }
@@ -56,8 +57,8 @@ class Packer {
     return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
   }
 
-  // Panels: dimensions without reduction, panel number, dimensions that reduce, place in the panel.
-  // E.g. B[k, j] → [j / T, k, j % T]. Rows are cut in pieces of as many elements as the
+  // Panels: dimensions without reduction, panel number, reduced dimensions, position in the panel.
+  // E.g. B[k, j] → [j / T, k, j % T]. Rows are split into pieces of as many elements as the
   // micro-kernel's body has steps, so that copies move vectors and the body knows every distance:
   // A[i, k] → [i / T, k / U, i % T, k % U].
   void Layout(const Operand& copy) {
@@ -83,8 +84,8 @@ class Packer {
     Add("transform_layout", std::move(operands));
   }
 
-  // The copy runs in the order of the panels; vectors at a tile in the order of their rows, which
-  // lie on different pages and are asked for ahead.
+  // The copy runs in panel order. At a tile, vectors are copied in row order; their rows lie on
+  // different pages and are prefetched.
   void Schedule(const std::vector<Operand>& loops, bool at_tile) {
     const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     if (!rows_ && operand_.panel_dimension != last && operand_.reduces[last]) {
@@ -132,15 +133,16 @@ class Packer {
     }
   }
 
-  // Panels of what is contiguous along the reduction: whole vectors are read and scattered over a
-  // panel, which is in L1. Gathered instead, the lanes of a vector would lie on a line each.
+  // Panels of data that is contiguous along the reduction: whole vectors are read and scattered
+  // over a panel, which is in L1. If they were gathered, each lane would be on a separate cache
+  // line.
   void Transpose(const std::vector<Operand>& loops, bool at_tile) {
     const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     const std::vector<Operand> panel =
         Add("split",
             {loops[operand_.panel_dimension], Literal(0), tiling_.vectors, Literal(tiling_.lanes)},
             {}, 3);
-    // What a tile needs of the reduction is at least one body of the micro-kernel.
+    // A tile covers at least one body of the micro-kernel along the reduction.
     const Operand lane_count =
         at_tile ? tiling_.k_unroll : Literal(std::min(limits_.lanes, buffer_.shape[last]));
     const std::vector<Operand> lanes = Add("split", {loops[last], Literal(0), lane_count}, {}, 2);
@@ -164,7 +166,7 @@ class Packer {
   bool rows_;
   const ContractionOperand operand_;
   const ir::Buffer buffer_;
-  const Nest* writer_ = nullptr;  // of constants that are computed ahead of time
+  const Nest* writer_ = nullptr;  // for constants that are computed ahead of time
   bool in_pieces_ = false;
 };
 
@@ -179,7 +181,7 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
   if (id == ir::kNoNode) return {};
   const ir::Block& block = program->BlockOf(id);
-  // How often an element of the operand is read: once per tile along the other operand's axes.
+  // Each element of the operand is read once per tile along the other operand's axes.
   const auto pays = [&](const ContractionOperand& operand, int64_t reads) {
     if (operand.panel_dimension < 0) return false;
     const ir::Buffer& buffer = program->buffers[operand.buffer];
@@ -189,7 +191,7 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   for (int axis : c.row_like) row_points *= block.iters[axis].extent;
   const TileLimits limits =
       TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
-  // An operand of one vector's width is a panel already.
+  // An operand as wide as one vector already is a panel.
   const bool is_panel = c.vector_contiguous && block.iters[c.vector].extent <= limits.lanes;
   const bool pack_vectors = !is_panel && pays(c.vector_operand, row_points / 8);
   const bool pack_rows = pays(c.row_operand, block.iters[c.vector].extent / (2 * limits.lanes));
@@ -214,17 +216,18 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     return result;
   };
   std::vector<Sketch> sketches;
-  // Constants that are computed ahead of time cost nothing to be computed into panels.
+  // Computing constants directly into panels ahead of time costs nothing.
   const bool computed = !program->WritersOf(c.vector_operand.buffer).empty();
   if (c.vector_contiguous && !computed) sketches.push_back(sketch);
   sketches.push_back(packed(Place::kNowhere, Place::kBefore));
   if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
   if (!tiling.reduce_outer.has_value()) return sketches;
   if (!program->buffers[c.vector_operand.buffer].constant) {
-    // What streams past the tile is packed once, what the tile keeps when it is needed.
+    // Packs once the operand that streams past the tile; packs the operand that the tile keeps when
+    // it is needed.
     sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
     if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
-    // Where the vectors are read across their rows, a thread copies both for itself.
+    // If the vectors are read across their rows, each thread copies both operands.
     if (pack_rows && !c.vector_contiguous && !program->buffers[c.row_operand.buffer].constant)
       sketches.push_back(packed(Place::kAtTile, Place::kAtTile));
   } else if (pack_rows && !program->buffers[c.row_operand.buffer].constant) {

@@ -5,7 +5,7 @@ namespace hone::space {
 
 using schedule::Operand;
 
-// The last rule: gives every nest its threads and vectors.
+// The last rule: parallelizes and vectorizes every nest.
 std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, const Sketch& sketch,
                                                  int nest) {
   if (sketch.nests[nest].state == Nest::State::kDone) return {};
@@ -16,7 +16,7 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
       result.trace.Add("parallel", {done.tiling->outer});
       break;
     case Nest::State::kFused: {
-      // Its last loop covers whole vectors of the tile around it.
+      // Its last loop covers whole vectors of the surrounding tile.
       const std::vector<Operand> loops = result.trace.Add("loops", {done.block}, {}, done.loops);
       const std::vector<Operand> parts =
           result.trace.Add("split", {loops.back(), Literal(0), Literal(done.lanes)}, {}, 2);
@@ -31,7 +31,7 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
       const ir::Block& block = program->BlockOf(id);
       const int64_t lanes =
           TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype).lanes;
-      // How fast that is which runs ahead of time does not matter.
+      // The speed of code that runs ahead of time does not matter.
       const bool sampled = !program->buffers[block.outputs[0]].constant;
       SchedulePlainNest(result.trace, done.block, block, lanes, sampled);
       break;

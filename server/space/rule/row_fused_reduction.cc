@@ -15,7 +15,7 @@ class RowFuser {
            const TileLimits& limits)
       : sketch_(sketch), program_(program), group_(group), limits_(limits) {}
 
-  // Every stage at a block of rows of the last one: what lies between them stays in L1.
+  // Computes every stage at a block of rows of the last one, so intermediate results stay in L1.
   //   parallel rows_0 | rows_1 | rows_2 | columns in vectors
   Sketch AtRows() {
     const ir::NodeId last = group_.blocks.back();
@@ -35,7 +35,7 @@ class RowFuser {
     const Operand ahead = Sample({0, 1});
     ConstrainRows(block, axes, DecisionOf(sizes[0]), DecisionOf(ahead));
     const Operand threads = outer.size() > 1 ? Add("fuse", outer)[0] : outer[0];
-    constexpr int kAbove = 2;  // threads and place
+    constexpr int kAbove = 2;  // the loops over threads and pieces
 
     for (size_t m = group_.blocks.size() - 1; m-- > 0;) {
       const ir::NodeId id = group_.blocks[m];
@@ -43,7 +43,7 @@ class RowFuser {
       Add("compute_at", {BlockRegister(id), place});
       const std::vector<Operand> inside =
           Add("loops", {BlockRegister(id)}, {}, kAbove + static_cast<int>(member.iters.size()));
-      // The rows of the block stand in one loop each, then columns or reductions.
+      // First one loop for the rows of the block, then columns or reductions.
       if (member.reducer != ir::Reducer::kNone) {
         Lanes(id, inside.back(), kAbove + group_.rows);
       } else if (static_cast<int>(member.iters.size()) > group_.rows) {
@@ -63,8 +63,8 @@ class RowFuser {
     return std::move(sketch_);
   }
 
-  // Few rows: each reduction is cut in parts that threads sum up, and the parts are combined; the
-  // other stages keep nests of their own.
+  // For few rows: each reduction is split into parts that threads sum, and the parts are combined.
+  // The other stages keep their own nests.
   //   parallel part | rows | rest of the reduction in vectors;  then rows | part
   Sketch InParts() {
     for (const ir::NodeId id : group_.blocks) {
@@ -91,7 +91,7 @@ class RowFuser {
   }
   Operand BlockRegister(ir::NodeId id) { return NestOf(id).block; }
 
-  // Columns as vectors of a sampled width, one for all stages without a reduction.
+  // Splits columns into vectors of a sampled width, the same for all stages without a reduction.
   void Vectors(const Operand& columns, int64_t extent) {
     if (extent <= limits_.lanes) {
       Add("vectorize", {columns});
@@ -102,8 +102,8 @@ class RowFuser {
     Add("vectorize", {parts[1]});
   }
 
-  // The innermost loop of a reduction as vectors of partial results, which are combined in halves;
-  // `lane` is the position of the combining block's innermost loop.
+  // Vectorizes the innermost loop of a reduction into partial results, which are combined in
+  // halves; `lane` is the position of the combining block's innermost loop.
   void Lanes(ir::NodeId id, const Operand& reduction, int lane) {
     const int64_t extent = program_.BlockOf(id).iters.back().extent;
     const std::vector<Operand> parts =
@@ -123,8 +123,8 @@ class RowFuser {
     return width;
   }
 
-  // At least as many parallel iterations as cores or rows, and pieces of rows_1 that stay small
-  // where many rows are left; nothing to prefetch where there is no next block.
+  // Constraints: at least as many parallel iterations as cores or rows, small pieces of rows_1 if
+  // there are many rows, and no prefetch if there is no next block.
   void ConstrainRows(const ir::Block& block, const BlockAxes& axes, int outer, int ahead) {
     int64_t others = 1;
     for (int d = 0; d + 1 < group_.rows; ++d) others *= block.iters[axes.spatial[d]].extent;
@@ -191,7 +191,7 @@ class RowFuser {
     return false;
   }
 
-  // Enough parts for all cores, and few enough to combine.
+  // Constraints: enough parts for all cores, and few enough to combine.
   void ConstrainParts(int parts) {
     const int64_t most = limits_.reduction_parts * limits_.cores;
     const int64_t least = limits_.cores;
@@ -213,7 +213,7 @@ class RowFuser {
 // Reductions along rows, with the stages that compute their elements or use their results.
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest) {
-  // The rule looks at the last block first: a group takes what its end can reach.
+  // The rule starts with the last block: a group includes what its end can reach.
   const Nest& end = sketch.nests[nest];
   if (end.state != Nest::State::kOpen) return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);

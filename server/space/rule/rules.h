@@ -5,7 +5,7 @@
 
 #include "server/space/rule.h"
 
-// The rules, a file each. rules.cc lists them.
+// The rules, one file each. rules.cc lists them.
 namespace hone::space {
 
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest);

@@ -9,11 +9,11 @@ namespace {
 
 using schedule::Operand;
 
-// Results per core, in register tiles, up to which threads may share out the reduction instead.
+// Up to this many register tiles of results per core, threads may share the reduction instead.
 constexpr int64_t kFewTiles = 8;
-// Terms of a result without which its parts are not worth a second pass.
+// With fewer terms per result, parts are not worth a second pass.
 constexpr int64_t kLeastTerms = 256;
-// Of a part: whole bodies of any micro-kernel.
+// Terms of a part: whole bodies of any micro-kernel.
 constexpr int64_t kLeastSteps = 16;
 
 int64_t PointsOf(const ir::Block& block, bool reduce) {
@@ -22,7 +22,8 @@ int64_t PointsOf(const ir::Block& block, bool reduce) {
   return points;
 }
 
-// Terms of a part: divisors of the reduction that give every core a part, and few enough to add up.
+// Returns sizes for the parts: divisors of the reduction that give every core a part, and not too
+// many parts to add.
 std::vector<int64_t> PartSizes(int64_t extent, const TileLimits& limits) {
   std::vector<int64_t> sizes;
   for (int64_t parts = std::max<int64_t>(2, limits.cores);
@@ -34,11 +35,12 @@ std::vector<int64_t> PartSizes(int64_t extent, const TileLimits& limits) {
 
 }  // namespace
 
-// Split-K: where a contraction has few results for the cores and long sums, each sum in parts,
-//   for i, j, k: C[i, j] += …  →  for i, j, part, k_1: C_rf[part, i, j] += …;  for i, j, part: C +=
-//   C_rf
-// of which the first is a contraction with a batch of parts, tiled as any other, and the second a
-// plain nest. Only the order of summation changes, so strict jobs have it too.
+// Split-K: if a contraction has few results for the cores and long sums, computes each sum in
+// parts.
+//   for i, j, k: C[i, j] += …  →  for i, j, part, k_1: C_rf[part, i, j] += …;
+//                                 for i, j, part: C[i, j] += C_rf[part, i, j]
+// The first is a contraction with a batch of parts, tiled like any other; the second is a plain
+// nest. Only the order of summation changes, so strict jobs may use it too.
 std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch,
                                         int nest) {
   if (sketch.nests[nest].state != Nest::State::kOpen) return {};
@@ -48,13 +50,14 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
   if (id == ir::kNoNode) return {};
   const ir::Block& block = program->BlockOf(id);
   const std::optional<Contraction> contraction = AnalyzeContraction(*program, id);
-  // A guard belongs to windows: images have results enough.
+  // Guards belong to windows, and images have enough results.
   if (!contraction.has_value() || !block.guards.empty()) return {};
   const TileLimits limits =
       TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   const int64_t results = PointsOf(block, /*reduce=*/false);
   const int64_t terms = PointsOf(block, /*reduce=*/true);
-  // A result of less than a vector has its lanes along the reduction: row_fused_reduction.
+  // If the result is narrower than a vector, its lanes lie along the reduction: see
+  // row_fused_reduction.
   if (limits.cores < 2 || block.iters[contraction->vector].extent < limits.lanes ||
       terms < kLeastTerms || results > terms ||
       results > kFewTiles * limits.cores * limits.accumulators * limits.lanes ||
@@ -80,7 +83,7 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
     (block.iters[i].reduce ? reductions : spatial)
         .push_back(i == contraction->reduce ? cut[1] : loops[i]);
   }
-  // Parts that run outermost get a nest of their own, whose loops then stand as its variables do.
+  // Parts that run outermost get their own nest, whose loop order equals its variable order.
   std::vector<Operand> order = {cut[0]};
   order.insert(order.end(), spatial.begin(), spatial.end());
   order.insert(order.end(), reductions.begin(), reductions.end());
@@ -89,7 +92,7 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
   std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + spatial.size());
   add("reorder", order);
 
-  // How many parts there are is a decision: nothing is made of their number.
+  // The number of parts is a decision, so nothing may depend on it.
   ir::Block combining;
   for (const ir::BlockIter& iter : block.iters) {
     if (!iter.reduce) combining.iters.push_back(iter);

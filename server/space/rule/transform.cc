@@ -12,10 +12,10 @@ namespace {
 using ir::NodeId;
 using schedule::Operand;
 
-// Tiles in a row that make it worth a step of its own: they are the rows of a register tile.
+// Minimum number of tiles per row for a separate step: they are the rows of a register tile.
 constexpr int64_t kLeastColumns = 7;
 
-// The place of a block's nest in a sketch; −1 when something was done to it.
+// Returns the position of a block's nest in a sketch; −1 if it has already been scheduled.
 int OpenNestOf(const Sketch& sketch, const ir::Program& program, NodeId block) {
   for (size_t i = 0; i < sketch.nests.size(); ++i) {
     if (sketch.nests[i].name == program.BlockOf(block).name)
@@ -30,7 +30,7 @@ std::vector<NodeId> BlocksOf(const Transform& transform) {
   return blocks;
 }
 
-// Whether all blocks differ and each has a nest that nothing was done to.
+// Whether all blocks are distinct and have unscheduled nests.
 bool AreOpen(const Sketch& sketch, const ir::Program& program, std::vector<NodeId> blocks) {
   std::sort(blocks.begin(), blocks.end());
   return std::adjacent_find(blocks.begin(), blocks.end()) == blocks.end() &&
@@ -38,16 +38,16 @@ bool AreOpen(const Sketch& sketch, const ir::Program& program, std::vector<NodeI
                      [&](NodeId block) { return OpenNestOf(sketch, program, block) >= 0; });
 }
 
-// Products of transformed tiles that an output's transform reads, as in Winograd's convolution.
+// The products of transformed tiles that an output's transform reads, as in Winograd's convolution.
 struct Products {
   NodeId block = ir::kNoNode;
   Contraction contraction;
   Transform inputs;
-  int64_t rows = 1, columns = 1;  // of tiles
+  int64_t rows = 1, columns = 1;  // number of tiles
 };
 
 std::optional<Products> FindProducts(const ir::Program& program, const Transform& outputs) {
-  // Rows and columns are cut off the image's last two axes.
+  // Rows and columns are the image's last two axes.
   const ir::Block& last = program.BlockOf(outputs.last);
   if (outputs.across.divisor == 0 || outputs.along.divisor == 0 ||
       outputs.across.iter + 1 != outputs.along.iter || outputs.along.iter + 1 != outputs.vector) {
@@ -85,7 +85,7 @@ std::optional<Products> FindProducts(const ir::Program& program, const Transform
   return found;
 }
 
-// What a row of tiles keeps between the two transforms.
+// Returns the bytes that a row of tiles keeps between the two transforms.
 int64_t BytesOfRow(const ir::Program& program, const Products& products) {
   int64_t elements = 0;
   for (const NodeId block : {products.block, products.inputs.last})
@@ -94,7 +94,8 @@ int64_t BytesOfRow(const ir::Program& program, const Products& products) {
   return elements / products.rows * ir::DTypeBytes(dtype);
 }
 
-// What AtRows places: the outputs' transform, the products and the inputs' transform.
+// Returns the blocks that AtRows places: the outputs' transform, the products and the inputs'
+// transform.
 std::vector<NodeId> BlocksOf(const Transform& outputs, const Products& products) {
   std::vector<NodeId> blocks = BlocksOf(outputs);
   blocks.push_back(products.block);
@@ -102,14 +103,14 @@ std::vector<NodeId> BlocksOf(const Transform& outputs, const Products& products)
   return blocks;
 }
 
-// A sketch with a transform, or with all that lies between two of them, in place. REQUIRES AreOpen
-// of all blocks that are placed: each of them is placed once.
+// Schedules a transform, or everything between two transforms, in a sketch. REQUIRES: AreOpen for
+// all blocks that are placed; each is placed once.
 class Transformer {
  public:
   Transformer(const Sketch& sketch, const ir::Program& program, const TileLimits& limits)
       : sketch_(sketch), program_(program), limits_(limits) {}
 
-  // A nest of its own, whose tiles threads share out.
+  // Schedules a separate nest with the tiles distributed over threads.
   Sketch Alone(const Transform& transform) {
     const TransformSchedule placed = Place(transform, 0);
     placed.SetKinds(sketch_.trace);
@@ -117,7 +118,8 @@ class Transformer {
     return std::move(sketch_);
   }
 
-  // One row of tiles after the other: what its products read and write stays in a cache.
+  // Schedules one row of tiles after the other, so that the products' inputs and outputs stay in a
+  // cache.
   //   parallel rows | inputs transformed; products; outputs transformed
   Sketch AtRows(const Transform& outputs, const Products& products) {
     const TransformSchedule last = Place(outputs, 0);
@@ -127,7 +129,7 @@ class Transformer {
     const TransformSchedule inputs = Place(products.inputs, 1);
     inputs.SetKinds(sketch_.trace);
     last.SetKinds(sketch_.trace);
-    // Decisions come last, so that what is before them is replayed once
+    // Decisions come last, so that the instructions before them are replayed only once
     // (common/schedule/snapshot.h).
     Multiply(products, row);
     sketch_.name.push_back("rows");
@@ -147,7 +149,7 @@ class Transformer {
     return loops.size() > 1 ? Add("fuse", loops)[0] : loops[0];
   }
 
-  // `above`: loops around a transform that was computed at one of them.
+  // `above`: the number of loops around a transform that was moved into another nest.
   TransformSchedule Place(const Transform& transform, int above) {
     TransformSchedule::Blocks blocks;
     const auto take = [&](NodeId block, Operand& reg) {
@@ -162,8 +164,8 @@ class Transformer {
     return TransformSchedule(sketch_.trace, program_, transform, blocks, limits_.lanes, above);
   }
 
-  // The products of a row in register tiles, a panel of weights for all its tiles. The weights are
-  // left to `pack`, the threads to parallel_vectorize_unroll.
+  // Computes the products of a row in register tiles, with one panel of weights for all of its
+  // tiles. `pack` handles the weights and parallel_vectorize_unroll the threads.
   void Multiply(const Products& products, const Operand& row) {
     const Contraction& c = products.contraction;
     const ir::Block& block = program_.BlockOf(products.block);
@@ -206,10 +208,10 @@ class Transformer {
 
 }  // namespace
 
-// Small linear maps of tiles: their short axes are unrolled, a vector of channels at a time. Those
-// of outputs also with the products and the inputs' transforms, a row of tiles at a time.
+// Schedules small linear maps of tiles: unrolls their short axes, with one vector of channels at a
+// time. For outputs, also with the products and the inputs' transforms, one row of tiles at a time.
 std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest) {
-  // The rule looks at the last block first: outputs take what they read with them.
+  // The rule starts with the last block, because outputs include what they read.
   const Nest& end = sketch.nests[nest];
   if (end.state != Nest::State::kOpen) return {};
   const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);

@@ -3,16 +3,16 @@
 namespace hone::space {
 namespace {
 
-// The block that writes a buffer.
+// Returns the block that writes a buffer.
 std::string WriterOf(const ir::Program& program, ir::BufferId buffer) {
   return program.BlockOf(program.WritersOf(buffer)[0]).name;
 }
 
 }  // namespace
 
-// A sum of f16 or bf16 adds up in a buffer of f32 (common/schedule/primitive/cache_write.cc), which
-// an element-wise block rounds into the output. Lowering refuses to store partial sums in a short
-// format, so that the reduction could not be tiled otherwise.
+// Accumulates a sum of f16 or bf16 in an f32 buffer (common/schedule/primitive/cache_write.cc),
+// which an element-wise block rounds into the output. Lowering refuses to store partial sums in a
+// short format, so the reduction could not be tiled otherwise.
 std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
   if (sketch.nests[nest].state != Nest::State::kOpen) return {};

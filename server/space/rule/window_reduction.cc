@@ -14,12 +14,12 @@ constexpr int64_t kMaxUnrolledWindow = 8;  // iterations of a loop over taps
 constexpr int64_t kMaxHeight = 4;          // rows of outputs in a tile
 constexpr int64_t kMaxWidth = 14;
 
-// A reduction whose every operand is contiguous along the result's last axis: no operand is
-// broadcast, as those of a contraction are. Positions in the block's iters.
+// A reduction whose operands are all contiguous along the result's last axis: unlike in a
+// contraction, no operand is broadcast. Axes are positions in the block's iters.
 struct Window {
   int vector = -1;
   std::vector<int> outer;       // spatial axes that are not tiled
-  int height = -1, width = -1;  // tiled ones, where there are any
+  int height = -1, width = -1;  // tiled axes; -1: none
   std::vector<int> taps;
 };
 
@@ -63,11 +63,11 @@ std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block&
   return window;
 }
 
-// Where the threads are, and in which order they go through their tiles.
+// Which axis the threads split, and the order of the tile loops.
 struct Order {
   const char* name;
-  bool vectors_first;    // threads share out channels, not rows
-  bool vectors_outside;  // of the tiles along the width
+  bool vectors_first;    // threads split channels instead of rows
+  bool vectors_outside;  // channels outside the tiles along the width
 };
 constexpr Order kOrders[] = {
     {"h_w_c", false, false}, {"h_c_w", false, true}, {"c_h_w", true, true}};
@@ -163,7 +163,7 @@ class WindowTiler {
   const Operand& Block() const { return sketch_.nests[nest_].block; }
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
 
-  // Tile sizes along an axis: its divisors, and small ones that leave a rest.
+  // Returns tile sizes along an axis: its divisors, and small sizes that leave a remainder.
   static std::vector<int64_t> Sizes(int64_t extent, int64_t most) {
     std::vector<int64_t> sizes;
     for (int64_t size = 1; size <= std::min(most, extent); ++size) {
@@ -172,7 +172,7 @@ class WindowTiler {
     return sizes;
   }
 
-  // (width, lanes) with no more accumulators than limits allow in one row of outputs.
+  // (width, lanes) pairs whose accumulators fit the limit in one row of outputs.
   std::vector<int64_t> Tiles() const {
     std::vector<int64_t> tiles;
     const std::vector<int64_t> widths =
@@ -234,7 +234,7 @@ std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketc
       TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   std::vector<Sketch> sketches;
   for (const Order& order : kOrders) {
-    // Orders matter only where there are several tiles both ways.
+    // Orders matter only if there are several tiles along both axes.
     const bool one_vector = block.iters[window->vector].extent <= limits.lanes;
     if ((one_vector || window->width < 0) && &order != &kOrders[0]) continue;
     if (window->height < 0 && order.vectors_outside && !order.vectors_first) continue;

@@ -13,7 +13,7 @@ namespace {
 using schedule::Operand;
 using Decisions = absl::Span<const int64_t>;
 
-// Fewer ways to cut a long loop in two than this are too few to search.
+// A long loop with fewer two-part splits than this has too few to search.
 constexpr int kFewFactors = 4;
 constexpr int64_t kLong = 4;
 constexpr int64_t kMostPower = 1 << 12;
@@ -205,7 +205,7 @@ void TemplateBuilder::AddFilter(std::string name, absl::Span<const KnobLoop> loo
 
 void TemplateBuilder::AddDecisionFilter(
     std::string name, int reads, std::function<bool(absl::Span<const int64_t> decisions)> holds) {
-  if (reads == 0) return;  // nothing is drawn that it depends on
+  if (reads == 0) return;  // it depends on no decision
   constraints_.push_back({std::move(name), reads, std::move(holds)});
 }
 

@@ -16,14 +16,14 @@
 
 namespace hone::space {
 
-// How long a loop is: a number, a decision, or a number cut by decisions.
+// The extent of a loop: a number, a decision, or a number divided by decisions.
 struct KnobExtent {
   int64_t extent = 1;
-  int decision = -1;          // place in the decision vector; −1: `extent`, cut by the divisors
-  std::vector<int> divisors;  // places of decisions
+  int decision = -1;  // position in the decision vector; −1: `extent`, divided by the divisors
+  std::vector<int> divisors;  // positions of decisions
 
   int64_t Of(absl::Span<const int64_t> decisions) const;
-  // Leading decisions that Of reads.
+  // Number of leading decisions that Of reads.
   int Reads() const;
 };
 
@@ -38,73 +38,74 @@ struct Knob {
 };
 
 // The entities of AutoTVM's configuration spaces (Chen et al., Learning to Optimize Tensor
-// Programs, 2018) over the primitives of a trace: split, reorder, annotate, other, and filters over
-// them. A template calls them in the order in which a schedule is written; Finish makes the design
-// space. Registers count as decisions do: only the entities may sample.
+// Programs, 2018) on top of trace primitives: split, reorder, annotate, other, and filters. A
+// template calls them in schedule order; Finish returns the design space. Register numbers equal
+// decision positions, so only the entities may sample.
 class TemplateBuilder {
  public:
-  // What parts a split may have.
+  // The allowed parts of a split.
   enum class Policy {
     kFactors,     // all factorizations of the extent
-    kPowers,      // inner parts are powers of two; the outermost is what remains, rounded up
+    kPowers,      // inner parts are powers of two; the outermost is the rest, rounded up
     kVerbose,     // inner parts of any size
-    kCandidates,  // the innermost of two parts is one of a list
+    kCandidates,  // the inner of two parts comes from a list
   };
   struct SplitOptions {
     int parts = 2;
     Policy policy = Policy::kFactors;
     int64_t max_innermost = 0;        // 0: no limit
-    std::vector<int64_t> candidates;  // of kCandidates
+    std::vector<int64_t> candidates;  // for kCandidates
   };
-  // kVerbose for an extent that has few factors, else kFactors.
+  // Returns kVerbose for an extent with few factors, otherwise kFactors.
   static Policy PolicyFor(int64_t extent);
 
-  // An instruction without decisions.
+  // Adds an instruction without decisions.
   std::vector<schedule::Operand> Add(absl::string_view primitive,
                                      std::vector<schedule::Operand> operands, int results = -1);
   schedule::Operand Block(const std::string& name);
-  // For parts of a schedule that are written elsewhere and take no decisions.
+  // For parts of a schedule without decisions that other code writes.
   schedule::TraceBuilder& trace() { return trace_; }
-  // The loops around a block that nothing was done to yet.
+  // Returns the loops around a block that has not been scheduled yet.
   std::vector<KnobLoop> Loops(const schedule::Operand& block, absl::Span<const int64_t> extents);
 
-  // Parts of a loop, outermost first. REQUIRES for kPowers and kCandidates a loop of a fixed
-  // extent.
+  // Splits a loop; returns the parts, outermost first. REQUIRES for kPowers and kCandidates: the
+  // loop has a fixed extent.
   std::vector<KnobLoop> DefineSplit(const KnobLoop& loop, const SplitOptions& options);
-  // Cuts off an innermost loop of a fixed extent; no decision. REQUIRES a loop of a fixed extent.
+  // Splits off an innermost loop of a fixed size, without a decision. REQUIRES: the loop has a
+  // fixed extent.
   std::pair<KnobLoop, KnobLoop> SplitOff(const KnobLoop& loop, int64_t inner);
-  // One of the orders, each a permutation of 0 … loops − 1. Orders that differ only in where loops
-  // of one iteration stand are one: the first of them is drawn.
+  // Chooses one of the orders, each a permutation of 0 … loops − 1. Orders that differ only in the
+  // positions of single-iteration loops are equal; only the first of them is drawn.
   void DefineReorder(absl::Span<const KnobLoop> loops, const std::vector<std::vector<int>>& orders);
-  // A number out of a list: "other".
+  // A number from a list ("other").
   Knob DefineKnob(std::vector<int64_t> candidates);
-  // Unrolled or not; not where it has one iteration. Counts for LimitUnrolled.
+  // Decides whether to unroll; does not unroll a loop of one iteration. Counts for LimitUnrolled.
   Knob DefineUnroll(const KnobLoop& loop);
-  // Unrolled whatever else is chosen.
+  // Always unrolls.
   void Unroll(const KnobLoop& loop);
-  // The loops are joined and run on threads: at least `cores` iterations, or as many as there are
-  // of `all` together.
+  // Fuses the loops and runs them in parallel, with at least `cores` iterations, or as many as
+  // `all` loops have together.
   schedule::Operand Parallel(absl::Span<const KnobLoop> loops, absl::Span<const KnobLoop> all,
                              int64_t cores);
 
-  // Decisions are drawn so that `holds` is true of the extents of these loops.
+  // Restricts sampling to decisions for which `holds` is true of the extents of these loops.
   void AddFilter(std::string name, absl::Span<const KnobLoop> loops,
                  std::function<bool(absl::Span<const int64_t> extents)> holds);
-  // Of decisions themselves, `reads` leading ones.
+  // The same for the first `reads` decisions themselves.
   void AddDecisionFilter(std::string name, int reads,
                          std::function<bool(absl::Span<const int64_t> decisions)> holds);
-  // All unrolled loops together make at most that many copies of the statement. Called once, behind
-  // the last DefineUnroll.
+  // Limits the copies of the statement made by all unrolled loops together. Call it once, after the
+  // last DefineUnroll.
   void LimitUnrolled(int64_t statements);
 
-  // InvalidArgument: no decisions were found for which it replays.
+  // InvalidArgument: found no decisions for which the trace replays.
   absl::StatusOr<std::unique_ptr<DesignSpace>> Finish(
       std::string name, std::shared_ptr<const ir::Workload> workload) &&;
 
  private:
   struct Unrolled {
     KnobExtent extent;
-    int decision = -1;  // whether it is; −1: always
+    int decision = -1;  // decides whether the loop is unrolled; −1: always
   };
   Knob Sample(std::vector<int64_t> candidates);
 

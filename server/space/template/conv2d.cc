@@ -12,10 +12,10 @@ using schedule::Operand;
 constexpr int64_t kMaxBlock =
     64;  // channels of a block, which the copy of the data moves as one vector
 
-// A convolution's loops by role, its output channels cut in vectors.
+// A convolution's loops by role; its output channels are split into vectors.
 struct ConvLoops {
   Operand main;
-  std::vector<KnobLoop> groups;  // one loop where there are several
+  std::vector<KnobLoop> groups;  // one loop if there are several groups
   KnobLoop n, h, w, vectors, lane, r, s, c;
   int64_t lanes = 1;
 };
@@ -35,7 +35,7 @@ ConvLoops Begin(const TemplateContext& context, TemplateBuilder& b) {
         b.SplitOff(channels, channels.extent.extent / form.groups);
   }
   loops.lanes = std::min(context.limits.lanes, channels.extent.extent);
-  // A consumer runs at whole vectors of a group.
+  // A consumer runs on whole vectors of a group.
   while (form.groups > 1 && !form.consumer.empty() && channels.extent.extent % loops.lanes != 0)
     --loops.lanes;
   std::tie(loops.vectors, loops.lane) = b.SplitOff(channels, loops.lanes);
@@ -48,7 +48,7 @@ int64_t Statements(const TemplateContext& context) {
                               : context.limits.unrolled_statements;
 }
 
-// The data in blocks of channels, copied by threads.
+// Packs the data into blocks of channels, copied by threads.
 void PackData(const TemplateContext& context, TemplateBuilder& b, const Operand& main,
               const Operand& block) {
   const Operand copy =
@@ -71,8 +71,8 @@ void WriteConv2dDirect(const TemplateContext& context, TemplateBuilder& b) {
   FitRegisters(context, b, w[1], o[1]);
   const std::vector<KnobLoop> h = Cut(b, loops.h);
   const std::vector<KnobLoop> c = Cut(b, loops.c);
-  // Behind the outer tiles 0–2: rows, tiles of a row and channels 3–5 in three orders, the window
-  // 6 and 7 with the channels 8 inside or outside of its columns, the register tile 9–11.
+  // Inside the outer tiles 0–2: rows, tiles of a row and channels 3–5 in three orders; the window 6
+  // and 7 with the channels 8 inside or outside of its columns; the register tile 9–11.
   ReorderUnder(
       b, loops.groups,
       {loops.n, h[0], o[0], h[1], w[0], c[0], loops.r, loops.s, c[1], w[1], o[1], loops.lane},
@@ -102,7 +102,7 @@ void WriteConv2dNchw(const TemplateContext& context, TemplateBuilder& b) {
   const std::vector<KnobLoop> all = b.Loops(main, form.extents);
   const auto at = [&](int role) { return all[form.axes[role]]; };
   const KnobLoop n = at(0), r = at(4), s = at(5);
-  // A row in vectors of about the same length.
+  // Splits a row into vectors of similar length.
   const int64_t width = at(2).extent.extent;
   const int64_t lanes = ir::CeilDivInt(width, ir::CeilDivInt(width, limits.lanes));
   const auto [vectors, lane] = b.SplitOff(at(2), lanes);
@@ -111,8 +111,8 @@ void WriteConv2dNchw(const TemplateContext& context, TemplateBuilder& b) {
   FitRegisters(context, b, o[1], w[1]);
   const std::vector<KnobLoop> h = Cut(b, at(1));
   const std::vector<KnobLoop> c = Cut(b, at(6));
-  // Behind the outer tiles 0–2: rows, tiles of a row and channels 3–5 in two orders, the window 6
-  // and 7 with the channels 8 outside or inside, the register tile 9–11.
+  // Inside the outer tiles 0–2: rows, tiles of a row and channels 3–5 in two orders; the window 6
+  // and 7 with the channels 8 outside or inside; the register tile 9–11.
   b.DefineReorder({n, o[0], h[0], h[1], w[0], c[0], r, s, c[1], o[1], w[1], lane},
                   {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
                    {0, 1, 2, 3, 4, 5, 8, 6, 7, 9, 10, 11},

@@ -23,13 +23,13 @@ absl::Status NoTemplate(const Workload& workload, absl::string_view why) {
                    "element-wise stages behind"));
 }
 
-// The load at a place of a product, with what it reads through.
+// A factor of a product: a load, and the stages that it reads through.
 struct Factor {
   ir::BufferId tensor = -1;
   IndexList indices;
 };
 
-// The two factors when the value is just their product, casts aside.
+// Returns the two factors if the value is exactly their product, ignoring casts.
 std::vector<Factor> FactorsOf(const Workload& workload, ir::ExprId value) {
   std::vector<Factor> factors;
   int others = 0;
@@ -44,7 +44,7 @@ std::vector<Factor> FactorsOf(const Workload& workload, ir::ExprId value) {
   return factors;
 }
 
-// The place among the axes of the one that an index is; −1: it is another expression.
+// Returns the position of the axis that an index equals; −1 if it is another expression.
 int AxisOf(const Index& index, const std::vector<ir::Axis>& axes) {
   for (size_t a = 0; a < axes.size(); ++a) {
     if (index.SingleAtom() == axes[a].var) return static_cast<int>(a);
@@ -52,7 +52,7 @@ int AxisOf(const Index& index, const std::vector<ir::Axis>& axes) {
   return -1;
 }
 
-// The places of the axes that occur in an index.
+// Returns the positions of the axes that occur in an index.
 std::vector<int> AxesIn(const Workload& workload, const Index& index,
                         const std::vector<ir::Axis>& axes) {
   std::vector<int> places;
@@ -68,7 +68,7 @@ std::vector<int> SingleAxes(const IndexList& indices, const std::vector<ir::Axis
   return places;
 }
 
-// Whether `places` are just the axes of `expected`, in any order.
+// Whether `places` are exactly the axes of `expected`, in any order.
 bool AreOneEach(std::vector<int> places, std::vector<int> expected) {
   std::sort(places.begin(), places.end());
   std::sort(expected.begin(), expected.end());
@@ -77,7 +77,7 @@ bool AreOneEach(std::vector<int> places, std::vector<int> expected) {
 
 bool MatchMatmul(const Factor& data, const Factor& weight, const std::vector<ir::Axis>& axes,
                  OperatorForm& form) {
-  // The reduction is the last axis; before it stand a batch, i and j.
+  // The reduction is the last axis; before it are the batch axes, i and j.
   const int k = static_cast<int>(axes.size()) - 1, i = k - 2, j = k - 1;
   std::vector<int> batch;
   for (int axis = 0; axis < i; ++axis) batch.push_back(axis);
@@ -95,7 +95,7 @@ bool MatchMatmul(const Factor& data, const Factor& weight, const std::vector<ir:
   return true;
 }
 
-// How a convolution's tensors lie: places of the axes of the output, and dimensions of X.
+// The layout of a convolution's tensors: positions of the output's axes, and dimensions of X.
 struct ConvLayout {
   int n, h, w, o;
   int rows, columns, channels;
@@ -103,7 +103,7 @@ struct ConvLayout {
 constexpr ConvLayout kChannelsLast = {0, 1, 2, 3, 1, 2, 3};
 constexpr ConvLayout kChannelsFirst = {0, 2, 3, 1, 2, 3, 1};
 
-// The groups of channels when an index is c + o / (O / groups) * C; else 0.
+// Returns the number of channel groups if an index is c + o / (O / groups) * C; otherwise 0.
 int64_t GroupsOf(const Workload& workload, const Index& index, const ir::Axis& c,
                  const ir::Axis& o) {
   if (index.terms().size() != 2 || index.constant() != 0 || index.CoeffOf(c.var) != 1) return 0;
@@ -122,7 +122,7 @@ bool MatchConvolution(const Workload& workload, const Factor& data, const Factor
   const bool depthwise = axes.size() == 6, first = at.channels == 1;
   if (data.indices.size() != 4 || weight.indices.size() != (depthwise ? 3u : 4u)) return false;
   if (AxisOf(data.indices[0], axes) != at.n) return false;
-  // The two windows, and the channel that is summed up, wherever they stand among the reduced axes.
+  // Finds the two windows and the summed channel, in any order of the reduced axes.
   int taps[2];
   for (int d = 0; d < 2; ++d) {
     const std::vector<int> in = AxesIn(workload, data.indices[d == 0 ? at.rows : at.columns], axes);
@@ -133,7 +133,7 @@ bool MatchConvolution(const Workload& workload, const Factor& data, const Factor
   int channel = AxisOf(data.indices[at.channels], axes);
   int64_t groups = 1;
   if (!depthwise && channel < 0 && !first) {
-    channel = 3 * kReduced + 3 - taps[0] - taps[1];  // of the three reduced axes the other one
+    channel = 3 * kReduced + 3 - taps[0] - taps[1];  // the remaining one of the three reduced axes
     groups = GroupsOf(workload, data.indices[at.channels], axes[channel], axes[at.o]);
     if (groups == 0) return false;
   }
@@ -152,7 +152,7 @@ bool MatchConvolution(const Workload& workload, const Factor& data, const Factor
   return true;
 }
 
-// Whether a stage behind the sum computes element by element from what was computed before.
+// Whether a stage after the sum is element-wise in what was computed before.
 bool IsElementwise(const Workload& workload, const Stage& stage, const Stage& main) {
   if (stage.reducer != ir::Reducer::kNone || stage.tensors.size() != 1 || !stage.guards.empty() ||
       stage.spatial.size() != main.spatial.size()) {
@@ -181,7 +181,7 @@ absl::StatusOr<OperatorForm> MatchOperator(const Workload& workload) {
     return NoTemplate(workload, "it does not begin with a sum");
   form.main = workload.tensors[main.tensors[0]].name;
   form.dtype = workload.tensors[main.tensors[0]].dtype;
-  // Templates cut the reduction in tiles, whose partial sums they store.
+  // Templates tile the reduction, and thus store partial sums.
   if (ir::AccumulatorOf(form.dtype) != form.dtype) {
     return NoTemplate(workload,
                       absl::StrCat("it adds up in ", ir::DTypeName(form.dtype), " and not in f32"));

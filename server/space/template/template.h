@@ -17,7 +17,7 @@
 
 namespace hone::space {
 
-// What a template is written for.
+// The inputs of a template.
 struct TemplateContext {
   const ir::Workload& workload;
   const OperatorForm& form;
@@ -25,8 +25,8 @@ struct TemplateContext {
   double tolerance = 0;  // of the job
 };
 
-// A schedule with knobs for one operator, in the manner of AutoTVM: an entry of the registry, and
-// one design space. Stateless, deterministic.
+// A schedule with knobs for one operator, like AutoTVM's: a registry entry that makes one design
+// space. Stateless and deterministic.
 struct Template {
   absl::string_view name;  // of the design space
   OperatorForm::Kind kind;
@@ -35,7 +35,8 @@ struct Template {
   absl::string_view meaning;  // one line
 };
 
-// Every template. To add one: a file here, its declaration in templates.h, a line in template.cc.
+// All templates. To add one: a file here, its declaration in templates.h, and a line in
+// template.cc.
 absl::Span<const Template> Templates();
 
 // The maker `templates` (maker.h): the design spaces of all templates that fit the workload.

@@ -19,7 +19,7 @@ using schedule::Operand;
 constexpr int64_t kTaps = 3;
 constexpr int64_t kMaxUnrolledK = 8;
 
-// The stages of one algorithm, each a nest.
+// Writes the stages of one algorithm, each as a nest.
 class Writer {
  public:
   Writer(const TemplateContext& context, TemplateBuilder& b, int64_t m, ir::Workload rewritten)
@@ -74,7 +74,7 @@ class Writer {
     return vectors[1];
   }
 
-  // The transformed weights in panels, ahead of time where they are constant.
+  // Packs the transformed weights into panels, ahead of time if they are constant.
   void Weights(const Operand& vectors) {
     const Operand block = b_.Block(Stage("_u"));
     const std::vector<Operand> loops = b_.Add("loops", {block}, 4);
@@ -91,7 +91,7 @@ class Writer {
       b_.Add("parallel", {b_.Add("fuse", {loops[0], loops[1]})[0]});
   }
 
-  // Tiles of the input.
+  // Schedules the transform of the input's tiles.
   void Tiles() {
     const TransformSchedule v = Place("_v", {.last = b_.Block(Stage("_v")),
                                              .first = b_.Block(Stage("_bd")),
@@ -100,7 +100,7 @@ class Writer {
     b_.Parallel({t[0]}, {t[0], t[1]}, limits_.cores);
   }
 
-  // Tiles of the output: rows and columns of them are one loop.
+  // Schedules the transform of the output's tiles; their rows and columns are one loop.
   void Outputs() {
     const TransformSchedule y =
         Place("", {.last = b_.Block(main_), .first = b_.Block(Stage("_am"))});
@@ -121,7 +121,7 @@ class Writer {
   TemplateBuilder& b_;
   const std::string main_;
   const int64_t m_;
-  const ir::Program program_;  // of the rewritten workload
+  const ir::Program program_;  // the rewritten workload
   int64_t o_ = 1, c_ = 1;
   int64_t points_ = 1, tiles_ = 1, lanes_ = 1;
 };
@@ -135,7 +135,7 @@ bool FitsWinograd(const TemplateContext& context, int64_t m) {
 void WriteWinograd(const TemplateContext& context, TemplateBuilder& builder, int64_t m) {
   absl::StatusOr<ir::Workload> rewritten =
       schedule::ApplyRewriteTo(context.workload, "winograd", context.form.main, {m});
-  if (!rewritten.ok()) return;  // FitsWinograd says so first
+  if (!rewritten.ok()) return;  // FitsWinograd reports this first
   Writer(context, builder, m, *std::move(rewritten)).Write();
 }
 
