@@ -29,7 +29,7 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
-// The two ends of a pipe, closed when the object goes.
+// The two ends of a pipe; closed in the destructor.
 struct Pipe {
   int ends[2] = {-1, -1};
   Pipe() { ok = pipe2(ends, O_CLOEXEC) == 0; }
@@ -43,7 +43,7 @@ struct Pipe {
   bool ok = false;
 };
 
-// False: the end.
+// Returns false at the end of the file.
 bool Append(int fd, std::string& text) {
   char buffer[4096];
   const ssize_t size = read(fd, buffer, sizeof(buffer));
@@ -53,11 +53,11 @@ bool Append(int fd, std::string& text) {
 
 void InterruptTwice(pid_t pid) {
   kill(pid, SIGINT);
-  usleep(50000);  // two at once would be one
+  usleep(50000);  // two signals at once would count as one
   kill(pid, SIGINT);
 }
 
-// What it wrote to its standard output; its error output is passed on.
+// Returns the program's standard output; passes its standard error on.
 std::string Follow(pid_t pid, const Pipe& output, const Pipe& errors, bool& interrupted,
                    const std::string& interrupt_at) {
   std::string text;

@@ -12,11 +12,11 @@
 namespace hone::lab {
 namespace {
 
-constexpr int kPoints = 48;        // of a line
-constexpr int kResamplings = 300;  // of a point
-constexpr double kNothing = 0.01;  // share of a run without a result
+constexpr int kPoints = 48;        // per line
+constexpr int kResamplings = 300;  // per point
+constexpr double kNothing = 0.01;  // share shown for a run without a result
 
-// From `first` to `last` in equal ratios.
+// Values from `first` to `last` with equal ratios.
 std::vector<double> Grid(double first, double last) {
   std::vector<double> grid;
   for (int i = 0; i < kPoints; ++i) {
@@ -42,7 +42,7 @@ Plot Draw(const Results& results, std::string x_label, const std::vector<double>
     }
     plot.series.push_back(std::move(series));
   }
-  // From a round number below the lines, so that the interesting end is wide.
+  // Starts at a round number below the lines, so that the interesting range is wide.
   plot.y_min = std::clamp(std::floor(10 * lowest) / 10, 0.0, 0.9);
   return plot;
 }

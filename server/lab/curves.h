@@ -6,10 +6,10 @@
 
 namespace hone::lab {
 
-// Share of the best known against trials, a line per variant: over the sets the geometric mean of
-// the seeds' medians, with its bootstrap interval. The same for the same results.
+// Plots the share of the best known latency against trials, one line per variant: the geometric
+// mean over the sets of the seeds' medians, with its bootstrap interval. Deterministic.
 Plot TrialsPlot(const Results& results);
-// The same against seconds of the device.
+// The same against device seconds.
 Plot SecondsPlot(const Results& results);
 
 }  // namespace hone::lab

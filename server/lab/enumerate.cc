@@ -14,7 +14,7 @@ using schedule::Site;
 
 constexpr size_t kTriesPerCandidate = 100;
 
-// Takes given values at the first sites and the first legal ones after them.
+// Takes the given values at the first sites and the first legal value at each later one.
 class Prefix final : public schedule::Decider {
  public:
   Prefix(search::SiteValues& lists, absl::Span<const int64_t> prefix, int decisions)
@@ -37,10 +37,10 @@ class Prefix final : public schedule::Decider {
 
  public:
   std::vector<int64_t> decisions;
-  std::vector<Site> sites;  // fewer where a primitive refused before the last
+  std::vector<Site> sites;  // fewer if a primitive failed before the last one
 };
 
-// The first decisions of the next vector; empty: there is none.
+// Returns the first decisions of the next vector; empty: there is none.
 std::vector<int64_t> Next(search::SiteValues& lists, const Prefix& at) {
   for (int i = static_cast<int>(at.sites.size()) - 1; i >= 0; --i) {
     const Site& site = at.sites[i];

@@ -13,12 +13,12 @@ namespace hone::lab {
 
 struct Enumerated {
   std::vector<int64_t> decisions;
-  Digest program;  // structural: equal for vectors that make the same program
+  Digest program;  // structural digest: equal for vectors that make the same program
 };
 
-// Every legal vector of a design space whose trace replays, in the order of `grid`.
-// ResourceExhausted: there are more than `limit`, or more than a hundred times as many to try; the
-// space is not small enough to be measured completely.
+// Returns every legal vector of a design space whose trace replays, in the order of `grid`.
+// ResourceExhausted: there are more than `limit`, or more than a hundred times as many to try, so
+// the space is too large to be measured completely.
 absl::StatusOr<std::vector<Enumerated>> EnumerateCandidates(const space::DesignSpace& space,
                                                             size_t limit);
 

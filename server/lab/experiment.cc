@@ -12,7 +12,7 @@
 namespace hone::lab {
 namespace {
 
-// Benches of the sets' limited spaces, for the variants that want them.
+// Opens benches of the sets' limited spaces, for the variants that need them.
 absl::StatusOr<Benches> LimitedBenches(const Experiment& experiment, const Benches& benches) {
   Benches limited;
   for (const Variant& variant : experiment.variants) {
@@ -25,7 +25,7 @@ absl::StatusOr<Benches> LimitedBenches(const Experiment& experiment, const Bench
   return limited;
 }
 
-// Where the runs of all threads go.
+// Collects the runs of all threads.
 class Collector {
  public:
   explicit Collector(const Experiment& experiment) : experiment_(experiment) {

@@ -12,16 +12,16 @@
 
 namespace hone::lab {
 
-// One of the things that are compared.
+// One of the compared configurations.
 struct Variant {
   std::string label;
   std::string strategy;
   std::string cost_model = "xgboost";
   std::string feature_set = "";  // "": the model's own
-  // Only the design spaces without a change of layout, where there are such.
+  // Use only the design spaces without layout changes, if there are any.
   bool limited_space = false;
-  // The set whose results it starts from; "": none. And whether candidates are taken over too, or
-  // the model alone.
+  // The set whose results the variant starts from; "": none. `related_seeds`: also take over
+  // candidates, not only the model.
   std::string related = "";
   bool related_seeds = true;
 };
@@ -32,30 +32,30 @@ using Benches = std::map<std::string, std::unique_ptr<Bench>>;
 // A comparison of variants on sets.
 struct Experiment {
   std::string name;
-  std::string question;  // what it answers, for the report
+  std::string question;  // the question it answers, for the report
   std::vector<Variant> variants;
-  std::string baseline;           // label that the others are compared with
+  std::string baseline;           // label of the variant to compare with
   std::vector<std::string> sets;  // names
   int seeds = 5;
   int64_t trials = 256;
   int batch = 0;  // see RunOptions
 };
 
-// What it came to.
+// The results of an experiment.
 struct Results {
   Experiment experiment;
-  std::vector<double> best_latency_ns;                    // per set: the best known
-  std::vector<int> builders;                              // per set: of its device
+  std::vector<double> best_latency_ns;                    // per set: best known latency
+  std::vector<int> builders;                              // per set: builders of its device
   std::vector<std::vector<std::vector<RunResult>>> runs;  // [variant][set][seed]
-  size_t baseline() const;                                // index of its variant
+  size_t baseline() const;                                // index of the baseline variant
 };
 
-// InvalidArgument: the baseline is none of the variants, two of them have one label, or there is no
-// variant, set or seed.
+// InvalidArgument: the baseline is not one of the variants, two variants have the same label, or
+// there is no variant, set or seed.
 absl::Status CheckExperiment(const Experiment& experiment);
 
-// Runs every variant on every set with seeds 1, 2, … in `threads` threads. REQUIRES a bench for
-// every set, related ones among them. Errors: as of CheckExperiment, and of RunSearch, with variant
+// Runs every variant on every set with seeds 1, 2, … in `threads` threads. REQUIRES: a bench for
+// every set, including related ones. Errors: those of CheckExperiment and RunSearch, with variant
 // and set.
 absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benches& benches,
                                       int threads);

@@ -40,7 +40,7 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
   const std::string workload = folder + "/workload.hone";
   const std::string finished = folder + "/result.json";
   if (!ReadFile(finished).ok()) {
-    std::error_code ignored;  // what an interrupted run left is not an empty store
+    std::error_code ignored;  // an interrupted run may have left files
     std::filesystem::remove_all(folder, ignored);
     HONE_RETURN_IF_ERROR(MakeDirectories(folder));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(workload, options.workloads.at(set)));
@@ -52,7 +52,7 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
                                       "--cost-model",
                                       variant.cost_model,
                                       "--trials",
-                                      absl::StrCat(experiment.trials + 1),  // with the default
+                                      absl::StrCat(experiment.trials + 1),  // including the default
                                       "--seed",
                                       absl::StrCat(seed),
                                       "--json"};

@@ -41,26 +41,26 @@ struct Flags {
   bool recorded = false;
   bool live = false;
   std::vector<std::string> sets, strategies, models, features;
-  std::vector<std::string> ops;  // in the place of sets, live
+  std::vector<std::string> ops;  // live: replace the sets
   std::string baseline;
   int seeds = 0;
   int64_t trials = 0;
   int batch = 0;
   int threads = 0;
-  int64_t candidates = 4000;  // that models are judged on
+  int64_t candidates = 4000;  // number of candidates for evaluating models
   std::string out;
   RecordOptions record;
   std::vector<std::string> words;  // of an operator
 };
 
-// In the source tree, wherever the program is started.
+// The folder in the source tree, independent of the working directory.
 std::string RecordedFolder(const Flags& flags) {
   if (!flags.recorded_dir.empty()) return flags.recorded_dir;
   if (RecordedSetNames(kFolder).ok()) return kFolder;
   return absl::StrCat(ProgramFolder(), "/../../../", kFolder);
 }
 
-// Every strategy with every model and feature set that were named.
+// All combinations of the given strategies, models and feature sets.
 std::vector<Variant> NamedVariants(const Flags& flags) {
   const auto or_one = [](const std::vector<std::string>& names, const char* fallback) {
     return names.empty() ? std::vector<std::string>{fallback} : names;
@@ -209,7 +209,7 @@ absl::Status JudgeModels(const Flags& flags) {
   return absl::OkStatus();
 }
 
-// To be restricted by hand, and recorded.
+// Writes the spaces, to be restricted by hand and then recorded.
 absl::Status WriteSpaces(const Flags& flags) {
   const absl::Span<const std::string> words = flags.words;
   HONE_ASSIGN_OR_RETURN(ir::Workload workload, op::BuildWorkload(words[0], words.subspan(1)));

@@ -8,23 +8,24 @@
 
 namespace hone::lab {
 
-// Numbers of one run against the best known latency of its set. "Share" is best known over best so
-// far: 1 when the best is found, 0 while nothing ran.
+// Metrics of one run against the best known latency of its set. "Share" is best known latency /
+// best latency so far: 1 once the best is found, 0 before the first result.
 
-// After each trial.
+// Returns the share after each trial.
 std::vector<double> ShareCurve(const RunResult& run, double best_latency_ns);
-// After `trials` trials; a run that ended earlier stays where it was. REQUIRES trials ≥ 1.
+// Returns the share after `trials` trials; a run that ended earlier keeps its last share. REQUIRES:
+// trials ≥ 1.
 double ShareAt(const RunResult& run, double best_latency_ns, int64_t trials);
-// How many trials it took to reach the share; −1: it never did.
+// Returns the number of trials until the share was reached; −1: never.
 int64_t TrialsTo(const RunResult& run, double best_latency_ns, double share);
-// Mean share over the first `trials` trials: the area under its curve, 1 at most.
+// Returns the mean share over the first `trials` trials: the area under the curve, at most 1.
 double Area(const RunResult& run, double best_latency_ns, int64_t trials);
 
-// Seconds until each trial's result. Of a live run: as they passed. Of a recorded one simulated:
-// the device builds with all its builders, then runs one candidate after the other, with the
-// recorded durations; with `brain` also what proposing and training took here.
+// Returns the seconds until each trial's result. For a live run, wall time. For a recorded run,
+// simulated time: the device builds with all of its builders, then runs one candidate after the
+// other, with the recorded durations. `brain` adds the time that proposing and training took here.
 std::vector<double> Clock(const RunResult& run, int builders, bool brain);
-// Seconds until the share was reached; −1: it never was.
+// Returns the seconds until the share was reached; −1: never.
 double SecondsTo(const RunResult& run, double best_latency_ns, int builders, double share,
                  bool brain);
 

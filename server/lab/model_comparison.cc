@@ -22,7 +22,7 @@
 namespace hone::lab {
 namespace {
 
-// A folder that goes when the object does.
+// A folder that is removed in the destructor.
 class TemporaryFolder {
  public:
   static absl::StatusOr<TemporaryFolder> Make() {
@@ -46,7 +46,7 @@ class TemporaryFolder {
 absl::Status WriteSet(const RecordedSet& set, store::Store& store) {
   HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(set.spaces[0]));
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(set.target));
-  const auto ignore = [](absl::Status) {};  // Flush tells
+  const auto ignore = [](absl::Status) {};  // Flush reports errors
   const std::string workload = file.workload.StructuralDigest().ToHex();
   store.PutText(workload, file.workload.ToText(), ignore);
   std::vector<std::string> spaces;

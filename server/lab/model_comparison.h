@@ -10,16 +10,18 @@
 
 namespace hone::lab {
 
-// Writes recorded sets into a new store at `path`, each the records of a job: what `hone models`
-// and task::EvaluateModels work on. Every program once. Errors of the store, and of malformed sets.
+// Writes recorded sets into a new store at `path`, each as the records of one job, as input for
+// `hone models` and task::EvaluateModels. Each program is written once. Errors: those of the store,
+// and malformed sets.
 absl::Status WriteSetsToStore(const std::vector<RecordedSet>& sets, const std::string& path);
 
-// Trains and judges cost models on recorded sets as `hone models evaluate` does on a store's
-// records: `query.records.max_records` of all sets together. Errors of task::EvaluateModels.
+// Trains and evaluates cost models on recorded sets, as `hone models evaluate` does on a store's
+// records. `query.records.max_records` limits all sets together. Errors are those of
+// task::EvaluateModels.
 absl::StatusOr<task::ModelEvaluation> EvaluateOnSets(const std::vector<RecordedSet>& sets,
                                                      const task::EvaluationQuery& query);
 
-// Markdown: a line per model and per manner of holding out.
+// Returns Markdown with one line per model and holdout method.
 std::string EvaluationText(const task::ModelEvaluation& evaluation);
 
 }  // namespace hone::lab

@@ -10,8 +10,8 @@
 
 namespace hone::lab {
 
-// A comparison of the literature, or of our own, by name. NotFound: there is none; lists the names.
-// Its sets are empty where it is on all of them.
+// Finds a comparison by name. Its `sets` are empty if it uses all sets. NotFound: unknown name; the
+// message lists the names.
 absl::StatusOr<Experiment> FindPreset(absl::string_view name);
 std::vector<std::string> PresetNames();
 

@@ -22,7 +22,7 @@ using cost_model::ByteWriter;
 
 constexpr absl::string_view kTitle = "hone recorded set ";
 constexpr int kVersion = 1;
-constexpr uint64_t kMaxBytes = 64 << 20;  // of the content: far more than any set has
+constexpr uint64_t kMaxBytes = 64 << 20;  // limit of the content, far above any set
 constexpr int kLevel = 19;
 
 absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
@@ -61,7 +61,8 @@ absl::StatusOr<std::string> ReadString(ByteReader& reader) {
   return std::string(text);
 }
 
-// A count of elements that take at least `bytes` each, so that a wrong one asks for no memory.
+// Reads a count of elements of at least `bytes` each, so that a wrong count does not allocate
+// memory.
 absl::StatusOr<uint32_t> ReadCount(ByteReader& reader, size_t bytes) {
   HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
   if (count > reader.remaining() / bytes) {
@@ -132,7 +133,7 @@ absl::StatusOr<RecordedSet> ReadContent(absl::string_view content) {
   return set;
 }
 
-// The bytes up to a line feed, which are taken away with it.
+// Removes and returns the bytes up to the next line feed.
 absl::StatusOr<absl::string_view> TakeLine(absl::string_view& bytes) {
   const size_t end = bytes.substr(0, 256).find('\n');
   if (end == absl::string_view::npos) return Bad("truncated in its first lines");
@@ -153,7 +154,7 @@ double BestLatencyNs(const RecordedSet& set) {
 
 RecordedSet WithoutLayoutChanges(RecordedSet set) {
   std::vector<std::string> kept;
-  std::vector<int> number;  // of each space among the kept; -1: it goes
+  std::vector<int> number;  // of each space among the kept ones; -1: removed
   for (std::string& space : set.spaces) {
     const bool stays = !absl::StrContains(space, "transform_layout");
     number.push_back(stays ? static_cast<int>(kept.size()) : -1);

@@ -12,18 +12,18 @@
 
 namespace hone::lab {
 
-// What one program came to on the device.
+// The result of one program on the device.
 struct Measurement {
   record::Outcome outcome = record::Outcome::kOk;
   double latency_ns = 0;  // steady (record::SteadyLatencyNs), median of the rounds; 0 unless ok
-  double dispersion = 0;  // of the samples of the round that gave the latency
-  double build_ms = 0;    // compile and link, in one builder
-  double run_ms = 0;      // from the result before it to its own, on the one runner
+  double dispersion = 0;  // of the samples of the round with that latency
+  double build_ms = 0;    // compile and link time, in one builder
+  double run_ms = 0;      // from the previous result to this one, on the only runner
   int rounds = 1;         // how often it was measured
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
-// A decision vector, and which program it makes: several vectors may make the same.
+// A decision vector and its program; several vectors may make the same program.
 struct RecordedCandidate {
   int space = 0;
   std::vector<int64_t> decisions;
@@ -31,11 +31,11 @@ struct RecordedCandidate {
   friend bool operator==(const RecordedCandidate&, const RecordedCandidate&) = default;
 };
 
-// The design spaces of one workload, every legal candidate of which was measured: what strategies
-// and models run on without a device.
+// The design spaces of one workload with measurements of every legal candidate. Strategies and
+// models run on it without a device.
 struct RecordedSet {
   std::string name;     // "matmul_512"
-  std::string machine;  // that measured, for people
+  std::string machine;  // the measuring machine, for people
   std::string target;   // text form
   int64_t recorded_unix_ms = 0;
   std::vector<std::string> spaces;  // trace files with open decisions, all of one workload
@@ -44,19 +44,19 @@ struct RecordedSet {
   friend bool operator==(const RecordedSet&, const RecordedSet&) = default;
 };
 
-// The latency of the fastest program. REQUIRES that CheckRecordedSet accepts the set.
+// Returns the latency of the fastest program. REQUIRES: CheckRecordedSet accepts the set.
 double BestLatencyNs(const RecordedSet& set);
 
-// The set without the design spaces that change a layout, where others are left; its measurements,
-// and so the best known, stay those of the whole set.
+// Returns the set without the design spaces that change a layout, unless none would be left. The
+// measurements, and thus the best known latency, stay those of the whole set.
 RecordedSet WithoutLayoutChanges(RecordedSet set);
 
-// InvalidArgument: an index out of range, a vector given twice, an outcome "ok" without a positive
-// latency, or none that is ok.
+// InvalidArgument: an index is out of range, a vector occurs twice, an "ok" outcome has no positive
+// latency, or no outcome is ok.
 absl::Status CheckRecordedSet(const RecordedSet& set);
 
-// The file form: a line "hone recorded set VERSION", a line with the digest of the rest's content,
-// its size in bytes (8, little-endian), and the content compressed by Zstandard.
+// Encodes the file: a line "hone recorded set VERSION", a line with the digest of the content, its
+// size in bytes (8, little-endian), and the content compressed with Zstandard.
 std::string EncodeRecordedSet(const RecordedSet& set);
 // InvalidArgument: not a recorded set, of a newer version, truncated, damaged, or refused by
 // CheckRecordedSet; the message says which and what to do.

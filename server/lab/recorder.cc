@@ -25,9 +25,9 @@
 namespace hone::lab {
 namespace {
 
-constexpr int kDraws = 500;  // random candidates per space that must be among the enumerated
+constexpr int kDraws = 500;  // random candidates per space that must be among the enumerated ones
 
-// What one program's rounds came to.
+// The results of one program's rounds.
 struct Rounds {
   std::vector<record::Record> records;
   std::vector<double> run_ms;
@@ -125,10 +125,10 @@ class Recorder {
           RunChild({options_.program_folder + "/hone", "tune", "--space",
                     absl::StrCat("trace:", options_.space_files[space]), "--strategy", "grid",
                     "--cost-model", "random", "--no-transfer", "--trials",
-                    absl::StrCat(programs_of_space_[space].size() + 1),  // with the default
+                    absl::StrCat(programs_of_space_[space].size() + 1),  // including the default
                     "--json"},
                    {.environment = {{"XDG_DATA_HOME", folder}},
-                    // What finalists come to is of no use here, and takes long.
+                    // Confirming finalists is not needed here and takes long.
                     .interrupt_at = "confirming"})
               .status());
       HONE_RETURN_IF_ERROR(Read(store, wanted, round));
@@ -138,7 +138,7 @@ class Recorder {
 
   int Measured(int program) const { return static_cast<int>(rounds_[program].records.size()); }
 
-  // By the medians so far.
+  // Returns the fastest programs by their current medians.
   std::set<int> Fastest() const {
     std::vector<std::pair<double, int>> order;
     for (size_t i = 0; i < rounds_.size(); ++i) {
@@ -163,12 +163,12 @@ class Recorder {
     return latencies.empty() ? 0 : Median(std::move(latencies));
   }
 
-  // Gives a fresh store what is known of programs that are not wanted, so that nobody measures
-  // them.
+  // Adds the known results of the other programs to a fresh store, so that they are not measured
+  // again.
   absl::Status TellOthers(const std::string& path, const std::set<int>& wanted) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
     HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> known, store->Query({.page_size = 1}));
-    if (!known.empty()) return absl::OkStatus();  // of an interrupted recording
+    if (!known.empty()) return absl::OkStatus();  // from an interrupted recording
     for (size_t i = 0; i < rounds_.size(); ++i) {
       if (wanted.contains(static_cast<int>(i))) continue;
       record::Record record = rounds_[i].records.front();
@@ -179,7 +179,7 @@ class Recorder {
     return store->Flush();
   }
 
-  // Takes over the results of the wanted programs of one round.
+  // Reads the results of the wanted programs from one round.
   absl::Status Read(const std::string& path, const std::set<int>& wanted, int round) {
     HONE_ASSIGN_OR_RETURN(std::vector<StoreResult> results, ReadStoreResults(path));
     for (StoreResult& result : results) {

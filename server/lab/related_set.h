@@ -12,15 +12,16 @@
 
 namespace hone::lab {
 
-// Results of another workload that a run may know: as many as AutoTVM asks of a global model.
+// Number of results of another workload that a run may use; as many as AutoTVM requires for a
+// global model.
 inline constexpr size_t kRelatedResults = 500;
 
-// `count` of the results, drawn at random by the seed; all where there are no more.
+// Returns `count` randomly drawn results, or all if there are no more.
 std::vector<search::Measured> DrawResults(std::vector<search::Measured> results, size_t count,
                                           uint64_t seed);
 
-// What a task with these spaces would take over from a store that has kRelatedResults results of
-// another recorded set, drawn by the seed (task::TransferFrom).
+// Returns what a task with these spaces would transfer from a store with kRelatedResults randomly
+// drawn results of another recorded set (task::TransferFrom).
 task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spaces, uint64_t seed);
 
 }  // namespace hone::lab

@@ -16,7 +16,7 @@
 namespace hone::lab {
 namespace {
 
-// Proposals in a row without anything new: as a job has it.
+// Maximum number of consecutive proposals without anything new; as in a job.
 constexpr int kMaxFruitless = 5;
 
 double ThreadCpuMs() {
@@ -25,7 +25,7 @@ double ThreadCpuMs() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-// One search under way.
+// One search in progress.
 class Run {
  public:
   Run(const Bench& bench, const RunOptions& options, task::TaskSearch* search)
@@ -36,8 +36,8 @@ class Run {
   }
 
   absl::StatusOr<RunResult> ToEnd() {
-    // The default schedule is under way when a job begins, and no result is there. What related
-    // results teach is learnt while the first batch is.
+    // When a job begins, the default schedule is in progress and there is no result. Related
+    // results are processed during the first batch.
     HONE_RETURN_IF_ERROR(Propose());
     HONE_RETURN_IF_ERROR(Train());
     HONE_RETURN_IF_ERROR(Propose());

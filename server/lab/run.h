@@ -15,25 +15,26 @@
 
 namespace hone::lab {
 
-// A recorded set with its design spaces open, shared by all runs on it. Immutable and thread-safe.
+// A recorded set with its parsed design spaces, shared by all runs on it. Immutable and
+// thread-safe.
 class Bench {
  public:
-  // InvalidArgument: a design space of the set does not replay, or they are not of one workload.
+  // InvalidArgument: a design space of the set does not replay, or the spaces belong to several
+  // workloads.
   static absl::StatusOr<std::unique_ptr<Bench>> Open(RecordedSet set);
 
   const RecordedSet& set() const { return set_; }
   const task::TaskSpaces& spaces() const { return *spaces_; }
   double best_latency_ns() const { return best_latency_ns_; }
-  // Of the device, where builders work side by side.
+  // Number of builders of the device, which work in parallel.
   int builders() const { return builders_; }
-  // Distinct programs: no search has more trials.
+  // Number of distinct programs: the maximum number of trials of a search.
   int64_t programs() const { return static_cast<int64_t>(set_.measurements.size()); }
-  // Index of the measurement; -1: it was not recorded.
+  // Returns the index of the measurement; -1: not recorded.
   int Find(const record::Candidate& candidate) const;
-  // Every program once, with its first vector: what a search of another workload may know before
-  // it begins.
+  // Returns every program once, with its first vector, for transfer to other workloads.
   std::vector<search::Measured> Results() const;
-  // The text of a design space. NotFound: none of the set has that digest.
+  // Returns the text of a design space. NotFound: the set has no space with that digest.
   absl::StatusOr<std::string> SpaceText(const std::string& digest) const;
 
  private:
@@ -41,7 +42,7 @@ class Bench {
 
   RecordedSet set_;
   std::unique_ptr<task::TaskSpaces> spaces_;
-  std::vector<std::string> digests_;  // of the spaces, in the order of the set
+  std::vector<std::string> digests_;  // of the spaces, in the set's order
   absl::flat_hash_map<Digest, int> measurements_;
   double best_latency_ns_ = 0;
   int builders_ = 1;
@@ -53,45 +54,45 @@ struct RunOptions {
   std::string feature_set;  // "": the model's own
   uint64_t seed = 0;
   int64_t trials = 256;
-  int batch = 0;  // candidates per Propose; 0: an eighth of the trials, 4 to 32, as a job
-  // Another workload whose results (related_set.h) the run starts from, as a task does from its
-  // store: adapted candidates among the first trials, and a model of them beside its own; null:
-  // none.
+  int batch = 0;  // candidates per Propose; 0: an eighth of the trials, 4 to 32, as in a job
+  // Another workload whose results (related_set.h) the run starts from, as a task does with its
+  // store: adapted candidates are among the first trials, and a model of them complements its own.
+  // null: none.
   const Bench* related = nullptr;
-  bool related_seeds = true;  // false: the model alone, as in AutoTVM's transfer
-  // Ends with the best known candidate: what follows could not be better.
+  bool related_seeds = true;  // false: transfer only the model, as in AutoTVM
+  // Stop at the best known candidate, because no later one can be better.
   bool stop_at_best = true;
 };
 
-// A trial of a run. Times of recorded runs are of the device, so they are the same on every
+// A trial of a run. The times of recorded runs are the device's, so they are the same on every
 // machine.
 struct RunTrial {
   record::Outcome outcome = record::Outcome::kOk;
   double latency_ns = 0;
   double build_ms = 0;
   double run_ms = 0;
-  double brain_ms = 0;  // spent since the trial before, proposing and training; not reproducible
-  // Of a live run: from the job's creation to this result, everything included; 0: recorded.
+  double brain_ms = 0;  // proposing and training since the previous trial; not reproducible
+  // Live run: from the job's creation to this result, everything included. Recorded run: 0.
   double elapsed_ms = 0;
 };
 
 struct RunResult {
   std::vector<RunTrial> trials;
   int64_t duplicates = 0;  // proposals that were proposed before, or whose program was
-  int64_t outside = 0;     // proposals that are not recorded, so not legal; refused
+  int64_t outside = 0;     // proposals that are not recorded, thus illegal; refused
   int64_t failures = 0;    // trials that failed
-  bool exhausted = false;  // the strategy had nothing new left
+  bool exhausted = false;  // the strategy had nothing new to propose
   // CPU time of this process, one thread.
   double propose_ms = 0;
   double train_ms = 0;
-  double confirmed_ns = 0;  // of a live run: the latency of the published best; 0: there is none
+  double confirmed_ns = 0;  // live run: latency of the published best; 0: none
 };
 
-// Searches a recorded set the way a job does (server/task): batches, what is under way while the
-// next one is proposed, when a model is trained. Results come in the order of the proposals, and a
-// trained model is there at once. The same arguments give the same trials.
-// NotFound: no such strategy, model or feature set; lists the names. InvalidArgument: they do not
-// go together, or trials < 1.
+// Searches a recorded set as a job does (server/task), with the same batches, the same work in
+// progress while the next batch is proposed, and the same training times. Results arrive in the
+// order of the proposals, and trained models are available at once. Deterministic. NotFound:
+// unknown strategy, model or feature set; the message lists the names. InvalidArgument: they cannot
+// be combined, or trials < 1.
 absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& options);
 
 }  // namespace hone::lab

@@ -12,11 +12,11 @@ namespace hone::lab {
 
 inline constexpr absl::string_view kSetSuffix = ".recorded";
 
-// The names of the recorded sets in a folder, sorted. NotFound: the folder cannot be read, or has
-// none.
+// Returns the sorted names of the recorded sets in a folder. NotFound: the folder cannot be read,
+// or has none.
 absl::StatusOr<std::vector<std::string>> RecordedSetNames(const std::string& folder);
 
-// One of them. NotFound: there is none of that name; lists the names. InvalidArgument: as of
+// Loads a set by name. NotFound: unknown name; the message lists the names. InvalidArgument: as for
 // DecodeRecordedSet, with the path.
 absl::StatusOr<RecordedSet> LoadRecordedSet(const std::string& folder, const std::string& name);
 

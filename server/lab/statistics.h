@@ -7,13 +7,13 @@
 
 namespace hone::lab {
 
-// The middle value; of an even number the mean of the two in the middle. REQUIRES values is not
-// empty.
+// Returns the median; for an even number of values, the mean of the two in the middle. REQUIRES:
+// values is not empty.
 double Median(std::vector<double> values);
-// REQUIRES values are positive and there is one.
+// REQUIRES: values are positive and not empty.
 double GeometricMean(const std::vector<double>& values);
 
-// A number with the interval that holds it in 95 of 100 resamplings.
+// A value with its 95 % interval.
 struct Interval {
   double value = 0;
   double low = 0;
@@ -23,18 +23,18 @@ struct Interval {
 // Values of the seeds of one variant, per set.
 using SeedValues = std::vector<std::vector<double>>;
 
-// A number that is computed from the seeds' values of several variants, all on the same sets.
+// A value computed from the seeds' values of several variants, all on the same sets.
 using Statistic = std::function<double(const std::vector<SeedValues>& variants)>;
 
-// Its value and its percentile interval under the hierarchical bootstrap: sets are drawn with
-// replacement, and in each of them, for every variant, its seeds. The same arguments give the same
-// interval. REQUIRES every variant has the same number of sets, at least one, and a value for each.
+// Returns the statistic and its percentile interval under the hierarchical bootstrap: resamples
+// sets with replacement, and in each set the seeds of every variant. Deterministic. REQUIRES: every
+// variant has the same number of sets, at least one, and a value for each.
 Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& statistic,
                    int resamplings = 1000, uint64_t seed = 1);
 
-// Over sets, the geometric mean of median(numerator) / median(denominator).
+// The geometric mean over sets of median(numerator) / median(denominator).
 double MedianRatio(const SeedValues& numerator, const SeedValues& denominator);
-// Over sets, the geometric mean of the median of the seeds.
+// The geometric mean over sets of the seeds' median.
 double MedianMean(const SeedValues& values);
 
 }  // namespace hone::lab

@@ -32,8 +32,8 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenStoreOfEndedServer(const std::
 absl::StatusOr<std::vector<StoreResult>> ReadStoreResults(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
   std::vector<StoreResult> results;
-  std::map<std::string, int64_t> last;     // per job: when its last result came
-  std::map<std::string, int64_t> created;  // per job; 0: the store does not know it
+  std::map<std::string, int64_t> last;     // per job: time of its last result
+  std::map<std::string, int64_t> created;  // per job; 0: not in the store
   std::vector<double> gaps;
   store::RecordQuery query{.page_size = 1000};
   while (true) {

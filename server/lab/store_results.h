@@ -11,24 +11,25 @@
 
 namespace hone::lab {
 
-// A screened candidate in the store of a private server that has ended.
+// A screened candidate from the store of a private server that has ended.
 struct StoreResult {
   record::Record record;
-  // From the result before it to its own: what running it took, as one runner does one after the
-  // other; where the runner waited for builders, four times the median.
+  // From the previous result to this one: the time to run it, because one runner runs one candidate
+  // after the other. Where the runner waited for builders, four times the median.
   double run_ms = 0;
-  double elapsed_ms = 0;  // from its job's creation to its own
+  double elapsed_ms = 0;  // from the job's creation to this result
 };
 
-// Opens a store; waits half a minute for a server that is just ending. Errors of the store.
+// Opens a store; waits up to half a minute for a server that is just ending. Errors are those of
+// the store.
 absl::StatusOr<std::unique_ptr<store::Store>> OpenStoreOfEndedServer(const std::string& path);
 
-// Every screened candidate that is not a default schedule, in the order in which they were
-// committed. Errors of the store.
+// Returns every screened candidate that is not a default schedule, in commit order. Errors are
+// those of the store.
 absl::StatusOr<std::vector<StoreResult>> ReadStoreResults(const std::string& path);
 
-// The latency of the best that was confirmed and published for the store's only workload; 0: none
-// was. Errors of the store.
+// Returns the latency of the confirmed and published best for the store's only workload; 0: none.
+// Errors are those of the store.
 absl::StatusOr<double> ReadPublishedLatencyNs(const std::string& path);
 
 }  // namespace hone::lab

@@ -56,7 +56,7 @@ Interval RatioToBaseline(const SeedValues& values, const SeedValues& baseline) {
   });
 }
 
-// Calls `write` with every run.
+// Calls `write` for every run.
 void ForEachRun(const Results& results,
                 const std::function<void(const Variant& variant, size_t set, size_t seed,
                                          const RunResult& run)>& write) {
@@ -69,8 +69,8 @@ void ForEachRun(const Results& results,
   }
 }
 
-// What live runs published in the end: timed again in fresh processes, not the least of many
-// screenings.
+// The latencies that live runs published: timed again in fresh processes, instead of the minimum of
+// many screenings.
 void AppendConfirmed(const Results& results, std::string& text) {
   const Experiment& experiment = results.experiment;
   if (Total(results, 0, [](const RunResult& run) { return run.confirmed_ns; }) == 0) return;

@@ -24,7 +24,7 @@ std::string Escape(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-// From values to the page.
+// Maps values to page coordinates.
 class Scale {
  public:
   explicit Scale(const Plot& plot) : y_min_(plot.y_min), y_max_(plot.y_max) {
@@ -48,7 +48,7 @@ class Scale {
     return kHeight - kBottom - share * (kHeight - kTop - kBottom);
   }
 
-  // 1, 2 and 5 times powers of ten; of a short range also others.
+  // 1, 2 and 5 times powers of ten; for a short range also others.
   std::vector<double> XTicks() const {
     std::vector<double> ticks;
     for (int power = static_cast<int>(std::floor(std::log10(x_min_))); power < 9; ++power) {

@@ -12,7 +12,7 @@ namespace hone::lab {
 struct PlotSeries {
   std::string label;
   std::vector<double> x;
-  std::vector<Interval> y;  // as many as x
+  std::vector<Interval> y;  // same length as x
 };
 
 struct Plot {
@@ -25,10 +25,10 @@ struct Plot {
   std::vector<PlotSeries> series;
 };
 
-// The plot as an SVG document: axes with labelled ticks, x on a logarithmic scale, a line and a
-// band per series, a legend. Values outside the y range are drawn at its edge. Colours are told
-// apart by the colour-blind, and lines by their dashes. REQUIRES a series with a point, x values
-// that are positive and ascending, y_min < y_max.
+// Returns the plot as an SVG document: axes with labelled ticks, a logarithmic x axis, a line and a
+// band per series, a legend. Values outside of the y range are drawn at its edge. The colours suit
+// colour-blind readers, and lines also differ by dashes. REQUIRES: a series with a point, positive
+// and ascending x values, y_min < y_max.
 std::string SvgPlot(const Plot& plot);
 
 }  // namespace hone::lab
