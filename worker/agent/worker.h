@@ -125,9 +125,8 @@ class Worker {
   absl::flat_hash_map<int64_t, Call> calls_ ABSL_GUARDED_BY(mutex_);  // in progress
   absl::Time next_call_ ABSL_GUARDED_BY(mutex_);                      // not before this, …
   absl::Time next_idle_call_ ABSL_GUARDED_BY(mutex_);  // … nor before this without news
-  absl::Time gather_until_
-      ABSL_GUARDED_BY(mutex_);                // results wait until then if there is work left
-  int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // consecutive
+  absl::Time gather_until_ ABSL_GUARDED_BY(mutex_);    // results wait, if there is work left
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;           // consecutive
   // How long the server may hold a call. This is the server's last value, so it never considers
   // this worker lost.
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);

@@ -17,10 +17,9 @@ inline constexpr int kCodegenVersion = 7;
 // Larger programs are refused before LLVM's code generator runs, because its time grows
 // quadratically. A candidate that unrolls too much is invalid within a second. The largest kernel
 // of tests/bench/traces has 30,000 instructions.
-inline constexpr int64_t kMaxInstructions = 1
-                                            << 16;  // after optimization, in the target's registers
-inline constexpr int64_t kMaxStatements = 16384;    // stores, with all static loops unrolled
-inline constexpr int64_t kMaxOperations = 1 << 20;  // in the expressions of these statements
+inline constexpr int64_t kMaxInstructions = 1 << 16;  // after optimization
+inline constexpr int64_t kMaxStatements = 16384;      // stores, with all static loops unrolled
+inline constexpr int64_t kMaxOperations = 1 << 20;    // in the expressions of these statements
 
 struct CompileOptions {
   bool keep_ir = false;        // also return LLVM IR, after optimization

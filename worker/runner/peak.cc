@@ -146,8 +146,8 @@ Peak MeasurePeak(int cores) {
   std::vector<uint64_t> sums(cores);
   const auto stream = [&](int thread) {
     std::unique_ptr<void, Free>& buffer = buffers[thread];
-    if (buffer == nullptr) {  // first touched by the thread that reads it; the slower first round
-                              // does not count
+    // First touched by the thread that reads it; the slower first round does not count.
+    if (buffer == nullptr) {
       buffer.reset(std::aligned_alloc(64, kStreamBytes));
       if (buffer == nullptr) return 0.0;
       std::fill_n(static_cast<char*>(buffer.get()), kStreamBytes, 1);
