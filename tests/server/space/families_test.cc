@@ -51,8 +51,9 @@ const Case kFamilies[] = {
 
 class Family : public testing::TestWithParam<Case> {};
 
-// Of candidates drawn from all spaces: at most 2 % are refused, at most 1 % are programs that other
-// decisions of their space gave before. README.md of server/space has the table that this prints.
+// Of the candidates drawn from all spaces, at most 2 % may be refused, and at most 1 % may be
+// programs that other decisions gave before. tests/bench/results/design_spaces.md has the printed
+// table.
 TEST_P(Family, CandidatesReplayAndDiffer) {
   constexpr int kCandidates = 400;
   const auto workload = MakeWorkload(GetParam().text);
