@@ -53,7 +53,7 @@ bool ChaosReport::holds() const {
 
 absl::StatusOr<std::unique_ptr<Chaos>> Chaos::Start(const ChaosOptions& options,
                                                     const std::string& folder) {
-  // What our programs leave behind becomes ours, and is found.
+  // Orphaned descendants become children of this process, so they are found.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   auto chaos = std::unique_ptr<Chaos>(new Chaos(options));
   chaos->report_.options = options;
@@ -98,12 +98,12 @@ void Chaos::MakeBackup() {
   const std::string path = absl::StrCat(cluster_->folder(), "/backup-", backups_.size(), ".db");
   Backup backup{.path = path, .promises = ledger_.Copy()};
   const auto made = direct_->BackupStore(path);
-  // One that did not come about because the server was just struck is tried again.
+  // A backup that failed because of a fault is repeated.
   next_backup_ = absl::Now() + (made.ok() ? kBackupInterval : absl::Seconds(1));
   if (made.ok()) {
     backups_.push_back(std::move(backup));
   } else {
-    unlink(path.c_str());  // its answer alone may have been lost
+    unlink(path.c_str());  // the backup may exist although its answer was lost
   }
 }
 
@@ -181,7 +181,7 @@ void Chaos::Judge() {
     report_.jobs_done += customer->done();
     report_.commands_interrupted += customer->interrupted();
   }
-  // What the server answers, by the digest of the workload.
+  // The server's answers, by workload digest.
   std::map<std::string, client::Best> served;
   if (const auto jobs = direct_->ListJobs(0); jobs.ok()) {
     for (const client::Job& job : *jobs) {

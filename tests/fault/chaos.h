@@ -21,15 +21,15 @@ namespace hone::fault {
 
 struct ChaosOptions {
   ScheduleOptions schedule;
-  absl::Duration last_wish;                   // customers begin nothing new after this
-  absl::Duration settle = absl::Seconds(45);  // for everything to end once nothing goes wrong
-  int trials = 12;                            // of each job
-  bool talk = false;                          // says on standard error what it does
+  absl::Duration last_wish;                   // customers start nothing new after this
+  absl::Duration settle = absl::Seconds(45);  // time for everything to end after the last fault
+  int trials = 12;                            // per job
+  bool talk = false;                          // print actions to standard error
 };
 
 struct ChaosReport {
   ChaosOptions options;
-  // How many faults of a kind struck, and how many found nothing to strike.
+  // How many faults of a kind had a victim, and how many had none.
   struct Count {
     int struck = 0;
     int missed = 0;
@@ -39,24 +39,24 @@ struct ChaosReport {
   absl::Duration took;
   absl::Duration settled;  // from the last fault to the end of the last job
   int64_t troubled_calls = 0;
-  int64_t lost_to_restores = 0;  // promises made after the backup that was put back
-  int starts = 0;                // of programs, all told
+  int64_t lost_to_restores = 0;  // promises made after the restored backup
+  int starts = 0;                // of all programs
   int jobs_done = 0;
   int commands_interrupted = 0;
   int struck() const;
-  bool holds() const;  // every verdict
+  bool holds() const;  // whether every verdict holds
 };
 
-// Runs a fleet below `folder`, lets go wrong what the schedule says, and looks whether everything
-// holds that must. Errors: it could not even be begun.
+// Runs a fleet below `folder`, injects the faults of the schedule, and checks the invariants.
+// Errors: the fleet could not be started.
 absl::StatusOr<ChaosReport> RunChaos(const ChaosOptions& options, const std::string& folder);
 
-// Strikes a fleet. Used by one thread.
+// Injects faults into a fleet. Used by one thread.
 class Chaos {
  public:
   static absl::StatusOr<std::unique_ptr<Chaos>> Start(const ChaosOptions& options,
                                                       const std::string& folder);
-  // Plays the schedule, waits for the end of all jobs, ends the programs and judges.
+  // Runs the schedule, waits for the end of all jobs, ends the programs and checks the invariants.
   ChaosReport Run();
 
  private:
@@ -66,20 +66,19 @@ class Chaos {
   };
   explicit Chaos(const ChaosOptions& options) : options_(options) {}
 
-  // What always goes on: programs are started again, customers look after their jobs, troubles end,
-  // backups are made.
+  // Periodic work: restarts programs, steps the customers, ends faults, makes backups.
   void Step();
   void Sleep(absl::Duration duration);
   void Settle();
   void Judge();
   void EndLater(absl::Duration after, std::function<void()> end);
   void MakeBackup();
-  // What failed on a full disk is resumed, and a worker that is flagged because it was struck while
-  // it checked another one's result gets work again: what an administrator would do.
+  // Acts as an administrator: resumes jobs that failed on a full disk, and unflags a worker that
+  // was hit while it checked another worker's result.
   void Administrate();
   bool AllJobsEnded();
 
-  // The faults, in fault_actions.cc. Each returns whether there was something to strike.
+  // Injects a fault (fault_actions.cc). Returns whether there was a victim.
   bool Strike(const Fault& fault);
   bool KillServer(const Fault& fault);
   bool StopServer(const Fault& fault);

@@ -1,5 +1,5 @@
-// Two minutes of chaos at most, with a fixed seed: each kind of fault strikes once, and afterwards
-// everything holds that must. tests/fault/run.sh --long is the long form.
+// A chaos run of at most two minutes with a fixed seed: each kind of fault occurs once, and then
+// all invariants are checked. tests/fault/run.sh --long runs longer.
 
 #include "gtest/gtest.h"
 #include "tests/fault/chaos.h"

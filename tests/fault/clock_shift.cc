@@ -1,7 +1,6 @@
-// Preloaded into a program, moves its wall clock by as many nanoseconds as the file
-// CLOCK_SHIFT_FILE says at the moment (8 bytes, the machine's own order): what the program sees
-// when somebody sets the machine's clock. Waits until a moment of that clock are moved back for the
-// kernel; one that is under way when the clock jumps ends when it would have.
+// A preloaded library that shifts a program's wall clock by the number of nanoseconds in the file
+// CLOCK_SHIFT_FILE (8 bytes, native order), as if the machine's clock had been set. Absolute waits
+// are shifted back for the kernel; waits in progress are not changed by a jump.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +90,7 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
   return next(condition, mutex, &moved);
 }
 
-// Abseil waits with the system call.
+// Abseil uses the system call for waits.
 long syscall(long number, ...) {
   static const auto next = Next<long (*)(long, ...)>("syscall");
   va_list list;

@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const std::string& folde
   cluster->AddMember("server", {BinDir() + "/hone-server", "--listen", cluster->server_address(),
                                 "--store", cluster->store()});
   for (const auto& [name, more] : Workers()) {
-    // A timing lock of its own: the machines of this fleet are not one.
+    // Each worker has its own timing lock, because the fleet simulates separate machines.
     std::vector<std::string> argv = {BinDir() + "/hone-worker",
                                      "--server",
                                      cluster->worker_proxy_->address(),
@@ -134,7 +134,7 @@ void Cluster::Surprise(Member& member, const std::string& what) {
   surprises_.push_back(absl::StrCat(member.name, " ", what, ": ", words));
 }
 
-// A server that cannot open its store says so and ends; its unit starts it again.
+// A server that cannot open its store exits with a message, and its unit restarts it.
 bool Cluster::MetAFullDisk(const Member& member) const {
   return &member == &members_[0] &&
          absl::StrContains(member.process->Errors(), "free space on the disk of " + store());

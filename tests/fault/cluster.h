@@ -16,27 +16,27 @@
 
 namespace hone::fault {
 
-// A program that is started again when it ends, as an init system would, and may be hit.
+// A program that is restarted when it ends, as by an init system, and may be hit by faults.
 struct Member {
   std::string name;
   std::vector<std::string> argv;
-  std::string clock_file;  // moves its clock, and its children's
+  std::string clock_file;  // shifts its clock, and its children's
   std::unique_ptr<integration::Process> process;
-  bool expected_end = false;  // we killed it
-  absl::Time start_at;        // when it has ended
+  bool expected_end = false;  // the test killed it
+  absl::Time start_at;        // set when it has ended
   int starts = 0;
 };
 
-// A server, workers, and the network between them: workers reach the server through a TCP proxy
-// and the tap, clients through a TCP proxy of their own. Used by one thread, from which the
-// programs are started: they are killed when it ends.
+// A server, workers, and the network between them. Workers reach the server through a TCP proxy and
+// the tap, clients through another TCP proxy. Used by one thread, which starts the programs; they
+// are killed when it ends.
 class Cluster {
  public:
-  // Makes folders, proxies and configuration below `folder`, and starts everything. Errors: what
-  // could not be started.
+  // Creates folders, proxies and configuration below `folder`, and starts everything. Errors:
+  // something could not be started.
   static absl::StatusOr<std::unique_ptr<Cluster>> Start(const std::string& folder, Ledger* ledger);
 
-  // Where a client that meets no fault reaches the server.
+  // The server's address without faults.
   std::string server_address() const { return "unix:" + folder_ + "/server.sock"; }
   std::string client_address() const { return client_proxy_->address(); }
   std::string store() const { return folder_ + "/store/hone.db"; }
@@ -48,23 +48,23 @@ class Cluster {
   TcpProxy& client_proxy() { return *client_proxy_; }
   MessageTap& tap() { return *tap_; }
 
-  // Starts again what has ended and notes what ended by itself.
+  // Restarts programs that have ended, and records unexpected ends.
   void Supervise();
-  // SIGKILL, and a new start after a while.
+  // Sends SIGKILL, and restarts the program after a pause.
   void Kill(Member& member, absl::Duration pause);
-  // Ends everything in order; whether each program ended in time and with 0 is noted.
+  // Ends all programs in order; records whether each ended in time with 0.
   void Shutdown();
-  // Sets the wall clock of a program.
+  // Sets a program's wall clock.
   static void ShiftClock(const Member& member, absl::Duration shift);
 
-  // Programs that ended, or did not end, against expectation, with their last words.
+  // Programs that ended, or failed to end, unexpectedly, with their last words.
   const std::vector<std::string>& surprises() const { return surprises_; }
 
  private:
   explicit Cluster(std::string folder) : folder_(std::move(folder)) {}
   void AddMember(const std::string& name, std::vector<std::string> argv);
   void StartMember(Member& member);
-  // What it said so far goes to the end of NAME.log in the folder.
+  // Appends its output so far to NAME.log in the folder.
   void KeepLog(const Member& member);
   bool MetAFullDisk(const Member& member) const;
   void Surprise(Member& member, const std::string& what);
@@ -77,7 +77,7 @@ class Cluster {
   std::vector<std::string> surprises_;
 };
 
-// The processes of that name that a process started, directly or not.
+// Returns the processes with that name among a process's descendants.
 std::vector<pid_t> Descendants(pid_t of, const std::string& name = "");
 
 }  // namespace hone::fault

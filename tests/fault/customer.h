@@ -11,40 +11,38 @@
 
 namespace hone::fault {
 
-// Somebody who wants kernels: runs `hone tune` on one shape after the other, and when that ends
-// without a result looks what became of the job, as a person would: follows it, resumes it, or asks
-// anew. Used by one thread.
+// A user who tunes one shape after the other with `hone tune`. When the command ends without a
+// result, checks the job and follows it, resumes it, or starts again. Used by one thread.
 class Customer {
  public:
-  // `address`: the server, through the faults; `shapes`: the words after `hone tune`, taken in
-  // turn for ever; `first_seed`: of the first job, whose successors have the next ones.
+  // `address`: the server, through the faults. `shapes`: arguments of `hone tune`, repeated in
+  // turn. `first_seed`: the seed of the first job; each later job adds one.
   Customer(std::string address, std::vector<std::vector<std::string>> shapes, uint64_t first_seed);
 
-  // Looks after the command that runs; starts the next one. `more`: begin with another shape when
-  // one is done.
+  // Checks the running command and starts the next one. `more`: start another shape after this one.
   void Step(client::Connection& direct, bool more);
-  // Nothing is wanted any more.
+  // Whether there is nothing left to do.
   bool content() const { return process_ == nullptr && !wants_; }
   integration::Process* process() { return process_.get(); }
 
-  int done() const { return done_; }                // shapes that were tuned to the end
+  int done() const { return done_; }                // shapes tuned to the end
   int interrupted() const { return interrupted_; }  // commands that ended without a result
-  // Commands that failed without a word.
+  // Commands that failed without a message.
   const std::vector<std::string>& silent() const { return silent_; }
   std::string wish() const;  // for messages
 
  private:
   void Run(const std::string& what, std::vector<std::string> words);
-  // What to do for the shape that is wanted, by what the server says of it.
+  // Continues with the wanted shape, depending on the server's state of the job.
   void Pursue(client::Connection& direct);
 
   const std::string address_;
   const std::vector<std::vector<std::string>> shapes_;
-  uint64_t seed_;  // of the job that is wanted, which it is known by
+  uint64_t seed_;  // identifies the wanted job
   size_t shape_ = 0;
   bool wants_ = true;
-  absl::Time next_;   // not to ask a server that is away all the time
-  std::string what_;  // that runs: "tune", "watch" or "resume"
+  absl::Time next_;   // limits how often an unavailable server is asked
+  std::string what_;  // the running command: "tune", "watch" or "resume"
   std::unique_ptr<integration::Process> process_;
   int done_ = 0;
   int interrupted_ = 0;

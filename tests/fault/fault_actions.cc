@@ -1,4 +1,4 @@
-// What the faults do.
+// The actions of the faults.
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ constexpr absl::Duration kLongestPause = absl::Milliseconds(800);
 constexpr absl::Duration kLookForVictim = absl::Milliseconds(1500);
 constexpr rlim_t kFullDiskBytes = 4096;
 
-// How long a killed program is away.
+// How long a killed program stays down.
 absl::Duration Pause(const Fault& fault) {
   return kShortestPause + (kLongestPause - kShortestPause) * ((fault.draw >> 32) % 1000) / 1000;
 }
@@ -113,7 +113,7 @@ bool Chaos::SignalChild(const Fault& fault) {
   const bool builder =
       fault.kind == FaultKind::kKillBuilder || fault.kind == FaultKind::kStopBuilder;
   const bool kills = fault.kind == FaultKind::kKillBuilder || fault.kind == FaultKind::kKillRunner;
-  // They come and go: one that is at work now, or in a moment.
+  // The processes come and go, so wait a moment for one.
   const absl::Time until = absl::Now() + kLookForVictim;
   for (;;) {
     std::vector<pid_t> found;
@@ -121,7 +121,8 @@ bool Chaos::SignalChild(const Fault& fault) {
       const auto children =
           Descendants(cluster_->worker(i).process->pid(), builder ? "hone-builder" : "hone-runner");
       for (const pid_t child : children) {
-        // One that a worker asks what it is belongs to the worker's start, which fails with it.
+        // Skips a process that the worker queries at startup, because the worker would fail with
+        // it.
         const std::string words = ReadFile(absl::StrCat("/proc/", child, "/cmdline")).value_or("");
         if (!absl::StrContains(words, "--describe")) found.push_back(child);
       }
@@ -138,7 +139,7 @@ bool Chaos::SignalChild(const Fault& fault) {
 }
 
 bool Chaos::SpoilNetwork(const Fault& fault) {
-  // Most of it between workers and server, where the promises are made.
+  // Mostly between workers and server, where the promises are made.
   TcpProxy& proxy = fault.draw % 4 == 0 ? cluster_->client_proxy() : cluster_->worker_proxy();
   if (fault.kind == FaultKind::kCutConnections) {
     proxy.Cut();
@@ -172,7 +173,7 @@ bool Chaos::FillDisk(const Fault& fault) {
   const pid_t pid = server.process->pid();
   LimitFiles(pid, kFullDiskBytes);
   EndLater(fault.lasts, [&server, pid] {
-    // One that was started since has no limit.
+    // A server that has been restarted since has no limit.
     if (server.process->Running() && server.process->pid() == pid) LimitFiles(pid, RLIM_INFINITY);
   });
   return true;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kShuffle = 1;
 constexpr uint64_t kTimes = 2;
-// Of how many faults that last one lasts long, in long runs.
+// In long runs, one in this many faults with a duration is long.
 constexpr uint64_t kLongOneIn = 5;
 
 }  // namespace
@@ -53,7 +53,7 @@ std::vector<Fault> MakeSchedule(const ScheduleOptions& options) {
   uint64_t decks = 0;
   for (int i = 0; i < options.faults; ++i) {
     if (deck.empty()) {
-      // One of each first, so that a short run holds every kind; then by weight.
+      // One of each first, so that a short run has every kind; then by weight.
       for (const FaultInfo& info : AllFaults()) {
         deck.insert(deck.end(), decks == 0 ? 1 : info.weight, info.kind);
       }

@@ -7,11 +7,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-// What goes wrong, and when: a pure function of a seed.
+// The schedule of faults: a pure function of a seed.
 namespace hone::fault {
 
 enum class FaultKind {
-  // Processes.
+  // Faults of processes.
   kKillServer,
   kStopServer,
   kKillWorker,
@@ -21,19 +21,19 @@ enum class FaultKind {
   kKillRunner,
   kStopRunner,
   kKillClient,
-  // Bytes between the programs.
+  // Faults of connections.
   kCutConnections,
   kDelayBytes,
   kBlackHole,
   kSwallowReplies,
-  // Messages between a worker and the server.
+  // Faults of messages between a worker and the server.
   kDropRequest,
   kDropReply,
   kDelayRequest,
   kDuplicateRequest,
   kReplayResults,
   kBreakTransfer,
-  // The machine.
+  // Faults of the machine.
   kFullDisk,
   kServerClockJump,
   kWorkerClockJump,
@@ -43,21 +43,21 @@ enum class FaultKind {
 struct FaultInfo {
   FaultKind kind;
   absl::string_view name;  // "kill -9 server"
-  int weight;              // how often it is in a deck
-  // How long it lasts; 0 it is over at once. `longest` is for long runs.
+  int weight;              // number of cards in a deck
+  // How long it lasts; 0: a single moment. `longest` is for long runs.
   absl::Duration shortest;
   absl::Duration usual;
   absl::Duration longest;
 };
-// Every kind, in the order of the enum.
+// All kinds, in enum order.
 const std::vector<FaultInfo>& AllFaults();
 const FaultInfo& InfoOf(FaultKind kind);
 
 struct Fault {
-  absl::Duration at;  // since the beginning
+  absl::Duration at;  // since the start
   FaultKind kind = FaultKind::kKillServer;
-  uint64_t draw = 0;     // chooses the victim, and how large a jump is
-  absl::Duration lasts;  // zero where it is over at once
+  uint64_t draw = 0;     // selects the victim, and the size of a jump
+  absl::Duration lasts;  // zero for a single moment
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
@@ -65,10 +65,10 @@ struct ScheduleOptions {
   uint64_t seed = 1;
   int faults = 24;
   absl::Duration length = absl::Seconds(50);
-  bool long_faults = false;  // silences that outlast the server's patience
+  bool long_faults = false;  // silences longer than the server's patience
 };
-// In order of time, evenly spread with jitter. Kinds come from shuffled decks, so that as many
-// faults as a deck has cards hold every kind.
+// Returns faults in time order, evenly spread with jitter. Kinds come from shuffled decks, so a run
+// with as many faults as cards has every kind.
 std::vector<Fault> MakeSchedule(const ScheduleOptions& options);
 
 }  // namespace hone::fault

@@ -19,7 +19,7 @@ namespace {
 using record::Outcome;
 using record::Record;
 
-// Published: the rounds of a finalist in one record.
+// A published record: it combines the rounds of a finalist.
 bool IsCombined(const Record& record) {
   return absl::StartsWith(record.result.detail, "median of ");
 }
@@ -69,8 +69,8 @@ Verdict CheckAcknowledged(const std::vector<Record>& records,
       verdict.violations.push_back(absl::StrCat(name, " is there ", marks[result.mark], " times"));
       continue;
     }
-    // A result without samples cannot be told from another of its candidate; nor need one be there
-    // that was handed in under a lease that had ended.
+    // A result without samples cannot be told from other results of its candidate. A result that
+    // was sent after its lease had ended need not be stored.
     if (result.outcome == Outcome::kOk) {
       ++late;
       if (result.grants_after == 0 && !result.cancelled) {
@@ -164,7 +164,7 @@ Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
                    const std::map<std::string, client::Best>& served) {
   Verdict verdict{.what = "the best of each workload is right, and its kernel is there"};
   using Key = std::tuple<std::string, std::string, double>;
-  // Candidates that failed when they were measured again are out, in the job where they did.
+  // Excludes candidates that failed when they were measured again, in the same job.
   std::set<Asked> failed;
   for (const Record& record : records) {
     if (record.policy.name == "confirm" && record.result.outcome != Outcome::kOk) {
@@ -191,7 +191,7 @@ Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
       continue;
     }
     const record::MeasureResult& result = best->record.result;
-    // Simulated latencies are steps of five percent.
+    // Simulated latencies differ by steps of five percent.
     if (result.latency_ns > 1.01 * latency) {
       verdict.violations.push_back(
           absl::StrFormat("workload %s: %s takes %.0f ns, and %.0f ns was confirmed", workload,

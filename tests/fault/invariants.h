@@ -11,34 +11,33 @@
 #include "server/store/store.h"
 #include "tests/fault/ledger.h"
 
-// What must hold whatever went wrong.
+// The invariants.
 namespace hone::fault {
 
 struct Verdict {
-  std::string what;                     // that must hold
-  int64_t looked_at = 0;                // of how many it was asked
-  std::vector<std::string> violations;  // empty: it holds
-  std::string note;                     // figures for a person
+  std::string what;                     // the invariant
+  int64_t looked_at = 0;                // number of checked cases
+  std::vector<std::string> violations;  // empty if it holds
+  std::string note;                     // human-readable figures
 };
 
-// Everything in the store, by id. Errors: as of the store.
+// Returns all records of the store, by id. Errors are those of the store.
 absl::StatusOr<std::vector<record::Record>> AllRecords(store::Store& store);
 
-// Every acknowledged measurement is there exactly once: its samples stand in one record, or – its
-// lease had ended, so that the result came too late – the candidate was given out again, and has
-// its record from there.
+// Every acknowledged measurement is stored exactly once: its samples are in one record. If its
+// lease had ended before the result arrived, the candidate has a record from another lease instead.
 Verdict CheckAcknowledged(const std::vector<record::Record>& records,
                           const std::vector<Acknowledged>& acknowledged);
-// Every record that a client was shown is there and says the same.
+// Every record that a client has seen is stored unchanged.
 Verdict CheckShown(const std::vector<record::Record>& records,
                    const std::map<int64_t, Shown>& shown);
-// No measurement stands in two records, and no trial of a job was screened twice.
+// No measurement is in two records, and no trial of a job was screened twice.
 Verdict CheckOnce(const std::vector<record::Record>& records);
-// Each job has ended, and says why when it is not done.
+// Each job has ended, with a reason if it is not done.
 Verdict CheckJobs(store::Store& store);
-// The published best of each workload is the fastest that was confirmed, of those that did not fail
-// when they were measured again; its artifact is there, whole. `served`: what the server answered
-// for each of these workloads, by digest.
+// The published best of each workload is the fastest confirmed candidate that did not fail when it
+// was measured again, and its artifact is intact. `served`: the server's answer for each workload,
+// by digest.
 Verdict CheckBests(store::Store& store, const std::vector<record::Record>& records,
                    const std::map<std::string, client::Best>& served);
 // The store's own check of the whole file.

@@ -1,4 +1,4 @@
-// What judges must be able to say no.
+// The checks must detect violations.
 
 #include "tests/fault/invariants.h"
 

@@ -41,7 +41,7 @@ void Ledger::Answered(const v1::SynchronizeResponse& response) {
   absl::MutexLock lock(&mutex_);
   for (const v1::Lease& granted : response.start()) {
     Lease& lease = leases_[granted.lease_id()];
-    if (lease.grant > 0) continue;  // said again
+    if (lease.grant > 0) continue;  // a repeated answer
     lease.asked = {.job = granted.job_id(),
                    .space = granted.space_digest(),
                    .decisions = {granted.decisions().begin(), granted.decisions().end()},
@@ -93,7 +93,7 @@ Ledger::Restoration Ledger::Restored(const Promises& at_backup,
                                      const std::vector<record::Record>& records) {
   std::map<int64_t, Shown> held;
   std::set<std::string> marks;
-  std::set<Asked> asked;  // of results without marks
+  std::set<Asked> asked;  // results without samples
   for (const record::Record& record : records) {
     held[record.id] = ShownOf(record);
     marks.insert(held[record.id].mark);
@@ -109,8 +109,8 @@ Ledger::Restoration Ledger::Restored(const Promises& at_backup,
     if (is_there) {
       kept.acknowledged[id] = promise;
     } else {
-      // Or it came too late and was never taken, and its job has not gone on yet: a client that was
-      // shown the record tells the two apart.
+      // The result may also have come too late, and its job has not continued yet. A client that
+      // saw the record distinguishes the two cases.
       ++restoration.gone;
     }
   }

@@ -19,11 +19,11 @@ class SynchronizeResponse;
 
 namespace hone::fault {
 
-// What a measurement is known by: its samples, which are drawn anew for each run (sim_runner.cc).
-// "" where there are none.
+// Returns the identity of a measurement: its samples, which are random in each run (sim_runner.cc).
+// "" without samples.
 std::string MarkOf(const std::vector<double>& samples_ns);
 
-// A candidate of a job under a policy: what was asked for.
+// A requested measurement: a candidate of a job under a policy.
 struct Asked {
   std::string job;
   std::string space;
@@ -33,17 +33,17 @@ struct Asked {
   friend bool operator<(const Asked& a, const Asked& b) { return a.Key() < b.Key(); }
 };
 
-// A result that the server told a worker to forget.
+// A result that the server has acknowledged.
 struct Acknowledged {
   std::string lease;
   Asked asked;
   record::Outcome outcome = record::Outcome::kOk;
   std::string mark;
-  int grants_after = 0;  // other leases of the same candidate since this one was granted
+  int grants_after = 0;  // later leases of the same candidate
   bool cancelled = false;
 };
 
-// What a client was shown of a record.
+// The parts of a record that a client has seen.
 struct Shown {
   std::string mark;
   std::string outcome;
@@ -54,29 +54,28 @@ struct Shown {
 };
 Shown ShownOf(const record::Record& record);
 
-// The promises: what the server told workers and clients, as it passed by. Thread-safe.
+// The promises that the server made to workers and clients. Thread-safe.
 class Ledger {
  public:
-  // Of calls of workers, in the order of the server.
+  // Records workers' calls, in the server's order.
   void Told(const v1::SynchronizeRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   void Answered(const v1::SynchronizeResponse& response) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A client saw these records.
+  // Records that a client saw these records.
   void Saw(const std::vector<record::Record>& records) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<Acknowledged> acknowledged() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::map<int64_t, Shown> shown() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A copy of the promises so far, to be kept with a backup.
+  // A copy of the promises so far, kept with a backup.
   struct Promises {
     std::map<std::string, Acknowledged> acknowledged;  // by lease
     std::map<int64_t, Shown> shown;
   };
   Promises Copy() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // That backup was put back, and holds these records: from now on the promises that it keeps
-  // count.
+  // Restores the promises of a backup that holds these records.
   struct Restoration {
     int64_t gone = 0;                 // promises made since the backup
-    std::vector<std::string> broken;  // records shown before it that it does not hold
+    std::vector<std::string> broken;  // records shown before the backup that it lacks
   };
   Restoration Restored(const Promises& at_backup, const std::vector<record::Record>& records)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -86,8 +85,8 @@ class Ledger {
     Asked asked;
     bool run = false;
     bool cancelled = false;
-    int grant = 0;  // of this candidate, counted from 1
-    // The last result that was handed in.
+    int grant = 0;  // number of this candidate's grant, from 1
+    // Whether a result has been sent for it.
     bool finished = false;
     record::Outcome outcome = record::Outcome::kOk;
     std::string mark;

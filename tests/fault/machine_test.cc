@@ -1,4 +1,4 @@
-// What the machine does to a fleet, one thing at a time: its clock is set, its disk is full.
+// Single faults of the machine: its clock is set, its disk is full.
 
 #include <signal.h>
 #include <sys/resource.h>

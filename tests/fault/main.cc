@@ -1,4 +1,4 @@
-// chaos: the chaos test for as long as one likes. See --help and README.md.
+// chaos: the chaos test with options. See --help and README.md.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>

@@ -41,12 +41,12 @@ class GrpcTap final : public MessageTap, public v1::WorkerService::Service {
                                 const v1::DownloadArtifactRequest* request,
                                 grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) override;
 
-  // Passes one call on and notes it.
+  // Passes a call on and records it.
   grpc::Status Pass(grpc::ServerContext* context, const v1::SynchronizeRequest& request,
                     v1::SynchronizeResponse* response);
-  // Whether this call meets that trouble, which is then used up.
+  // Whether this call gets the fault, which is then used up.
   bool Meets(FaultKind kind);
-  // The call before with which this worker handed in results.
+  // Returns this worker's previous call with results.
   v1::SynchronizeRequest Earlier(const v1::SynchronizeRequest& request);
 
   Ledger* const ledger_;

@@ -11,20 +11,19 @@
 
 namespace hone::fault {
 
-// Stands between the workers and the server, passes their calls on, notes in the ledger what is
-// promised, and loses, delays, doubles and repeats messages when it is told to. Thread-safe.
+// A proxy between the workers and the server. It passes calls on, records promises in the ledger,
+// and on request loses, delays, duplicates and repeats messages. Thread-safe.
 class MessageTap {
  public:
-  // Serves on the Unix socket `listen` what the server at `server` answers. `ledger` outlives it.
+  // Serves on the Unix socket `listen` and forwards to `server`. `ledger` must outlive it.
   static absl::StatusOr<std::unique_ptr<MessageTap>> Start(const std::string& listen,
                                                            const std::string& server,
                                                            Ledger* ledger);
   virtual ~MessageTap() = default;
 
-  // What becomes of the next `calls` calls: one of the kinds about messages. `delay`: of delayed
-  // ones.
+  // Applies a message fault to the next `calls` calls. `delay` is for delayed ones.
   virtual void Trouble(FaultKind kind, int calls, absl::Duration delay) = 0;
-  // How many calls met trouble.
+  // Number of calls with a fault.
   virtual int64_t troubled() const = 0;
 };
 

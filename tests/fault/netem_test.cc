@@ -1,5 +1,4 @@
-// A worker behind a slow network that loses packets: a network namespace of its own, with netem on
-// the way.
+// A worker behind a slow network with packet loss: a separate network namespace with netem.
 
 #include <unistd.h>
 
@@ -20,7 +19,7 @@ using integration::RunProgram;
 
 class NetemTest : public ::testing::Test {
  protected:
-  // Why the machine does not allow it, "" it does.
+  // Returns why the machine does not allow it, or "".
   std::string SetUpNetwork() {
     if (geteuid() != 0) return "only root may make network namespaces";
     const std::vector<std::string> steps = {

@@ -14,14 +14,14 @@
 
 namespace hone::fault {
 
-// A client that reads every new record as soon as it is shown and remembers it: whatever it has
-// seen must stay. On a thread of its own, since a server that is stopped keeps it waiting.
+// A client that reads every new record and remembers it; everything it has seen must be kept. It
+// has its own thread, because a stopped server blocks it.
 class Observer {
  public:
   static absl::StatusOr<std::unique_ptr<Observer>> Start(const std::string& server, Ledger* ledger);
   ~Observer();
 
-  // From the return on nothing is noted, until Resume, which begins behind `last_record`.
+  // Records nothing after the return until Resume, which starts after `last_record`.
   void Pause();
   void Resume(int64_t last_record);
 
@@ -33,14 +33,14 @@ class Observer {
 
   const std::unique_ptr<client::Connection> connection_;
   Ledger* const ledger_;
-  absl::Mutex mutex_;  // held while it looks
+  absl::Mutex mutex_;  // held while it reads
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-// What the tests ask the server with: nobody waits long for one that is stopped.
+// Opens a connection for checks, with short deadlines for a stopped server.
 absl::StatusOr<std::unique_ptr<client::Connection>> OpenDirect(const std::string& server);
 
 }  // namespace hone::fault

@@ -7,10 +7,10 @@
 
 namespace hone::fault {
 
-// What struck and whether everything held, in Markdown, for a person.
+// The faults and verdicts as Markdown.
 std::string ToMarkdown(const ChaosReport& report);
 
-// The violations alone, a line each; "" everything held.
+// The violations, one per line; "" if everything holds.
 std::string Violations(const ChaosReport& report);
 
 }  // namespace hone::fault

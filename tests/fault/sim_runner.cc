@@ -1,7 +1,7 @@
-// Stands in for hone-runner: starts the real one, passes every request on, and puts a simulated
-// latency into the answer – a function of the artifact alone, so that every worker measures the
-// same and the best of a workload is known. Loading, checking, sandbox and limits are the real
-// one's. The samples differ from run to run, which makes each measurement known by them.
+// Replaces hone-runner: starts the real runner, passes every request on, and puts a simulated
+// latency into the answer. The latency depends only on the artifact, so every worker measures the
+// same, and the best of a workload is known. Loading, checking, sandbox and limits are real. The
+// samples differ from run to run, which identifies each measurement.
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -23,7 +23,7 @@
 namespace {
 
 constexpr double kFastestNs = 1e6;
-constexpr double kStep = 1.05;  // between two latencies; far more than the samples differ
+constexpr double kStep = 1.05;  // ratio of two latencies; far more than the samples vary
 constexpr uint64_t kSteps = 48;
 constexpr double kSpread = 1e-3;
 constexpr int kSamples = 5;
@@ -53,8 +53,8 @@ struct Child {
   int output = -1;
 };
 
-// One core is enough to check on: threads that wait for each other on a machine that has fewer
-// cores than this fleet has machines would take seconds. Whatever of them this process may use.
+// Uses a single core. The fleet has more machines than this machine may have cores, and OpenMP
+// threads that wait for each other would take seconds.
 void TakeOneCore() {
   cpu_set_t may;
   if (sched_getaffinity(0, sizeof(may), &may) != 0) return;
@@ -88,7 +88,7 @@ Child StartReal(char** argv) {
   return child;
 }
 
-// Ends as the real one did.
+// Exits in the same way as the real runner.
 [[noreturn]] void EndAs(const Child& child) {
   int status = 0;
   waitpid(child.pid, &status, 0);
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
     }
     hone::v1::RunRequest request;
     if (!request.ParseFromString(*message)) return 1;
-    request.clear_best_latency_ns();  // a simulated one: the real runner cannot compare with it
+    request.clear_best_latency_ns();  // it is simulated, so the real runner cannot compare with it
     if (!hone::record::WriteFrame(child.input, request.SerializeAsString()).ok()) EndAs(child);
     const auto answer = hone::record::ReadFrame(child.output);
     if (!answer.ok()) EndAs(child);

@@ -23,7 +23,7 @@ namespace hone::fault {
 namespace {
 
 constexpr size_t kReadSize = 64 << 10;
-constexpr size_t kMostHeld = 256;  // chunks; then reading waits, as a full socket would
+constexpr size_t kMostHeld = 256;  // chunks; beyond it reading stops, as with a full socket
 constexpr int kPollMs = 1000;
 
 int ConnectTo(const std::string& unix_path) {
@@ -115,7 +115,7 @@ void TcpProxy::Accept() {
 }
 
 void TcpProxy::Close(Link& link) {
-  // A reset, not an orderly end.
+  // Closes with a reset.
   const linger hard = {.l_onoff = 1, .l_linger = 0};
   setsockopt(link.up.from, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
   close(link.up.from);
@@ -189,7 +189,7 @@ void TcpProxy::Loop() {
             next = std::min(next, way->held.front().due);
           }
         }
-        // One that nothing is wanted of must not wake the poll by having ended.
+        // A closed connection must not wake the poll if no event is wanted.
         wanted.push_back({.fd = up != 0 ? link.up.from : -1, .events = up});
         wanted.push_back({.fd = down != 0 ? link.up.to : -1, .events = down});
       }
@@ -200,7 +200,7 @@ void TcpProxy::Loop() {
       char bytes[64];
       while (read(wake_[0], bytes, sizeof(bytes)) > 0) {
       }
-      continue;  // the weather may have changed
+      continue;  // the faults may have changed
     }
     if (weather.black_hole) continue;
     size_t at = first;

@@ -14,24 +14,23 @@
 
 namespace hone::fault {
 
-// What the network does to bytes.
+// The faults of a connection.
 struct Weather {
-  absl::Duration delay;          // of every byte, both ways
-  bool black_hole = false;       // nothing passes; connections stay open, and bytes come later
-  bool swallow_replies = false;  // what the server answers is lost
+  absl::Duration delay;          // of every byte, in both directions
+  bool black_hole = false;       // nothing passes; connections stay open, and bytes arrive later
+  bool swallow_replies = false;  // the server's answers are lost
 };
 
-// A TCP port of this machine whose connections end at a Unix socket. One thread moves the bytes.
-// Calls are thread-safe.
+// A local TCP port that forwards connections to a Unix socket. One thread moves the bytes.
+// Thread-safe.
 class TcpProxy {
  public:
-  // Errors: no port, no thread.
+  // Errors: no port or no thread.
   static absl::StatusOr<std::unique_ptr<TcpProxy>> Start(const std::string& unix_path);
   ~TcpProxy();
 
   std::string address() const;  // "127.0.0.1:port"
-  // Bytes that were swallowed are gone, so weather without swallow_replies after weather with it
-  // cuts the connections.
+  // Swallowed bytes are lost, so turning swallow_replies off also cuts the connections.
   void SetWeather(const Weather& weather);
   // Resets every connection.
   void Cut();
@@ -45,7 +44,7 @@ class TcpProxy {
     int from = -1;
     int to = -1;
     std::deque<Chunk> held;
-    bool ended = false;  // `from` sends no more
+    bool ended = false;  // `from` has closed its side
   };
   struct Link {
     Way up;    // to the server
@@ -55,7 +54,7 @@ class TcpProxy {
   TcpProxy() = default;
   void Loop();
   void Accept();
-  // Reads what is there, and writes what is due.
+  // Reads available bytes and writes those that are due.
   void Move(Way& way, bool readable, bool swallow, Link& link);
   void Close(Link& link);
   void Wake();
@@ -64,7 +63,7 @@ class TcpProxy {
   int listener_ = -1;
   int port_ = 0;
   int wake_[2] = {-1, -1};
-  std::list<Link> links_;  // of the thread
+  std::list<Link> links_;  // owned by the thread
   absl::Mutex mutex_;
   Weather weather_ ABSL_GUARDED_BY(mutex_);
   bool cut_ ABSL_GUARDED_BY(mutex_) = false;

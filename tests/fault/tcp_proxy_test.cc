@@ -19,7 +19,7 @@
 namespace hone::fault {
 namespace {
 
-// One connection through the proxy, with both ends in hand.
+// One connection through the proxy, with access to both ends.
 class TcpProxyTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -50,7 +50,7 @@ class TcpProxyTest : public ::testing::Test {
     ASSERT_EQ(send(fd, words.data(), words.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(words.size()));
   }
-  // What comes within that time; "the end" when the connection is broken.
+  // Returns what arrives within that time, or "the end" if the connection is broken.
   static std::string Hear(int fd, int wait_ms = 5000) {
     pollfd ready = {.fd = fd, .events = POLLIN};
     if (poll(&ready, 1, wait_ms) == 0) return "";
