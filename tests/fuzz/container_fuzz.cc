@@ -1,5 +1,5 @@
-// Containers of bytes that come from files and pipes: artifacts, frames, saved models, saved states
-// of a search. The first byte says which.
+// Containers from files and pipes: artifacts, frames, saved models, saved search states. The first
+// byte selects the kind.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ void Artifact(absl::string_view bytes) {
 
 void Frame(absl::string_view bytes) {
   int ends[2];
-  // What fits into a pipe without a reader.
+  // The bytes must fit into a pipe without a reader.
   if (bytes.size() > 32 << 10 || pipe2(ends, O_CLOEXEC) != 0) return;
   Require(write(ends[1], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
           "a pipe takes the bytes");
@@ -46,7 +46,7 @@ void Model(absl::string_view bytes) {
     Require(hone::cost_model::EncodeModel(model->header, model->payload) == bytes,
             "a model has one encoding");
   }
-  // The digest keeps fuzzers out of the payload, so it is tried alone, too.
+  // The digest keeps fuzzers out of the payload, so the payload is also parsed directly.
   hone::cost_model::ByteReader reader(bytes);
   const auto forest = hone::cost_model::FlatForest::Parse(reader);
   if (!forest.ok() || forest->columns() == 0) return;

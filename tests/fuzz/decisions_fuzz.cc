@@ -1,5 +1,5 @@
-// A blob of decisions is refused or reads back; as the decisions of a trace it gives a program or a
-// refusal.
+// A blob of decisions is refused or can be read back. As the decisions of a trace it gives a
+// program or an error.
 #include "common/schedule/replay.h"
 #include "server/store/blob_codec.h"
 #include "tests/fuzz/fuzz_target.h"

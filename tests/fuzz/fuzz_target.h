@@ -9,11 +9,11 @@
 
 #include "absl/strings/string_view.h"
 
-// What libFuzzer and the smoke driver call with bytes from anywhere. It must come back: a refusal
-// is a Status. A property that does not hold ends the process.
+// The entry point for libFuzzer and the smoke driver. It must return for any input: refusals are
+// Statuses. A violated property ends the process.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-// What a target needs once, before the first input; most need nothing and do not define it.
+// Optional initialization before the first input.
 extern "C" __attribute__((weak)) int LLVMFuzzerInitialize(int* argc, char*** argv);
 
 namespace hone::fuzz {
@@ -22,7 +22,7 @@ inline absl::string_view TextOf(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Ends the process when a property does not hold.
+// Ends the process if a property does not hold.
 inline void Require(bool holds, const char* property, absl::string_view detail = "") {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n%.*s\n", property, static_cast<int>(detail.size()),

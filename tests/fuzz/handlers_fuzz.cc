@@ -1,6 +1,5 @@
-// Sequences of calls to the handlers of a server, over gRPC: handlers_script.h says how bytes are
-// calls. Every call is answered with a status of the protocol, none that is not its caller's to
-// make succeeds, and with time every job ends.
+// Sequences of gRPC calls to a server's handlers (handlers_script.h has the encoding). Every call
+// must return a status of the protocol, unauthorized calls must fail, and every job must end.
 #include <cstring>
 #include <set>
 #include <string>
@@ -20,7 +19,7 @@ namespace {
 using namespace hone;
 using hone::fuzz::Require;
 
-// INTERNAL and UNKNOWN are our own bugs; DEADLINE_EXCEEDED nobody asked for.
+// INTERNAL and UNKNOWN are our own bugs; no call has a deadline, so DEADLINE_EXCEEDED is one too.
 bool IsOfTheProtocol(grpc::StatusCode code) {
   static const auto* const known =
       new std::set<grpc::StatusCode>{grpc::StatusCode::OK,
@@ -44,7 +43,7 @@ std::string TokenFor(const fuzz::ScriptedCall& call) {
   return fuzz::HandlersWorld::TokenOf(role == "client" ? "worker" : "client");
 }
 
-// Backups go where the server may write: into the world's folder, whatever was asked.
+// Redirects backups to the world's folder.
 void Confine(const std::string& folder, fuzz::ScriptedCall& call) {
   v1::BackupStoreRequest request;
   if (call.messages.size() != 1 || !request.ParseFromString(call.messages[0])) return;
@@ -58,11 +57,11 @@ void Make(fuzz::HandlersWorld& world, bool on_disk, fuzz::ScriptedCall& call) {
   if ((call.flags & fuzz::kTimePasses) != 0) world.Pass(absl::Seconds(90), absl::Seconds(5));
   const std::string path = call.method->path;
   if (path == "/hone.v1.AdminService/BackupStore") Confine(world.folder(), call);
-  // Who watches a job goes away with the first answer; others wait for the last one.
+  // A WatchJob caller disconnects after the first answer; others wait for the last one.
   const int answers = path == "/hone.v1.TuningService/WatchJob" ? 1 : 1 << 20;
   const auto reply = world.Call(path, call.messages, TokenFor(call), answers);
   const grpc::StatusCode code = reply.status.error_code();
-  // A store in memory has no files.
+  // A store in memory does not support files.
   const bool known = IsOfTheProtocol(code) || (!on_disk && code == grpc::StatusCode::UNIMPLEMENTED);
   Require(known, "a status of the protocol",
           absl::StrCat(path, ": ", code, ": ", reply.status.error_message()));
@@ -83,7 +82,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return 0;
 }
 
-// libFuzzer's own, where it drives.
+// Provided by libFuzzer.
 extern "C" __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {

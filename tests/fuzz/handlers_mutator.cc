@@ -25,7 +25,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr size_t kMostBytes = 1 << 15;          // of a message that was changed
+constexpr size_t kMostBytes = 1 << 15;          // of a changed message
 constexpr size_t kMostContent = (1 << 16) - 8;  // of a call, whose length has two bytes
 
 constexpr double kNumbers[] = {
@@ -37,7 +37,7 @@ class Mutator {
  public:
   explicit Mutator(Rng& rng) : rng_(rng) {}
 
-  // Texts of every field, to be used in others.
+  // Collects the texts of every field, for use in other fields.
   void Learn(const Message& message) {
     const Reflection& reflection = *message.GetReflection();
     std::vector<const FieldDescriptor*> fields;
@@ -62,7 +62,7 @@ class Mutator {
     if (descriptor.field_count() == 0) return;
     std::vector<const FieldDescriptor*> set;
     reflection.ListFields(message, &set);
-    // Mostly one that says something.
+    // Usually a field that is set.
     const FieldDescriptor* const field =
         !set.empty() && rng_.Below(4) != 0
             ? set[rng_.Below(set.size())]
@@ -82,7 +82,7 @@ class Mutator {
     const int at = size == 0 ? 0 : static_cast<int>(rng_.Below(size));
     const bool of_messages = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     switch (size == 0 ? 0 : rng_.Below(4)) {
-      case 0:  // one more, like another
+      case 0:  // adds an element, like another one
         if (of_messages) {
           Message* const added = reflection.AddMessage(&message, field);
           if (size > 0) added->CopyFrom(reflection.GetRepeatedMessage(message, field, at));
@@ -103,7 +103,7 @@ class Mutator {
     }
   }
 
-  // The element `at` of a list, a new one where it is its size; -1: the field is no list.
+  // Sets element `at` of a list, or appends one if `at` is its size; -1: the field is not a list.
   void Set(Message& message, const FieldDescriptor* field, int at) {
     const Reflection& r = *message.GetReflection();
     const bool add = at >= 0 && at == r.FieldSize(message, field);
@@ -156,8 +156,8 @@ class Mutator {
   }
 
   std::string Word() {
-    if (rng_.Below(4) == 0) return absl::StrCat("fuzz-", 1 + rng_.Below(24));  // a lease
-    if (rng_.Below(8) == 0) return absl::StrCat(rng_.Below(4));                // a job
+    if (rng_.Below(4) == 0) return absl::StrCat("fuzz-", 1 + rng_.Below(24));  // a lease id
+    if (rng_.Below(8) == 0) return absl::StrCat(rng_.Below(4));                // a job id
     std::string word = words_.empty() ? "" : words_[rng_.Below(words_.size())];
     if (!word.empty() && rng_.Below(4) == 0) word[rng_.Below(word.size())] = 'a';
     if (rng_.Below(16) == 0) word += word;
@@ -218,7 +218,7 @@ std::string MutateScript(absl::string_view script, Rng& rng) {
           break;
         }
         mutator.Change(*message);
-        // Texts of any bytes: what is no UTF-8 is to be refused by who reads it.
+        // Arbitrary bytes in texts: the reader must refuse invalid UTF-8.
         std::string changed = message->SerializePartialAsString();
         if (changed.size() < kMostBytes) bytes = std::move(changed);
       }

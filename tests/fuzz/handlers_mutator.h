@@ -8,10 +8,10 @@
 
 namespace hone::fuzz {
 
-// Another script, made of this one as a caller might: calls again, elsewhere, left out, by another
-// role or later; fields of their messages with other values, among them those of other calls; now
-// and then bytes that are no message. Bytes changed blindly seldom leave a message that is read at
-// all. The same generator gives the same script. "" of what holds no call.
+// Mutates a script as a caller might: repeats, moves and drops calls, changes their role or time,
+// and gives fields of their messages other values, including values from other calls. Sometimes it
+// makes bytes that are not a message. Blind changes of bytes would seldom leave a valid message.
+// Deterministic for the generator's state. Returns "" if the script has no call.
 std::string MutateScript(absl::string_view script, Rng& rng);
 
 }  // namespace hone::fuzz

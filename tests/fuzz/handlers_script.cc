@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxMessages = 16;
 
-// Takes a length of two bytes and as many bytes as it says, or as there are.
+// Reads a two-byte length and up to that many bytes.
 absl::string_view TakePiece(absl::string_view& bytes) {
   if (bytes.size() < 2) {
     bytes = {};
@@ -175,7 +175,7 @@ std::string TuningScript(bool on_disk) {
              {Upload(digest, static_cast<int64_t>(code.size()), code.substr(0, 5)),
               Upload("", 0, code.substr(5))});
   script.Add("CreateJob", {Create("r", 2)});
-  // Whatever has been granted is finished; what has not been is nobody's, and forgotten.
+  // Finishes everything granted; results of unknown leases are ignored.
   v1::SynchronizeRequest request = Hello("w");
   for (int lease = 1; lease <= 24; ++lease) Finish(request, lease, 100 + lease);
   script.Add("Synchronize", {Hello("w").SerializeAsString()});
@@ -233,7 +233,7 @@ std::string HostileScript() {
   script.Add("CreateJob", {Create("r", 9)});
   script.Add("CreateJob", {Create("s", 4)}, kNoToken);
   script.Add("Synchronize", {Hello("w").SerializeAsString()});
-  v1::SynchronizeRequest another = Hello("v");  // another worker's lease, and one of nobody
+  v1::SynchronizeRequest another = Hello("v");  // a lease of another worker, and an unknown lease
   Finish(another, 1, 50);
   Finish(another, 999, 50);
   script.Add("Synchronize", {another.SerializeAsString()});
@@ -246,7 +246,7 @@ std::string HostileScript() {
   script.Add("UploadArtifact", {Upload(digest, 5, "other")});
   script.Add("UploadArtifact", {});
   script.Add("Synchronize", {Hello("w", "e2").SerializeAsString()});
-  script.Add("Synchronize", {finished.SerializeAsString()});  // of the epoch before
+  script.Add("Synchronize", {finished.SerializeAsString()});  // of the previous epoch
   v1::SynchronizeRequest absurd = Hello("w", "e2");
   Finish(absurd, 5, -1);
   script.Add("Synchronize", {absurd.SerializeAsString()});

@@ -9,19 +9,18 @@
 
 namespace hone::fuzz {
 
-// The methods of the server, in the order of their numbers in a script.
+// The server's methods; their index is their number in a script.
 struct Method {
   const char* path;
-  const char* role;         // whose token it asks for
-  bool takes_many = false;  // a stream of messages from the caller
+  const char* role;         // the role it requires
+  bool takes_many = false;  // the caller sends a stream of messages
   bool gives_many = false;
 };
 const std::vector<Method>& Methods();
 
-// A sequence of calls as bytes, so that what a fuzzer does to them gives other sequences: of each
-// call the method's number, flags, the length of what follows in two bytes (the lower first), and
-// that: the message, or of a stream its messages, each behind its own length. The first byte of a
-// script says what the world is like.
+// A sequence of calls as bytes, so that a fuzzer's changes give other sequences. Each call has the
+// method's number, flags, a two-byte length (little-endian), and its content: the message, or for a
+// stream its messages, each with its length. The script's first byte selects the kind of world.
 enum ScriptFlag : uint8_t {
   kNoToken = 1,      // the call has none, …
   kOthersToken = 2,  // or, without kNoToken, one of another role
@@ -35,15 +34,15 @@ struct ScriptedCall {
 };
 
 inline constexpr size_t kMaxScriptedCalls = 64;
-// What the bytes say; what is cut off counts as far as it goes.
+// Parses a script; truncated calls count as far as they go.
 std::vector<ScriptedCall> ReadScript(absl::string_view bytes);
 
-// Writes what ReadScript reads.
+// Writes a script for ReadScript.
 class ScriptWriter {
  public:
   // `on_disk`: see HandlersWorld.
   explicit ScriptWriter(bool on_disk) : bytes_(1, on_disk ? '\0' : '\1') {}
-  // `method` ends the path of one: "CreateJob".
+  // `method` is the last part of a path, e.g. "CreateJob".
   ScriptWriter& Add(absl::string_view method, const std::vector<std::string>& messages,
                     uint8_t flags = 0);
   const std::string& bytes() const { return bytes_; }
@@ -53,10 +52,9 @@ class ScriptWriter {
 };
 inline bool IsOnDisk(absl::string_view script) { return !script.empty() && script[0] % 8 == 0; }
 
-// A whole life: a worker registers, a job is tuned by it to its end, and everything is asked for
-// that there is to ask.
+// A complete run: a worker registers, tunes a job to its end, and every method is called.
 std::string TuningScript(bool on_disk);
-// The same callers at their worst: what is stale, replayed, another's, impossible, cut off.
+// Hostile calls by the same callers: stale, replayed, of another caller, impossible, truncated.
 std::string HostileScript();
 
 }  // namespace hone::fuzz

@@ -1,4 +1,4 @@
-// The seeds of the target `handlers` reach what they are for.
+// Checks that the seeds of the target `handlers` reach the code they are meant for.
 
 #include "gtest/gtest.h"
 #include "hone/v1/tuning.pb.h"
@@ -10,7 +10,7 @@
 namespace hone::fuzz {
 namespace {
 
-// What each call of the script came to, in their order.
+// Returns the result of each call of the script, in order.
 std::vector<std::pair<std::string, HandlersWorld::Reply>> Play(HandlersWorld& world,
                                                                const std::string& script) {
   std::vector<std::pair<std::string, HandlersWorld::Reply>> replies;
@@ -33,10 +33,10 @@ TEST_P(HandlersFuzzTest, TheTuningSeedGoesFromTheFirstCallToTheBest) {
   int leases = 0, lookups = 0;
   for (const auto& [method, reply] : Play(world, TuningScript(GetParam()))) {
     const bool of_files = method == "CompactStore" || method == "BackupStore";
-    // Its path is not absolute, and two results are too few to learn from.
+    // The path is not absolute, and two results are too few for training.
     if (of_files || method == "TrainModel" || method == "EvaluateModels") continue;
     if (method ==
-        "WatchJob") {  // its caller goes away with the first answer, if it is not the last
+        "WatchJob") {  // its caller disconnects after the first answer, unless it is the last
       EXPECT_FALSE(reply.messages.empty());
       continue;
     }
@@ -72,7 +72,7 @@ TEST(HandlersSeedTest, EverySeedIsReadAndKeepsWhatMustHold) {
   world.CheckWhatMustHold();
 }
 
-// What a mutation is for: most messages still say something to a handler.
+// Most messages must still be parsed after a mutation.
 TEST(HandlersMutatorTest, MutationsAreOtherScriptsWhoseMessagesAreMostlyRead) {
   const std::string script = TuningScript(/*on_disk=*/true);
   int synchronize = 0, read = 0, others = 0;

@@ -20,10 +20,10 @@
 namespace hone::fuzz {
 namespace {
 
-// A call is not answered yet, and nothing moves: time passes for it.
+// How long a call may be idle before time advances for it.
 constexpr absl::Duration kIdle = absl::Microseconds(500);
 constexpr absl::Duration kStep = absl::Seconds(1);
-constexpr absl::Duration kPatience = absl::Seconds(60);  // of the real clock
+constexpr absl::Duration kPatience = absl::Seconds(60);  // in real time
 constexpr size_t kMaxKept = size_t{32} << 20;
 
 std::string MakeFolder() {
@@ -46,7 +46,7 @@ std::unique_ptr<store::Store> MakeStore(const std::string& folder, bool on_disk)
 std::shared_ptr<const rpc::TokenTable> Tokens() {
   std::string text;
   for (const rpc::Role role : {rpc::Role::kClient, rpc::Role::kWorker, rpc::Role::kAdmin}) {
-    // The worker's token is good for every name.
+    // The worker's token is valid for every name.
     const std::string name = role == rpc::Role::kWorker ? "*" : std::string(rpc::RoleName(role));
     text += rpc::TokenLine({name, role}, HandlersWorld::TokenOf(rpc::RoleName(role)));
   }
@@ -55,7 +55,7 @@ std::shared_ptr<const rpc::TokenTable> Tokens() {
   return std::make_shared<const rpc::TokenTable>(*table);
 }
 
-// One call of any kind, seen from the caller.
+// One call of any kind, from the caller's side.
 class Exchange final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Exchange(grpc::GenericStub& stub, const std::string& method,
@@ -192,7 +192,7 @@ std::string HandlersWorld::TokenOf(absl::string_view role) {
 
 bool HandlersWorld::Work() {
   bool any = false;
-  // The callbacks of a commit schedule more. An error of a write is its caller's.
+  // Callbacks of a commit may schedule more work. Errors of a write go to its caller.
   do {
     store_->Flush().IgnoreError();
     any = executor_.RunAll();
@@ -206,7 +206,7 @@ HandlersWorld::Reply HandlersWorld::Call(const std::string& method,
   grpc::GenericStub stub(channel_);
   Exchange exchange(stub, method, messages, token, most_answers);
   const absl::Time limit = absl::Now() + kPatience;
-  // The first rounds take no time of the world: most calls are answered by then.
+  // The first rounds do not advance time, because most calls are answered by then.
   for (int round = 0; !exchange.Ended(kIdle); ++round) {
     Work();
     if (round >= 4) Pass(kStep, kStep);
@@ -229,7 +229,7 @@ void HandlersWorld::Pass(absl::Duration time, absl::Duration step) {
 }
 
 void HandlersWorld::CheckWhatMustHold() {
-  // Nobody calls: workers are lost, then forgotten, and their work fails with the reason.
+  // Without calls, workers are lost and then removed, and their work fails with a reason.
   Pass(absl::Minutes(20), absl::Seconds(5));
   const std::vector<std::string> unfinished = jobs_.Unfinished();
   Require(unfinished.empty(), "every job ends",
@@ -247,7 +247,7 @@ void HandlersWorld::CheckWhatMustHold() {
       query.after_id = record.id;
       Require(record.result.outcome != record::Outcome::kOk || record.result.latency_ns > 0,
               "what is recorded as right has a latency");
-      // Imported ones bear another store's name; a trial of a job is screened once.
+      // Imported records have another store's name. A trial of a job is screened only once.
       if (record.policy.name != "screen" || record.job_id.find('/') != std::string::npos) continue;
       Require(trials.emplace(record.job_id, record.trial).second, "a trial is recorded once",
               absl::StrCat("job ", record.job_id, ", trial ", record.trial));

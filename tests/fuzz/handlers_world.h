@@ -32,13 +32,12 @@
 
 namespace hone::fuzz {
 
-// All that a server is made of, with fake design spaces and a clock of its own: the three services
-// behind their gate, which asks for tokens, on a Unix socket in a temporary folder. Time passes
-// when a call waits for it, and in Pass. Lease ids are "fuzz-1", "fuzz-2", …, those of jobs "1",
-// "2", …. Used from one thread.
+// The parts of a server, with fake design spaces and a simulated clock: the three services behind
+// authentication, on a Unix socket in a temporary folder. Time advances while a call waits, and in
+// Pass. Lease ids are "fuzz-1", "fuzz-2", …, job ids "1", "2", …. Used by one thread.
 class HandlersWorld {
  public:
-  // With the records on a disk it is slower, and exports, imports and backups work.
+  // With `on_disk` it is slower, but exports, imports and backups work.
   explicit HandlersWorld(bool on_disk);
   ~HandlersWorld();
 
@@ -46,24 +45,24 @@ class HandlersWorld {
     grpc::Status status;
     std::vector<std::string> messages;
   };
-  // Makes a call, whatever its method is: sends the messages as they are, and takes at most so many
-  // answers before it goes away. Ends the process when it is not answered.
+  // Calls a method: sends the messages unchanged and reads a limited number of answers before it
+  // disconnects. Ends the process if the call is not answered.
   Reply Call(const std::string& method, const std::vector<std::string>& messages,
              const std::string& token, int most_answers = 1 << 20);
-  // The token of a caller of that role; they are "client", "worker" and "admin".
+  // Returns the token of a role: "client", "worker" or "admin".
   static std::string TokenOf(absl::string_view role);
 
-  // Lets time pass in steps, in which nobody calls.
+  // Advances time in steps without calls.
   void Pass(absl::Duration time, absl::Duration step);
-  // What must hold whatever was asked: with time every job ends and nothing stays in the fleet, and
-  // each trial is recorded once. Ends the process when it does not.
+  // Checks the invariants: every job ends, the fleet becomes empty, and each trial is recorded
+  // once. Ends the process if one is violated.
   void CheckWhatMustHold();
 
   const std::string& folder() const { return folder_; }
   task::JobManager& jobs() { return jobs_; }
 
  private:
-  // Runs what is scheduled, and what is written. Whether there was anything.
+  // Runs scheduled work and writes. Returns whether there was any.
   bool Work();
 
   FakeClock clock_;

@@ -1,4 +1,4 @@
-// A NumPy file is refused, or its data lies inside the bytes that were given.
+// A NumPy file is refused, or its data lies within the given bytes.
 #include "client/lib/npy.h"
 #include "tests/fuzz/fuzz_target.h"
 

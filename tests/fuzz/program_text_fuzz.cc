@@ -1,5 +1,5 @@
-// A workload, a line "program", a program's text: it is refused with line and column, or reads back
-// as the same program.
+// A workload, a line "program", and a program's text: refused with line and column, or read back as
+// the same program.
 #include "common/ir/program_parser.h"
 #include "common/ir/workload_parser.h"
 #include "tests/fuzz/fuzz_target.h"

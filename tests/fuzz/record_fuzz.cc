@@ -1,5 +1,5 @@
-// Messages of the protocol: what FromProto accepts goes to the other side and comes back. The first
-// byte says which message.
+// Protocol messages: what FromProto accepts survives a round trip. The first byte selects the
+// message.
 #include "common/record/proto_convert.h"
 #include "hone/v1/process.pb.h"
 #include "hone/v1/types.pb.h"
@@ -28,7 +28,7 @@ void Convert(absl::string_view bytes) {
 
 }  // namespace
 
-// Protobuf logs text that is no UTF-8.
+// Protobuf logs invalid UTF-8.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);
   return 0;

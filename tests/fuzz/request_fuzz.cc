@@ -1,5 +1,5 @@
-// What clients and workers send to the server, as far as the first look of its handlers goes. The
-// first byte says which request.
+// Requests of clients and workers, up to the handlers' first checks. The first byte selects the
+// request.
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
 #include "server/service/job_convert.h"
@@ -30,7 +30,7 @@ void Synchronize(absl::string_view bytes) {
 
 }  // namespace
 
-// Protobuf logs text that is no UTF-8.
+// Protobuf logs invalid UTF-8.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   google::protobuf::SetLogHandler(nullptr);
   return 0;

@@ -1,5 +1,5 @@
-// Writes the corpora: `fuzz_seeds tests/fuzz/corpus`, run in the source root. Texts come from the
-// goldens of the primitives, binary seeds from the encoders.
+// Writes the corpora: run `fuzz_seeds tests/fuzz/corpus` in the source root. Texts come from the
+// primitives' golden files, binary seeds from the encoders.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

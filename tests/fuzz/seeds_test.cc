@@ -1,6 +1,5 @@
-// The stored seeds are what their targets read: where a message, a method or an encoding becomes
-// another, `build/…/bin/fuzz_seeds tests/fuzz/corpus` writes them again, and this says that it is
-// time to.
+// Checks that the stored seeds are valid. If a message, method or encoding has changed, rewrite
+// them with `build/…/bin/fuzz_seeds tests/fuzz/corpus`.
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/dynamic_message.h>
@@ -47,7 +46,7 @@ std::set<std::string> SeedsOf(const std::string& target) {
   return names;
 }
 
-// "" when the bytes are that message and nothing else.
+// Returns "" if the bytes are exactly that message, otherwise the reason.
 std::string WhyNot(absl::string_view bytes, Message& message) {
   if (!message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::StrCat("no ", message.GetTypeName());
@@ -59,7 +58,7 @@ std::string WhyNot(absl::string_view bytes, Message& message) {
              : absl::StrCat("fields that a ", message.GetTypeName(), " does not have");
 }
 
-// Of "/hone.v1.TuningService/GetJob".
+// Finds a method by its path, e.g. "/hone.v1.TuningService/GetJob".
 const MethodDescriptor* Describe(const std::string& path) {
   const size_t slash = path.rfind('/');
   return google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(

@@ -1,11 +1,11 @@
-// Drives a fuzz target without libFuzzer: runs the files or folders that are named, then mutations
-// of them for a few seconds. The same seed gives the same inputs.
+// Drives a fuzz target without libFuzzer: runs the given files or folders, then mutations of them
+// for a few seconds. Deterministic for a seed.
 //
-//   fuzz_smoke_NAME tests/fuzz/corpus/NAME      HONE_SEED: of the mutations (default 1);
-//   fuzz_smoke_NAME crash-file                  HONE_FUZZ_SECONDS: how long (default 3; 0: files
-//   only)
+//   fuzz_smoke_NAME tests/fuzz/corpus/NAME
+//   fuzz_smoke_NAME crash-file
 //
-// An input that ends or hangs the process is written to a file, whose name is printed.
+// HONE_SEED: seed of the mutations (default 1). HONE_FUZZ_SECONDS: duration (default 3; 0: files
+// only). An input that crashes or hangs the process is written to a file, whose name is printed.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -26,7 +26,7 @@
 #include "common/base/rng.h"
 #include "tests/fuzz/fuzz_target.h"
 
-// How a target that knows its own form has libFuzzer mutate an input; few define it.
+// A target's own mutator for libFuzzer; optional.
 extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
                                                                 size_t most, unsigned seed);
 
@@ -39,7 +39,7 @@ constexpr rlim_t kMaxMemory = rlim_t{4} << 30;
 const std::string* running = nullptr;
 char saved_as[4096];
 
-// Only calls that a signal handler may make.
+// Async-signal-safe calls only.
 void SaveInput(int signal) {
   const int file = open(saved_as, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file >= 0 && running != nullptr &&
@@ -60,7 +60,7 @@ void Run(const std::string& input) {
   alarm(0);
 }
 
-// Words, numbers and single signs of the corpus: what mutations put in.
+// Collects words, numbers and single characters of the corpus for mutations.
 void AddPieces(const std::string& text, std::vector<std::string>& pieces) {
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
@@ -108,7 +108,7 @@ std::string Mutated(const std::vector<std::string>& corpus, const std::vector<st
       case 2:
         text.insert(at, piece);
         break;
-      case 3: {  // a number of the text becomes another
+      case 3: {  // replaces a number in the text
         size_t digit = at;
         while (digit < text.size() && std::isdigit(static_cast<unsigned char>(text[digit])) == 0)
           ++digit;
@@ -117,7 +117,7 @@ std::string Mutated(const std::vector<std::string>& corpus, const std::vector<st
         text.replace(digit, end - digit, kNumbers[rng.Below(std::size(kNumbers))]);
         break;
       }
-      case 4: {  // a line, again or elsewhere
+      case 4: {  // repeats or moves a line
         const size_t begin = text.rfind('\n', at) + 1,
                      end = std::min(text.find('\n', at), text.size());
         const std::string line =
@@ -127,7 +127,7 @@ std::string Mutated(const std::vector<std::string>& corpus, const std::vector<st
         text.insert(to, line);
         break;
       }
-      case 5:  // the end of another
+      case 5:  // appends the end of another input
         if (const std::string& other = corpus[rng.Below(corpus.size())]; !other.empty()) {
           text = text.substr(0, at) + other.substr(rng.Below(other.size()));
         }

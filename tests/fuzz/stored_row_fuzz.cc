@@ -1,4 +1,4 @@
-// What a server reads back from its store: specs, snapshots, events of a search.
+// Rows that a server reads back from its store: specs, snapshots, search events.
 #include "server/task/job_codec.h"
 #include "server/task/search_event.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,5 +1,5 @@
-// A trace file is refused, or reads back; its replay is refused, or gives a program that the
-// canonical text gives as well and whose own text reads back.
+// A trace file is refused or can be read back. Its replay fails or gives a program; the canonical
+// text gives the same program, whose text can be read back.
 #include "common/base/rng.h"
 #include "common/ir/program_parser.h"
 #include "common/schedule/replay.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// A replay that failed tells why in one of these ways.
+// Whether a replay failed with one of the expected codes.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
          absl::IsNotFound(status) || absl::IsUnimplemented(status);

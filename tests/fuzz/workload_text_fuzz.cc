@@ -1,4 +1,4 @@
-// A workload's text is refused with line and column, or reads back as the same workload.
+// A workload's text is refused with line and column, or read back as the same workload.
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "tests/fuzz/fuzz_target.h"
