@@ -1,5 +1,5 @@
-// What a candidate costs before it is timed: replaying its trace and building its artifact, of
-// random candidates of all design spaces of an operator, one at a time. A line of JSON per
+// The cost of a candidate before it is timed: replaying its trace and building its artifact, for
+// random candidates of all design spaces of an operator, one at a time. Prints a line of JSON per
 // operator, for bench_table.
 
 #include <unistd.h>
@@ -53,7 +53,7 @@ double Mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// The slope of the least-squares line; 0 when all x are equal.
+// Returns the slope of the least-squares line; 0 if all x are equal.
 double Slope(const std::vector<double>& x, const std::vector<double>& y) {
   const double mean_x = Mean(x), mean_y = Mean(y);
   double covariance = 0, variance = 0;
@@ -64,7 +64,7 @@ double Slope(const std::vector<double>& x, const std::vector<double>& y) {
   return variance == 0 ? 0 : covariance / variance;
 }
 
-// The fastest of a few replays: what a replay takes when nothing else runs.
+// Returns the fastest of a few replays: the time on an idle machine.
 absl::StatusOr<double> ReplayMicroseconds(const space::DesignSpace& space,
                                           const std::vector<int64_t>& decisions) {
   constexpr int kReplays = 5;
@@ -92,7 +92,7 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, int candid
     Rng rng(7, i);
     HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> decisions, space.Sample(rng));
     const absl::StatusOr<double> replay_us = ReplayMicroseconds(space, decisions);
-    if (!replay_us.ok()) continue;  // an invalid candidate: tests count them
+    if (!replay_us.ok()) continue;  // an invalid candidate; tests count these
     const absl::Time begin = absl::Now();
     const record::BuildResponse response = builder::Build({.workload = workload->ToText(),
                                                            .space = space.text(),

@@ -19,7 +19,7 @@
 namespace hone::compare {
 namespace {
 
-// The names of the rewrites that the trace begins with.
+// Returns the names of the rewrites at the start of the trace.
 std::string AlgorithmOf(const schedule::Trace& trace) {
   std::vector<absl::string_view> names;
   for (const schedule::Instruction& instruction : trace.instructions) {
@@ -58,7 +58,7 @@ absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
   HONE_ASSIGN_OR_RETURN(
       const double tolerance,
       schedule::ToleranceNeeded(file->workload, file->parsed.trace, file->parsed.decisions));
-  // The first line may be a comment that names the operator: "# conv2d n=1 h=56 …".
+  // The first line may be a comment with the operator: "# conv2d n=1 h=56 …".
   absl::string_view first = absl::string_view(text).substr(0, text.find('\n'));
   if (!absl::ConsumePrefix(&first, "# ") ||
       op::FindOperator(first.substr(0, first.find(' '))) == nullptr) {

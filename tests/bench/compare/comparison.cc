@@ -24,8 +24,8 @@ std::vector<double> OutputsOf(const Buffers& buffers) {
   return outputs;
 }
 
-// The largest difference of the outputs, over the root of the summands that an element has, with
-// which rounding grows, or over the largest output where that is more.
+// Returns the largest difference of the outputs, relative to the square root of the number of
+// summands per element, with which rounding grows, or to the largest output if that is more.
 double Difference(const std::vector<double>& a, const std::vector<double>& b, double summands) {
   double largest = 0, scale = 1;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -36,8 +36,8 @@ double Difference(const std::vector<double>& a, const std::vector<double>& b, do
   return largest / std::max(std::sqrt(std::max(1.0, summands)), scale);
 }
 
-// Runs every contender once on poisoned outputs. Internal: one of them computes something else than
-// the first.
+// Runs every contender once on poisoned outputs. Internal: a result differs from that of the first
+// contender.
 absl::Status CheckAgreement(const std::vector<std::unique_ptr<Contender>>& contenders,
                             const Buffers& buffers, double flops, double bound) {
   std::vector<double> expected;

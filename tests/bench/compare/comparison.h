@@ -14,38 +14,38 @@ namespace hone::compare {
 
 struct Row {
   std::string name;
-  std::string algorithm;  // of Hone's rows: HoneSource::algorithm
+  std::string algorithm;  // for rows of Hone: HoneSource::algorithm
   double latency_ns = 0;
   double gflops = 0;
-  double share_of_peak = 0;  // of the peak timed in the same rounds; 0 unknown
-  double share_of_copy = 0;  // copying as many bytes, by this
+  double share_of_peak = 0;  // of the peak timed in the same rounds; 0: unknown
+  double share_of_copy = 0;  // time to copy as many bytes / time of this kernel
   double spread = 0;
-  double hone_is_faster = 0;  // the first of Hone, how many times; 0 in its own row
-  // How many times faster than each library, by its name: of Hone's rows.
+  double hone_is_faster = 0;  // speed ratio of the first row of Hone; 0 in its own row
+  // For rows of Hone: the speed ratio to each library, by name.
   std::map<std::string, double> over;
 };
 
-// The kernels of Hone and of the libraries for one workload, timed in the same rounds.
+// The kernels of Hone and the libraries for one workload, timed in the same rounds.
 struct Comparison {
   std::string title;
   int threads = 0;
   double flops = 0;
   double peak_gflops = 0;  // median of the rounds
-  std::vector<Row> rows;   // Hone's first
+  std::vector<Row> rows;   // rows of Hone first
 };
 
 struct CompareOptions {
   TimingOptions timing;
-  double bound = 1e-5;  // of the differences between contenders, beside what their rewrites need
+  double bound = 1e-5;  // for differences between contenders, beyond what their rewrites need
 };
 
 // Makes the contenders on `threads` threads, checks that they agree, and times them. `sources`: at
-// least one, of one workload. Unimplemented: no library operator is known for the workload.
+// least one, all of one workload. Unimplemented: no library operator is known for the workload.
 // Internal: two contenders disagree, or one fails.
 absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources, int threads,
                                    const CompareOptions& options);
 
-// Adds the default schedule, as `hone tune --json` reported it, as a row.
+// Adds the default schedule, as reported by `hone tune --json`, as a row.
 void AddDefault(const nlohmann::ordered_json& tuned, Comparison& comparison);
 
 std::string ToTable(const Comparison& comparison);

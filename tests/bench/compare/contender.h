@@ -12,18 +12,18 @@
 
 namespace hone::compare {
 
-// Something that computes a workload: a kernel of Hone or of a library. What may be done ahead of
-// time (constants packed, code generated) is done when it is made.
+// A kernel of Hone or of a library that computes a workload. Its constructor does everything that
+// may be done ahead of time (packing constants, generating code).
 class Contender {
  public:
   virtual ~Contender() = default;
   virtual std::string name() const = 0;
-  // One call on the buffers that it was made with.
+  // Runs one call on the buffers given at construction.
   virtual absl::Status Run() = 0;
 };
 
-// The buffers of a workload, inputs first, each aligned to 64 bytes. Inputs hold seeded numbers:
-// f32 in [-1, 1), integers in all of their range.
+// The buffers of a workload, inputs first, aligned to 64 bytes. Inputs hold seeded numbers: f32 in
+// [-1, 1), integers over their whole range.
 class Buffers {
  public:
   // Unimplemented: a dtype other than f32, u8, i8 and, for outputs, i32.
@@ -35,10 +35,10 @@ class Buffers {
   int64_t elements(int index) const { return elements_[index]; }
   int size() const { return static_cast<int>(pointers_.size()); }
   int inputs() const { return inputs_; }
-  int64_t bytes() const { return bytes_; }  // of all
-  // An element of an output.
+  int64_t bytes() const { return bytes_; }  // of all buffers
+  // Returns an element of an output.
   double value(int index, int64_t element) const;
-  // What no kernel writes, so that elements that are left out show.
+  // Fills outputs with a value that no kernel writes, to show missing elements.
   void PoisonOutputs() const;
 
  private:
@@ -50,52 +50,52 @@ class Buffers {
   int inputs_ = 0;
 };
 
-// A kernel of Hone's, not loaded yet.
+// A kernel of Hone, not loaded yet.
 struct HoneSource {
   std::string name;
-  std::string op;         // the operator with its keys, where it is known
-  std::string algorithm;  // the rewrites of its trace, "winograd"; empty: none
-  double tolerance = 0;   // what those need, by the formula of schedule::ToleranceNeeded
+  std::string op;         // the operator with its keys, if known
+  std::string algorithm;  // the trace's rewrites, e.g. "winograd"; empty: none
+  double tolerance = 0;   // needed by the rewrites, see schedule::ToleranceNeeded
   ir::Workload workload;
-  std::string shared_object;  // its bytes
+  std::string shared_object;  // the file's contents
 };
-// What `hone export` wrote into a folder: the first NAME.so in it with the workload of NAME.hone.
+// Finds an export of `hone export` in a folder: the first NAME.so with the workload of NAME.hone.
 // NotFound: there is none.
 absl::StatusOr<HoneSource> FindExported(const std::string& folder);
-// A trace file with its decisions, built here for this machine and `threads` threads.
-// InvalidArgument: it does not parse or is refused, with the message of whoever refused it.
+// Builds a trace file with its decisions for this machine and `threads` threads. InvalidArgument:
+// it does not parse or is refused, with the original message.
 absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads);
 
-// The kernel. Its constants are packed here. `buffers` outlives it. FailedPrecondition: it does not
-// load, is of another interface, or refuses this CPU.
+// Loads the kernel and packs its constants. `buffers` must outlive it. FailedPrecondition: it does
+// not load, has another interface, or does not support this CPU.
 absl::StatusOr<std::unique_ptr<Contender>> MakeHoneKernel(const HoneSource& source,
                                                           const Buffers& buffers);
 
-// oneDNN's primitive for the operator, images in NHWC, constant weights in its own layout;
-// convolutions are direct. Unimplemented: it has none.
+// Makes oneDNN's primitive for the operator: images in NHWC, constant weights in its own layout,
+// direct convolutions. Unimplemented: it has none.
 absl::StatusOr<std::unique_ptr<Contender>> MakeOneDnn(const OperatorMatch& match,
                                                       const Buffers& buffers);
 
-// OpenBLAS' sgemm. Unimplemented: not a matmul.
+// Makes a call of OpenBLAS' sgemm. Unimplemented: not a matmul.
 absl::StatusOr<std::unique_ptr<Contender>> MakeOpenBlas(const OperatorMatch& match,
                                                         const Buffers& buffers);
 
-// Multiply-adds in registers on all cores, of the width that is fastest: the peak, timed among the
-// others, because shared machines change their speed by the minute.
+// Multiply-adds in registers on all cores, at the fastest width: the peak. It is timed among the
+// contenders, because shared machines change their speed by the minute.
 class FmaPeak final : public Contender {
  public:
   FmaPeak();
   std::string name() const override { return "FMA peak"; }
   absl::Status Run() override;
-  double flops() const { return flops_; }  // of a run
+  double flops() const { return flops_; }  // per run
 
  private:
   int width_bits_ = 0;
   double flops_ = 0;
 };
 
-// Copies half as many bytes as the workload's inputs and outputs have, on all threads, so that as
-// many are moved: what an operator that computes little can reach.
+// Copies half as many bytes as the workload's inputs and outputs have, on all threads, so the same
+// number of bytes is moved. This is the limit for operators with little computation.
 class Copy final : public Contender {
  public:
   explicit Copy(int64_t bytes);
@@ -107,8 +107,8 @@ class Copy final : public Contender {
   std::shared_ptr<char> from_, to_;
 };
 
-// OpenBLAS takes an old kernel on CPUs that it does not know. Its choice can be set only before it
-// is loaded: returns when the environment is right, else starts this program again with the right
+// OpenBLAS uses an old kernel on CPUs that it does not know, and its choice can be set only before
+// it is loaded. Returns if the environment is right; otherwise restarts this program with the right
 // one.
 void ChooseOpenBlasKernel(char** argv);
 

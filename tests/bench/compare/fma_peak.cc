@@ -7,7 +7,7 @@
 namespace hone::compare {
 namespace {
 
-constexpr int64_t kIterations = 400'000;  // about 2 ms: waking the threads does not count
+constexpr int64_t kIterations = 400'000;  // about 2 ms, so waking the threads does not matter
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// Compares kernels that `hone export` wrote, or that traces give, with oneDNN and OpenBLAS: in one
-// process, interleaved, warm. Times and shares are by formula without padded taps; what may be
-// packed ahead of time (constant weights) is, on both sides.
+// Compares kernels from `hone export` or from traces with oneDNN and OpenBLAS: in one process,
+// interleaved, warm. Operation counts exclude padded taps. All sides pack constant weights ahead of
+// time.
 
 #include <cstdio>
 #include <map>
@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A folder that `hone export` wrote, or a trace file.
+// Loads a folder from `hone export`, or a trace file.
 absl::StatusOr<HoneSource> Load(const std::string& path, int threads) {
   if (path.ends_with(".trace")) return BuildTrace(path, threads);
   return FindExported(path);
@@ -46,10 +46,10 @@ absl::StatusOr<Json> ReadTuned(const std::string& path) {
   return tuned;
 }
 
-// Kernels of one workload are compared together, wherever in the list they are.
+// Kernels of one workload are compared together, wherever they are in the list.
 struct Group {
   std::vector<HoneSource> sources;
-  std::optional<Json> tuned;  // of the first
+  std::optional<Json> tuned;  // of the first kernel
 };
 
 absl::StatusOr<std::vector<Group>> LoadAll(const Arguments& arguments) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Group>> LoadAll(const Arguments& arguments) {
   return groups;
 }
 
-// Prints each comparison when it is done, or all as one JSON object at the end.
+// Prints each comparison when it is done, or all of them as one JSON object at the end.
 absl::Status Run(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Group> groups, LoadAll(arguments));
   Json list = Json::array();
@@ -131,7 +131,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   arguments.options.timing.block = absl::Milliseconds(arguments.block_ms);
-  // Nothing of Hone's on this machine disturbs the timing, nor the other way round.
+  // Keeps other programs of Hone from disturbing the timing, and vice versa.
   const absl::StatusOr<HostLock> lock =
       HostLock::Acquire(HostLock::Mode::kExclusive, absl::Now() + absl::Minutes(2), lock_path);
   if (!lock.ok()) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxStride = 4;
 
-// What the shapes say already; strides and paddings are tried.
+// Returns the candidates given by the shapes; strides and paddings are tried.
 std::vector<OperatorMatch> Possible(const ir::Workload& workload) {
   std::vector<OperatorMatch> possible;
   const std::vector<ir::BufferId> inputs = workload.Inputs();

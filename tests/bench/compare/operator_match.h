@@ -10,19 +10,19 @@
 
 namespace hone::compare {
 
-// A workload as an operator of the library with its keys, which is what other libraries understand.
+// A workload as one of the library's operators with keys, for use with other libraries.
 struct OperatorMatch {
   std::string op;
   std::map<std::string, int64_t> keys;
-  // A key that is not given has the operator's default. REQUIRES the operator has it.
+  // Returns a key's value, or the operator's default. REQUIRES: the operator has the key.
   int64_t operator[](const std::string& key) const;
   // "conv2d n=1 h=14 …".
   std::string ToText() const;
 };
 
-// Finds the operator whose workload has the same structural hash: the one that `words` names, or
-// without words one of matmul, batch_matmul, dense_relu and conv2d. InvalidArgument: the words name
-// another workload. Unimplemented: none is found.
+// Finds the operator whose workload has the same structural hash: the one in `words`, or without
+// words one of matmul, batch_matmul, dense_relu and conv2d. InvalidArgument: `words` describes
+// another workload. Unimplemented: none matches.
 absl::StatusOr<OperatorMatch> MatchOperator(const ir::Workload& workload, const std::string& words);
 
 }  // namespace hone::compare

@@ -1,7 +1,7 @@
-// How long the cost models take: an Update, and a Predict per candidate and per row, for every
-// registered model, and XGBoost's own prediction beside them. Programs have 2 or 3 statements of
-// 164 features, as in tests/server/cost_model/synthetic.h; for models that read `analytic` one row
-// each, for those that read the loop tree rows that hang on each other.
+// The time of an Update, and of a Predict per candidate and per row, for every registered model,
+// compared with XGBoost's own prediction. Programs have 2 or 3 statements with 164 features, as in
+// tests/server/cost_model/synthetic.h. Models that read `analytic` get one row each, and models
+// that read the loop tree get dependent rows.
 
 #include <benchmark/benchmark.h>
 #include <xgboost/c_api.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr int kTrainedOn = 500;
 constexpr int kBatch = 2048;
 
-// The candidates as rows that the model reads.
+// Returns the candidates as rows that the model reads.
 SyntheticTask TaskFor(const CostModel& model, uint64_t seed, int candidates) {
   const bool analytic = model.feature_set() == "analytic";
   SyntheticTask task = MakeSyntheticTask(seed, candidates, analytic ? kAnalyticColumns : 164);
@@ -36,8 +36,8 @@ SyntheticTask TaskFor(const CostModel& model, uint64_t seed, int candidates) {
   return task;
 }
 
-// Arguments: candidates, threads. More threads than idle cores are slow: XGBoost's threads spin at
-// every barrier.
+// Arguments: candidates, threads. More threads than idle cores are slow, because XGBoost's threads
+// spin at every barrier.
 void BM_Update(benchmark::State& state, const std::string& name) {
   const auto model = *CreateCostModel(name, {.threads = static_cast<int>(state.range(1))});
   const SyntheticTask task = TaskFor(*model, /*seed=*/1, static_cast<int>(state.range(0)));
@@ -48,7 +48,7 @@ void BM_Update(benchmark::State& state, const std::string& name) {
   state.counters["rows"] = task.features.rows();
 }
 
-// The worst labels for the time of an Update: pure noise, which grows the deepest trees.
+// The slowest labels for an Update: pure noise, which grows the deepest trees.
 void BM_UpdateOnNoise(benchmark::State& state) {
   SyntheticTask task = MakeSyntheticTask(/*seed=*/1, static_cast<int>(state.range(0)));
   for (size_t i = 0; i < task.throughput.size(); ++i) {
@@ -81,7 +81,7 @@ void BM_Predict(benchmark::State& state, const std::string& name) {
   CountRows(state, batch.features);
 }
 
-// The same trees in the library, a matrix made for every call as a search would have to.
+// The same trees in XGBoost, with a new matrix for every call, as a search would need.
 void BM_LibraryPredict(benchmark::State& state) {
   const SyntheticTask train = MakeSyntheticTask(/*seed=*/1, kTrainedOn);
   const SyntheticTask batch = MakeSyntheticTask(/*seed=*/2, static_cast<int>(state.range(0)));

@@ -1,5 +1,5 @@
-// Time to extract the rows of one candidate, per schedule; beside it what comes before in a
-// candidate's evaluation.
+// The time to extract the features of one candidate, per schedule, compared with the earlier steps
+// of a candidate's evaluation.
 
 #include <benchmark/benchmark.h>
 

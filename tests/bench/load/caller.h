@@ -12,17 +12,18 @@
 
 namespace hone::load {
 
-// Makes a call at a fixed rate, whatever the answers take: each call has its moment, and how long
-// it took counts from then on. So a server that stalls is not spared the calls of that time.
+// Makes calls at a fixed rate. Each call has a scheduled time, and its latency counts from then, so
+// calls that a stalled server delays are counted in full.
 class Caller {
  public:
-  // `call` gets the thread and the number of the call. Each thread makes every threads-th.
+  // `call` receives the thread's index and the call's number. Each thread makes every threads-th
+  // call.
   Caller(double per_second, int threads, std::function<absl::Status(int thread, int64_t i)> call);
   ~Caller() { Stop(); }
-  // From one thread.
+  // Call it from one thread.
   void Stop();
 
-  // Counts calls from now on; before, none counts.
+  // Starts counting; earlier calls do not count.
   void Mark() { counting_ = true; }
   const Spread& took() const { return took_; }
   int64_t failed() const { return failed_; }

@@ -11,21 +11,21 @@
 
 namespace hone::load {
 
-// What the sessions of one process did. Thread-safe.
+// Statistics of the sessions of one process. Thread-safe.
 struct Counts {
-  std::atomic<int64_t> finished{0};      // leases that were run to their end
-  std::atomic<int64_t> acknowledged{0};  // of those, that the server said are durable
+  std::atomic<int64_t> finished{0};      // leases that were run to the end
+  std::atomic<int64_t> acknowledged{0};  // those that the server reported as durable
   std::atomic<int64_t> cancelled{0};     // leases that the server took back
-  std::atomic<int64_t> calls{0};         // of Synchronize
+  std::atomic<int64_t> calls{0};         // Synchronize calls
   std::atomic<int64_t> failed_calls{0};
-  std::atomic<int64_t> refusals{0};  // answers that say why there is no work
+  std::atomic<int64_t> refusals{0};  // answers with a reason why there is no work
   std::atomic<int64_t> uploads{0};
   std::atomic<int64_t> downloads{0};
   std::atomic<int64_t> failed_transfers{0};
-  Spread acknowledge;  // from the end of a run to the answer that says it is durable
+  Spread acknowledge;  // from the end of a run to the answer that reports it as durable
 
   void Add(const Counts& other);
-  // One line of JSON, for another process. InvalidArgument: not such a line.
+  // One line of JSON, for another process. InvalidArgument: malformed line.
   std::string ToJson() const;
   static absl::Status AddJson(absl::string_view json, Counts* counts);
 };

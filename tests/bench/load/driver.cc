@@ -25,7 +25,7 @@ namespace hone::load {
 namespace {
 
 constexpr double kProbesPerSecond = 50;
-constexpr absl::Duration kArrival = absl::Minutes(1);  // of all sessions
+constexpr absl::Duration kArrival = absl::Minutes(1);  // for all sessions
 constexpr char kHandling[] = "hone_synchronize_handling_seconds";
 constexpr char kResults[] = "hone_fleet_events_total{event=\"results\"}";
 constexpr char kMemory[] = "process_resident_memory_bytes";
@@ -66,12 +66,12 @@ absl::Status Gather(const Processes& processes, Counts* counts) {
   return absl::OkStatus();
 }
 
-// What was seen in the measured time.
+// Observations during the measured time.
 struct Seen {
   Scrape begin, end;
   double seconds = 0;
   double server_cpu = 0, load_cpu = 0, own_cpu = 0;
-  std::vector<double> results;  // of each second
+  std::vector<double> results;  // per second
   std::vector<double> memory;   // bytes
   double most_queued = 0;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Milliseconds(500);
 
-// Matmuls of at most 256³, no two alike; a thousand of them.
+// Returns one of a thousand distinct matmuls of at most 256³.
 absl::StatusOr<std::string> WorkloadText(int64_t number) {
   HONE_ASSIGN_OR_RETURN(
       const ir::Workload workload,

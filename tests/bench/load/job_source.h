@@ -17,28 +17,28 @@
 namespace hone::load {
 
 struct JobSourceOptions {
-  int jobs = 60;          // under way at a time
-  int64_t trials = 2000;  // of a job
+  int jobs = 60;          // in progress at a time
+  int64_t trials = 2000;  // per job
   std::string target;     // key
   std::string strategy = "random";
   std::string cost_model = "random";
 };
 
-// A user that always has so many jobs under way, each of a matmul of its own: when one ends it
-// starts the next. The first ones are shorter, so that they do not all end together. Thread-safe.
+// A user who always has a number of jobs in progress, each for another matmul; when one ends, the
+// next starts. The first jobs are shorter, so that they do not all end together. Thread-safe.
 class JobSource {
  public:
   JobSource(const std::shared_ptr<grpc::Channel>& channel, JobSourceOptions options);
   ~JobSource() { Stop(); }
 
-  // Creates the first jobs. What CreateJob says when it fails.
+  // Creates the first jobs. Returns the error of CreateJob if it fails.
   absl::Status Start();
-  // Creates no more. From one thread.
+  // Stops creating jobs. Call it from one thread.
   void Stop();
 
   int64_t created() const;
   int64_t done() const;
-  // Errors of jobs that failed, and of calls.
+  // Errors of failed jobs and calls.
   std::vector<std::string> failures() const;
 
  private:

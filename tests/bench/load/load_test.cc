@@ -1,4 +1,4 @@
-// What the load benchmark reports is worth as much as its arithmetic.
+// Tests of the load benchmark's arithmetic.
 
 #include <cmath>
 

@@ -9,14 +9,13 @@
 
 namespace hone::load {
 
-// CI jobs that ask for the best of random known workloads (store/known_workloads.h), over
-// connections of their own.
+// Simulates CI jobs that look up the best of random known workloads (store/known_workloads.h), over
+// separate connections.
 absl::StatusOr<std::unique_ptr<Caller>> StartLookUps(const std::string& server,
                                                      const std::string& target, double per_second);
 
-// A worker without a device that calls Synchronize and is answered at once: how long that takes is
-// the handling as a worker sees it, with the wait for a thread of the server and the way there and
-// back.
+// A worker without a device that calls Synchronize and is answered at once. It measures the
+// handling time that a worker sees, including the wait for a server thread and the network.
 absl::StatusOr<std::unique_ptr<Caller>> StartProbe(const std::string& server, double per_second);
 
 }  // namespace hone::load

@@ -1,5 +1,5 @@
-// A thousand workers against one server: real processes over TCP, where only what the devices do
-// is simulated. See --help.
+// A thousand workers against one server: real processes over TCP, in which only the devices are
+// simulated. See --help.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   app.add_option("--first", part.first)->group("");
   CLI11_PARSE(app, argc, argv);
   signal(SIGPIPE, SIG_IGN);
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as hone-server does
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as in hone-server
   absl::Status status;
   if (part.server.empty()) {
     status = hone::load::RunLoad(options);

@@ -9,21 +9,21 @@
 
 namespace hone::load {
 
-// What a server's metrics said at one moment.
+// A server's metrics at one moment.
 class Scrape {
  public:
-  // Asks a server on this machine. Unavailable: it does not answer.
+  // Reads the metrics of a local server. Unavailable: it does not answer.
   static absl::StatusOr<Scrape> Of(int port);
-  // From Prometheus' text form.
+  // Parses Prometheus' text form.
   static Scrape Parse(absl::string_view text);
 
-  // A number by its name with labels, as it stands in the text; 0 when it is not there.
+  // Returns a value by its name with labels, as in the text; 0 if it is missing.
   double operator[](const std::string& name) const;
-  // The sum over every set of labels.
+  // Returns the sum over all sets of labels.
   double Sum(const std::string& name) const;
 
-  // What a histogram counted since an earlier scrape: the value that the share `q` does not exceed,
-  // interpolated in its class, and infinity above the last one. 0: nothing.
+  // Returns the q-quantile of a histogram's counts since an earlier scrape, interpolated within its
+  // bucket; infinity above the last bucket; 0 if there are no counts.
   double Quantile(const Scrape& earlier, const std::string& histogram, double q) const;
 
  private:

@@ -10,17 +10,17 @@
 
 namespace hone::load {
 
-// A hone-server of its own on TCP ports of this machine, with metrics. Killed when the object goes.
+// A separate hone-server on local TCP ports, with metrics. Killed in the destructor.
 class ServerProcess {
  public:
-  // DeadlineExceeded: it does not serve within a minute; with what it said.
+  // DeadlineExceeded: it is not ready within a minute; the message has its output.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(const std::string& store);
 
   const std::string& address() const { return address_; }
   pid_t pid() const { return process_.pid(); }
   absl::StatusOr<Scrape> Metrics() const { return Scrape::Of(metrics_port_); }
   std::string Log() const { return process_.Errors(); }
-  // The exit code of a graceful end.
+  // Stops it gracefully and returns its exit code.
   int Stop();
 
  private:

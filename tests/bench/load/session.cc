@@ -48,7 +48,7 @@ void Session::Step() {
     call = MakeCall(&number);
   }
   ++rooms_.counts->calls;
-  // Without the lock: the callback may run in here.
+  // Without the mutex, because the callback may run inside.
   Call* const raw = call.get();
   stub_->async()->Synchronize(&raw->context, &raw->request, &raw->response,
                               [this, call, number](const grpc::Status& status) {
@@ -208,7 +208,7 @@ void Session::RunNext() {
 void Session::Ran(const std::string& lease_id) {
   {
     absl::MutexLock lock(&mutex_);
-    if (auto held = held_.find(lease_id); held != held_.end()) {  // else it was cancelled
+    if (auto held = held_.find(lease_id); held != held_.end()) {  // otherwise it was cancelled
       Finish(lease_id, SimulatedResult(held->second.lease, held->second.artifact_digest,
                                        DigestOf(options_.worker_id).low + ++runs_));
     }

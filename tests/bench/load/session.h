@@ -23,19 +23,20 @@ namespace hone::load {
 
 struct SessionOptions {
   std::string worker_id;
-  int slots = 2;            // leases that it holds: one that runs, and those that wait for it
-  absl::Duration run_time;  // that its device takes for a candidate, a fifth more or less
+  int slots = 2;            // leases that it holds: one running, the others waiting
+  absl::Duration run_time;  // time its device takes for a candidate, ±20 %
 };
 
-// One worker as the server sees it, on a connection that several may share: it registers, takes
-// leases, "runs" them one after another on its device, reports each result until it is
-// acknowledged, and heeds cancels and wishes for artifacts. It calls when hone-worker would
-// (worker/agent/worker.cc): at most two calls at a time, one that the server holds and one with
-// news, news that come within 5 ms together, and none while the answer to results is awaited. Only
-// what its device does is made up. Thread-safe.
+// One simulated worker, on a connection that several may share. It registers, takes leases, "runs"
+// them one after another, reports each result until it is acknowledged, and handles cancellations
+// and requests for artifacts. It calls at the same times as hone-worker (worker/agent/worker.cc):
+// at most two calls at a time, one that the server holds and one with news; news within 5 ms go
+// together; and no call while the answer to results is pending. Only the device is simulated.
+// Thread-safe.
 class Session {
  public:
-  // All live as long as it does: to the end of the process, since calls and timers point to it.
+  // Dependencies. All of them live until the end of the process, because calls and timers point to
+  // them.
   struct Rooms {
     const v1::Capabilities* device = nullptr;
     Timers* timers = nullptr;
@@ -45,7 +46,7 @@ class Session {
   Session(SessionOptions options, const std::shared_ptr<grpc::Channel>& channel,
           const Rooms& rooms);
 
-  // Registers. Called once.
+  // Registers the worker. Called once.
   void Start();
 
  private:
@@ -57,7 +58,7 @@ class Session {
   struct Finished {
     v1::FinishedLease message;
     absl::Time since;
-    int64_t call = 0;  // that carries it; 0: none
+    int64_t call = 0;  // the call that carries it; 0: none
   };
   struct Call {
     absl::Time begun;
@@ -66,9 +67,9 @@ class Session {
     v1::SynchronizeResponse response;
   };
 
-  // Starts the call that is due, if one is.
+  // Starts a call if one is due.
   void Step();
-  // When the next call begins, if nothing else happens.
+  // Returns when the next call begins if nothing else happens.
   absl::Time NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Call> MakeCall(int64_t* number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answered(int64_t number, const v1::SynchronizeResponse& response,
@@ -77,11 +78,11 @@ class Session {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const v1::Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Build(Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The lease has its artifact and waits for the device.
+  // Marks a lease as ready: it has its artifact and waits for the device.
   void Ready(const std::string& lease_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ran(const std::string& lease_id);
-  // The held lease has a result.
+  // Sets the result of a held lease.
   void Finish(const std::string& lease_id, v1::MeasureResult result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -91,22 +92,22 @@ class Session {
   absl::Mutex mutex_;
   uint64_t runs_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, Held> held_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::string> ready_ ABSL_GUARDED_BY(mutex_);  // held leases that wait to be run
+  std::deque<std::string> ready_ ABSL_GUARDED_BY(mutex_);  // held leases that wait to run
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Finished> finished_ ABSL_GUARDED_BY(mutex_);
-  // Names of the artifacts that it built, by digest, the oldest first in the order.
+  // Names of the artifacts it built, by digest, and their order, oldest first.
   absl::flat_hash_map<std::string, std::string> built_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::string> built_order_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> fetched_ ABSL_GUARDED_BY(mutex_);
 
   std::map<int64_t, std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
   int64_t last_call_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time next_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();       // never earlier, …
+  absl::Time next_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();       // not before this, …
   absl::Time next_idle_call_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // … without news
-  absl::Time gather_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // … while enough to do
+  absl::Time gather_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();    // … with enough work
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);
   bool news_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time waking_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // a timer calls Step then
+  absl::Time waking_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // when a timer calls Step
 };
 
 }  // namespace hone::load

@@ -18,7 +18,7 @@
 namespace hone::load {
 
 absl::Status RunSessions(const SessionProcessOptions& options) {
-  // Taken by this thread alone, so they are blocked before any other is made.
+  // Blocked before any other thread starts, because only this thread handles them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

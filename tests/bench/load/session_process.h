@@ -10,16 +10,16 @@ namespace hone::load {
 
 struct SessionProcessOptions {
   std::string server;
-  int first = 0;  // number of the first session; numbers name the workers
+  int first = 0;  // number of the first session; numbers are used in worker names
   int count = 1;
   int slots = 2;
-  int connections = 1;  // that they share
+  int connections = 1;  // shared by the sessions
   absl::Duration run_time;
-  absl::Duration ramp = absl::Seconds(2);  // the sessions register over so long
+  absl::Duration ramp = absl::Seconds(2);  // time over which the sessions register
 };
 
-// One load process: sessions until SIGTERM, then one line of Counts on standard output, and the
-// process ends, as boards do that lose power. Returns when it cannot begin.
+// Runs one load process: sessions until SIGTERM, then one line of Counts on standard output, and an
+// abrupt exit, like boards that lose power. Returns only if it cannot start.
 absl::Status RunSessions(const SessionProcessOptions& options);
 
 }  // namespace hone::load

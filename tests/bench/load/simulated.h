@@ -7,17 +7,17 @@
 
 namespace hone::load {
 
-// What a board of the host's kind says that it is and can do.
+// The capabilities of a board of the host's kind.
 v1::Capabilities SimulatedDevice();
 
-// What a builder would make of the lease's candidate: the same for the same candidate. A name, and
+// The result of building the lease's candidate, which depends only on the candidate: a name, and
 // the bytes that it stands for.
 std::string ArtifactName(const v1::Lease& lease);
 std::string ArtifactBytes(const std::string& name);
 
-// What measuring the lease's candidate comes to, as a runner would report it: the candidate alone
-// decides how fast it is, one in twenty-five does not compile or takes too long, and a candidate
-// far slower than the best stops early. `seed`: of the noise.
+// The result of measuring the lease's candidate, as a runner would report it. The latency depends
+// only on the candidate; one candidate in twenty-five fails to compile or takes too long, and one
+// far slower than the best stops early. `seed` is for the noise.
 v1::MeasureResult SimulatedResult(const v1::Lease& lease, const std::string& artifact_digest,
                                   uint64_t seed);
 

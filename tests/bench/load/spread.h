@@ -12,7 +12,7 @@
 
 namespace hone::load {
 
-// How many durations were how long, in classes 5 % wide from a microsecond to hours. Thread-safe.
+// A histogram of durations, with classes 5 % wide from a microsecond to hours. Thread-safe.
 class Spread {
  public:
   Spread() = default;
@@ -23,10 +23,10 @@ class Spread {
   void Add(const Spread& other);
 
   int64_t count() const;
-  // The duration that the share `q` of them does not exceed, in milliseconds; 0 when there is none.
+  // Returns the q-quantile in milliseconds; 0 if there are no durations.
   double QuantileMs(double q) const;
 
-  // "class:count …", for another process. InvalidArgument: not such a text.
+  // "class:count …", for another process. InvalidArgument: malformed text.
   std::string Encode() const;
   static absl::StatusOr<Spread> Decode(absl::string_view text);
 

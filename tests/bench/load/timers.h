@@ -11,11 +11,11 @@
 
 namespace hone::load {
 
-// One thread that calls functions at their times. Thread-safe.
+// A thread that calls functions at given times. Thread-safe.
 class Timers {
  public:
   Timers() : thread_([this] { Run(); }) {}
-  ~Timers();  // drops what is left
+  ~Timers();  // drops pending functions
   void At(absl::Time time, std::function<void()> call);
 
  private:

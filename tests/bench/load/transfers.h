@@ -15,20 +15,20 @@
 
 namespace hone::load {
 
-// Artifacts to and from the server, one after another, for all sessions of a process: a few in a
-// second. Thread-safe.
+// Transfers artifacts to and from the server, one after another, for all sessions of a process;
+// there are a few per second. Thread-safe.
 class Transfers {
  public:
-  // `counts` outlives it.
+  // `counts` must outlive this object.
   Transfers(const std::shared_ptr<grpc::Channel>& channel, Counts* counts);
-  ~Transfers();  // drops what waits
+  ~Transfers();  // drops pending transfers
   void Upload(const std::string& digest, std::string bytes);
-  // `done`, whatever came.
+  // Calls `done` in any case.
   void Download(const std::string& digest, std::function<void(bool came)> done);
 
  private:
   void Run();
-  // The first failure is printed.
+  // Prints the first failure.
   void Count(absl::string_view what, const grpc::Status& status, bool whole,
              std::atomic<int64_t>& good);
 

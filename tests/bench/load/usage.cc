@@ -13,7 +13,8 @@ namespace hone::load {
 
 double CpuSeconds(pid_t pid) {
   const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat")).value_or("");
-  // After the name, which may hold anything: state is field 3, user and system time 14 and 15.
+  // Starts after the name, which may contain any character: state is field 3, user and system time
+  // are 14 and 15.
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return 0;
   const std::vector<std::string> fields =

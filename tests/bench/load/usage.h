@@ -7,11 +7,11 @@
 
 namespace hone::load {
 
-// Processor time that a process has used, in seconds; 0 when there is none.
+// Returns the processor time of a process in seconds; 0 if it does not exist.
 double CpuSeconds(pid_t pid);
 
-// Of values sampled at even distances: by how much the line of least squares through them rises
-// from the first to the last.
+// Returns how much the least-squares line through equally spaced values rises from the first to the
+// last.
 double Rise(const std::vector<double>& values);
 
 }  // namespace hone::load

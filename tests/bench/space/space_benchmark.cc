@@ -1,6 +1,6 @@
-// What a candidate costs before anything is compiled: generating spaces, drawing decisions,
-// replaying them. Each Replay row also tells the median and the slowest hundredth over many
-// candidates of all spaces; the target is a median of 200 µs.
+// The cost of a candidate before compilation: generating spaces, drawing decisions, replaying them.
+// Each Replay row also has the median and the 99th percentile over many candidates of all spaces;
+// the target is a median of 200 µs.
 
 #include <benchmark/benchmark.h>
 
@@ -19,7 +19,7 @@ const char* const kWorkloads[] = {
     "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
     "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1",
 };
-constexpr double kTolerances[] = {0, 0, 1e-3};  // the last one may be rewritten
+constexpr double kTolerances[] = {0, 0, 1e-3};  // the last one allows a rewrite
 
 std::shared_ptr<const ir::Workload> Make(int64_t number) {
   std::vector<std::string> words = absl::StrSplit(kWorkloads[number], ' ');

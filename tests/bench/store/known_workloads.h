@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// The workloads whose best a store has that store_scale_benchmark filled.
+// The workloads with a best in a store filled by store_scale_benchmark.
 inline constexpr int kKnownWorkloads = 200;
 
 inline absl::StatusOr<ir::Workload> KnownWorkload(int number) {

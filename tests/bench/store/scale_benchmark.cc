@@ -1,9 +1,9 @@
-// A store of millions of records, and look-ups of the best in it while records arrive.
+// A store of millions of records, with look-ups of the best while records arrive.
 //   build/release/bench/store_scale_benchmark STORE [RECORDS [SECONDS]]
-// STORE: a file that is made and filled up to RECORDS (default 10,000,000; about 10 GB and ten
-// minutes), and used again when it is there; or postgresql://… . Then for SECONDS (60): 500
-// look-ups a second while 1000 inserts a second arrive, in this process. load_benchmark --store
-// does the same through gRPC. Reports and never asserts.
+// STORE is a file that is created and filled with RECORDS records (default 10,000,000; about 10 GB
+// and ten minutes), and reused if it exists; or postgresql://… . Then, for SECONDS (60), this
+// process makes 500 look-ups and 1000 inserts per second. load_benchmark --store does the same
+// through gRPC. Asserts nothing.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -66,7 +66,7 @@ record::Record TrialOf(const Known& workload, const std::string& target, int64_t
   return record;
 }
 
-// The known workloads; in a fresh store their default schedules are published.
+// Returns the known workloads; in a new store, publishes their default schedules.
 std::vector<Known> PutBests(store::Store& store, const task::TaskEnvironment& environment,
                             const target::Target& target, bool fresh) {
   std::vector<Known> all;
@@ -109,7 +109,7 @@ void Append(store::Store& store, const std::vector<Known>& workloads, const std:
               static_cast<double>(records - have) / absl::ToDoubleSeconds(absl::Now() - start));
 }
 
-// Copies the appended records of a closed store until there are so many.
+// Copies the appended records of a closed store until it has `records`.
 void Copy(const std::string& path, int64_t records) {
   const auto database = Check(store::SqliteConnection::OpenForWriting(path));
   Check(database->SetUpForWriting());
@@ -134,8 +134,8 @@ void Copy(const std::string& path, int64_t records) {
               static_cast<double>(records - have) / absl::ToDoubleSeconds(absl::Now() - start));
 }
 
-// Calls `look_up` at its rate for so long, while records arrive at theirs, and prints how long it
-// took. Each call has its moment: a late one counts from it.
+// Calls `look_up` at its rate while records arrive at theirs, and prints the latencies. Each call
+// has a scheduled time, from which its latency counts.
 void Measure(const char* what, store::Store& store, const std::vector<Known>& workloads,
              const std::string& target, absl::Duration time,
              const std::function<void(const Known&)>& look_up) {

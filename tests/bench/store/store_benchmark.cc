@@ -1,6 +1,6 @@
-// The store with 100,000 records of 1000 workloads: look-ups with their tail, pages, and writes
-// with their durability.
-//   build/release/bench/store_benchmark      the store lies in TMPDIR, or /tmp
+// The store with 100,000 records of 1000 workloads: look-ups with their tail, pages, and durable
+// writes.
+//   build/release/bench/store_benchmark      the store is in TMPDIR, or /tmp
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -37,7 +37,7 @@ record::Record TrialOf(int workload, int trial) {
   return record;
 }
 
-// A store that every benchmark shares, filled once.
+// A store shared by all benchmarks, filled once.
 class FilledStore {
  public:
   FilledStore() {
@@ -78,7 +78,7 @@ Store& Filled() {
   return (*filled)->store();
 }
 
-// The time of each iteration, for the quantiles that a mean hides.
+// Collects the time of each iteration for quantiles.
 class Latencies {
  public:
   template <typename Call>
@@ -119,7 +119,7 @@ void BM_LookupBest(benchmark::State& state) {
 }
 BENCHMARK(BM_LookupBest);
 
-// While another thread writes as fast as the store takes it.
+// While another thread writes as fast as possible.
 void BM_LookupBestBesideWrites(benchmark::State& state) {
   Store& store = Filled();
   std::atomic<bool> stop = false;
@@ -154,7 +154,7 @@ void BM_QueryPageOfWorkload(benchmark::State& state) {
 }
 BENCHMARK(BM_QueryPageOfWorkload);
 
-// Durable inserts per second with up to `range` of them in flight.
+// Durable inserts per second with up to `range` of them in progress.
 void BM_Append(benchmark::State& state) {
   TemporaryFolder folder;
   auto store = OpenSqliteStore(folder.File("hone.db")).value();
@@ -180,7 +180,7 @@ void BM_Append(benchmark::State& state) {
 }
 BENCHMARK(BM_Append)->Arg(16)->Arg(4096)->UseRealTime()->MinTime(2);
 
-// What one write waits for its acknowledgement when nothing else is written.
+// The latency of a single write without other writes.
 void BM_AppendAlone(benchmark::State& state) {
   TemporaryFolder folder;
   auto store = OpenSqliteStore(folder.File("hone.db")).value();
@@ -192,7 +192,7 @@ void BM_AppendAlone(benchmark::State& state) {
 }
 BENCHMARK(BM_AppendAlone)->UseRealTime();
 
-// A cold start of the server: open a store of this size and look up one best.
+// A cold start of the server: opens a store of this size and looks up one best.
 void BM_OpenAndLookUp(benchmark::State& state) {
   TemporaryFolder folder;
   const std::string path = folder.File("hone.db");

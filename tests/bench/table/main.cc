@@ -1,4 +1,4 @@
-// Makes the table of benchmark results that people read from the lines that programs print.
+// Makes the table of benchmark results from the JSON lines that the programs print.
 
 #include <cstdio>
 #include <string>

@@ -21,7 +21,7 @@ std::string OperatorName(const KernelResult& kernel) {
 bool IsDirect(const KernelResult& kernel) {
   return OperatorName(kernel) == "conv2d" && kernel.algorithm.empty();
 }
-// 3x3, stride 1: what Winograd is for.
+// Winograd applies to 3x3 convolutions with stride 1.
 bool MayBeWinograd(const KernelResult& kernel) {
   return OperatorName(kernel) == "conv2d" && absl::StrContains(kernel.op, " k=3 s=1");
 }
@@ -50,7 +50,7 @@ constexpr Group kGroups[] = {
     {"Quantized", IsQuantized},
 };
 
-// Over the fastest of the libraries; 0: there is none.
+// Speed ratio to the fastest library; 0: none.
 double OverBest(const KernelResult& kernel) {
   double least = 0;
   for (const auto& [library, ratio] : kernel.over)

@@ -8,9 +8,9 @@
 
 namespace hone::bench {
 
-// The table that people read: a summary by groups of operators (geometric mean and worst ratio to
-// the fastest library of each kernel), every kernel, what candidates cost, and `notes` as they are.
-// Kernels of one operator and number of threads count once, by the fastest of the group's.
+// Returns the page for readers: a summary by groups of operators (geometric mean and worst ratio to
+// the fastest library), every kernel, the cost of candidates, and `notes` unchanged. Several
+// kernels of one operator and number of threads count once, by the fastest.
 std::string ToMarkdown(const Results& results, absl::string_view notes);
 
 }  // namespace hone::bench

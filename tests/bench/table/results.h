@@ -10,26 +10,26 @@
 
 namespace hone::bench {
 
-// One kernel of Hone, as `compare --lines` timed it beside the libraries.
+// One kernel of Hone with the libraries' results, from `compare --lines`.
 struct KernelResult {
   std::string op;  // with its keys
   std::string trace;
-  std::string algorithm;  // rewrites of the trace; empty: none
+  std::string algorithm;  // the trace's rewrites; empty: none
   int threads = 0;
   double latency_ns = 0;
   double share_of_peak = 0;
   double share_of_copy = 0;
-  std::map<std::string, double> over;  // how many times faster than each library
+  std::map<std::string, double> over;  // speed ratio to each library
 };
 
-// What a candidate of a design space costs before it is timed, as `candidate_benchmark` measured.
+// The cost of a candidate before it is timed, from `candidate_benchmark`.
 struct CandidateResult {
   std::string op;
   int samples = 0;
   double compile_median_ms = 0, compile_p99_ms = 0;
   double replay_median_us = 0, replay_p99_us = 0;
   double replay_us_per_primitive = 0;  // slope of a line through the candidates
-  double decision_bytes = 0;           // of a candidate without its space's text, on average
+  double decision_bytes = 0;           // average per candidate, without the space's text
 };
 
 struct Machine {
@@ -43,8 +43,8 @@ struct Results {
   std::vector<CandidateResult> candidates;
 };
 
-// Reads JSON lines: {"machine": …}, {"comparison": …}, {"candidates": …}. InvalidArgument: a line
-// is none of these; the message has its number.
+// Parses JSON lines: {"machine": …}, {"comparison": …}, {"candidates": …}. InvalidArgument: another
+// line; the message has its number.
 absl::StatusOr<Results> ParseResults(absl::string_view lines);
 
 }  // namespace hone::bench

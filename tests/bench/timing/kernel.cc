@@ -1,5 +1,5 @@
-// C[64, 48] = A[64, 32] · B[32, 48] in f32, done REPEATS times over: kernels whose times are in a
-// known ratio.
+// C[64, 48] = A[64, 32] · B[32, 48] in f32, repeated REPEATS times: kernels with a known ratio of
+// their times.
 #include <cstdint>
 
 #include "common/target/kernel_abi.h"

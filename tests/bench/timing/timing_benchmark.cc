@@ -1,6 +1,6 @@
-// How well the confirmation tells kernels apart: pairs of copies of one kernel (A/A), and pairs of
-// which one does 3 % more work, each judged as a job judges its finalists, with the real runner in
-// fresh processes. See --help.
+// How well the confirmation tells kernels apart. Pairs are copies of one kernel (A/A), or one
+// kernel does 3 % more work. Each pair is judged as a job judges its finalists, with the real
+// runner in fresh processes. See --help.
 #include <signal.h>
 #include <stdlib.h>
 
@@ -34,24 +34,24 @@ constexpr absl::string_view kMatmul =
     "input B: f32[32, 48]\n"
     "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
 
-// Verdicts on pairs of one kind.
+// The verdicts on one kind of pairs.
 struct Tally {
   int pairs = 0;
   int right = 0;
   int rounds = 0;
-  std::vector<double> ratios;  // median over the rounds of a pair, second over first
+  std::vector<double> ratios;  // per pair, the median over the rounds of second / first
 };
 
 class Bench {
  public:
-  // `rounds`: gets a line for each round; may be null.
+  // `rounds` receives a line for each round; may be null.
   Bench(std::string folder, FILE* rounds)
       : folder_(std::move(folder)),
         rounds_(rounds),
         runner_({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
                              folder_ + "/lock", "--write", folder_}}) {}
 
-  // The path of a kernel's artifact; copies differ by their trace alone.
+  // Returns the path of a kernel's artifact. Copies differ only in their trace.
   absl::StatusOr<std::string> Artifact(const std::string& kernel, const std::string& copy) {
     record::Artifact artifact{.workload = std::string(kMatmul), .trace = copy};
     HONE_ASSIGN_OR_RETURN(artifact.shared_object,
@@ -62,11 +62,12 @@ class Bench {
     return path;
   }
 
-  // One decision between two artifacts; `second` is slower when `slower`, else as fast.
+  // Decides between two artifacts. If `slower`, `second` is slower; otherwise both are equally
+  // fast.
   absl::Status Judge(const std::string& first, const std::string& second, bool slower,
                      uint64_t seed, Tally& tally) {
     task::Confirmation confirmation(2, /*incumbent=*/-1, seed);
-    // Half of the pairs the other way round: the one that is listed first has no advantage.
+    // Swaps half of the pairs, so that the listed order has no effect.
     const bool swapped = Rng(seed)() % 2 == 1;
     const std::string paths[2] = {swapped ? second : first, swapped ? first : second};
     std::vector<record::MeasureResult> results[2];

@@ -11,7 +11,8 @@ void MakeConvolution(const OperatorMatch& match, OneDnn& contender) {
   const int64_t groups = depthwise ? ci : match["groups"];
   const memory::dims kernel = {match["kh"], match["kw"]}, stride = {match["sh"], match["sw"]};
   const memory::dims padding = {match["ph"], match["pw"]};
-  const memory::dims dilation = {match["dil"] - 1, match["dil"] - 1};  // counted from 0 there
+  const memory::dims dilation = {match["dil"] - 1,
+                                 match["dil"] - 1};  // oneDNN counts dilation from 0
   const memory::dims input = {match["h"], match["w"]};
   memory::dims output;
   for (int d = 0; d < 2; ++d) {
@@ -21,7 +22,7 @@ void MakeConvolution(const OperatorMatch& match, OneDnn& contender) {
   const auto nhwc = memory::format_tag::nhwc;
   const memory::desc source({match["n"], ci, input[0], input[1]}, contender.TypeOf(0), nhwc);
   const memory::desc result({match["n"], co, output[0], output[1]}, contender.TypeOf(2), nhwc);
-  // The workload's weights are kh kw ci/groups co, the groups one after the other in co.
+  // The workload's weights are kh kw ci/groups co, with the groups consecutive in co.
   const memory::data_type type = contender.TypeOf(1);
   const int64_t gi = ci / groups, go = co / groups;
   memory::dims dims = {co, ci, kernel[0], kernel[1]};

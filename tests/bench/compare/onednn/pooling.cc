@@ -7,7 +7,7 @@ using dnnl::memory;
 
 namespace {
 
-// From the workload's images in NHWC; the window covers both dimensions from the padding on.
+// Images are NHWC; the window covers both dimensions, starting at the padding.
 void Make(OneDnn& contender, dnnl::algorithm algorithm, int64_t n, int64_t c,
           const memory::dims& input, const memory::dims& output, const memory::dims& kernel,
           const memory::dims& stride, const memory::dims& padding) {

@@ -8,8 +8,8 @@
 
 namespace hone::compare {
 
-// A primitive of oneDNN on the buffers of a workload. The makers below choose it; they throw
-// dnnl::error where the library has none.
+// A oneDNN primitive on a workload's buffers. The makers below choose it; they throw dnnl::error if
+// the library has none.
 class OneDnn final : public Contender {
  public:
   explicit OneDnn(const Buffers& buffers)
@@ -19,11 +19,11 @@ class OneDnn final : public Contender {
   absl::Status Run() override;
 
   const dnnl::engine& engine() const { return engine_; }
-  // Buffer `index` of the workload, as described.
+  // Returns buffer `index` of the workload with this description.
   dnnl::memory Use(int index, const dnnl::memory::desc& description) const {
     return dnnl::memory(description, engine_, buffers_.at(index));
   }
-  // A constant of the workload in the layout that the primitive wants; it is reordered here, once.
+  // Reorders a constant of the workload once into the layout that the primitive wants.
   dnnl::memory Pack(int index, const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted);
   dnnl::memory::data_type TypeOf(int index) const;
   int outputs_begin() const { return buffers_.inputs(); }
@@ -41,7 +41,7 @@ class OneDnn final : public Contender {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-// The makers, a file per family.
+// The makers, one file per family.
 void MakeMatmul(const OperatorMatch& match, OneDnn& contender);  // also batched, dense, quantized
 void MakeConvolution(const OperatorMatch& match, OneDnn& contender);  // also depthwise and grouped
 void MakeGlobalPooling(const OperatorMatch& match, OneDnn& contender);
