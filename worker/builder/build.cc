@@ -56,7 +56,7 @@ absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request) {
     HONE_ASSIGN_OR_RETURN(const ir::Workload wanted, ir::ParseWorkload(request.workload));
     HONE_RETURN_IF_ERROR(file.status());
     if (file->workload.StructuralDigest() != wanted.StructuralDigest())
-      return absl::InvalidArgumentError("the design space is of another workload");
+      return absl::InvalidArgumentError("the design space belongs to another workload");
   }
   const auto workload = std::make_shared<const ir::Workload>(std::move(file->workload));
   const schedule::Trace& trace = file->parsed.trace;

@@ -123,7 +123,7 @@ absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const Lin
   if (!absl::StartsWith(object,
                         "\x7f"
                         "ELF")) {  // the linker would parse it as a script
-    return absl::InvalidArgumentError("link: the input is no ELF object file");
+    return absl::InvalidArgumentError("link: the input is not an ELF object file");
   }
   absl::MutexLock lock(&linker_mutex);
   HONE_ASSIGN_OR_RETURN(const Surroundings* const surroundings, SurroundingsFor(options));

@@ -14,7 +14,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> LoadKernel(const std::string& artifact_p
   HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(artifact_path));
   const std::string name = std::filesystem::path(artifact_path).filename();
   if (DigestOf(bytes).ToHex() != name) {
-    return absl::DataLossError(absl::StrCat(artifact_path, " does not hold what its name says"));
+    return absl::DataLossError(
+        absl::StrCat(artifact_path, " does not match the digest in its name"));
   }
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
   return Kernel::LoadSharedObject(artifact.shared_object);
