@@ -76,7 +76,7 @@ absl::Status CheckExperiment(const Experiment& experiment) {
   }
   if (labels.contains(experiment.baseline)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the baseline '", experiment.baseline, "' is none of the variants"));
+      absl::StrCat("the baseline '", experiment.baseline, "' is not one of the variants"));
 }
 
 absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benches& benches,

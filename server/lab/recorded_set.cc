@@ -78,7 +78,7 @@ absl::StatusOr<Measurement> ReadMeasurement(ByteReader& reader) {
   for (const record::Outcome each : record::AllOutcomes()) {
     known = known || static_cast<uint32_t>(each) == outcome;
   }
-  if (!known) return Bad(absl::StrCat("there is no outcome ", outcome));
+  if (!known) return Bad(absl::StrCat("unknown outcome ", outcome));
   measurement.outcome = static_cast<record::Outcome>(outcome);
   HONE_ASSIGN_OR_RETURN(measurement.latency_ns, reader.Double());
   HONE_ASSIGN_OR_RETURN(measurement.dispersion, reader.Double());
@@ -127,7 +127,7 @@ absl::StatusOr<RecordedSet> ReadContent(absl::string_view content) {
     set.candidates.push_back(std::move(candidate));
   }
   if (reader.remaining() != 0) {
-    return Bad(absl::StrCat(reader.remaining(), " bytes too many at the end"));
+    return Bad(absl::StrCat(reader.remaining(), " extra bytes at the end"));
   }
   HONE_RETURN_IF_ERROR(CheckRecordedSet(set));
   return set;

@@ -194,7 +194,7 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Walk(schedule::Decider& decide
 absl::StatusOr<std::vector<int64_t>> DesignSpace::Draw(
     Chooser& chooser, Rng& rng,
     const std::function<bool(absl::Span<const int64_t>)>& accept) const {
-  absl::Status last = absl::ResourceExhaustedError("every vector found is the one given");
+  absl::Status last = absl::ResourceExhaustedError("found no vector other than the given one");
   for (int restart = 0; restart < kRestarts; ++restart) {
     ConstrainedDecider decider(chooser, constraints_, trace_.decisions, rng);
     absl::StatusOr<std::vector<int64_t>> drawn = Walk(decider);

@@ -21,9 +21,9 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> ByRules(const SpaceReq
 
 constexpr SpaceMaker kMakers[] = {
     {"rules", [](const ir::Workload&) { return absl::OkStatus(); }, ByRules,
-     "rules look at every block and propose its tilings, packings and places"},
+     "rules propose tilings, packings and compute locations for every block"},
     {"templates", CheckTemplates, TemplateSpaces,
-     "a schedule with knobs, written by hand for the operator, as AutoTVM has them"},
+     "handwritten schedules with knobs for each operator, like AutoTVM's"},
 };
 
 absl::StatusOr<const SpaceMaker*> Find(absl::string_view name) {

@@ -12,19 +12,19 @@ namespace hone::space {
 namespace {
 
 constexpr Rule kRules[] = {
-    {"wide_accumulator", ApplyWideAccumulator, "sums of f16 and bf16 add up in a buffer of f32"},
+    {"wide_accumulator", ApplyWideAccumulator, "sums of f16 and bf16 accumulate in an f32 buffer"},
     {"auto_inline", ApplyAutoInline, "element-wise producers are computed where they are read"},
     {"transform", ApplyTransform,
-     "small linear maps of tiles, as Winograd's: unrolled; with the products between them or not",
+     "small linear maps of tiles, like Winograd's: unrolled, with or without the products between",
      /*last_first=*/true},
     {"split_reduction", ApplySplitReduction,
-     "contractions with few results: the reduction in parts that threads sum up"},
+     "contractions with few results: the reduction is split into parts for threads"},
     {"window_reduction", ApplyWindowReduction,
      "sums and maxima over windows: tiles of outputs in registers, the window unrolled"},
     {"multi_level_tiling", ApplyMultiLevelTiling,
      "contractions: register tile, then tiles of loops in the order S S R S S R"},
     {"cache_write", ApplyCacheWrite,
-     "a tiled block adds up in a buffer of its own, copied to its place at the tile"},
+     "a tiled block accumulates in its own buffer, which is copied out at the tile"},
     {"fuse_consumer", ApplyFuseConsumer,
      "an element-wise consumer of a tiled block runs at the tile"},
     {"pack", ApplyPack, "operands of contractions are copied into panels"},
@@ -32,7 +32,7 @@ constexpr Rule kRules[] = {
      "reductions along rows with their neighbours, a block of rows at a time; few rows in parts",
      /*last_first=*/true},
     {"compute_location", ApplyComputeLocation,
-     "what a tiled block alone reads is computed at one of its tile loops"},
+     "a block that only one tiled block reads is computed at one of its tile loops"},
     {"parallel_vectorize_unroll", ApplyParallelVectorizeUnroll,
      "outer loops run on threads; what is not tiled is vectorized along its last loop"},
 };
@@ -72,10 +72,9 @@ absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
                         [&](const Rule& known) { return known.name == name; });
   };
   if (find(rule.name) != registry.rules.end())
-    return absl::AlreadyExistsError(absl::StrCat("a rule is called ", rule.name, " already"));
+    return absl::AlreadyExistsError(absl::StrCat("a rule named ", rule.name, " already exists"));
   const auto at = find(before);
-  if (at == registry.rules.end())
-    return absl::NotFoundError(absl::StrCat("no rule is called ", before));
+  if (at == registry.rules.end()) return absl::NotFoundError(absl::StrCat("unknown rule ", before));
   registry.rules.insert(at, rule);
   return absl::OkStatus();
 }

@@ -19,8 +19,8 @@ absl::Status NoTemplate(const Workload& workload, absl::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("there is no template for ", workload.name, ": ", why,
                    "; there are templates for matmul, dense, batch_matmul, conv2d (NHWC: direct, "
-                   "packed and Winograd; with groups; conv2d_nchw) and depthwise_conv2d, with "
-                   "element-wise stages behind"));
+                   "packed and Winograd; with groups; conv2d_nchw) and depthwise_conv2d, each "
+                   "optionally followed by element-wise stages"));
 }
 
 // A factor of a product: a load, and the stages that it reads through.
@@ -214,7 +214,7 @@ absl::StatusOr<OperatorForm> MatchOperator(const Workload& workload) {
   for (size_t s = 1; s < workload.stages.size(); ++s) {
     const Stage& stage = workload.stages[s];
     if (!IsElementwise(workload, stage, main))
-      return NoTemplate(workload, "a stage behind the sum is not element-wise");
+      return NoTemplate(workload, "a stage after the sum is not element-wise");
     const ir::Tensor& tensor = workload.tensors[stage.tensors[0]];
     const bool last = s + 1 == workload.stages.size();
     if (tensor.output != last) return NoTemplate(workload, "it has several outputs");

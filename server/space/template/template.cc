@@ -30,7 +30,7 @@ constexpr Template kTemplates[] = {
     {"batch_matmul_packed", Kind::kBatchMatmul, Always, WriteMatmulPacked,
      "the same, on panels of the second operands"},
     {"conv2d_direct", Kind::kConv2d, Always, WriteConv2dDirect,
-     "NHWC as it lies, tiles of an image row"},
+     "unpacked NHWC, tiles of an image row"},
     {"conv2d_packed", Kind::kConv2d, ConstantWeight, WriteConv2dPacked,
      "data and weights in blocks of channels"},
     {"conv2d_winograd2", Kind::kConv2d, FitsF<2>, WriteF<2>, "F(2x2, 3x3)"},
