@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tunes a shape of each family of workloads that the field measures on, and prints what came of it: trials, the share of invalid
-# candidates (at most 2 % is the aim), rate and share of peak, as a table of Markdown. Results are kept like those of any tuning.
+# Tunes a shape of each common family of workloads, and prints a Markdown table: trials, share of invalid candidates (the target is at
+# most 2 %), rate and share of peak. Results are stored like those of any tuning.
 #   tests/bench/families.sh [-t TRIALS] [OPERATOR key=value… as one word]…      default: 32 trials of every family
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -25,13 +25,13 @@ families=("$@")
   "winograd_conv2d n=1 h=14 w=14 ci=128 co=128"
 )
 
-# The value of a number in a line of JSON, 0 when it is not there.
+# Prints a number from a line of JSON, or 0 if it is missing.
 number() { grep -o "\"$1\":[0-9.e+-]*" <<<"$2" | head -1 | cut -d: -f2 | grep . || echo 0; }
 
 echo "| workload | trials | invalid | other failures | GFLOP/s | share of peak |"
 echo "|---|---|---|---|---|---|"
 for family in "${families[@]}"; do
-  # Words of an operator.
+  # The words of an operator must be split.
   # shellcheck disable=SC2086
   line=$("$hone" tune $family --trials "$trials" --json 2>/dev/null) || true
   outcomes=$(grep -o '"outcomes":{[^}]*}' <<<"$line" || true)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tunes every distinct convolution of ResNet-50 at batch 1 (those of tests/bench/traces), each in a store that knows nothing, exports
-# what was found, and compares all of them with oneDNN's direct ones, interleaved in one process. Prints a table of Markdown.
+# Tunes every distinct convolution of ResNet-50 at batch 1 (those of tests/bench/traces), each in an empty store, exports the kernels,
+# and compares them with oneDNN's direct ones, interleaved in one process. Prints a Markdown table.
 #   tests/bench/resnet50.sh [-t TRIALS] [-r TOLERANCE] [-o FOLDER]     256 trials, strict, kernels into build/resnet50
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -23,7 +23,7 @@ for trace in tests/bench/traces/conv2d_*.trace; do
   folders+=("$out/$name")
   traces+=("$trace")
   data=$(mktemp -d)
-  # Words of an operator.
+  # The words of an operator must be split.
   # shellcheck disable=SC2086
   XDG_DATA_HOME=$data "$build/bin/hone" tune $words --trials "$trials" --tolerance "$tolerance" --json >"$out/$name.json" 2>/dev/null
   # shellcheck disable=SC2086

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates the table of benchmark results: every trace of tests/bench/traces against the libraries, on one core and on
-# all, and what candidates cost before they are timed. Takes about two minutes per ten traces; the machine should be quiet.
+# all, and the cost of candidates before they are timed. Takes about two minutes per ten traces; the machine should be idle.
 #   tests/bench/run.sh [-o FOLDER] [TRACE…]      tests/bench/results/x86_core.{md,jsonl}
-#   tests/bench/run.sh --smoke                   some of them, a few rounds, on all cores, into the build folder; fails when a trace does (a ctest)
+#   tests/bench/run.sh --smoke                   a ctest: some traces, a few rounds, on all cores, into the build folder; fails if a trace fails
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${HONE_BUILD_DIR:-build/release}
@@ -11,7 +11,7 @@ rounds=25 block=25 candidates=300 smoke= lock=()
 while [ $# -gt 0 ]; do
   case $1 in
     --smoke) smoke=1 rounds=3 block=1 candidates=4 out=$build/bench
-             lock=(--lock "$build/bench/smoke.lock"); shift ;;  # other tests time meanwhile
+             lock=(--lock "$build/bench/smoke.lock"); shift ;;  # other tests may be timing
     -o) out=$2; shift 2 ;;
     *) break ;;
   esac
@@ -25,7 +25,7 @@ if [ -n "$smoke" ] && ! grep -qw avx512_vnni /proc/cpuinfo; then
 fi
 traces=("$@")
 [ ${#traces[@]} -gt 0 ] || traces=(tests/bench/traces/*.trace)
-if [ -n "$smoke" ]; then  # that each trace builds and is right is a test of its own
+if [ -n "$smoke" ]; then  # another test checks that each trace builds and is correct
   some=()
   for ((i = 0; i < ${#traces[@]}; i += 6)); do some+=("${traces[i]}"); done
   traces=("${some[@]}")

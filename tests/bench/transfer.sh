@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a task gains from another workload's records: tunes a source, then the target with and without transfer from a copy of that
-# store, and prints the best latency after 16, 32 and 64 trials as a table of Markdown (median over the seeds, without by with).
+# Measures the gain from another workload's records: tunes a source, then the target with and without transfer from a copy of that
+# store. Prints a Markdown table of the best latency after 16, 32 and 64 trials (median over the seeds; ratio without / with).
 #   tests/bench/transfer.sh [-t TRIALS] [-s SEEDS] [-r "PREFIX"] [conv | matmul]…     default: 64 trials, seeds 1 2 3, both
-# conv: Zheng's C12 → C7; matmul: a matrix product → a convolution. PREFIX begins every command that measures (a lock, say).
+# conv: Zheng's C12 → C7; matmul: a matrix product → a convolution. PREFIX is put before every command that measures, e.g. a lock.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 hone=$PWD/${HONE_BUILD_DIR:-build/release}/bin/hone
@@ -28,7 +28,7 @@ declare -A target=(
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Tunes in the data folder $1 and leaves the job's screened latencies in ns, in the order of trials, in the file $2.
+# Tunes in the data folder $1 and writes the job's screened latencies in ns, in trial order, to the file $2.
 tune() {
   local home=$1 out=$2
   shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The chaos test by hand. Builds what it needs.
-#   tests/fault/run.sh                 the smoke that ctest runs (two minutes at most)
+# Builds and runs the chaos test.
+#   tests/fault/run.sh                 the smoke test of ctest (at most two minutes)
 #   tests/fault/run.sh --long [SEED]   at least 200 faults in about ten minutes; writes tests/bench/results/chaos.md
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -25,7 +25,7 @@ import numpy as np
 import tvm
 from operators import MEMORY_BOUND, OPERATORS
 
-# Calls a kernel of Hone as often as asked, so that no interpreter stands between two calls.
+# Calls a kernel of Hone repeatedly without the interpreter between calls.
 REPEAT = r"""
 #include <stdint.h>
 #include <time.h>

@@ -16,5 +16,5 @@ OPERATORS = {
     "TBG:1": "transpose_batch_matmul b=1 s=128 h=16 d=64",
 }
 
-# Bounded by memory, the rest by arithmetic.
+# These are memory-bound; the others are compute-bound.
 MEMORY_BOUND = ("DEP:0", "SFM:2", "NRM:2", "TBG:1")

@@ -62,7 +62,7 @@ def main():
     for spec in options.specs:
         try:
             row = tune(spec, options, target)
-        except Exception as error:  # one operator that cannot be tuned must not end the others
+        except Exception as error:  # go on with the other operators
             row = {"spec": spec, "error": repr(error)[:300]}
         print(row, flush=True)
         with open(f"{options.out}/tvm.jsonl", "a", encoding="utf-8") as out:
