@@ -23,7 +23,7 @@ struct Member {
   std::string clock_file;  // shifts its clock, and its children's
   std::unique_ptr<integration::Process> process;
   bool expected_end = false;  // the test killed it
-  absl::Time start_at;        // set when it has ended
+  absl::Time start_at;        // when to restart it, once it has ended
   int starts = 0;
 };
 

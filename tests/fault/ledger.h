@@ -86,7 +86,7 @@ class Ledger {
     bool run = false;
     bool cancelled = false;
     int grant = 0;  // number of this candidate's grant, from 1
-    // Whether a result has been sent for it.
+    // The last result that was sent.
     bool finished = false;
     record::Outcome outcome = record::Outcome::kOk;
     std::string mark;
