@@ -41,7 +41,6 @@ struct Experiment {
   int batch = 0;  // see RunOptions
 };
 
-// The results of an experiment.
 struct Results {
   Experiment experiment;
   std::vector<double> best_latency_ns;                    // per set: best known latency

@@ -13,7 +13,6 @@ double Median(std::vector<double> values);
 // REQUIRES: values are positive and not empty.
 double GeometricMean(const std::vector<double>& values);
 
-// A value with its 95 % interval.
 struct Interval {
   double value = 0;
   double low = 0;

@@ -16,7 +16,7 @@ struct Algorithm {
   std::string name;  // used in names of design spaces: "winograd4"
   std::string rewrite, stage;
   std::vector<int64_t> numbers;
-  ir::Workload rewritten;  // the workload after the rewrite
+  ir::Workload rewritten;
 };
 
 // Returns the algorithms that the rules offer besides the workload as written: those that a job

@@ -59,7 +59,6 @@ class CrossoverChooser final : public Chooser {
   absl::Span<const int64_t> a_, b_;
 };
 
-// Whether a site has more than one legal value.
 bool HasChoice(const schedule::Site& site);
 // Replaces `values` by the nearest legal values. Tiles keep their inner factors as far as they fit;
 // a choice that is no longer a row is drawn again.

@@ -63,7 +63,6 @@ class DesignSpace {
   const std::string& digest() const { return digest_; }
   const std::shared_ptr<const ir::Workload>& workload() const { return workload_; }
   const schedule::Trace& trace() const { return trace_; }
-  // The length of a decision vector.
   int decision_count() const { return trace_.decisions; }
   // The only legal vector if there is no choice (OfOneCandidate, or no decisions); otherwise
   // nullopt.

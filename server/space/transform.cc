@@ -60,7 +60,6 @@ bool WritesWhole(const ir::Program& program, const ir::Block& block) {
   return true;
 }
 
-// Returns the index lists of a block's loads from a buffer.
 std::vector<ir::IndexList> ReadsOf(const ir::Program& program, const ir::Block& block,
                                    ir::BufferId buffer) {
   std::vector<ir::IndexList> reads;

@@ -67,7 +67,6 @@ class EntryPoints {
     b_.CreateStore(value, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), context, slot));
   }
 
-  // Returns `code` unless `holds`.
   void Require(Value* holds, int code) {
     llvm::Function* function = b_.GetInsertBlock()->getParent();
     auto* fail = llvm::BasicBlock::Create(context_, "fail", function);

@@ -72,7 +72,6 @@ absl::StatusOr<Arguments> Allocate(const Signature& signature) {
   return arguments;
 }
 
-// The outputs of the reference, element by element.
 class ReferenceOutputs {
  public:
   ReferenceOutputs(const Signature& signature, const Arguments& arguments)

@@ -3,7 +3,6 @@
 namespace hone::space {
 namespace {
 
-// Returns the block that writes a buffer.
 std::string WriterOf(const ir::Program& program, ir::BufferId buffer) {
   return program.BlockOf(program.WritersOf(buffer)[0]).name;
 }
