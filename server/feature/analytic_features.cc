@@ -4,9 +4,9 @@
 
 #include "common/base/status_macros.h"
 #include "server/feature/analytic_terms.h"
+#include "server/feature/halide_cost.h"
 #include "server/feature/logarithm.h"
 #include "server/feature/nest.h"
-#include "server/feature/halide_cost.h"
 
 namespace hone::feature {
 namespace {
