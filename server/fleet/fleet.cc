@@ -88,7 +88,11 @@ std::string Fleet::WhyTurnedAway(const WorkerReport& report) const {
   auto refused = refused_.find(report.worker_id);
   if (refused != refused_.end() && refused->second.removed) return refused->second.why;
   auto found = workers_.find(report.worker_id);
-  if (found == workers_.end()) return WhyNoNewName(report);
+  if (found == workers_.end()) {
+    if (static_cast<int64_t>(workers_.size()) < options_.max_workers) return "";
+    return absl::StrCat(workers_.size(),
+                        " workers are registered, the most that this server keeps");
+  }
   const Worker& worker = found->second;
   if (worker.connected && worker.identity != report.identity) {
     return absl::StrCat("the name ", report.worker_id, " belongs to ",
@@ -186,9 +190,6 @@ void Fleet::ReadReport(const std::string& id, Worker& worker, WorkerReport& repo
   const bool new_here = !worker.connected ||
                         worker.capabilities.can_run != report.capabilities.can_run ||
                         worker.capabilities.target_key != report.capabilities.target_key;
-  report.capabilities.most_gflops = report.capabilities.target == worker.capabilities.target
-                                        ? worker.capabilities.most_gflops
-                                        : MostGflops(report.capabilities.target);
   worker.capabilities = std::move(report.capabilities);
   worker.connected = true;
   worker.leaving = report.draining;
@@ -274,7 +275,6 @@ void Fleet::Finish(const std::string& id, Worker& worker, FinishedLease& finishe
   }
   worker.leases.erase(finished.lease_id);
   leases_.erase(found);
-  worker.believed = true;
   if (built) {
     item->artifact_digest = result.artifact_digest;
     item->facts = result.facts;

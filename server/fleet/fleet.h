@@ -66,16 +66,9 @@ struct FleetOptions {
   int64_t max_items_per_owner = 16384;
   int64_t max_items = 65536;
   int64_t max_workers = 10000;
-  // Flagged workers of one caller, whose token may stand for many names, and of all. At either
-  // bound the flags of names go first that never gave a result that was believed and are away, the
-  // oldest of them; where each flag is of a worker that measured, the caller (or at the bound of
-  // all, every caller whose token is not of one name) registers no new names.
-  int64_t max_flags_per_caller = 256;
-  int64_t max_flags = 4096;
   // Makes lease ids unique across restarts of the server; "" for a random one.
   std::string instance;
-  // Is told the id of a worker whose standing has changed otherwise than by Drain and Remove: it
-  // was flagged, or its flag dropped at a bound. On the caller's thread, without the lock. May be
+  // Is told the id of a worker that was flagged, on the caller's thread, without the lock. May be
   // null.
   std::function<void(const std::string& worker_id)> on_standing;
 };
@@ -187,7 +180,6 @@ class Fleet {
     // A suspect item is to be retried by it, alone: it gets nothing else until that is done.
     bool solo = false;
     bool standing_told = false;
-    bool believed = false;  // a result of it was taken
     absl::Time last_seen;
     std::string last_error;
     record::MachineState machine;
@@ -323,23 +315,11 @@ class Fleet {
   struct Refusal {
     std::string why;
     bool removed = false;  // else flagged
-    std::string caller;    // who it said it was; of a stored one "" is known
-    bool proven = true;    // a result of it was believed once, or nobody knows
-    int64_t number = 0;    // they are counted
-  };
-  struct FlagCount {
-    int64_t all = 0;
-    int64_t proven = 0;
   };
   Standing StandingNow(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Who says how a worker stands: this server, or the store, which other servers write, too.
-  enum class Source { kHere, kStore };
   // Has the worker stand so, here or away, and takes back what it may not hold any more; how many
   // leases that are.
-  int SetStanding(const Standing& standing, Source source, After& after)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetRefusal(const Standing& standing, Source source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountFlag(const Refusal& refusal, int64_t by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int SetStanding(const Standing& standing, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Answers a removed worker's call and forgets it.
   void Dismiss(const std::string& id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The worker's standing has changed here, and is to be stored.
@@ -347,10 +327,6 @@ class Fleet {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Distrust(const std::string& id, const std::string& why, After& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops flags of no consequence, where there are more than may be.
-  void TrimFlags(After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why a worker of a new name is not registered; "" it is.
-  std::string WhyNoNewName(const WorkerReport& report) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellStanding(const std::string& id, After& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
@@ -362,10 +338,7 @@ class Fleet {
   std::map<std::string, Worker> workers_ ABSL_GUARDED_BY(mutex_);
   // Workers that get no leases; also while they are away.
   std::map<std::string, Refusal> refused_ ABSL_GUARDED_BY(mutex_);
-  int64_t refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // ever
-  FlagCount flags_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, FlagCount> flags_of_ ABSL_GUARDED_BY(mutex_);  // by caller
-  std::set<std::string> drained_ ABSL_GUARDED_BY(mutex_);              // also while they are away
+  std::set<std::string> drained_ ABSL_GUARDED_BY(mutex_);  // also while they are away
   // What is not known to be stored of standings that changed here; while they are adopted also what
   // was stored meanwhile.
   struct Unstored {

@@ -23,44 +23,18 @@ Standing Fleet::StandingOf(const std::string& id) const {
   return StandingNow(id);
 }
 
-void Fleet::CountFlag(const Refusal& refusal, int64_t by) {
-  if (refusal.removed) return;
-  FlagCount& of_caller = flags_of_[refusal.caller];
-  for (FlagCount* count : {&flags_, &of_caller}) {
-    count->all += by;
-    if (refusal.proven) count->proven += by;
-  }
-  if (of_caller.all == 0) flags_of_.erase(refusal.caller);
-}
-
-void Fleet::SetRefusal(const Standing& standing, Source source) {
-  auto found = refused_.find(standing.worker_id);
-  if (found != refused_.end()) CountFlag(found->second, -1);
-  if (standing.refused.empty()) {
-    if (found != refused_.end()) refused_.erase(found);
-    return;
-  }
-  if (found == refused_.end()) {
-    found = refused_.emplace(standing.worker_id, Refusal{.number = ++refusals_}).first;
-    if (auto worker = workers_.find(standing.worker_id); worker != workers_.end()) {
-      found->second.caller = worker->second.identity;
-      found->second.proven = worker->second.believed;
-    }
-  }
-  if (source == Source::kStore) found->second.proven = true;
-  found->second.why = standing.refused;
-  found->second.removed = standing.removed;
-  CountFlag(found->second, +1);
-}
-
-int Fleet::SetStanding(const Standing& standing, Source source, After& after) {
+int Fleet::SetStanding(const Standing& standing, After& after) {
   const std::string& id = standing.worker_id;
   if (standing.drained) {
     drained_.insert(id);
   } else {
     drained_.erase(id);
   }
-  SetRefusal(standing, source);
+  if (standing.refused.empty()) {
+    refused_.erase(id);
+  } else {
+    refused_[id] = {.why = standing.refused, .removed = standing.removed};
+  }
   auto found = workers_.find(id);
   if (found == workers_.end()) return 0;
   Worker& worker = found->second;
@@ -143,7 +117,7 @@ void Fleet::Adopt(const std::vector<Standing>& stored) {
     for (const Standing& standing : stored) wanted[standing.worker_id] = standing;
     for (const auto& [id, standing] : wanted) {
       if (unstored_.contains(id) || StandingNow(id) == standing || shut_down_) continue;
-      SetStanding(standing, Source::kStore, after);
+      SetStanding(standing, after);
       if (standing.removed) {
         Dismiss(id, after);
       } else if (auto found = workers_.find(id); found != workers_.end()) {
@@ -165,10 +139,9 @@ void Fleet::TellStanding(const std::string& id, After& after) {
 void Fleet::Distrust(const std::string& id, const std::string& why, After& after) {
   Standing standing = StandingNow(id);
   standing.refused = why;
-  SetStanding(standing, Source::kHere, after);
+  SetStanding(standing, after);
   NoteUnstored(id, /*drained=*/false, /*refused=*/true);
   TellStanding(id, after);
-  TrimFlags(after);
 }
 
 void Fleet::Flag(const std::string& id, const std::string& why) {
@@ -184,51 +157,6 @@ void Fleet::Flag(const std::string& id, const std::string& why) {
   for (auto& call : after) std::move(call)();
 }
 
-void Fleet::TrimFlags(After& after) {
-  const auto over = [&](const std::string& caller) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto of_caller = flags_of_.find(caller);
-    return flags_.all > options_.max_flags ||
-           (of_caller != flags_of_.end() && of_caller->second.all > options_.max_flags_per_caller);
-  };
-  if (std::none_of(flags_of_.begin(), flags_of_.end(),
-                   [&](const auto& entry) { return over(entry.first); })) {
-    return;
-  }
-  std::map<int64_t, std::string> of_no_consequence;  // the oldest first
-  for (const auto& [id, refusal] : refused_) {
-    auto worker = workers_.find(id);
-    const bool here = worker != workers_.end() && worker->second.connected;
-    if (!refusal.removed && !refusal.proven && !here) of_no_consequence[refusal.number] = id;
-  }
-  for (const auto& [number, id] : of_no_consequence) {
-    if (!over(refused_.at(id).caller)) continue;
-    Standing standing = StandingNow(id);
-    standing.refused.clear();
-    SetStanding(standing, Source::kHere, after);
-    NoteUnstored(id, /*drained=*/false, /*refused=*/true);
-    TellStanding(id, after);
-    ++counts_.flags_dropped;
-  }
-}
-
-std::string Fleet::WhyNoNewName(const WorkerReport& report) const {
-  if (static_cast<int64_t>(workers_.size()) >= options_.max_workers) {
-    return absl::StrCat(workers_.size(),
-                        " workers are registered, the most that this server keeps");
-  }
-  // A name of somebody's own, and one that is flagged already.
-  if (report.identity == report.worker_id || refused_.contains(report.worker_id)) return "";
-  auto of_caller = flags_of_.find(report.identity);
-  const int64_t mine = of_caller == flags_of_.end() ? 0 : of_caller->second.proven;
-  const bool too_many = mine >= options_.max_flags_per_caller;
-  if (!too_many && flags_.proven < options_.max_flags) return "";
-  return absl::StrCat(
-      too_many ? mine : flags_.proven, " flagged workers",
-      too_many && !report.identity.empty() ? absl::StrCat(" of '", report.identity, "'") : "",
-      " are the most that there may be: no new name is registered until an "
-      "administrator has looked at them (hone workers list, hone workers resume)");
-}
-
 absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   After after;
   WorkerInfo info;
@@ -241,7 +169,7 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
     Standing standing = StandingNow(id);
     standing.drained = !resume;
     if (resume) standing.refused.clear();
-    SetStanding(standing, Source::kHere, after);
+    SetStanding(standing, after);
     NoteUnstored(id, /*drained=*/true, /*refused=*/resume);
     if (found == workers_.end()) {
       return WorkerInfo{.id = id,
@@ -269,7 +197,7 @@ absl::StatusOr<int> Fleet::Remove(const std::string& id) {
     }
     standing.refused = "an administrator removed it; hone workers resume lets it in";
     standing.removed = true;
-    requeued = SetStanding(standing, Source::kHere, after);
+    requeued = SetStanding(standing, after);
     NoteUnstored(id, /*drained=*/false, /*refused=*/true);
     Dismiss(id, after);
     Offer(after);

@@ -54,7 +54,6 @@ void Fleet::Tick() {
       std::erase_if(lease_deadlines_,
                     [this](const auto& entry) { return !leases_.contains(entry.second); });
     }
-    TrimFlags(after);
     ExpireItems(now, after);
     ExpireTargetWaits(now, after);
     Offer(after);

@@ -2,30 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_format.h"
-#include "common/target/target.h"
 
 namespace hone::fleet {
 namespace {
 
 constexpr double kPeakMargin = 1.25;
-constexpr double kOperationsPerLane = 4;  // two multiply-add units
-constexpr double kLongestNs = 3.6e12;     // an hour
+constexpr double kLongestNs = 3.6e12;  // an hour
 
 bool BeatsPeak(const WorkItem& work, double latency_ns, const Capabilities& device) {
-  return work.least_operations > 0 && device.peak_gflops > 0 &&
-         latency_ns * kPeakMargin * device.peak_gflops < work.least_operations;
+  return work.fixed_flops > 0 && device.peak_gflops > 0 &&
+         latency_ns * kPeakMargin * device.peak_gflops < work.fixed_flops;
 }
 
 }  // namespace
-
-double MostGflops(const std::string& target_text) {
-  const absl::StatusOr<target::Target> target = target::Target::FromText(target_text);
-  if (!target.ok()) return std::numeric_limits<double>::infinity();
-  return kMostGigahertz * kOperationsPerLane * target->cores * target->VectorLanesF32();
-}
 
 void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
                          record::MeasureResult* result) {
@@ -36,7 +27,7 @@ void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
   }
   result->detail = absl::StrFormat(
       "its reference was %.2f times as slow as at first, by which it would have beaten "
-      "the peak: not reckoned in",
+      "the peak: not taken into account",
       result->reference_drift);
   result->reference_drift = 1;
 }
@@ -51,16 +42,9 @@ std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& res
   for (const double sample : result.samples_ns) {
     if (!std::isfinite(sample) || sample < 0) return absl::StrFormat("a sample of %g ns", sample);
   }
-  const double most = device.most_gflops;
-  const bool beyond_target =
-      work.least_operations > 0 && result.latency_ns * most < work.least_operations;
-  const bool beyond_peak = BeatsPeak(work, record::SteadyLatencyNs(result), device);
-  if (!beyond_target && !beyond_peak) return "";
-  return absl::StrFormat(
-      "%.0f ns for what takes at least %.3g operations, where %s at most %.4g per ns",
-      result.latency_ns, work.least_operations,
-      beyond_target ? "its target does" : "it did, measured,",
-      beyond_target ? most : device.peak_gflops);
+  if (!BeatsPeak(work, record::SteadyLatencyNs(result), device)) return "";
+  return absl::StrFormat("%.0f ns for %.3g operations, where it did at most %.4g per ns, measured",
+                         result.latency_ns, work.fixed_flops, device.peak_gflops);
 }
 
 }  // namespace hone::fleet

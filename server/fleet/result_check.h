@@ -8,23 +8,17 @@
 
 namespace hone::fleet {
 
-// Why a worker's result of a run cannot be true; "" it can. A candidate may fail in any way, but
-// one that is said to have run has a latency: a finite time above zero, no shorter than the item's
-// least operations take at the device's peak. The peak is what the device did when it registered
-// (the result's drift reckoned in, and a quarter more, for it was measured), and whatever it says
-// of itself, at most what cores of its target can do at kMostGigahertz.
+// Why a worker's result of a run cannot be true; "" if it can. A candidate may fail in any way, but
+// one that ran has a latency: a finite time above zero, and no shorter than the item's operations
+// take at the device's peak. The peak was measured when the worker registered, which is why the
+// result's drift is taken into account and a quarter is allowed for.
 std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& result,
                           const Capabilities& device);
 
-// A result that only its drift makes faster than the peak has run beside a disturbed reference, as
-// happens on shared machines: it is taken as it was timed, and its detail says so.
+// A result that only its drift makes faster than the peak ran beside a disturbed reference, which
+// happens on shared machines. It is taken as it was timed, and its detail says that.
 void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
                          record::MeasureResult* result);
-
-// Operations per nanosecond that no device of the target exceeds; infinite when the text is none.
-double MostGflops(const std::string& target_text);
-
-inline constexpr double kMostGigahertz = 6.5;
 
 }  // namespace hone::fleet
 

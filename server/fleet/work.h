@@ -30,9 +30,9 @@ struct WorkItem {
   double tolerance = 0;
   // The best latency of the task, read when a lease is granted; null or 0: none yet.
   std::shared_ptr<const std::atomic<double>> best_latency_ns;
-  // The least operations, in multiply-adds of f32 counted as two, that any algorithm needs for the
-  // workload at this tolerance: what no kernel can beat. 0: unknown.
-  double least_operations = 0;
+  // Operations that every kernel for this item performs, a multiply-add counted as two. 0: unknown,
+  // or an algorithm with fewer operations is allowed.
+  double fixed_flops = 0;
 
   // When set, the candidate is not built again: these very bytes are run.
   std::string artifact_digest;

@@ -2,7 +2,6 @@
 #define HONE_SERVER_FLEET_WORKER_H_
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,6 @@ struct Capabilities {
   double peak_gflops = 0;
   double peak_gflops_one_core = 0;
   double read_gbps = 0;  // of memory, all cores
-  // What no device of the target can exceed (MostGflops); the fleet fills it in.
-  double most_gflops = std::numeric_limits<double>::infinity();
   int64_t memory_bytes = 0;
   std::string accelerator;  // "" none
   // Instruction sets that its builder generates code for, as target keys begin with them; empty:
@@ -145,7 +142,6 @@ struct FleetCounts {
   int64_t requeued = 0;         // leases that ended without an answer
   int64_t stolen = 0;           // leases queued at one worker and given to another
   int64_t poisoned = 0;
-  int64_t flags_dropped = 0;  // at the bound of flags
 };
 
 }  // namespace hone::fleet

@@ -174,8 +174,7 @@ ServerStats Server::Stats() const {
                               {"refused_results", counts.refused_results},
                               {"requeued", counts.requeued},
                               {"stolen", counts.stolen},
-                              {"poisoned", counts.poisoned},
-                              {"flags_dropped", counts.flags_dropped}}};
+                              {"poisoned", counts.poisoned}}};
   for (const auto& [state, count] : jobs_->States()) {
     stats.jobs[std::string(task::JobStateName(state))] = count;
   }

@@ -79,14 +79,8 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
 }
 
 void StandingKeeper::Keep(const std::string& worker_id) {
-  if (const fleet::Standing now = rooms_.fleet->StandingOf(worker_id); now.refused.empty()) {
-    spdlog::warn(
-        "worker {} is not flagged any more: there were too many flags, and it never gave a result "
-        "that was believed",
-        worker_id);
-  } else {
-    spdlog::warn("worker {} is flagged and gets no leases: {}", worker_id, now.refused);
-  }
+  spdlog::warn("worker {} is flagged and gets no leases: {}", worker_id,
+               rooms_.fleet->StandingOf(worker_id).refused);
   Keep(worker_id, [](const absl::Status&) {});  // an error is logged and tried again
 }
 

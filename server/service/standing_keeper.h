@@ -44,7 +44,7 @@ class StandingKeeper {
   // error, which is the store's, it is tried again. Of several calls at once the last one to be
   // committed has the newest standing.
   void Keep(const std::string& worker_id, store::Store::Done done);
-  // The same, of what the fleet did by itself.
+  // The same for a worker that the fleet has flagged.
   void Keep(const std::string& worker_id);
   // Lets time pass: tries again, and looks at what others wrote. Called a few times a second.
   void Tick();

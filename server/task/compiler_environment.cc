@@ -3,10 +3,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/reference_workload.h"
@@ -20,12 +22,49 @@
 #include "server/space/maker.h"
 #include "server/space/trace_structure.h"
 #include "server/space/workload_distance.h"
-#include "server/task/least_operations.h"
 
 namespace hone::task {
 namespace {
 
 constexpr char kDefaultFeatures[] = "statement";
+
+const ir::Expr& WithoutCasts(const ir::Workload& workload, ir::ExprId id) {
+  const ir::Expr* expr = &workload.pool[id];
+  while (expr->op == ir::Op::kCast) expr = &workload.pool[expr->a];
+  return *expr;
+}
+
+// Whether the stage sums products of two loads in f32 or a wider type, where no factor can be taken
+// out of the sum and no result is repeated: as long as sums are not rearranged, every kernel
+// performs all its multiply-adds.
+bool HasFixedFlops(const ir::Workload& workload, const ir::Stage& stage) {
+  if (stage.reducer != ir::Reducer::kSum) return false;
+  const ir::Expr& product = WithoutCasts(workload, stage.values[0]);
+  if (product.op != ir::Op::kMul) return false;
+  std::map<ir::AtomId, int> used;  // by how many of the two loads
+  for (const ir::ExprId factor : {product.a, product.b}) {
+    const ir::Expr& load = WithoutCasts(workload, factor);
+    if (load.op != ir::Op::kLoad || ir::DTypeBytes(load.dtype) < 4) return false;
+    std::set<ir::AtomId> axes;
+    for (const ir::Index& index : workload.pool.IndicesOf(load)) {
+      workload.atoms.VisitVars(index, [&](ir::AtomId var) { axes.insert(var); });
+    }
+    for (const ir::AtomId axis : axes) ++used[axis];
+  }
+  const auto is_used_by = [&](int loads) {
+    return [&used, loads](const ir::Axis& axis) { return used[axis.var] >= loads; };
+  };
+  return absl::c_all_of(stage.reduce, is_used_by(2)) &&
+         absl::c_all_of(stage.spatial, is_used_by(1));
+}
+
+double FixedFlops(const ir::Workload& workload) {
+  double flops = 0;
+  for (const ir::Stage& stage : workload.stages) {
+    if (HasFixedFlops(workload, stage)) flops += 2 * ir::GuardedPoints(workload.atoms, stage);
+  }
+  return flops;
+}
 
 class CompilerSpaces final : public TaskSpaces {
  public:
@@ -229,8 +268,7 @@ class CompilerEnvironment final : public TaskEnvironment {
                         .digest = workload.StructuralDigest().ToHex(),
                         .op = workload.name,
                         .flops = workload.FlopCount(),
-                        .least_operations = LeastOperations(workload, 0),
-                        .least_operations_tolerant = LeastOperations(workload, 1),
+                        .fixed_flops = FixedFlops(workload),
                         .unmeasurable = std::string(ir::CheckReferenceBytes(workload).message())};
   }
   absl::Status CheckSpace(const std::string& workload_text,

@@ -56,8 +56,8 @@ fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
           .target_key = spec.target_key,
           .tolerance = spec.tolerance,
           .best_latency_ns = best_latency_,
-          .least_operations = spec.tolerance > 0 ? workload_.least_operations_tolerant
-                                                 : workload_.least_operations};
+          // With a tolerance a kernel may need fewer operations, as Winograd's do.
+          .fixed_flops = spec.tolerance > 0 ? 0 : workload_.fixed_flops};
 }
 
 record::Record JobTask::MakeRecord(const record::Candidate& candidate, int64_t trial) const {

@@ -22,9 +22,9 @@ struct WorkloadInfo {
   std::string digest;  // structural
   std::string op;      // the workload's name
   double flops = 0;    // by formula, padded taps not counted
-  // What no algorithm can do without (least_operations.h), at tolerance 0 and above.
-  double least_operations = 0;
-  double least_operations_tolerant = 0;
+  // Multiply-adds, counted as two each, that every kernel at tolerance 0 performs: those of
+  // contractions in f32 or a wider type.
+  double fixed_flops = 0;
   std::string unmeasurable;  // why no job can measure it; "" it can
 };
 

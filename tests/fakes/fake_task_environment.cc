@@ -273,7 +273,7 @@ class FakeSpaces final : public TaskSpaces {
 
 absl::StatusOr<WorkloadInfo> FakeTaskEnvironment::Describe(const std::string& workload) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
-  return WorkloadInfo{workload, DigestOf(workload).ToHex(), parsed.name, 2000.0};
+  return WorkloadInfo{workload, DigestOf(workload).ToHex(), parsed.name, 2000.0, fixed_flops};
 }
 
 absl::Status FakeTaskEnvironment::CheckSpace(const std::string&, const std::string& space) const {

@@ -27,6 +27,9 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   using AtStep = std::function<void(absl::string_view step, absl::string_view name)>;
   void WatchSteps(AtStep at) { *at_step_ = std::move(at); }
 
+  // What Describe says of every workload.
+  double fixed_flops = 0;
+
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
   absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,

@@ -32,7 +32,7 @@ class DistrustTest : public ::testing::Test, protected Harness {
 
 TEST_F(DistrustTest, WhatCannotBeIsRefusedTheWorkerFlaggedAndTheCandidateTriedElsewhere) {
   WorkItem item = Item("job", 1);
-  item.least_operations = 1e6;  // 10,000 ns at 100 GFLOP/s
+  item.fixed_flops = 1e6;  // 10,000 ns at 100 GFLOP/s
   auto answer = Submit(std::move(item));
   FakeWorker liar = AnsweredBy("liar", Measured(5000));
   EXPECT_FALSE(answer->called);
@@ -85,7 +85,7 @@ TEST_F(DistrustTest, AFailureNeedsNoLatency) {
 
 TEST_F(DistrustTest, TheLastWorkerBeingFlaggedFailsTheWorkWithTheReason) {
   WorkItem item = Item("job", 1);
-  item.least_operations = 1e6;
+  item.fixed_flops = 1e6;
   auto answer = Submit(std::move(item));
   FakeWorker liar = AnsweredBy("liar", Measured(1));
   fleet.Tick();

@@ -30,7 +30,6 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
                                  "wrong output claimed right",
                                  "a half-uploaded artifact",
                                  "uploads without end",
-                                 "made-up worker names that lie",
                                  "a digest mismatch",
                                  "SQL in names",
                                  "a damaged import",

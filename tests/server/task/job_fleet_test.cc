@@ -56,6 +56,20 @@ TEST(JobQuotaTest, OneOwnerMayHaveSoManyJobsAndIsToldTheNumber) {
   EXPECT_TRUE(create("ann", "6").ok()) << "when they have ended there is room again";
 }
 
+// The device measures 100 ns or more and has a peak of 50 operations per nanosecond.
+TEST(PeakTest, OnlyWithAToleranceMayAKernelNeedFewerOperations) {
+  for (const double tolerance : {0.0, 1e-3}) {
+    JobHarness harness;
+    harness.environment.fixed_flops = 1e9;
+    JobSpec spec = JobHarness::Spec(20);
+    spec.tolerance = tolerance;
+    const std::string id = harness.Create(std::move(spec));
+    for (int i = 0; i < 20; ++i) harness.Step();
+    EXPECT_EQ(harness.fleet->Counts().refused_results > 0, tolerance == 0) << tolerance;
+    EXPECT_EQ(harness.Get(id)->trials > 0, tolerance > 0) << tolerance;
+  }
+}
+
 class SpotCheckTest : public ::testing::Test, protected JobHarness {
  protected:
   // Runs a job whose finalists `device` confirms; the checkers come once the confirmation begins.

@@ -1,0 +1,53 @@
+#include "server/task/compiler_environment.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace hone::task {
+namespace {
+
+double FixedFlopsOf(const std::string& workload) {
+  const auto described = MakeCompilerEnvironment(1)->Describe("workload w\n" + workload);
+  EXPECT_TRUE(described.ok()) << described.status();
+  return described.ok() ? described->fixed_flops : -1;
+}
+
+TEST(FixedFlopsTest, AContractionPerformsAllItsMultiplyAdds) {
+  EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
+                         "input B: f32[32, 48]\n"
+                         "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n"),
+            2.0 * 64 * 48 * 32);
+  EXPECT_EQ(
+      FixedFlopsOf(
+          "input X: f32[16, 12, 12]\n"
+          "input W: f32[8, 16, 3, 3]\n"
+          "output Y[o: 8, y: 10, x: 10] = sum(c: 16, r: 3, s: 3) X[c, y + r, x + s] * W[o, c, r, "
+          "s]\n"),
+      2.0 * 8 * 100 * 16 * 9);
+}
+
+TEST(FixedFlopsTest, WhatAKernelMaySaveIsNotCounted) {
+  EXPECT_EQ(FixedFlopsOf("input X: f32[12, 12]\n"
+                         "output Y[y: 10, x: 10] = sum(r: 3, s: 3) X[y + r, x + s]\n"),
+            0)
+      << "sums may share their parts";
+  EXPECT_EQ(FixedFlopsOf("input X: f32[12, 64]\n"
+                         "input S: f32[12]\n"
+                         "output Y[y: 12] = sum(k: 64) X[y, k] * S[y]\n"),
+            0)
+      << "a factor may be taken out of a sum";
+  EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
+                         "input B: f32[32]\n"
+                         "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k]\n"),
+            0)
+      << "a result may be computed once and repeated";
+  EXPECT_EQ(FixedFlopsOf("input A: i8[64, 32]\n"
+                         "input B: i8[32, 48]\n"
+                         "output C[i: 64, j: 48] = sum(k: 32) i32(A[i, k]) * i32(B[k, j])\n"),
+            0)
+      << "narrow types are faster than the peak, which was measured in f32";
+}
+
+}  // namespace
+}  // namespace hone::task
