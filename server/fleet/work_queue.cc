@@ -88,6 +88,11 @@ TrackedItem* WorkQueue::Find(int64_t id) {
   return found == items_.end() ? nullptr : found->second.get();
 }
 
+const TrackedItem* WorkQueue::Find(int64_t id) const {
+  auto found = items_.find(id);
+  return found == items_.end() ? nullptr : found->second.get();
+}
+
 TrackedItem WorkQueue::Remove(int64_t id) {
   auto found = items_.find(id);
   TrackedItem item = std::move(*found->second);

@@ -18,11 +18,11 @@
 
 namespace hone::fleet {
 
-// What a worker must be to take an item: items of one lane wait for the same workers.
+// What a worker must be to take an item. Items of one lane wait for the same workers.
 struct Lane {
   std::string target_key;
   bool build = false;     // else its artifact is there, and it is only run
-  std::string worker_id;  // that it is pinned to; "" none
+  std::string worker_id;  // that it is pinned to; "" if it is pinned to none
   bool alone = false;     // it is run by a worker that holds nothing else
   friend auto operator<=>(const Lane&, const Lane&) = default;
 };
@@ -56,7 +56,7 @@ class WorkQueue {
   // Adds a waiting item and returns its id.
   int64_t Add(WorkItem work, WorkDone done, absl::Time now);
   // The first waiting item of the lanes that are `open`, and that `fits`; it counts as leased from
-  // now on. Null: there is none.
+  // now on. Null: there is no such item.
   TrackedItem* Take(absl::FunctionRef<bool(const Lane&)> open,
                     absl::FunctionRef<bool(const TrackedItem&)> fits);
   // Puts a leased item back in front of its job's queue.
@@ -65,6 +65,7 @@ class WorkQueue {
   void Rebuild(TrackedItem& item);
   // Null: no such item.
   TrackedItem* Find(int64_t id);
+  const TrackedItem* Find(int64_t id) const;
   // Takes the item out for good.
   TrackedItem Remove(int64_t id);
 

@@ -49,10 +49,10 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
   if (request->validate_only()) return Reply(context, absl::OkStatus());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
-  rooms_.fleet->FindTarget(
+  rooms_.fleet->AwaitTarget(
       key, rooms_.target_wait,
       [this, reactor, response,
-       spec = *std::move(spec)](absl::StatusOr<fleet::Fleet::TargetChoice> target) mutable {
+       spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
         if (!target.ok()) {
           reactor->Finish(rpc::ToGrpc(target.status()));
           return;

@@ -338,9 +338,9 @@ TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
 }
 
 TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
-  absl::StatusOr<Fleet::TargetChoice> choice = absl::UnknownError("");
-  auto keep = [&](absl::StatusOr<Fleet::TargetChoice> c) { choice = std::move(c); };
-  fleet.FindTarget("", absl::Seconds(10), keep);
+  absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
+  auto keep = [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); };
+  fleet.AwaitTarget("", absl::Seconds(10), keep);
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown) << "waits";
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Hours(1));
@@ -351,17 +351,17 @@ TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
   FakeWorker other = FakeWorker::Both("other", 1);
   other.report.capabilities.target_key = "u";
   other.Call(fleet, absl::Hours(1));
-  fleet.FindTarget("", absl::Seconds(10), keep);
+  fleet.AwaitTarget("", absl::Seconds(10), keep);
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(choice.status().message()), HasSubstr("t, u"));
-  fleet.FindTarget("u", absl::ZeroDuration(), keep);
+  fleet.AwaitTarget("u", absl::ZeroDuration(), keep);
   EXPECT_EQ(choice->key, "u");
 }
 
 TEST_F(CallTest, ATargetThatDoesNotComeIsRefusedWithWhatToDo) {
-  absl::StatusOr<Fleet::TargetChoice> choice = absl::UnknownError("");
-  fleet.FindTarget("v", absl::Seconds(10),
-                   [&](absl::StatusOr<Fleet::TargetChoice> c) { choice = std::move(c); });
+  absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
+  fleet.AwaitTarget("v", absl::Seconds(10),
+                    [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); });
   Pass(absl::Seconds(9));
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown);
   Pass(absl::Seconds(1));

@@ -1,4 +1,4 @@
-// The table of lessons in server/fleet/README.md names tests that are there.
+// The table of lessons names tests that exist.
 
 #include <set>
 #include <string>
@@ -11,10 +11,10 @@ namespace hone::fleet {
 namespace {
 
 TEST(LessonTableTest, EachLessonHasTestsThatAreThere) {
-  const std::string readme = ReadFile("server/fleet/README.md").value_or("");
+  const std::string table = ReadFile("tests/server/fleet/lessons.md").value_or("");
   const std::set<std::string> tests = architecture::AllTests();
   for (int lesson = 1; lesson <= 15; ++lesson) {
-    const std::string row = architecture::TableRow(readme, std::to_string(lesson));
+    const std::string row = architecture::TableRow(table, std::to_string(lesson));
     const std::set<std::string> named = architecture::NamedTests(row);
     EXPECT_FALSE(named.empty()) << "lesson " << lesson << ": " << row;
     for (const std::string& test : named) EXPECT_TRUE(tests.contains(test)) << test;

@@ -1,0 +1,184 @@
+#include "server/fleet/dispatcher.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::fleet {
+
+bool Dispatcher::IsPinned(const Lane& lane) const {
+  if (lane.worker_id.empty()) return false;
+  const Worker* wanted = registry_.Find(lane.worker_id);
+  return wanted != nullptr && wanted->connected && standings_.MayWork(wanted->id) &&
+         (!lane.build || wanted->CanBuild(lane.target_key));
+}
+
+bool Dispatcher::Serves(const Lane& lane, const Worker& worker) const {
+  if (lane.worker_id != worker.id && IsPinned(lane)) return false;
+  if (!lane.build) return worker.CanRun(lane.target_key);
+  // A build alone is of use only when some worker can run it.
+  return worker.CanBuild(lane.target_key) &&
+         (worker.CanRun(lane.target_key) || registry_.HasRunner(lane.target_key));
+}
+
+bool Dispatcher::IsOpen(const Lane& lane, const Worker& worker) const {
+  if ((lane.build ? worker.free_build_slots : worker.free_run_slots) <= 0) return false;
+  const bool is_idle = book_.Of(worker.id).empty();
+  if (lane.alone && !is_idle && worker.CanRun(lane.target_key)) return false;
+  return Serves(lane, worker);
+}
+
+bool Dispatcher::Fits(const TrackedItem& item, const std::string& worker_id) const {
+  const auto& avoid = item.work.avoid;
+  if (std::find(avoid.begin(), avoid.end(), worker_id) != avoid.end()) return false;
+  return item.artifact_digest.empty() || item.builder_id == worker_id ||
+         artifacts_.Has(item.artifact_digest);
+}
+
+bool Dispatcher::GoesSolo(Worker& worker) const {
+  const WorkQueue& queue = book_.queue();
+  if (!worker.solo && !queue.HasSuspects()) return false;
+  for (const std::string& lease_id : book_.Of(worker.id)) {
+    const Lease& lease = *book_.Find(lease_id);
+    if (lease.alone && lease.run) return true;
+  }
+  bool waits = false;
+  for (const Lane& lane : queue.Lanes()) {
+    if (!lane.alone || !worker.CanRun(lane.target_key) || !Serves(lane, worker)) continue;
+    for (const int64_t item : queue.WaitingIn(lane)) {
+      waits = waits || Fits(*queue.Find(item), worker.id);
+    }
+  }
+  if (!waits || worker.solo) return worker.solo = waits;
+  // One worker of a target is enough: the others go on.
+  for (const Worker* other : registry_.OfTarget(worker.capabilities.target_key)) {
+    if (other->solo && other->connected) return false;
+  }
+  return worker.solo = true;
+}
+
+std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
+  std::vector<LeaseGrant> grants;
+  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting()) {
+    const bool solo = GoesSolo(worker);
+    const Lease* lease = book_.Grant(
+        worker.id, now,
+        [&](const Lane& lane) {
+          const bool alone = lane.alone && worker.CanRun(lane.target_key);
+          return alone == solo && IsOpen(lane, worker);
+        },
+        [&](const TrackedItem& item) { return Fits(item, worker.id); },
+        [&](const Lane& lane) { return Serves(lane, worker); });
+    if (lease == nullptr) break;
+    --(lease->build ? worker.free_build_slots : worker.free_run_slots);
+    grants.push_back(Describe(*lease, now));
+  }
+  return grants;
+}
+
+LeaseGrant Dispatcher::Describe(const Lease& lease, absl::Time now) const {
+  const TrackedItem& item = book_.ItemOf(lease);
+  const WorkItem& work = item.work;
+  return {.lease_id = lease.id,
+          .build = lease.build,
+          .run = lease.run,
+          .limit = lease.deadline - now,
+          .workload = work.workload,
+          .workload_digest = work.workload_digest,
+          .space_digest = work.space_digest,
+          .space = work.space,
+          .decisions = work.decisions,
+          .target = work.target,
+          .artifact_digest = item.artifact_digest,
+          .policy = work.policy,
+          .tolerance = work.tolerance,
+          .best_latency_ns = work.best_latency_ns == nullptr ? 0 : work.best_latency_ns->load(),
+          .job_id = work.job_id,
+          .priority = work.priority};
+}
+
+Dispatcher::Stealable Dispatcher::FindStealable(absl::Time now) const {
+  Stealable stealable;
+  for (const auto& [id, lease] : book_.leases()) {
+    if (lease.phase != LeasePhase::kQueued || lease.granted + options_.steal_after > now) continue;
+    const TrackedItem& item = book_.ItemOf(lease);
+    if (item.suspect || !item.work.worker_id.empty()) continue;
+    stealable[lease.worker_id].push_back(id);
+  }
+  return stealable;
+}
+
+Dispatcher::Theft Dispatcher::Steal(Worker& thief, Stealable& stealable) const {
+  Theft theft{.thief = &thief};
+  for (const auto& [victim, leases] : stealable) {
+    std::vector<std::string> usable;
+    for (const std::string& id : leases) {
+      const TrackedItem& item = book_.ItemOf(*book_.Find(id));
+      if (IsOpen(item.lane(), thief) && Fits(item, thief.id)) usable.push_back(id);
+    }
+    usable.resize((usable.size() + 1) / 2);  // the other half stays
+    if (usable.size() <= theft.leases.size()) continue;
+    theft.leases = std::move(usable);
+    theft.victim = &registry_.At(victim);
+  }
+  if (theft.victim == nullptr) return theft;
+  const size_t slots = std::max(thief.free_build_slots, thief.free_run_slots);
+  if (theft.leases.size() > slots) theft.leases.resize(slots);
+  for (const std::string& id : theft.leases) std::erase(stealable[theft.victim->id], id);
+  return theft;
+}
+
+std::string Dispatcher::WhyUnsatisfied(const Lane& lane) const {
+  if (!registry_.HasRunner(lane.target_key)) return registry_.WhyNoRunner(lane.target_key);
+  if (!lane.build) return "";
+  Lane anywhere = lane;
+  anywhere.worker_id.clear();
+  for (const auto& [id, worker] : registry_.all()) {
+    if (standings_.MayWork(id) && Serves(anywhere, worker)) return "";
+  }
+  return absl::StrCat("no registered worker can build for target ", lane.target_key,
+                      "; start hone-worker on a machine with hone-builder");
+}
+
+std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Time now) {
+  const WorkQueue& queue = book_.queue();
+  std::vector<std::pair<int64_t, absl::Status>> hopeless;
+  std::set<int64_t> gone;
+  for (const Lane& lane : queue.Lanes()) {
+    if (lane.build) continue;
+    for (const int64_t id : queue.WaitingIn(lane)) {
+      const TrackedItem& item = *queue.Find(id);
+      if (artifacts_.Has(item.artifact_digest)) continue;
+      const Worker* builder = registry_.Find(item.builder_id);
+      if (builder != nullptr && builder->connected && builder->CanRun(lane.target_key)) continue;
+      if (item.work.artifact_digest.empty()) {
+        book_.Rebuild(id);
+        continue;
+      }
+      gone.insert(id);
+      hopeless.emplace_back(id,
+                            absl::NotFoundError(absl::StrCat("artifact ", item.artifact_digest,
+                                                             " is neither here nor at a worker")));
+    }
+  }
+  std::map<Lane, absl::Time> unsatisfied;
+  for (const Lane& lane : queue.Lanes()) {
+    const std::string why = WhyUnsatisfied(lane);
+    if (why.empty()) continue;
+    auto known = unsatisfied_.find(lane);
+    const absl::Time since = known == unsatisfied_.end() ? now : known->second;
+    unsatisfied[lane] = since;
+    if (since + options_.unsatisfied_limit > now) continue;
+    for (const int64_t id : queue.WaitingIn(lane)) {
+      if (gone.contains(id) || queue.Find(id)->submitted + options_.unsatisfied_limit > now) {
+        continue;
+      }
+      hopeless.emplace_back(id, absl::FailedPreconditionError(why));
+    }
+  }
+  unsatisfied_ = std::move(unsatisfied);
+  return hopeless;
+}
+
+}  // namespace hone::fleet

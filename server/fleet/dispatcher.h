@@ -1,0 +1,76 @@
+#ifndef HONE_SERVER_FLEET_DISPATCHER_H_
+#define HONE_SERVER_FLEET_DISPATCHER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet_options.h"
+#include "server/fleet/lease_book.h"
+#include "server/fleet/worker_registry.h"
+
+namespace hone::fleet {
+
+// Decides which worker gets which item: grants leases, finds what idle workers take from busy ones,
+// and which items no worker can do. Not thread-safe: its owner locks.
+class Dispatcher {
+ public:
+  // All outlive it.
+  Dispatcher(const FleetOptions* options, const ArtifactCache* artifacts,
+             const Standings* standings, WorkerRegistry* registry, LeaseBook* book)
+      : options_(*options),
+        artifacts_(*artifacts),
+        standings_(*standings),
+        registry_(*registry),
+        book_(*book) {}
+
+  // Whether the lane's items wait for one worker, which is here.
+  bool IsPinned(const Lane& lane) const;
+  // Whether the worker could ever take items of the lane.
+  bool Serves(const Lane& lane, const Worker& worker) const;
+  // Leases what the worker has room for.
+  std::vector<LeaseGrant> Grant(Worker& worker, absl::Time now);
+  LeaseGrant Describe(const Lease& lease, absl::Time now) const;
+
+  // Leases that an idle worker takes from a busy one, where they have waited for `steal_after`.
+  struct Theft {
+    Worker* thief = nullptr;
+    Worker* victim = nullptr;
+    std::vector<std::string> leases;
+  };
+  // The leases that may be taken at all, by their worker.
+  using Stealable = std::map<std::string, std::vector<std::string>>;
+  Stealable FindStealable(absl::Time now) const;
+  // What the idle worker takes of these; the leases are taken out of them.
+  Theft Steal(Worker& thief, Stealable& stealable) const;
+
+  // Waiting items that have come to an end, with the reason: no registered worker serves their lane
+  // for `unsatisfied_limit`, or the artifact that they name is gone. An item whose own build is
+  // gone is built again.
+  std::vector<std::pair<int64_t, absl::Status>> FindHopeless(absl::Time now);
+
+ private:
+  // Whether the worker may take an item of the lane now.
+  bool IsOpen(const Lane& lane, const Worker& worker) const;
+  bool Fits(const TrackedItem& item, const std::string& worker_id) const;
+  // Whether the worker is to take nothing but suspects now.
+  bool GoesSolo(Worker& worker) const;
+  // Why no registered worker serves the lane; "" if one does.
+  std::string WhyUnsatisfied(const Lane& lane) const;
+
+  const FleetOptions& options_;
+  const ArtifactCache& artifacts_;
+  const Standings& standings_;
+  WorkerRegistry& registry_;
+  LeaseBook& book_;
+  std::map<Lane, absl::Time> unsatisfied_;  // lanes that no registered worker serves, since when
+};
+
+}  // namespace hone::fleet
+
+#endif  // HONE_SERVER_FLEET_DISPATCHER_H_

@@ -1,0 +1,205 @@
+#include "server/fleet/lease_book.h"
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace hone::fleet {
+namespace {
+
+// The queue of deadlines may hold this many ended leases beside as many others as there are; then
+// they are taken out.
+constexpr size_t kEndedLeases = 1024;
+
+std::string RandomInstance() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x", device(), device());
+}
+
+}  // namespace
+
+LeaseBook::LeaseBook(const FleetOptions* options)
+    : options_(*options),
+      instance_(options->instance.empty() ? RandomInstance() : options->instance) {}
+
+absl::Status LeaseBook::CheckRoom(const std::string& owner) const {
+  if (const int64_t own = queue_.items(owner); own >= options_.max_items_per_owner) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        own, " candidates of ", owner.empty() ? "this user" : absl::StrCat("'", owner, "'"),
+        " wait or are measured, the most that one user may have"));
+  }
+  if (queue_.items() < options_.max_items) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      queue_.items(), " candidates wait or are measured, the most that this server keeps"));
+}
+
+void LeaseBook::Add(WorkItem work, WorkDone done, absl::Time now) {
+  const std::string holder = work.worker_id;
+  TrackedItem& item = *queue_.Find(queue_.Add(std::move(work), std::move(done), now));
+  if (!item.artifact_digest.empty()) item.builder_id = holder;
+  fresh_.insert(item.lane());
+}
+
+void LeaseBook::Requeue(TrackedItem& item) {
+  queue_.Requeue(item);
+  fresh_.insert(item.lane());
+}
+
+void LeaseBook::Rebuild(int64_t id) {
+  TrackedItem& item = *queue_.Find(id);
+  queue_.Rebuild(item);
+  fresh_.insert(item.lane());
+}
+
+TrackedItem LeaseBook::Remove(int64_t id) {
+  if (const std::string lease_id = queue_.Find(id)->lease_id; !lease_id.empty()) Erase(lease_id);
+  return queue_.Remove(id);
+}
+
+void LeaseBook::RefreshAll() {
+  for (Lane& lane : queue_.Lanes()) fresh_.insert(std::move(lane));
+}
+
+Lease* LeaseBook::Grant(const std::string& worker_id, absl::Time now,
+                        absl::FunctionRef<bool(const Lane&)> open,
+                        absl::FunctionRef<bool(const TrackedItem&)> fits,
+                        absl::FunctionRef<bool(const Lane&)> runs) {
+  TrackedItem* item = queue_.Take(open, fits);
+  if (item == nullptr) return nullptr;
+  Lane to_run = item->lane();
+  const bool build = std::exchange(to_run.build, false);
+  item->lease_id = absl::StrCat(instance_, "-", next_lease_++);
+  Lease& lease = leases_[item->lease_id];
+  lease = {.id = item->lease_id,
+           .item = item->id,
+           .worker_id = worker_id,
+           .build = build,
+           .run = !build || runs(to_run),
+           .alone = item->suspect,
+           .granted = now,
+           .deadline = now + options_.lease_limit};
+  by_worker_[worker_id].insert(lease.id);
+  deadlines_.emplace_back(lease.deadline, lease.id);
+  ++counts_.granted;
+  return &lease;
+}
+
+Lease* LeaseBook::Find(const std::string& lease_id) {
+  auto found = leases_.find(lease_id);
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+const std::set<std::string>& LeaseBook::Of(const std::string& worker_id) const {
+  static const auto& none = *new std::set<std::string>();
+  auto found = by_worker_.find(worker_id);
+  return found == by_worker_.end() ? none : found->second;
+}
+
+Lease LeaseBook::Erase(const std::string& lease_id) {
+  auto found = leases_.find(lease_id);
+  Lease lease = std::move(found->second);
+  leases_.erase(found);
+  auto own = by_worker_.find(lease.worker_id);
+  own->second.erase(lease.id);
+  if (own->second.empty()) by_worker_.erase(own);
+  return lease;
+}
+
+std::vector<std::string> LeaseBook::Overdue(absl::Time now) {
+  std::vector<std::string> overdue;
+  while (!deadlines_.empty() && deadlines_.front().first <= now) {
+    if (leases_.contains(deadlines_.front().second)) {
+      overdue.push_back(std::move(deadlines_.front().second));
+    }
+    deadlines_.pop_front();
+  }
+  if (deadlines_.size() > 2 * leases_.size() + kEndedLeases) {
+    std::erase_if(deadlines_,
+                  [this](const auto& entry) { return !leases_.contains(entry.second); });
+  }
+  return overdue;
+}
+
+std::optional<LeaseBook::GivenUp> LeaseBook::End(const std::string& lease_id, LeaseEnd end) {
+  const Lease lease = Erase(lease_id);
+  TrackedItem& item = *queue_.Find(lease.item);
+  ++counts_.requeued;
+  if (end.counts) {
+    ++item.attempts;
+    item.last_failure = std::move(end.why);
+  }
+  if (end.killed) item.killed.push_back(lease.worker_id);
+  std::string why;
+  if (static_cast<int>(item.killed.size()) >= options_.max_killed_workers) {
+    why = absl::StrCat("these workers were lost while running it: ",
+                       absl::StrJoin(item.killed, ", "));
+    ++counts_.poisoned;
+  } else if (item.attempts >= options_.max_attempts) {
+    why = absl::StrCat("no answer from ", item.attempts, " leases; the last: ", item.last_failure);
+  } else {
+    // An item that may be to blame is tried again alone: then the next loss shows it.
+    item.suspect = item.suspect || end.killed || end.suspect;
+    Requeue(item);
+    return std::nullopt;
+  }
+  return GivenUp{queue_.Remove(lease.item), lease.worker_id, std::move(why)};
+}
+
+std::vector<LeaseBook::GivenUp> LeaseBook::EndAllOf(const std::string& worker_id,
+                                                    const std::string& why) {
+  const std::set<std::string> ids = Of(worker_id);
+  const auto ran = [this](const std::string& id) {
+    return leases_.at(id).phase == LeasePhase::kRunning;
+  };
+  const auto running = std::count_if(ids.begin(), ids.end(), ran);
+  std::vector<GivenUp> given_up;
+  for (const std::string& id : ids) {
+    // Of several that ran at once it is not known which one it was; and what was lost twice may
+    // have begun to run after the worker's last call.
+    LeaseEnd end{.killed = ran(id) && running == 1,
+                 .suspect = ran(id) || ItemOf(leases_.at(id)).attempts >= 1,
+                 .why = why};
+    if (auto item = End(id, std::move(end)); item.has_value()) {
+      given_up.push_back(*std::move(item));
+    }
+  }
+  return given_up;
+}
+
+void LeaseBook::EndBuild(const Lease& lease, const record::MeasureResult& result) {
+  TrackedItem& item = ItemOf(lease);
+  item.artifact_digest = result.artifact_digest;
+  item.facts = result.facts;
+  item.builder_id = lease.worker_id;
+  Erase(lease.id);
+  Requeue(item);
+}
+
+void LeaseBook::BeginCommit(const std::string& lease_id, const std::string& worker_id) {
+  committing_[lease_id] = worker_id;
+}
+
+bool LeaseBook::IsCommitting(const std::string& lease_id, const std::string& worker_id) const {
+  auto found = committing_.find(lease_id);
+  return found != committing_.end() && found->second == worker_id;
+}
+
+std::optional<std::string> LeaseBook::EndCommit(const std::string& lease_id) {
+  auto found = committing_.find(lease_id);
+  if (found == committing_.end()) return std::nullopt;
+  std::string worker_id = std::move(found->second);
+  committing_.erase(found);
+  return worker_id;
+}
+
+WorkQueue LeaseBook::Clear() {
+  leases_.clear();
+  by_worker_.clear();
+  deadlines_.clear();
+  return std::exchange(queue_, WorkQueue());
+}
+
+}  // namespace hone::fleet

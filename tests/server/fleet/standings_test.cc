@@ -1,0 +1,62 @@
+#include "server/fleet/standings.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const Standing kDrained{.worker_id = "w", .drained = true};
+
+TEST(StandingsTest, NothingIsHeldAgainstAnUnknownName) {
+  Standings standings;
+  EXPECT_TRUE(standings.MayWork("w"));
+  EXPECT_EQ(standings.Of("w"), Standing{.worker_id = "w"});
+  EXPECT_EQ(standings.Refusal("w"), "");
+  EXPECT_FALSE(standings.Unstored("w").has_value());
+}
+
+TEST(StandingsTest, AChangeIsKnownAndIsToBeStoredUntilItIs) {
+  Standings standings;
+  standings.Change(kDrained, /*drained=*/true, /*refused=*/false);
+  EXPECT_TRUE(standings.IsDrained("w"));
+  EXPECT_FALSE(standings.MayWork("w"));
+  const auto first = standings.Unstored("w");
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->drained);
+  EXPECT_FALSE(first->refused);
+
+  standings.Change({.worker_id = "w", .refused = "it lies"}, false, true);
+  EXPECT_EQ(standings.refused(), 1);
+  standings.Stored(*first);
+  const auto both = standings.Unstored("w");
+  ASSERT_TRUE(both.has_value()) << "something newer is to be stored";
+  EXPECT_TRUE(both->drained && both->refused);
+  standings.Stored(*both);
+  EXPECT_FALSE(standings.Unstored("w").has_value());
+}
+
+TEST(StandingsTest, AdoptingChangesWhatTheStoreSaysAndKeepsWhatIsNotStored) {
+  Standings standings;
+  standings.Change(kDrained, true, false);
+  const Standing removed{.worker_id = "r", .refused = "go", .removed = true};
+  standings.BeginAdopt();
+  EXPECT_THAT(standings.Adopt({removed}), ElementsAre(removed)) << "the drain is not stored yet";
+  EXPECT_TRUE(standings.IsDrained("w"));
+
+  standings.BeginAdopt();
+  standings.Stored(*standings.Unstored("w"));  // after the store was read
+  EXPECT_THAT(standings.Adopt({removed}), IsEmpty());
+  EXPECT_TRUE(standings.IsDrained("w"));
+  standings.BeginAdopt();
+  EXPECT_THAT(standings.Adopt({}),
+              ElementsAre(Standing{.worker_id = "r"}, Standing{.worker_id = "w"}))
+      << "resumed elsewhere";
+  EXPECT_THAT(standings.all(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone::fleet

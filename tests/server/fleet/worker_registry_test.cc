@@ -1,0 +1,89 @@
+#include "server/fleet/worker_registry.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class WorkerRegistryTest : public ::testing::Test {
+ protected:
+  Worker& Add(const std::string& id, const std::string& target_key, double peak_gflops = 0) {
+    Worker& worker = registry_.Add(id);
+    worker.connected = true;
+    registry_.SetCapabilities(worker, {.target = target_key + " text",
+                                       .target_key = target_key,
+                                       .can_run = true,
+                                       .peak_gflops = peak_gflops});
+    return worker;
+  }
+
+  Standings standings_;
+  WorkerRegistry registry_{&standings_};
+};
+
+TEST_F(WorkerRegistryTest, FindsWorkersByTheirTarget) {
+  Add("a", "t");
+  Add("b", "t", 7);
+  Worker& moved = Add("c", "u");
+  EXPECT_THAT(registry_.Targets(), ElementsAre("t", "u"));
+  EXPECT_THAT(registry_.OfTarget("t"), SizeIs(2));
+  EXPECT_EQ(registry_.DeviceOf("t")->peak_gflops, 7);
+  EXPECT_FALSE(registry_.DeviceOf("v").has_value());
+  registry_.SetCapabilities(moved, {.target_key = "v", .can_run = true});
+  EXPECT_THAT(registry_.OfTarget("u"), IsEmpty());
+  registry_.Erase("c");
+  EXPECT_THAT(registry_.Targets(), ElementsAre("t"));
+}
+
+TEST_F(WorkerRegistryTest, ADrainedWorkerRunsNothing) {
+  Add("a", "t");
+  EXPECT_TRUE(registry_.HasRunner("t"));
+  standings_.Change({.worker_id = "a", .drained = true}, true, false);
+  EXPECT_FALSE(registry_.HasRunner("t"));
+  EXPECT_THAT(registry_.WhyNoRunner("t"), HasSubstr("a (drained)"));
+  EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
+}
+
+TEST_F(WorkerRegistryTest, TheOnlyTargetIsOneThatIsConnected) {
+  EXPECT_TRUE(absl::IsUnavailable(registry_.ChooseTarget("").status()));
+  Worker& worker = Add("a", "t");
+  EXPECT_EQ(registry_.ChooseTarget("")->text, "t text");
+  Add("b", "u");
+  EXPECT_TRUE(absl::IsFailedPrecondition(registry_.ChooseTarget("").status()));
+  worker.connected = false;
+  EXPECT_EQ(registry_.ChooseTarget("")->key, "u");
+  EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "it may come back";
+}
+
+TEST_F(WorkerRegistryTest, AHeldCallIsHungryForWhatItsWorkerHasRoomFor) {
+  Worker& worker = Add("a", "t");
+  worker.free_run_slots = 1;
+  registry_.Hold(worker, {.token = 5});
+  registry_.NoteHunger(worker, /*is_open=*/true);
+  EXPECT_EQ(registry_.FindCall(5), &worker);
+  EXPECT_THAT(registry_.hungry(/*build=*/true), IsEmpty());
+  EXPECT_THAT(registry_.hungry(/*build=*/false), ElementsAre("a"));
+  registry_.Release(worker);
+  EXPECT_EQ(registry_.FindCall(5), nullptr);
+  EXPECT_THAT(registry_.hungry(/*build=*/false), IsEmpty());
+}
+
+TEST(CommitCountTest, NewsWaitsForTheCommitsThatWereUnderWayThen) {
+  CommitCount commits;
+  commits.begun = 1;
+  commits.Await();
+  EXPECT_TRUE(commits.IsAwaited());
+  ++commits.begun;
+  commits.Await();  // already waits
+  commits.End();
+  EXPECT_FALSE(commits.IsAwaited());
+}
+
+}  // namespace
+}  // namespace hone::fleet
