@@ -17,31 +17,8 @@ absl::Status ArtifactCache::Put(const std::string& digest, std::string bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("artifact ", digest, ": the bytes that came have the digest ", actual));
   }
-  absl::MutexLock lock(&mutex_);
-  if (entries_.contains(digest)) return absl::OkStatus();
-  uses_.push_front(digest);
-  entries_[digest] = {std::make_shared<const std::string>(std::move(bytes)), uses_.begin()};
-  bytes_ += size;
-  while ((bytes_ > max_bytes_ || uses_.size() > max_artifacts_) && uses_.size() > 1) {
-    auto oldest = entries_.find(uses_.back());
-    bytes_ -= static_cast<int64_t>(oldest->second.bytes->size());
-    entries_.erase(oldest);
-    uses_.pop_back();
-  }
+  if (!cache_.Has(digest)) cache_.Put(digest, std::move(bytes));
   return absl::OkStatus();
-}
-
-std::shared_ptr<const std::string> ArtifactCache::Get(const std::string& digest) {
-  absl::MutexLock lock(&mutex_);
-  auto found = entries_.find(digest);
-  if (found == entries_.end()) return nullptr;
-  uses_.splice(uses_.begin(), uses_, found->second.use);
-  return found->second.bytes;
-}
-
-bool ArtifactCache::Has(const std::string& digest) const {
-  absl::MutexLock lock(&mutex_);
-  return entries_.contains(digest);
 }
 
 }  // namespace hone::fleet

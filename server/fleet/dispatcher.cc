@@ -30,7 +30,7 @@ bool Dispatcher::IsOpen(const Lane& lane, const Worker& worker) const {
 }
 
 bool Dispatcher::Fits(const TrackedItem& item, const std::string& worker_id) const {
-  const auto& avoid = item.work.avoid;
+  const auto& avoid = item.work->avoid;
   if (std::find(avoid.begin(), avoid.end(), worker_id) != avoid.end()) return false;
   return item.artifact_digest.empty() || item.builder_id == worker_id ||
          artifacts_.Has(item.artifact_digest);
@@ -79,23 +79,14 @@ std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
 
 LeaseGrant Dispatcher::Describe(const Lease& lease, absl::Time now) const {
   const TrackedItem& item = book_.ItemOf(lease);
-  const WorkItem& work = item.work;
+  const auto& best = item.work->best_latency_ns;
   return {.lease_id = lease.id,
           .build = lease.build,
           .run = lease.run,
           .limit = lease.deadline - now,
-          .workload = work.workload,
-          .workload_digest = work.workload_digest,
-          .space_digest = work.space_digest,
-          .space = work.space,
-          .decisions = work.decisions,
-          .target = work.target,
+          .work = item.work,
           .artifact_digest = item.artifact_digest,
-          .policy = work.policy,
-          .tolerance = work.tolerance,
-          .best_latency_ns = work.best_latency_ns == nullptr ? 0 : work.best_latency_ns->load(),
-          .job_id = work.job_id,
-          .priority = work.priority};
+          .best_latency_ns = best == nullptr ? 0 : best->load()};
 }
 
 Dispatcher::Stealable Dispatcher::FindStealable(absl::Time now) const {
@@ -103,7 +94,7 @@ Dispatcher::Stealable Dispatcher::FindStealable(absl::Time now) const {
   for (const auto& [id, lease] : book_.leases()) {
     if (lease.phase != LeasePhase::kQueued || lease.granted + options_.steal_after > now) continue;
     const TrackedItem& item = book_.ItemOf(lease);
-    if (item.suspect || !item.work.worker_id.empty()) continue;
+    if (item.suspect || !item.work->worker_id.empty()) continue;
     stealable[lease.worker_id].push_back(id);
   }
   return stealable;
@@ -152,7 +143,7 @@ std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Tim
       if (artifacts_.Has(item.artifact_digest)) continue;
       const Worker* builder = registry_.Find(item.builder_id);
       if (builder != nullptr && builder->connected && builder->CanRun(lane.target_key)) continue;
-      if (item.work.artifact_digest.empty()) {
+      if (item.work->artifact_digest.empty()) {
         book_.Rebuild(id);
         continue;
       }

@@ -251,7 +251,7 @@ void Fleet::Finish(Worker& worker, FinishedLease& finished) {
     return;
   }
   const Lease lease = *found;
-  const WorkItem& work = book_.ItemOf(lease).work;
+  const WorkItem& work = *book_.ItemOf(lease).work;
   record::MeasureResult& result = finished.result;
   std::string wrong = finished.malformed;
   if (lease.run) DropImpossibleDrift(work, worker.capabilities, &result);

@@ -18,7 +18,7 @@ int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
   item->id = id;
   item->submitted = now;
   item->artifact_digest = work.artifact_digest;
-  item->work = std::move(work);
+  item->work = std::make_shared<const WorkItem>(std::move(work));
   item->done = std::move(done);
   Wait(*item, /*first=*/false);
   items_[id] = std::move(item);
@@ -26,7 +26,7 @@ int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
 }
 
 void WorkQueue::Wait(const TrackedItem& item, bool first) {
-  std::deque<int64_t>& queue = waiting_[item.lane()][item.work.job_id];
+  std::deque<int64_t>& queue = waiting_[item.lane()][item.work->job_id];
   first ? queue.push_front(item.id) : queue.push_back(item.id);
   ++waiting_count_;
   suspects_ += item.suspect ? 1 : 0;
@@ -34,7 +34,7 @@ void WorkQueue::Wait(const TrackedItem& item, bool first) {
 
 void WorkQueue::Unwait(const TrackedItem& item) {
   auto lane = waiting_.find(item.lane());
-  auto job = lane->second.find(item.work.job_id);
+  auto job = lane->second.find(item.work->job_id);
   job->second.erase(std::find(job->second.begin(), job->second.end(), item.id));
   --waiting_count_;
   suspects_ -= item.suspect ? 1 : 0;
@@ -57,7 +57,7 @@ TrackedItem* WorkQueue::Take(absl::FunctionRef<bool(const Lane&)> open,
       for (const int64_t id : queue) {
         TrackedItem& item = *items_.at(id);
         if (!fits(item)) continue;
-        const Order order(turn, -item.work.priority, job.order);
+        const Order order(turn, -item.work->priority, job.order);
         if (taken == nullptr || order < best) {
           taken = &item;
           best = order;
@@ -68,7 +68,7 @@ TrackedItem* WorkQueue::Take(absl::FunctionRef<bool(const Lane&)> open,
   }
   if (taken == nullptr) return nullptr;
   Unwait(*taken);
-  shares_.Charge(taken->work.owner, taken->work.job_id, taken->work.priority);
+  shares_.Charge(taken->work->owner, taken->work->job_id, taken->work->priority);
   return taken;
 }
 
@@ -98,10 +98,10 @@ TrackedItem WorkQueue::Remove(int64_t id) {
   TrackedItem item = std::move(*found->second);
   items_.erase(found);
   if (item.lease_id.empty()) Unwait(item);
-  auto job = jobs_.find(item.work.job_id);
+  auto job = jobs_.find(item.work->job_id);
   job->second.items.erase(id);
   if (job->second.items.empty()) jobs_.erase(job);
-  auto owner = owners_.find(item.work.owner);
+  auto owner = owners_.find(item.work->owner);
   if (--owner->second == 0) owners_.erase(owner);
   return item;
 }

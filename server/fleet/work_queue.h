@@ -30,7 +30,7 @@ struct Lane {
 // An item as the fleet follows it, from Submit to its end.
 struct TrackedItem {
   int64_t id = 0;
-  WorkItem work;
+  std::shared_ptr<const WorkItem> work;
   WorkDone done;
   absl::Time submitted;
   // The artifact to run, from the item or from a build lease; "" while it is to be built.
@@ -45,7 +45,9 @@ struct TrackedItem {
   std::vector<std::string> killed;  // workers that were lost while running it
   bool suspect = false;             // it may have killed a worker: it is retried alone
 
-  Lane lane() const { return {work.target_key, artifact_digest.empty(), work.worker_id, suspect}; }
+  Lane lane() const {
+    return {work->target_key, artifact_digest.empty(), work->worker_id, suspect};
+  }
 };
 
 // The items of all jobs and the order in which the waiting ones are granted: by the fair shares of

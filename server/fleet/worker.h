@@ -2,12 +2,14 @@
 #define HONE_SERVER_FLEET_WORKER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
+#include "server/fleet/work.h"
 
 // The worker protocol in plain structs; proto/hone/v1/worker.proto explains the fields.
 namespace hone::fleet {
@@ -63,18 +65,9 @@ struct LeaseGrant {
   bool build = false;
   bool run = false;
   absl::Duration limit;  // from the receipt
-  std::string workload;
-  std::string workload_digest;
-  std::string space_digest;
-  std::string space;
-  std::vector<int64_t> decisions;
-  std::string target;
-  std::string artifact_digest;
-  record::Policy policy;
-  double tolerance = 0;
-  double best_latency_ns = 0;
-  std::string job_id;
-  int priority = 0;
+  std::shared_ptr<const WorkItem> work;
+  std::string artifact_digest;  // to run; "" while it is to be built
+  double best_latency_ns = 0;   // of the task when the lease was granted
 };
 
 // What the server says should be.

@@ -133,23 +133,24 @@ absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& requ
 v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
   v1::SynchronizeResponse response;
   for (const fleet::LeaseGrant& grant : reply.start) {
+    const fleet::WorkItem& work = *grant.work;
     v1::Lease& lease = *response.add_start();
     lease.set_lease_id(grant.lease_id);
     lease.set_build(grant.build);
     lease.set_run(grant.run);
     lease.set_deadline_ms(absl::ToInt64Milliseconds(grant.limit));
-    lease.set_workload(grant.workload);
-    lease.set_workload_digest(grant.workload_digest);
-    lease.set_space_digest(grant.space_digest);
-    lease.set_space(grant.space);
-    lease.mutable_decisions()->Assign(grant.decisions.begin(), grant.decisions.end());
-    lease.set_target(grant.target);
+    lease.set_workload(work.workload);
+    lease.set_workload_digest(work.workload_digest);
+    lease.set_space_digest(work.space_digest);
+    lease.set_space(work.space);
+    lease.mutable_decisions()->Assign(work.decisions.begin(), work.decisions.end());
+    lease.set_target(work.target);
     lease.set_artifact_digest(grant.artifact_digest);
-    *lease.mutable_policy() = record::ToProto(grant.policy);
-    lease.set_tolerance(grant.tolerance);
+    *lease.mutable_policy() = record::ToProto(work.policy);
+    lease.set_tolerance(work.tolerance);
     lease.set_best_latency_ns(grant.best_latency_ns);
-    lease.set_job_id(grant.job_id);
-    lease.set_priority(grant.priority);
+    lease.set_job_id(work.job_id);
+    lease.set_priority(work.priority);
   }
   for (const std::string& id : reply.cancel) response.add_cancel(id);
   for (const std::string& id : reply.durable) response.add_durable(id);

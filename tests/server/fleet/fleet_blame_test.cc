@@ -44,7 +44,7 @@ TEST_F(BlameTest, WhatRanWhenAWorkerDiedIsRetriedOneByOneUntilTheCulpritIsFound)
     ASSERT_THAT(worker.report.held, SizeIs(::testing::Le(1u))) << "suspects run alone";
     if (worker.report.held.empty()) continue;
     const std::string lease = worker.report.held[0].lease_id;
-    const bool poison = worker.started.back().decisions[0] == kPoison;
+    const bool poison = worker.started.back().work->decisions[0] == kPoison;
     RunAll(worker);
     if (poison) {
       worker.Restart(std::to_string(++epoch));
@@ -84,7 +84,7 @@ TEST_F(BlameTest, OthersGoOnWhileOneWorkerRetriesASuspect) {
   first.Restart("again");
   first.Call(fleet);
   ASSERT_THAT(first.started, SizeIs(1)) << "it is idle: the suspect is its";
-  EXPECT_EQ(first.started[0].decisions[0], 0);
+  EXPECT_EQ(first.started[0].work->decisions[0], 0);
   Submit(Item("job", 3));
   first.report.free_build_slots = 4;
   first.Call(fleet);
@@ -112,11 +112,11 @@ TEST_F(BlameTest, ABusyWorkerFinishesBeforeItTakesASuspect) {
   busy.Finish(busy.started[0].lease_id, Measured(1));
   busy.Call(fleet);
   ASSERT_THAT(busy.started, SizeIs(2));
-  EXPECT_EQ(busy.started[1].decisions[0], 0);
+  EXPECT_EQ(busy.started[1].work->decisions[0], 0);
   busy.Finish(busy.started[1].lease_id, Measured(1));
   busy.Call(fleet);
   ASSERT_THAT(busy.started, SizeIs(3));
-  EXPECT_EQ(busy.started[2].decisions[0], 2);
+  EXPECT_EQ(busy.started[2].work->decisions[0], 2);
 }
 
 TEST_F(BlameTest, AWorkersOwnFailureIsTriedElsewhereBeforeItIsTheAnswer) {

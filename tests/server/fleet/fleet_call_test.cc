@@ -118,7 +118,7 @@ TEST_F(CallTest, ACancelDoesNotWaitForACommit) {
   ASSERT_THAT(worker.started, SizeIs(2));
   std::string mine, theirs;
   for (const LeaseGrant& lease : worker.started) {
-    (lease.job_id == "job" ? mine : theirs) = lease.lease_id;
+    (lease.work->job_id == "job" ? mine : theirs) = lease.lease_id;
   }
   worker.Finish(mine, Measured(1));
   worker.Call(fleet, absl::Seconds(30));
@@ -244,7 +244,7 @@ TEST_F(CallTest, JobsShareTheWorkersAndPriorityGoesFirst) {
   FakeWorker worker = FakeWorker::Both("w", 5);
   worker.Call(fleet);
   std::vector<std::string> jobs;
-  for (const LeaseGrant& lease : worker.started) jobs.push_back(lease.job_id);
+  for (const LeaseGrant& lease : worker.started) jobs.push_back(lease.work->job_id);
   EXPECT_THAT(jobs, ElementsAre("urgent", "a", "b", "a", "b"));
 }
 

@@ -22,7 +22,7 @@ TEST_F(LeaseTest, AWorkerThatBuildsAndRunsGetsBothInOneLease) {
   ASSERT_THAT(worker.started, SizeIs(1));
   const LeaseGrant& lease = worker.started[0];
   EXPECT_TRUE(lease.build && lease.run);
-  EXPECT_THAT(lease.decisions, ElementsAre(7));
+  EXPECT_THAT(lease.work->decisions, ElementsAre(7));
   EXPECT_EQ(lease.limit, FleetOptions().lease_limit);
 
   worker.Finish(lease.lease_id, Measured(100, "artifact"));

@@ -28,7 +28,7 @@ TEST_F(ShareTest, AUserWithManyJobsDoesNotKeepAnotherWaiting) {
   FakeWorker worker = FakeWorker::Both("w", 6);
   worker.Call(fleet);
   int bobs = 0;
-  for (const LeaseGrant& lease : worker.started) bobs += lease.job_id == "b" ? 1 : 0;
+  for (const LeaseGrant& lease : worker.started) bobs += lease.work->job_id == "b" ? 1 : 0;
   EXPECT_EQ(bobs, 3);
 }
 
@@ -47,7 +47,7 @@ TEST_F(ShareTest, ALowJobStillMovesWhileAHighOneHasWork) {
     Submit(std::move(high));
     worker.Call(fleet);
     const LeaseGrant lease = worker.started.back();
-    ++granted[lease.job_id];
+    ++granted[lease.work->job_id];
     worker.Finish(lease.lease_id, Measured(1));
   }
   EXPECT_GE(granted["low"], 2);

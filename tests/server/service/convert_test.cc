@@ -40,18 +40,19 @@ TEST(ConvertTest, AGrantCarriesEverything) {
                          .build = true,
                          .run = true,
                          .limit = absl::Seconds(3),
-                         .workload = "w",
-                         .workload_digest = "wd",
-                         .space_digest = "sd",
-                         .space = "s",
-                         .decisions = {1, -2},
-                         .target = "t",
+                         .work = std::make_shared<const fleet::WorkItem>(
+                             fleet::WorkItem{.job_id = "j",
+                                             .priority = 3,
+                                             .workload = "w",
+                                             .workload_digest = "wd",
+                                             .space = "s",
+                                             .space_digest = "sd",
+                                             .decisions = {1, -2},
+                                             .target = "t",
+                                             .policy = {.name = "confirm", .threads = 2},
+                                             .tolerance = 0.5}),
                          .artifact_digest = "a",
-                         .policy = {.name = "confirm", .threads = 2},
-                         .tolerance = 0.5,
-                         .best_latency_ns = 7,
-                         .job_id = "j",
-                         .priority = 3});
+                         .best_latency_ns = 7});
   reply.cancel = {"c"};
   reply.durable = {"d"};
   reply.keep_artifacts = {"k"};

@@ -17,7 +17,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
   std::vector<fleet::LeaseGrant> ConfirmLeases() {
     std::vector<fleet::LeaseGrant> leases;
     for (const fleet::LeaseGrant& lease : device.seen) {
-      if (lease.policy.name == "confirm") leases.push_back(lease);
+      if (lease.work->policy.name == "confirm") leases.push_back(lease);
     }
     return leases;
   }
@@ -31,7 +31,7 @@ TEST_F(JobConfirmTest, FinalistsRunTheirVeryBytesInAtLeastThreeRounds) {
     EXPECT_TRUE(lease.run && !lease.build);
     EXPECT_FALSE(lease.artifact_digest.empty());
     EXPECT_EQ(lease.best_latency_ns, 0) << "a confirmation never stops early";
-    ++rounds[lease.decisions];
+    ++rounds[lease.work->decisions];
   }
   EXPECT_GE(rounds.size(), 2u);
   EXPECT_LE(rounds.size(), 8u);
@@ -44,11 +44,12 @@ TEST_F(JobConfirmTest, AScreenedLatencyThatDoesNotHoldIsNotPublished) {
   std::vector<int64_t> lucky;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.decisions);
-    if (lease.policy.name == "screen" && lucky.empty() && !lease.decisions.empty()) {
-      lucky = lease.decisions;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    if (lease.work->policy.name == "screen" && lucky.empty() && !lease.work->decisions.empty()) {
+      lucky = lease.work->decisions;
     }
-    if (lease.decisions == lucky) result.latency_ns = lease.policy.name == "screen" ? 95 : 180;
+    if (lease.work->decisions == lucky)
+      result.latency_ns = lease.work->policy.name == "screen" ? 95 : 180;
     result.samples_ns = {result.latency_ns};
     return result;
   };
@@ -79,7 +80,7 @@ TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
   double disturbance = 3;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.decisions) * disturbance;
+    result.latency_ns = FakeLatency(lease.work->decisions) * disturbance;
     result.samples_ns = {result.latency_ns};
     return result;
   };
@@ -98,10 +99,10 @@ TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
 // What a speed-up is over is measured as the best is, where the two are near.
 TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
   device.measure = [&](const fleet::LeaseGrant& lease) {
-    const bool untiled = lease.decisions.empty();
+    const bool untiled = lease.work->decisions.empty();
     record::MeasureResult result;
-    result.latency_ns = untiled ? 120 : FakeLatency(lease.decisions);
-    if (untiled && lease.policy.name == "screen") result.latency_ns = 180;  // disturbed
+    result.latency_ns = untiled ? 120 : FakeLatency(lease.work->decisions);
+    if (untiled && lease.work->policy.name == "screen") result.latency_ns = 180;  // disturbed
     result.samples_ns = {result.latency_ns};
     return result;
   };
@@ -115,7 +116,8 @@ TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
 TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerHoldsNobodyUp) {
   auto job = RunToEnd(Create(Spec(100)));  // ten times as slow
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
-  for (const fleet::LeaseGrant& lease : ConfirmLeases()) EXPECT_FALSE(lease.decisions.empty());
+  for (const fleet::LeaseGrant& lease : ConfirmLeases())
+    EXPECT_FALSE(lease.work->decisions.empty());
   EXPECT_EQ(job->default_schedule->record.policy.name, "screen");
 }
 
@@ -124,14 +126,14 @@ TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
   FakeDevice slower("1", "slower");
   slower.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = 1.3 * FakeLatency(lease.decisions);
+    result.latency_ns = 1.3 * FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns, result.latency_ns};
     return result;
   };
   const auto runs = [](const FakeDevice& one) {
     std::map<std::vector<int64_t>, int> of;  // candidates
     for (const fleet::LeaseGrant& lease : one.seen) {
-      if (lease.policy.name == "confirm") ++of[lease.decisions];
+      if (lease.work->policy.name == "confirm") ++of[lease.work->decisions];
     }
     return of;
   };
@@ -167,7 +169,7 @@ TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
       result.outcome = record::Outcome::kDeviceLost;
       result.detail = "no such artifact";
     } else {
-      result.latency_ns = FakeLatency(lease.decisions);
+      result.latency_ns = FakeLatency(lease.work->decisions);
     }
     return result;
   };

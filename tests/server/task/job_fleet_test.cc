@@ -132,7 +132,7 @@ TEST_F(SpotCheckTest, ARunnerThatIsKilledWhileItChecksAccusesNobody) {
 TEST_F(SpotCheckTest, ATimeThatNobodyElseMeasuresIsNotPublished) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant& lease) {
-    return Took(10 * FakeLatency(lease.decisions));
+    return Took(10 * FakeLatency(lease.work->decisions));
   };
   auto job = RunWith({&second});
   EXPECT_EQ(job->state, JobState::kFailed);

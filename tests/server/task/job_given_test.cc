@@ -22,7 +22,8 @@ class JobGivenTest : public ::testing::Test, protected JobHarness {
   int Leases(const std::string& job, const std::string& policy, const std::vector<int64_t>& of) {
     int count = 0;
     for (const fleet::LeaseGrant& lease : device.seen) {
-      count += lease.job_id == job && lease.policy.name == policy && lease.decisions == of;
+      count += lease.work->job_id == job && lease.work->policy.name == policy &&
+               lease.work->decisions == of;
     }
     return count;
   }
@@ -53,7 +54,7 @@ TEST_F(JobGivenTest, ItIsMeasuredAgainAndNeverStopsEarly) {
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Leases(id, "screen", {9, 9, 9}), 1);
   for (const fleet::LeaseGrant& lease : device.seen) {
-    if (lease.job_id != id || lease.decisions.empty()) continue;
+    if (lease.work->job_id != id || lease.work->decisions.empty()) continue;
     EXPECT_EQ(lease.best_latency_ns, 0);
   }
 }
@@ -72,7 +73,7 @@ TEST_F(JobGivenTest, ASlowerOneIsReportedAndTheBestStays) {
 TEST_F(JobGivenTest, AFailedCheckIsReportedWhileTheDefaultIsFine) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    if (lease.decisions.empty()) {
+    if (lease.work->decisions.empty()) {
       result.latency_ns = 1000;
       result.samples_ns = {1000};
     } else {
@@ -91,9 +92,9 @@ TEST_F(JobGivenTest, AFailedCheckIsReportedWhileTheDefaultIsFine) {
 TEST_F(JobGivenTest, ACandidateThatFailsWhenConfirmedHasFailed) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.decisions);
+    result.latency_ns = FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns};
-    if (lease.policy.name == "confirm" && !lease.decisions.empty()) {
+    if (lease.work->policy.name == "confirm" && !lease.work->decisions.empty()) {
       result = {.outcome = record::Outcome::kCrash, .detail = "signal 11"};
     }
     return result;

@@ -23,10 +23,11 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
     if (measure != nullptr) {
       result = measure(lease);
     } else {
-      result.latency_ns = FakeLatency(lease.decisions);
+      result.latency_ns = FakeLatency(lease.work->decisions);
       result.samples_ns = {result.latency_ns, result.latency_ns};
     }
-    const std::string code = absl::StrCat(lease.space_digest, absl::StrJoin(lease.decisions, ","));
+    const std::string code =
+        absl::StrCat(lease.work->space_digest, absl::StrJoin(lease.work->decisions, ","));
     result.artifact_digest = DigestOf(code).ToHex();
     artifacts_[result.artifact_digest] = code;
     finished_[lease.lease_id] = std::move(result);

@@ -163,8 +163,8 @@ TEST_F(JobRestartTest, FinalistsThatNobodyIsKnownToHoldAreBuiltAgain) {
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   std::set<std::vector<int64_t>> built;
   for (const fleet::LeaseGrant& lease : device.seen) {
-    if (lease.build) built.insert(lease.decisions);
-    EXPECT_TRUE(built.contains(lease.decisions)) << "it cannot have this artifact";
+    if (lease.build) built.insert(lease.work->decisions);
+    EXPECT_TRUE(built.contains(lease.work->decisions)) << "it cannot have this artifact";
   }
   EXPECT_FALSE(built.empty());
 }

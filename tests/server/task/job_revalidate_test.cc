@@ -29,8 +29,8 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   void Change(record::Outcome outcome, double latency) {
     device.measure = [=, this](const fleet::LeaseGrant& lease) {
       record::MeasureResult result;
-      result.latency_ns = FakeLatency(lease.decisions);
-      if (lease.decisions == best_) {
+      result.latency_ns = FakeLatency(lease.work->decisions);
+      if (lease.work->decisions == best_) {
         result.outcome = outcome;
         result.latency_ns = latency;
       }
@@ -54,8 +54,8 @@ TEST_F(JobRevalidateTest, BuildsTheTopAgainAndPublishesTheWinnerAnew) {
   std::set<std::vector<int64_t>> seen;
   int built = 0;
   for (const fleet::LeaseGrant& lease : device.seen) {
-    EXPECT_EQ(lease.policy.name, "confirm");
-    seen.insert(lease.decisions);
+    EXPECT_EQ(lease.work->policy.name, "confirm");
+    seen.insert(lease.work->decisions);
     built += lease.build ? 1 : 0;
   }
   EXPECT_EQ(seen.size(), 3u);
@@ -109,7 +109,7 @@ TEST_F(JobRevalidateTest, ATimeoutIsOfTheMomentAndMarksNothing) {
 TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.decisions);
+    result.latency_ns = FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns};
     result.facts.program_digest = "new";
     return result;
@@ -120,7 +120,7 @@ TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
   EXPECT_EQ(first->quarantined, 0);
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.decisions);
+    result.latency_ns = FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns};
     result.facts.program_digest = "newer";
     return result;

@@ -49,9 +49,10 @@ TEST_F(JobTest, FindsAGoodCandidateAndPublishesIt) {
 TEST_F(JobTest, AnEarlyGoodCandidateIsTheBestOfALongJob) {
   std::vector<int64_t> first;
   device.measure = [&](const fleet::LeaseGrant& lease) {
-    if (first.empty()) first = lease.decisions;
+    if (first.empty()) first = lease.work->decisions;
     record::MeasureResult result;
-    result.latency_ns = lease.decisions == first ? 50 : 100 + FakeLatency(lease.decisions);
+    result.latency_ns =
+        lease.work->decisions == first ? 50 : 100 + FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns};
     return result;
   };
@@ -67,7 +68,7 @@ TEST_F(JobTest, TheDefaultIsMeasuredFirstAndOnce) {
   const std::string id = Create(Spec(20));
   RunToEnd(id);
   ASSERT_FALSE(device.seen.empty());
-  EXPECT_TRUE(device.seen[0].decisions.empty());
+  EXPECT_TRUE(device.seen[0].work->decisions.empty());
   int defaults = 0;
   for (const record::Record& record : Screened(id)) {
     if (!record.is_default) continue;
@@ -86,8 +87,8 @@ TEST_F(JobTest, NothingIsMeasuredTwiceAlsoNotByALaterJob) {
   std::set<std::vector<int64_t>> seen;
   for (size_t i = 0; i < device.seen.size(); ++i) {
     const fleet::LeaseGrant& lease = device.seen[i];
-    if (lease.policy.name != "screen" || lease.decisions.empty()) continue;
-    EXPECT_TRUE(seen.insert(lease.decisions).second) << "lease " << i << " of " << leases;
+    if (lease.work->policy.name != "screen" || lease.work->decisions.empty()) continue;
+    EXPECT_TRUE(seen.insert(lease.work->decisions).second) << "lease " << i << " of " << leases;
   }
   EXPECT_EQ(seen.size(), 118u);
 }
@@ -134,12 +135,12 @@ TEST_F(JobTest, ResultsAreAcknowledgedAfterTheirCommitOnly) {
 TEST_F(JobTest, FailedCandidatesAreDataAndTheLoopGoesOn) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    if (!lease.decisions.empty() && lease.decisions[0] % 2 == 0) {
+    if (!lease.work->decisions.empty() && lease.work->decisions[0] % 2 == 0) {
       result.outcome = record::Outcome::kCrash;
       result.detail = "signal 11";
       return result;
     }
-    result.latency_ns = FakeLatency(lease.decisions);
+    result.latency_ns = FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns};
     return result;
   };

@@ -25,8 +25,9 @@ class JobTransferTest : public ::testing::Test, protected JobHarness {
   std::vector<std::vector<int64_t>> Screened(const std::string& job) {
     std::vector<std::vector<int64_t>> decisions;
     for (const fleet::LeaseGrant& lease : device.seen) {
-      if (lease.job_id == job && lease.policy.name == "screen" && !lease.decisions.empty())
-        decisions.push_back(lease.decisions);
+      if (lease.work->job_id == job && lease.work->policy.name == "screen" &&
+          !lease.work->decisions.empty())
+        decisions.push_back(lease.work->decisions);
     }
     return decisions;
   }
@@ -61,8 +62,8 @@ TEST_F(JobTransferTest, NoTransferBeginsFromNothing) {
   fresh.RunToEnd(alone);
   std::vector<std::vector<int64_t>> expected;
   for (const fleet::LeaseGrant& lease : fresh.device.seen) {
-    if (lease.policy.name == "screen" && !lease.decisions.empty())
-      expected.push_back(lease.decisions);
+    if (lease.work->policy.name == "screen" && !lease.work->decisions.empty())
+      expected.push_back(lease.work->decisions);
   }
   EXPECT_NE(Screened(with), expected);
   JobHarness other;
@@ -71,8 +72,8 @@ TEST_F(JobTransferTest, NoTransferBeginsFromNothing) {
   other.RunToEnd(other.Create(spec));
   std::vector<std::vector<int64_t>> without;
   for (const fleet::LeaseGrant& lease : other.device.seen) {
-    if (lease.policy.name == "screen" && !lease.decisions.empty())
-      without.push_back(lease.decisions);
+    if (lease.work->policy.name == "screen" && !lease.work->decisions.empty())
+      without.push_back(lease.work->decisions);
   }
   EXPECT_EQ(without, expected);
 }
