@@ -29,11 +29,11 @@ std::function<bool()> CancelledBy(grpc::CallbackServerContext* context,
 grpc::ServerUnaryReactor* AdminService::BackupStore(grpc::CallbackServerContext* context,
                                                     const v1::BackupStoreRequest* request,
                                                     v1::BackupStoreResponse* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.executor->Schedule([this, context, reactor, request, response] {
+  deps_.executor->Schedule([this, context, reactor, request, response] {
     const absl::StatusOr<store::BackupReport> report =
-        rooms_.store->Backup(request->path(), CancelledBy(context, rooms_.readiness));
+        deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness));
     if (report.ok()) {
       response->set_size_bytes(report->size_bytes);
       response->set_records(report->records);
@@ -46,20 +46,20 @@ grpc::ServerUnaryReactor* AdminService::BackupStore(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* AdminService::CompactStore(grpc::CallbackServerContext* context,
                                                      const v1::CompactStoreRequest* request,
                                                      v1::CompactStoreResponse* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
       request->keep_unix_ms() < 0) {
     return Reply(context, absl::InvalidArgumentError(
                               "keep_best and keep_unix_ms: a number and a time, not negative"));
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.executor->Schedule([this, context, reactor, request, response] {
+  deps_.executor->Schedule([this, context, reactor, request, response] {
     const store::CompactOptions options{
         .keep_unix_ms = request->keep_unix_ms(),
         .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
         .dry_run = request->dry_run()};
     const absl::StatusOr<store::CompactReport> report =
-        rooms_.store->Compact(options, CancelledBy(context, rooms_.readiness));
+        deps_.store->Compact(options, CancelledBy(context, deps_.readiness));
     if (report.ok()) {
       response->set_records_removed(report->records_removed);
       response->set_jobs_removed(report->jobs_removed);
@@ -75,8 +75,8 @@ grpc::ServerUnaryReactor* AdminService::CompactStore(grpc::CallbackServerContext
 
 grpc::ServerReadReactor<v1::TextChunk>* AdminService::ImportRecords(
     grpc::CallbackServerContext*, v1::ImportRecordsResponse* response) {
-  return new ImportReader(rooms_.store, rooms_.environment, rooms_.executor,
-                          rooms_.readiness->Check(), response);
+  return new ImportReader(deps_.store, deps_.environment, deps_.executor, deps_.readiness->Check(),
+                          response);
 }
 
 }  // namespace hone::service

@@ -11,10 +11,10 @@
 
 namespace hone::service {
 
-// The door of the administrators. Thread-safe. Errors are those of admin.proto.
+// The gRPC service for administrators. Thread-safe. Errors are those of admin.proto.
 class AdminService final : public v1::AdminService::CallbackService {
  public:
-  struct Rooms {
+  struct Dependencies {
     fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
     const task::TaskEnvironment* environment = nullptr;
@@ -22,7 +22,7 @@ class AdminService final : public v1::AdminService::CallbackService {
     const Readiness* readiness = nullptr;
     StandingKeeper* standings = nullptr;
   };
-  explicit AdminService(const Rooms& rooms) : rooms_(rooms) {}
+  explicit AdminService(const Dependencies& deps) : deps_(deps) {}
 
   // admin_workers.cc
   grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
@@ -42,7 +42,7 @@ class AdminService final : public v1::AdminService::CallbackService {
       grpc::CallbackServerContext* context, v1::ImportRecordsResponse* response) override;
 
  private:
-  const Rooms rooms_;
+  const Dependencies deps_;
 };
 
 }  // namespace hone::service

@@ -33,15 +33,15 @@ grpc::ServerUnaryReactor* AdminService::DrainWorker(grpc::CallbackServerContext*
                                                     const v1::DrainWorkerRequest* request,
                                                     v1::WorkerInfo* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  absl::Status status = rooms_.readiness->Check();
+  absl::Status status = deps_.readiness->Check();
   if (status.ok()) {
     const absl::StatusOr<fleet::WorkerInfo> worker =
-        rooms_.fleet->Drain(request->id(), request->resume());
+        deps_.fleet->Drain(request->id(), request->resume());
     status = worker.status();
     if (worker.ok()) *response = ToProto(*worker, absl::Now());
   }
   if (status.ok()) {
-    FinishWhenKept(*rooms_.standings, request->id(), reactor);
+    FinishWhenKept(*deps_.standings, request->id(), reactor);
   } else {
     reactor->Finish(rpc::ToGrpc(status));
   }
@@ -52,14 +52,14 @@ grpc::ServerUnaryReactor* AdminService::RemoveWorker(grpc::CallbackServerContext
                                                      const v1::RemoveWorkerRequest* request,
                                                      v1::RemoveWorkerResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  absl::Status status = rooms_.readiness->Check();
+  absl::Status status = deps_.readiness->Check();
   if (status.ok()) {
-    const absl::StatusOr<int> requeued = rooms_.fleet->Remove(request->id());
+    const absl::StatusOr<int> requeued = deps_.fleet->Remove(request->id());
     status = requeued.status();
     if (requeued.ok()) response->set_requeued(*requeued);
   }
   if (status.ok()) {
-    FinishWhenKept(*rooms_.standings, request->id(), reactor);
+    FinishWhenKept(*deps_.standings, request->id(), reactor);
   } else {
     reactor->Finish(rpc::ToGrpc(status));
   }

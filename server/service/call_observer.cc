@@ -74,11 +74,8 @@ bool IsRefusal(grpc::StatusCode code) {
 
 class CallObserver::Call final : public grpc::experimental::Interceptor {
  public:
-  Call(const Rooms& rooms, grpc::experimental::ServerRpcInfo* info)
-      : rooms_(rooms),
-        info_(info),
-        access_(FindAccess(info->method())),
-        begin_(rooms.clock->Now()) {
+  Call(const Dependencies& deps, grpc::experimental::ServerRpcInfo* info)
+      : deps_(deps), info_(info), access_(FindAccess(info->method())), begin_(deps.clock->Now()) {
     not_utf8.clear();
   }
 
@@ -88,7 +85,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
       methods->GetSendInitialMetadata()->emplace(
-          kTimeHeader, absl::StrCat(absl::ToUnixMillis(rooms_.clock->Now())));
+          kTimeHeader, absl::StrCat(absl::ToUnixMillis(deps_.clock->Now())));
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
       grpc::Status status = methods->GetSendStatus();
@@ -114,30 +111,30 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
   }
 
   void Ended(const grpc::Status& status) {
-    if (rooms_.observer != nullptr) {
+    if (deps_.observer != nullptr) {
       // What a caller has made up is one method: names are kept.
-      rooms_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
-                              rooms_.clock->Now() - begin_);
+      deps_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
+                             deps_.clock->Now() - begin_);
     }
-    if (rooms_.audit == nullptr || access_ == nullptr) return;
+    if (deps_.audit == nullptr || access_ == nullptr) return;
     if (!access_->audited && !IsRefusal(status.error_code())) return;
     const grpc::ServerContextBase& context = *info_->server_context();
     absl::string_view method = info_->method();
     absl::ConsumePrefix(&method, kOurs);
-    AuditEntry entry{.time = rooms_.clock->Now(),
+    AuditEntry entry{.time = deps_.clock->Now(),
                      .peer = rpc::PeerHost(context),
                      .method = std::string(method),
                      .resource = resource_,
                      .result = std::string(CodeName(status.error_code())),
                      .detail = status.error_message()};
-    if (const auto caller = rooms_.authenticator->Identify(context); caller.ok()) {
+    if (const auto caller = deps_.authenticator->Identify(context); caller.ok()) {
       entry.who = caller->name;
       entry.role = std::string(rpc::RoleName(caller->role));
     }
-    rooms_.audit->Write(entry);
+    deps_.audit->Write(entry);
   }
 
-  const Rooms& rooms_;
+  const Dependencies& deps_;
   grpc::experimental::ServerRpcInfo* const info_;
   const Access* const access_;
   const absl::Time begin_;
@@ -150,7 +147,7 @@ grpc::experimental::Interceptor* CallObserver::CreateServerInterceptor(
     grpc::experimental::ServerRpcInfo* info) {
   // Health and reflection are gRPC's own.
   if (!absl::StartsWith(info->method(), kOurs)) return nullptr;
-  return new Call(rooms_, info);
+  return new Call(deps_, info);
 }
 
 void TakeProtobufLog() { google::protobuf::SetLogHandler(&KeepComplaint); }

@@ -20,23 +20,23 @@ inline constexpr char kTimeHeader[] = "hone-unix-ms";
 class CallObserver final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   // All outlive it; `audit` and `observer` may be null.
-  struct Rooms {
+  struct Dependencies {
     const Clock* clock = nullptr;
     const rpc::Authenticator* authenticator = nullptr;
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;
   };
-  explicit CallObserver(const Rooms& rooms) : rooms_(rooms) {}
+  explicit CallObserver(const Dependencies& deps) : deps_(deps) {}
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* info) override;
 
  private:
   class Call;
-  const Rooms rooms_;
+  const Dependencies deps_;
 };
 
 // From now on Protobuf's complaints about texts that are not UTF-8 are kept for the observer, and
-// not printed. Called once by whoever makes a server.
+// not printed. Called before a server is made.
 void TakeProtobufLog();
 
 }  // namespace hone::service

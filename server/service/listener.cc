@@ -12,20 +12,20 @@
 
 namespace hone::service {
 
-Listener::Listener(const GateOptions& options, const Rooms& rooms)
+Listener::Listener(const GateOptions& options, const Dependencies& deps)
     : address_(options.address),
-      gate_(options, rooms.authenticator, rooms.limiter),
-      tuning_(&gate_, rooms.tuning),
-      worker_(&gate_, rooms.worker),
-      admin_(&gate_, rooms.admin) {}
+      gate_(options, deps.authenticator, deps.limiter),
+      tuning_(&gate_, deps.tuning),
+      worker_(&gate_, deps.worker),
+      admin_(&gate_, deps.admin) {}
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& options,
                                                           rpc::ServerCertificates& certificates,
-                                                          const Rooms& rooms) {
+                                                          const Dependencies& deps) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   TakeProtobufLog();
-  auto listener = std::unique_ptr<Listener>(new Listener(options, rooms));
+  auto listener = std::unique_ptr<Listener>(new Listener(options, deps));
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
@@ -35,10 +35,10 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   builder.RegisterService(&listener->admin_);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> observers;
   observers.push_back(
-      std::make_unique<CallObserver>(CallObserver::Rooms{.clock = rooms.clock,
-                                                         .authenticator = rooms.authenticator,
-                                                         .audit = rooms.audit,
-                                                         .observer = rooms.observer}));
+      std::make_unique<CallObserver>(CallObserver::Dependencies{.clock = deps.clock,
+                                                                .authenticator = deps.authenticator,
+                                                                .audit = deps.audit,
+                                                                .observer = deps.observer}));
   builder.experimental().SetInterceptorCreators(std::move(observers));
   listener->server_ = builder.BuildAndStart();
   if (listener->server_ == nullptr) {

@@ -22,7 +22,7 @@ namespace hone::service {
 class Listener {
  public:
   // What a listener works with. All outlive it; audit and observer may be null.
-  struct Rooms {
+  struct Dependencies {
     const Clock* clock = nullptr;
     const rpc::Authenticator* authenticator = nullptr;
     rpc::RateLimiter* limiter = nullptr;
@@ -38,7 +38,7 @@ class Listener {
   // rpc::CheckAllowed.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
                                                          rpc::ServerCertificates& certificates,
-                                                         const Rooms& rooms);
+                                                         const Dependencies& deps);
 
   // With the port that it got.
   const rpc::Address& address() const { return address_; }
@@ -49,7 +49,7 @@ class Listener {
   void Shutdown(absl::Time deadline);
 
  private:
-  Listener(const GateOptions& options, const Rooms& rooms);
+  Listener(const GateOptions& options, const Dependencies& deps);
 
   rpc::Address address_;
   const Gate gate_;

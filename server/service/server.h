@@ -31,7 +31,7 @@
 #include "server/service/server_observer.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/tuning_service.h"
-#include "server/service/upload_desk.h"
+#include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/service/worker_service.h"
 #include "server/store/store.h"
@@ -133,7 +133,7 @@ class Server {
   std::unique_ptr<AuditLog> audit_;
   Readiness readiness_;
   fleet::ArtifactCache artifacts_;
-  UploadDesk uploads_;
+  UploadHandler uploads_;
   fleet::Fleet fleet_;
   const std::unique_ptr<task::TaskEnvironment> environment_;
   std::unique_ptr<task::ThreadPool> pool_;

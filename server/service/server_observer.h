@@ -17,7 +17,7 @@ class ServerObserver {
  public:
   virtual ~ServerObserver() = default;
   // A call has ended. `method`: "/hone.v1.TuningService/CreateJob", or "/hone.v1/unknown" for every
-  // one that is none. `took`: from its arrival to its status; of a long-poll most of that is
+  // unknown method. `took`: from its arrival to its status; of a long-poll most of that is
   // waiting.
   virtual void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
   // A call of Synchronize was answered: what the server worked on it from its arrival on – letting

@@ -40,17 +40,17 @@ absl::Duration WaitAfter(int failures) {
 }  // namespace
 
 absl::Status StandingKeeper::Restore() {
-  HONE_ASSIGN_OR_RETURN(const std::vector<store::WorkerStanding> rows, rooms_.store->Standings());
-  rooms_.fleet->Adopt(ToFleet(rows));
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::WorkerStanding> rows, deps_.store->Standings());
+  deps_.fleet->Adopt(ToFleet(rows));
   return absl::OkStatus();
 }
 
 void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done) {
   absl::MutexLock lock(&order_);
-  std::optional<fleet::UnstoredStanding> news = rooms_.fleet->UnstoredOf(worker_id);
+  std::optional<fleet::UnstoredStanding> news = deps_.fleet->UnstoredOf(worker_id);
   if (!news.has_value()) return std::move(done)(absl::OkStatus());  // went with another call
-  store::StandingChange change = ToStore(*news, rooms_.clock->Now());
-  rooms_.store->ChangeStanding(
+  store::StandingChange change = ToStore(*news, deps_.clock->Now());
+  deps_.store->ChangeStanding(
       std::move(change),
       [this, news = *std::move(news), done = std::move(done)](const absl::Status& status) mutable {
         Stored(news, status);
@@ -60,7 +60,7 @@ void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done)
 
 void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Status& status) {
   const std::string& worker_id = news.standing.worker_id;
-  if (status.ok()) rooms_.fleet->StandingStored(news);
+  if (status.ok()) deps_.fleet->StandingStored(news);
   absl::MutexLock lock(&mutex_);
   if (status.ok()) {
     if (retries_.erase(worker_id) > 0) {
@@ -71,7 +71,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
   Retry& retry = retries_[worker_id];
   retry.under_way = false;
   const absl::Duration wait = WaitAfter(++retry.failures);
-  retry.when = rooms_.steady_clock->Now() + wait;
+  retry.when = deps_.steady_clock->Now() + wait;
   spdlog::error(
       "how worker {} stands could not be stored, and ends with this server until it is; tried "
       "again in {}: {}",
@@ -80,7 +80,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
 
 void StandingKeeper::Keep(const std::string& worker_id) {
   spdlog::warn("worker {} is flagged and gets no leases: {}", worker_id,
-               rooms_.fleet->StandingOf(worker_id).refused);
+               deps_.fleet->StandingOf(worker_id).refused);
   Keep(worker_id, [](const absl::Status&) {});  // an error is logged and tried again
 }
 
@@ -89,13 +89,13 @@ void StandingKeeper::Tick() {
   bool look = false;
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = rooms_.steady_clock->Now();
+    const absl::Time now = deps_.steady_clock->Now();
     for (auto& [worker_id, retry] : retries_) {
       if (retry.under_way || retry.when > now) continue;
       retry.under_way = true;
       due.push_back(worker_id);
     }
-    look = rooms_.store->IsShared() && !looking_ && next_look_ <= now;
+    look = deps_.store->IsShared() && !looking_ && next_look_ <= now;
     if (look) {
       looking_ = true;
       next_look_ = now + kLookInterval;
@@ -108,16 +108,16 @@ void StandingKeeper::Tick() {
       retries_.erase(worker_id);
     });
   }
-  if (look) rooms_.executor->Schedule([this] { Look(); });
+  if (look) deps_.executor->Schedule([this] { Look(); });
 }
 
 void StandingKeeper::Look() {
-  rooms_.fleet->BeginAdopt();
-  const absl::StatusOr<std::vector<store::WorkerStanding>> rows = rooms_.store->Standings();
+  deps_.fleet->BeginAdopt();
+  const absl::StatusOr<std::vector<store::WorkerStanding>> rows = deps_.store->Standings();
   if (rows.ok()) {
-    rooms_.fleet->Adopt(ToFleet(*rows));
+    deps_.fleet->Adopt(ToFleet(*rows));
   } else {
-    rooms_.fleet->BreakOffAdopt();
+    deps_.fleet->BreakOffAdopt();
   }
   absl::MutexLock lock(&mutex_);
   looking_ = false;

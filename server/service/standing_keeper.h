@@ -29,14 +29,14 @@ class StandingKeeper {
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);
   static constexpr absl::Duration kLongestRetry = absl::Minutes(1);
 
-  struct Rooms {
+  struct Dependencies {
     const Clock* clock = nullptr;         // of what is written down
     const Clock* steady_clock = nullptr;  // of deadlines
     fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
     task::Executor* executor = nullptr;  // reads what others wrote
   };
-  explicit StandingKeeper(const Rooms& rooms) : rooms_(rooms) {}
+  explicit StandingKeeper(const Dependencies& deps) : deps_(deps) {}
 
   // Gives the fleet what is stored. Called once, before workers call. Errors are the store's.
   absl::Status Restore();
@@ -60,7 +60,7 @@ class StandingKeeper {
   void Stored(const fleet::UnstoredStanding& news, const absl::Status& status);
   void Look();
 
-  const Rooms rooms_;
+  const Dependencies deps_;
   absl::Mutex order_;  // reading the fleet and queueing the write are one step
   mutable absl::Mutex mutex_;
   std::map<std::string, Retry> retries_ ABSL_GUARDED_BY(mutex_);  // by worker

@@ -15,7 +15,7 @@
 namespace hone::service {
 namespace {
 
-// InvalidArgument, naming the field: too long, an unknown outcome, a span of time that is none.
+// InvalidArgument, naming the field: too long, an unknown outcome, an empty span of time.
 absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request) {
   for (const auto& [name, text] :
        {std::pair("workload_digest", &request.workload_digest()),
@@ -69,7 +69,7 @@ absl::Status TuningService::FindRecords(const v1::ListRecordsRequest& request,
       (!absl::SimpleAtoi(request.page_token(), &last) || last < (query.newest_first ? 1 : 0))) {
     return absl::InvalidArgumentError("page_token: not one that this server gave");
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, rooms_.store->Query(query));
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, deps_.store->Query(query));
   for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
   if (static_cast<int>(records.size()) == query.page_size) {
     response->set_next_page_token(absl::StrCat(records.back().id));
@@ -81,11 +81,11 @@ grpc::ServerUnaryReactor* TuningService::ListRecords(grpc::CallbackServerContext
                                                      const v1::ListRecordsRequest* request,
                                                      v1::ListRecordsResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) {
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) {
     reactor->Finish(rpc::ToGrpc(ready));
     return reactor;
   }
-  rooms_.executor->Schedule([this, reactor, request, response] {
+  deps_.executor->Schedule([this, reactor, request, response] {
     reactor->Finish(rpc::ToGrpc(FindRecords(*request, response)));
   });
   return reactor;
@@ -93,14 +93,14 @@ grpc::ServerUnaryReactor* TuningService::ListRecords(grpc::CallbackServerContext
 
 grpc::ServerWriteReactor<v1::TextChunk>* TuningService::ExportRecords(
     grpc::CallbackServerContext*, const v1::ListRecordsRequest* request) {
-  absl::Status refused = rooms_.readiness->Check();
+  absl::Status refused = deps_.readiness->Check();
   store::RecordQuery query;
   if (refused.ok()) {
     absl::StatusOr<store::RecordQuery> asked = ToQuery(*request);
     refused = asked.status();
     if (asked.ok()) query = *std::move(asked);
   }
-  return new ExportWriter(rooms_.store, std::move(query), rooms_.executor, refused);
+  return new ExportWriter(deps_.store, std::move(query), deps_.executor, refused);
 }
 
 }  // namespace hone::service

@@ -32,8 +32,8 @@ task::WorkLimit LimitOf(grpc::CallbackServerContext* context, absl::Time now) {
 absl::Status TuningService::FindModels(const v1::ListModelsRequest& request,
                                        v1::ListModelsResponse* response) {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::ModelRow> rows,
-                        rooms_.store->ListModels(request.name(), request.target()));
-  for (const cost_model::CostModelInfo& info : rooms_.environment->CostModels()) {
+                        deps_.store->ListModels(request.name(), request.target()));
+  for (const cost_model::CostModelInfo& info : deps_.environment->CostModels()) {
     if (request.name().empty() || request.name() == info.name) {
       *response->add_kinds() = ToProto(info);
     }
@@ -45,9 +45,9 @@ absl::Status TuningService::FindModels(const v1::ListModelsRequest& request,
 grpc::ServerUnaryReactor* TuningService::ListModels(grpc::CallbackServerContext* context,
                                                     const v1::ListModelsRequest* request,
                                                     v1::ListModelsResponse* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Refuse(context, ready);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Refuse(context, ready);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.executor->Schedule([this, reactor, request, response] {
+  deps_.executor->Schedule([this, reactor, request, response] {
     reactor->Finish(rpc::ToGrpc(FindModels(*request, response)));
   });
   return reactor;
@@ -56,30 +56,30 @@ grpc::ServerUnaryReactor* TuningService::ListModels(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* TuningService::TrainModel(grpc::CallbackServerContext* context,
                                                     const v1::TrainModelRequest* request,
                                                     v1::StoredModel* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Refuse(context, ready);
-  absl::StatusOr<task::TrainingQuery> query = ToQuery(*request, *rooms_.environment);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Refuse(context, ready);
+  absl::StatusOr<task::TrainingQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return Refuse(context, query.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.models->Train(*std::move(query), LimitOf(context, rooms_.clock->Now()),
-                       [reactor, response](absl::StatusOr<store::ModelRow> row) {
-                         if (row.ok()) *response = ToProto(*row);
-                         reactor->Finish(rpc::ToGrpc(row.status()));
-                       });
+  deps_.models->Train(*std::move(query), LimitOf(context, deps_.clock->Now()),
+                      [reactor, response](absl::StatusOr<store::ModelRow> row) {
+                        if (row.ok()) *response = ToProto(*row);
+                        reactor->Finish(rpc::ToGrpc(row.status()));
+                      });
   return reactor;
 }
 
 grpc::ServerUnaryReactor* TuningService::EvaluateModels(grpc::CallbackServerContext* context,
                                                         const v1::EvaluateModelsRequest* request,
                                                         v1::EvaluateModelsResponse* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Refuse(context, ready);
-  absl::StatusOr<task::EvaluationQuery> query = ToQuery(*request, *rooms_.environment);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Refuse(context, ready);
+  absl::StatusOr<task::EvaluationQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return Refuse(context, query.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.models->Evaluate(*std::move(query), LimitOf(context, rooms_.clock->Now()),
-                          [reactor, response](absl::StatusOr<task::ModelEvaluation> evaluation) {
-                            if (evaluation.ok()) *response = ToProto(*evaluation);
-                            reactor->Finish(rpc::ToGrpc(evaluation.status()));
-                          });
+  deps_.models->Evaluate(*std::move(query), LimitOf(context, deps_.clock->Now()),
+                         [reactor, response](absl::StatusOr<task::ModelEvaluation> evaluation) {
+                           if (evaluation.ok()) *response = ToProto(*evaluation);
+                           reactor->Finish(rpc::ToGrpc(evaluation.status()));
+                         });
   return reactor;
 }
 

@@ -42,15 +42,15 @@ absl::Status CheckToken(const std::string& token) {
 grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* context,
                                                    const v1::CreateJobRequest* request,
                                                    v1::Job* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
-  absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *rooms_.environment);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *deps_.environment);
   if (!spec.ok()) return Reply(context, spec.status());
-  spec->owner = rooms_.authenticator->NameOf(*context);
+  spec->owner = deps_.authenticator->NameOf(*context);
   if (request->validate_only()) return Reply(context, absl::OkStatus());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
-  rooms_.fleet->AwaitTarget(
-      key, rooms_.target_wait,
+  deps_.fleet->AwaitTarget(
+      key, deps_.target_wait,
       [this, reactor, response,
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
         if (!target.ok()) {
@@ -59,7 +59,7 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
         }
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
-        rooms_.jobs->Create(std::move(spec), [reactor, response](task::SnapshotOr snapshot) {
+        deps_.jobs->Create(std::move(spec), [reactor, response](task::SnapshotOr snapshot) {
           reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
         });
       });
@@ -69,22 +69,22 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* TuningService::GetJob(grpc::CallbackServerContext* context,
                                                 const v1::GetJobRequest* request,
                                                 v1::Job* response) {
-  absl::Status status = rooms_.readiness->Check();
-  if (status.ok()) status = Fill(rooms_.jobs->Get(request->id()), response);
+  absl::Status status = deps_.readiness->Check();
+  if (status.ok()) status = Fill(deps_.jobs->Get(request->id()), response);
   return Reply(context, status);
 }
 
 grpc::ServerWriteReactor<v1::Job>* TuningService::WatchJob(grpc::CallbackServerContext*,
                                                            const v1::GetJobRequest* request) {
-  return rooms_.watches->Open(request->id());
+  return deps_.watches->Open(request->id());
 }
 
 grpc::ServerUnaryReactor* TuningService::CancelJob(grpc::CallbackServerContext* context,
                                                    const v1::CancelJobRequest* request,
                                                    v1::Job* response) {
-  absl::Status status = rooms_.readiness->Check();
+  absl::Status status = deps_.readiness->Check();
   if (status.ok()) {
-    status = Fill(rooms_.jobs->Cancel(request->id(), request->confirm_finalists()), response);
+    status = Fill(deps_.jobs->Cancel(request->id(), request->confirm_finalists()), response);
   }
   return Reply(context, status);
 }
@@ -92,16 +92,16 @@ grpc::ServerUnaryReactor* TuningService::CancelJob(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* TuningService::ResumeJob(grpc::CallbackServerContext* context,
                                                    const v1::ResumeJobRequest* request,
                                                    v1::Job* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   if (request->max_trials() < 0 || request->max_time_ms() < 0) {
     return Reply(context, absl::InvalidArgumentError("max_trials, max_time_ms: negative"));
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.jobs->Resume(request->id(), request->max_trials(),
-                      absl::Milliseconds(request->max_time_ms()),
-                      [reactor, response](task::SnapshotOr snapshot) {
-                        reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
-                      });
+  deps_.jobs->Resume(request->id(), request->max_trials(),
+                     absl::Milliseconds(request->max_time_ms()),
+                     [reactor, response](task::SnapshotOr snapshot) {
+                       reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
+                     });
   return reactor;
 }
 
@@ -110,7 +110,7 @@ absl::Status TuningService::FindJobs(const v1::ListJobsRequest& request,
   HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
   absl::StatusOr<std::vector<std::shared_ptr<const task::JobSnapshot>>> jobs =
-      rooms_.jobs->List(page_size, request.page_token());
+      deps_.jobs->List(page_size, request.page_token());
   if (absl::IsNotFound(jobs.status())) {
     return absl::InvalidArgumentError("page_token: not one that this server gave");
   }
@@ -125,9 +125,9 @@ absl::Status TuningService::FindJobs(const v1::ListJobsRequest& request,
 grpc::ServerUnaryReactor* TuningService::ListJobs(grpc::CallbackServerContext* context,
                                                   const v1::ListJobsRequest* request,
                                                   v1::ListJobsResponse* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.executor->Schedule([this, reactor, request, response] {
+  deps_.executor->Schedule([this, reactor, request, response] {
     reactor->Finish(rpc::ToGrpc(FindJobs(*request, response)));
   });
   return reactor;
@@ -138,10 +138,10 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
     return absl::InvalidArgumentError("tolerance: not a number from 0 to 1");
   }
   HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
-                        rooms_.environment->Describe(request.workload()));
+                        deps_.environment->Describe(request.workload()));
   std::string target = request.target();
   if (target == kNative) {
-    const std::set<std::string> keys = rooms_.fleet->Targets();
+    const std::set<std::string> keys = deps_.fleet->Targets();
     if (keys.size() != 1) {
       return absl::FailedPreconditionError(
           absl::StrCat("target native: the server has workers of ", keys.size(),
@@ -149,7 +149,7 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
     }
     target = *keys.begin();
   }
-  absl::StatusOr<store::BestRow> row = rooms_.store->LookupBest(
+  absl::StatusOr<store::BestRow> row = deps_.store->LookupBest(
       {.workload_digest = workload.digest, .target = target, .tolerance = request.tolerance()});
   if (absl::IsNotFound(row.status()) && request.nearest()) {
     return FindNearest(request, workload, target, response);
@@ -157,14 +157,14 @@ absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::B
   HONE_RETURN_IF_ERROR(row.status());
   task::Best best = WithPeaks(row->record, workload.flops);
   best.workload = row->workload;
-  HONE_ASSIGN_OR_RETURN(best.trace, rooms_.environment->TraceText(row->workload, row->space,
-                                                                  row->record.candidate.decisions));
+  HONE_ASSIGN_OR_RETURN(best.trace, deps_.environment->TraceText(row->workload, row->space,
+                                                                 row->record.candidate.decisions));
   *response = ToProto(best);
   return absl::OkStatus();
 }
 
 task::Best TuningService::WithPeaks(const record::Record& record, double flops) const {
-  const std::optional<fleet::Capabilities> device = rooms_.fleet->DeviceOf(record.target);
+  const std::optional<fleet::Capabilities> device = deps_.fleet->DeviceOf(record.target);
   if (device && device->peak_gflops > 0) {
     task::Best best = task::BestOf(record, flops, device->peak_gflops);
     best.read_gbps = device->read_gbps;
@@ -172,7 +172,7 @@ task::Best TuningService::WithPeaks(const record::Record& record, double flops) 
   }
   // No worker of the target is there: the job that measured it knows them.
   task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
-  const task::SnapshotOr job = rooms_.jobs->Get(record.job_id);
+  const task::SnapshotOr job = deps_.jobs->Get(record.job_id);
   if (job.ok() && (*job)->best && (*job)->best->record.id == record.id) {
     best.peak_gflops = (*job)->best->peak_gflops;
     best.read_gbps = (*job)->best->read_gbps;
@@ -182,14 +182,14 @@ task::Best TuningService::WithPeaks(const record::Record& record, double flops) 
 
 absl::StatusOr<std::string> TuningService::TargetText(const std::string& key,
                                                       const std::string& op) const {
-  if (const auto device = rooms_.fleet->DeviceOf(key)) return device->target;
+  if (const auto device = deps_.fleet->DeviceOf(key)) return device->target;
   // No worker of it has come since the server began: a job that measured on it knows.
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
-                        rooms_.store->Query({.target = key, .op = op, .page_size = 1}));
+                        deps_.store->Query({.target = key, .op = op, .page_size = 1}));
   if (records.empty()) {
     return absl::NotFoundError(absl::StrCat("no best of a ", op, " is known on ", key));
   }
-  HONE_ASSIGN_OR_RETURN(const auto job, rooms_.jobs->Get(records[0].job_id));
+  HONE_ASSIGN_OR_RETURN(const auto job, deps_.jobs->Get(records[0].job_id));
   return job->spec.target;
 }
 
@@ -198,12 +198,12 @@ absl::Status TuningService::FindNearest(const v1::LookupBestRequest& request,
                                         const std::string& target, v1::Best* response) {
   HONE_ASSIGN_OR_RETURN(const std::string text, TargetText(target, workload.op));
   HONE_ASSIGN_OR_RETURN(const task::NearestBest nearest,
-                        task::FindNearest(*rooms_.store, *rooms_.environment, workload, target,
-                                          text, request.tolerance()));
+                        task::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
+                                          request.tolerance()));
   *response = ToProto(nearest, workload);
   HONE_ASSIGN_OR_RETURN(
       std::string trace,
-      rooms_.environment->TraceText(workload.text, nearest.space, nearest.candidate.decisions));
+      deps_.environment->TraceText(workload.text, nearest.space, nearest.candidate.decisions));
   response->set_trace(std::move(trace));
   return absl::OkStatus();
 }
@@ -211,10 +211,10 @@ absl::Status TuningService::FindNearest(const v1::LookupBestRequest& request,
 grpc::ServerUnaryReactor* TuningService::LookupBest(grpc::CallbackServerContext* context,
                                                     const v1::LookupBestRequest* request,
                                                     v1::Best* response) {
-  absl::Status status = rooms_.readiness->Check();
+  absl::Status status = deps_.readiness->Check();
   if (status.ok() && request->nearest()) {  // makes design spaces, which takes longer
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    rooms_.executor->Schedule([this, reactor, request, response] {
+    deps_.executor->Schedule([this, reactor, request, response] {
       reactor->Finish(rpc::ToGrpc(FindBest(*request, response)));
     });
     return reactor;
@@ -227,13 +227,13 @@ absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
                                         v1::ListWorkersResponse* response) {
   HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
-  for (const fleet::WorkerInfo& worker : rooms_.fleet->KnownWorkers()) {  // by id
+  for (const fleet::WorkerInfo& worker : deps_.fleet->KnownWorkers()) {  // by id
     if (worker.id <= request.page_token()) continue;
     if (response->workers_size() == page_size) {
       response->set_next_page_token(response->workers(page_size - 1).id());
       break;
     }
-    *response->add_workers() = ToProto(worker, rooms_.clock->Now());
+    *response->add_workers() = ToProto(worker, deps_.clock->Now());
   }
   return absl::OkStatus();
 }
@@ -241,7 +241,7 @@ absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
 grpc::ServerUnaryReactor* TuningService::ListWorkers(grpc::CallbackServerContext* context,
                                                      const v1::ListWorkersRequest* request,
                                                      v1::ListWorkersResponse* response) {
-  absl::Status status = rooms_.readiness->Check();
+  absl::Status status = deps_.readiness->Check();
   if (status.ok()) status = FindWorkers(*request, response);
   return Reply(context, status);
 }
@@ -249,7 +249,7 @@ grpc::ServerUnaryReactor* TuningService::ListWorkers(grpc::CallbackServerContext
 grpc::ServerWriteReactor<v1::ArtifactChunk>* TuningService::GetArtifact(
     grpc::CallbackServerContext*, const v1::GetArtifactRequest* request) {
   return new ArtifactWriter<v1::ArtifactChunk>(
-      request->digest(), FindArtifact(request->digest(), *rooms_.artifacts, *rooms_.store));
+      request->digest(), FindArtifact(request->digest(), *deps_.artifacts, *deps_.store));
 }
 
 absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& request,
@@ -263,7 +263,7 @@ absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& requ
   std::string target = request.target();
   if (target.find(' ') == std::string::npos) {  // a text form has words
     std::set<std::string> keys;
-    for (const fleet::WorkerInfo& worker : rooms_.fleet->Workers()) {
+    for (const fleet::WorkerInfo& worker : deps_.fleet->Workers()) {
       const fleet::Capabilities& capabilities = worker.capabilities;
       keys.insert(capabilities.target_key);
       if (capabilities.target_key == request.target()) target = capabilities.target;
@@ -278,7 +278,7 @@ absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& requ
   }
   HONE_ASSIGN_OR_RETURN(
       const task::FeatureTable table,
-      rooms_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));
+      deps_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));
   *response = ToProto(table);
   return absl::OkStatus();
 }
@@ -286,9 +286,9 @@ absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& requ
 grpc::ServerUnaryReactor* TuningService::DescribeFeatures(
     grpc::CallbackServerContext* context, const v1::DescribeFeaturesRequest* request,
     v1::FeatureTable* response) {
-  if (absl::Status ready = rooms_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  rooms_.executor->Schedule([this, reactor, request, response] {
+  deps_.executor->Schedule([this, reactor, request, response] {
     reactor->Finish(rpc::ToGrpc(FindFeatures(*request, response)));
   });
   return reactor;

@@ -20,11 +20,11 @@
 
 namespace hone::service {
 
-// The door of the clients: validates, converts, and leaves the work to the rooms behind it.
+// The gRPC service for clients: validates, converts, and leaves the work to its dependencies.
 // Thread-safe. Errors are those of tuning.proto; the limits are in job_convert.h.
 class TuningService final : public v1::TuningService::CallbackService {
  public:
-  struct Rooms {
+  struct Dependencies {
     const Clock* clock = nullptr;
     task::JobManager* jobs = nullptr;
     task::ModelWork* models = nullptr;
@@ -38,7 +38,7 @@ class TuningService final : public v1::TuningService::CallbackService {
     const rpc::Authenticator* authenticator = nullptr;  // who owns a job
     absl::Duration target_wait;                         // see ServerOptions
   };
-  explicit TuningService(const Rooms& rooms) : rooms_(rooms) {}
+  explicit TuningService(const Dependencies& deps) : deps_(deps) {}
 
   grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext* context,
                                       const v1::CreateJobRequest* request,
@@ -98,7 +98,7 @@ class TuningService final : public v1::TuningService::CallbackService {
                            v1::ListWorkersResponse* response);
   absl::Status FindModels(const v1::ListModelsRequest& request, v1::ListModelsResponse* response);
 
-  const Rooms rooms_;
+  const Dependencies deps_;
 };
 
 }  // namespace hone::service

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMaxIsas = 32;
 constexpr size_t kKnownTargets = 256;
 
-// The key of a target by its text, "" of a text that is none. Workers say the same in each call, so
-// what was read is kept.
+// The key of a target by its text; "" if the text is no target. Workers say the same in each call,
+// which is why the keys are kept.
 std::string KeyOfTarget(const std::string& text) {
   static absl::Mutex mutex(absl::kConstInit);
   static auto& known = *new absl::flat_hash_map<std::string, std::string>();

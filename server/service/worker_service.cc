@@ -20,8 +20,8 @@ namespace {
 
 using Monotonic = std::chrono::steady_clock;
 
-// A call of Synchronize while the fleet holds it. Whoever comes first – the fleet's answer or the
-// end of the connection – finishes it; the reactor lives until then.
+// A call of Synchronize while the fleet holds it. Either the fleet's answer or the end of
+// the connection finishes it, whichever comes first; the reactor lives until then.
 class HeldCall final : public grpc::ServerUnaryReactor {
  public:
   HeldCall(fleet::Fleet* fleet, ServerObserver* observer, v1::SynchronizeResponse* response,
@@ -112,20 +112,20 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
 class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
  public:
-  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, ReferenceShelf* references,
-         UploadDesk* desk, grpc::CallbackServerContext* context,
+  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, ReferenceCache* references,
+         UploadHandler* uploads, grpc::CallbackServerContext* context,
          v1::UploadArtifactResponse* response)
       : fleet_(fleet),
         artifacts_(artifacts),
         references_(references),
-        desk_(desk),
-        number_(desk->Enter([context] { context->TryCancel(); })),
+        uploads_(uploads),
+        number_(uploads->Enter([context] { context->TryCancel(); })),
         response_(response) {
     StartRead(&chunk_);
   }
   void OnReadDone(bool ok) override {
     if (!ok) return End();
-    desk_->Progress(number_);
+    uploads_->Progress(number_);
     if (digest_.empty()) {
       digest_ = chunk_.digest();
       total_ = chunk_.total_bytes();
@@ -136,7 +136,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
         return Refuse(
             absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
       }
-      if (const absl::Status room = desk_->Reserve(number_, total_); !room.ok()) {
+      if (const absl::Status room = uploads_->Reserve(number_, total_); !room.ok()) {
         return Finish(rpc::ToGrpc(room));
       }
     }
@@ -145,7 +145,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
     StartRead(&chunk_);
   }
   void OnDone() override {
-    desk_->Leave(number_);
+    uploads_->Leave(number_);
     delete this;
   }
 
@@ -171,8 +171,8 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
 
   fleet::Fleet* const fleet_;
   fleet::ArtifactCache* const artifacts_;
-  ReferenceShelf* const references_;
-  UploadDesk* const desk_;
+  ReferenceCache* const references_;
+  UploadHandler* const uploads_;
   const int64_t number_;
   v1::UploadArtifactResponse* const response_;
   v1::WorkerArtifactChunk chunk_;

@@ -8,24 +8,24 @@
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
 #include "server/service/readiness.h"
-#include "server/service/reference_shelf.h"
+#include "server/service/reference_cache.h"
 #include "server/service/server_observer.h"
-#include "server/service/upload_desk.h"
+#include "server/service/upload_handler.h"
 #include "server/store/store.h"
 
 namespace hone::service {
 
-// The door of the workers: converts, and leaves the work to the fleet. Thread-safe. Errors:
+// The gRPC service for workers: converts, and leaves the work to the fleet. Thread-safe. Errors:
 // INVALID_ARGUMENT malformed or over a limit of worker_convert.h, or bytes that do not have their
-// digest, or are not of their name (reference_shelf.h); NOT_FOUND no such artifact;
-// RESOURCE_EXHAUSTED no room for an upload beside others (upload_desk.h); UNAVAILABLE the server
+// digest, or are not of their name (reference_cache.h); NOT_FOUND no such artifact;
+// RESOURCE_EXHAUSTED no room for an upload beside others (upload_handler.h); UNAVAILABLE the server
 // starts or drains.
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   // All outlive it; `observer` may be null.
   WorkerService(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, store::Store* store,
                 const Readiness* readiness, const rpc::Authenticator* authenticator,
-                UploadDesk* uploads, ServerObserver* observer)
+                UploadHandler* uploads, ServerObserver* observer)
       : fleet_(fleet),
         artifacts_(artifacts),
         store_(store),
@@ -55,9 +55,9 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   store::Store* const store_;
   const Readiness* const readiness_;
   const rpc::Authenticator* const authenticator_;
-  UploadDesk* const uploads_;
+  UploadHandler* const uploads_;
   ServerObserver* const observer_;
-  ReferenceShelf references_;
+  ReferenceCache references_;
 };
 
 // An artifact from the cache or the store. NotFound: it is in neither.

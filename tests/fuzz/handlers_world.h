@@ -20,7 +20,7 @@
 #include "server/service/readiness.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/tuning_service.h"
-#include "server/service/upload_desk.h"
+#include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/service/worker_service.h"
 #include "server/store/store.h"
@@ -74,7 +74,7 @@ class HandlersWorld {
   const std::unique_ptr<store::Store> store_;
   task::ManualExecutor executor_;
   fleet::ArtifactCache artifacts_;
-  service::UploadDesk uploads_;
+  service::UploadHandler uploads_;
   fleet::Fleet fleet_;
   service::StandingKeeper standings_;
   task::FakeTaskEnvironment environment_;

@@ -1,5 +1,5 @@
-// The tables of bad input and of hostile kernels in server/service/README.md have a row for each
-// kind, and name tests that are there.
+// The tables of bad input and of hostile kernels have a row for each kind and name tests that
+// exist.
 
 #include <set>
 #include <string>
@@ -12,7 +12,7 @@ namespace hone::service {
 namespace {
 
 TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
-  const std::string readme = ReadFile("server/service/README.md").value_or("");
+  const std::string table = ReadFile("tests/server/service/bad_input.md").value_or("");
   const std::set<std::string> tests = architecture::AllTests();
   for (const char* const kind : {"a replayed lease",
                                  "a stale lease",
@@ -20,7 +20,7 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
                                  "a wrong token",
                                  "a withdrawn token",
                                  "an expired certificate",
-                                 "a method that is none",
+                                 "an unknown method",
                                  "an oversized message",
                                  "a deeply nested message",
                                  "invalid UTF-8",
@@ -42,7 +42,7 @@ TEST(BadInputTableTest, EachKindHasTestsThatAreThere) {
                                  "writes out of bounds",
                                  "kills its parent",
                                  "fakes its timing"}) {
-    const std::string row = architecture::TableRow(readme, kind);
+    const std::string row = architecture::TableRow(table, kind);
     ASSERT_FALSE(row.empty()) << "no row for: " << kind;
     const std::set<std::string> named = architecture::NamedTests(row);
     EXPECT_FALSE(named.empty()) << row;

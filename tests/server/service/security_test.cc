@@ -227,7 +227,7 @@ class MethodObserver final : public ServerObserver {
 };
 
 // Metrics keep what is counted by its name, and nobody has asked yet who calls.
-TEST_F(SecurityTest, MethodsThatAreNoneAreCountedAsOne) {
+TEST_F(SecurityTest, UnknownMethodsAreCountedAsOne) {
   MethodObserver observer;
   ServerOptions options;
   options.observer = &observer;

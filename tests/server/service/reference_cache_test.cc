@@ -1,4 +1,4 @@
-#include "server/service/reference_shelf.h"
+#include "server/service/reference_cache.h"
 
 #include <string>
 
@@ -33,29 +33,29 @@ Reference Of(int extent) {
                               .target = target.ToText()})};
 }
 
-TEST(ReferenceShelfTest, NamesAreBoundedAsBytesAre) {
-  ReferenceShelf shelf(1 << 20, /*max_names=*/3);
+TEST(ReferenceCacheTest, NamesAreBoundedAsBytesAre) {
+  ReferenceCache cache(1 << 20, /*max_names=*/3);
   for (int extent = 1; extent <= 10; ++extent) {
     const Reference reference = Of(extent);
-    ASSERT_TRUE(shelf.Put(reference.name, reference.bytes).ok()) << extent;
+    ASSERT_TRUE(cache.Put(reference.name, reference.bytes).ok()) << extent;
     if (extent > 1) {
-      EXPECT_TRUE(shelf.Get(Of(2).name).ok()) << "what is used stays";
+      EXPECT_TRUE(cache.Get(Of(2).name).ok()) << "what is used stays";
     }
   }
   int kept = 0;
-  for (int extent = 1; extent <= 10; ++extent) kept += shelf.Has(Of(extent).name) ? 1 : 0;
+  for (int extent = 1; extent <= 10; ++extent) kept += cache.Has(Of(extent).name) ? 1 : 0;
   EXPECT_EQ(kept, 3);
-  EXPECT_TRUE(shelf.Has(Of(10).name));
+  EXPECT_TRUE(cache.Has(Of(10).name));
 }
 
-TEST(ReferenceShelfTest, BytesAreBounded) {
+TEST(ReferenceCacheTest, BytesAreBounded) {
   const int64_t size = static_cast<int64_t>(Of(1).bytes.size());
-  ReferenceShelf shelf(3 * size + size / 2);
+  ReferenceCache cache(3 * size + size / 2);
   for (int extent = 1; extent <= 9; ++extent) {
-    ASSERT_TRUE(shelf.Put(Of(extent).name, Of(extent).bytes).ok());
+    ASSERT_TRUE(cache.Put(Of(extent).name, Of(extent).bytes).ok());
   }
-  EXPECT_FALSE(shelf.Has(Of(6).name));
-  for (int extent = 7; extent <= 9; ++extent) EXPECT_TRUE(shelf.Has(Of(extent).name)) << extent;
+  EXPECT_FALSE(cache.Has(Of(6).name));
+  for (int extent = 7; extent <= 9; ++extent) EXPECT_TRUE(cache.Has(Of(extent).name)) << extent;
 }
 
 }  // namespace

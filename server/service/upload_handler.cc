@@ -1,4 +1,4 @@
-#include "server/service/upload_desk.h"
+#include "server/service/upload_handler.h"
 
 #include <utility>
 
@@ -6,13 +6,13 @@
 
 namespace hone::service {
 
-int64_t UploadDesk::Enter(std::function<void()> cancel) {
+int64_t UploadHandler::Enter(std::function<void()> cancel) {
   absl::MutexLock lock(&mutex_);
   uploads_[++last_] = {.cancel = std::move(cancel), .last_progress = clock_->Now()};
   return last_;
 }
 
-absl::Status UploadDesk::Reserve(int64_t upload, int64_t bytes) {
+absl::Status UploadHandler::Reserve(int64_t upload, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   if (bytes > limits_.max_bytes - bytes_) {
     return absl::ResourceExhaustedError(
@@ -25,19 +25,19 @@ absl::Status UploadDesk::Reserve(int64_t upload, int64_t bytes) {
   return absl::OkStatus();
 }
 
-void UploadDesk::Progress(int64_t upload) {
+void UploadHandler::Progress(int64_t upload) {
   absl::MutexLock lock(&mutex_);
   uploads_.at(upload).last_progress = clock_->Now();
 }
 
-void UploadDesk::Leave(int64_t upload) {
+void UploadHandler::Leave(int64_t upload) {
   absl::MutexLock lock(&mutex_);
   auto found = uploads_.find(upload);
   bytes_ -= found->second.bytes;
   uploads_.erase(found);
 }
 
-void UploadDesk::Tick() {
+void UploadHandler::Tick() {
   absl::MutexLock lock(&mutex_);
   const absl::Time now = clock_->Now();
   for (auto& [number, upload] : uploads_) {

@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_SERVICE_UPLOAD_DESK_H_
-#define HONE_SERVER_SERVICE_UPLOAD_DESK_H_
+#ifndef HONE_SERVER_SERVICE_UPLOAD_HANDLER_H_
+#define HONE_SERVER_SERVICE_UPLOAD_HANDLER_H_
 
 #include <cstdint>
 #include <functional>
@@ -14,28 +14,30 @@
 namespace hone::service {
 
 struct UploadLimits {
-  // That uploads under way may hold together, whoever sends them; at least one of the largest.
+  // What all uploads under way may hold together; at least the size of the largest artifact.
   int64_t max_bytes = int64_t{512} << 20;
-  // One of which nothing has come for so long is ended.
+  // An upload of which nothing has come for this long is ended.
   absl::Duration stall_limit = absl::Seconds(60);
 };
 
-// What uploads hold while they are under way, over all streams: an upload has a place from its
-// first message on, of the size that it says, so that what is let in can end. Thread-safe.
-class UploadDesk {
+// Bounds what uploads hold while they are under way, over all streams. An upload reserves the size
+// that its first message says, which makes sure that every upload that is let in can end.
+// Thread-safe.
+class UploadHandler {
  public:
-  explicit UploadDesk(const Clock* steady_clock, const UploadLimits& limits = {})
+  explicit UploadHandler(const Clock* steady_clock, const UploadLimits& limits = {})
       : clock_(steady_clock), limits_(limits) {}
 
   // An upload begins; `cancel` ends its stream and must not call back within. Returns its number.
   int64_t Enter(std::function<void()> cancel);
-  // Keeps room for its bytes. ResourceExhausted: others have it; the message says to come again.
+  // Reserves room for its bytes. ResourceExhausted: other uploads have it; the message says to try
+  // again.
   absl::Status Reserve(int64_t upload, int64_t bytes);
-  // Something has come of it.
+  // A part of it has come.
   void Progress(int64_t upload);
   // It has ended, and its bytes are gone or kept elsewhere.
   void Leave(int64_t upload);
-  // Ends those that stand still. Called a few times a second.
+  // Ends uploads that stand still. Called a few times a second.
   void Tick();
 
  private:
@@ -55,4 +57,4 @@ class UploadDesk {
 
 }  // namespace hone::service
 
-#endif  // HONE_SERVER_SERVICE_UPLOAD_DESK_H_
+#endif  // HONE_SERVER_SERVICE_UPLOAD_HANDLER_H_

@@ -1,0 +1,48 @@
+#include "server/service/upload_handler.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace hone::service {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(UploadHandlerTest, BytesUnderWayAreBoundedOverAllStreams) {
+  FakeClock clock;
+  UploadHandler uploads(&clock, {.max_bytes = 100});
+  const int64_t a = uploads.Enter([] {}), b = uploads.Enter([] {}), c = uploads.Enter([] {});
+  EXPECT_TRUE(uploads.Reserve(a, 60).ok());
+  const absl::Status refused = uploads.Reserve(b, 41);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("41 bytes"), HasSubstr("60 of"), HasSubstr("again in a second")));
+  EXPECT_TRUE(uploads.Reserve(c, 40).ok()) << "what was refused holds nothing";
+  uploads.Leave(b);
+  EXPECT_FALSE(uploads.Reserve(uploads.Enter([] {}), 1).ok());
+  uploads.Leave(a);
+  EXPECT_TRUE(uploads.Reserve(uploads.Enter([] {}), 60).ok());
+}
+
+TEST(UploadHandlerTest, WhatStandsStillIsEndedAndMakesRoom) {
+  FakeClock clock;
+  UploadHandler uploads(&clock, {.max_bytes = 100, .stall_limit = absl::Seconds(60)});
+  int cancelled = 0, moving = 0;
+  const int64_t stalled = uploads.Enter([&] { ++cancelled; });
+  const int64_t slow = uploads.Enter([&] { ++moving; });
+  ASSERT_TRUE(uploads.Reserve(stalled, 60).ok());
+  for (int i = 0; i < 12; ++i) {
+    clock.Advance(absl::Seconds(10));
+    uploads.Progress(slow);
+    uploads.Tick();
+  }
+  EXPECT_EQ(cancelled, 1) << "once";
+  EXPECT_EQ(moving, 0);
+  uploads.Leave(stalled);  // its stream has ended
+  EXPECT_TRUE(uploads.Reserve(slow, 100).ok());
+}
+
+}  // namespace
+}  // namespace hone::service
