@@ -25,6 +25,7 @@
 #include "common/rpc/grpc_log.h"
 #include "server/service/file_watch.h"
 #include "server/service/init.h"
+#include "server/service/metrics.h"
 #include "server/service/offline_commands.h"
 #include "server/service/preflight_command.h"
 #include "server/service/server.h"
@@ -32,7 +33,6 @@
 #include "server/store/store.h"
 #include "server/task/child_preflight.h"
 #include "server/task/compiler_environment.h"
-#include "server/web/metrics.h"
 #include "spdlog/spdlog.h"
 
 namespace hone {
@@ -126,10 +126,10 @@ int Run(const service::Flags& flags) {
   }
   umask(077);  // sockets and the store are the user's alone
 
-  std::unique_ptr<web::Metrics> metrics;
+  std::unique_ptr<service::Metrics> metrics;
   if (!flags.metrics_listen.empty()) {
-    absl::StatusOr<std::unique_ptr<web::Metrics>> started =
-        web::Metrics::Start(*rpc::Address::Parse(flags.metrics_listen));
+    absl::StatusOr<std::unique_ptr<service::Metrics>> started =
+        service::Metrics::Start(*rpc::Address::Parse(flags.metrics_listen));
     if (!started.ok()) return Fail(kFailure, std::string(started.status().message()));
     metrics = *std::move(started);
     options->observer = metrics.get();

@@ -1,4 +1,4 @@
-#include "server/web/metrics.h"
+#include "server/service/metrics.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hone::web {
+namespace hone::service {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,13 +46,13 @@ TEST(MetricsTest, SaysWhatHappenedAndHowTheServerStands) {
   (*metrics)->OnSynchronize(absl::Microseconds(300));
   (*metrics)->OnResult(record::Outcome::kOk);
   (*metrics)->Watch([] {
-    return service::ServerStats{.workers = {{"connected", 3}},
-                                .jobs = {{"running", 2}},
-                                .leases = {{"waiting", 40}},
-                                .fleet = {{"granted", 100}},
-                                .store_bytes = 4096,
-                                .store_queued_writes = 5,
-                                .unstored_standings = 6};
+    return ServerStats{.workers = {{"connected", 3}},
+                       .jobs = {{"running", 2}},
+                       .leases = {{"waiting", 40}},
+                       .fleet = {{"granted", 100}},
+                       .store_bytes = 4096,
+                       .store_queued_writes = 5,
+                       .unstored_standings = 6};
   });
   const std::string text = Scrape((*metrics)->port());
   for (const char* line : {
@@ -73,8 +73,8 @@ TEST(MetricsTest, SaysWhatHappenedAndHowTheServerStands) {
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  // README.md lists every one of them.
-  const std::string readme = ReadFile("server/web/README.md").value();
+  // metrics.md lists every one of them.
+  const std::string readme = ReadFile("server/service/metrics.md").value();
   int listed = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::ConsumePrefix(&line, "# TYPE ")) continue;
@@ -97,4 +97,4 @@ TEST(MetricsTest, AnAddressInUseIsRefused) {
 }
 
 }  // namespace
-}  // namespace hone::web
+}  // namespace hone::service

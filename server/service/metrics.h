@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_WEB_METRICS_H_
-#define HONE_SERVER_WEB_METRICS_H_
+#ifndef HONE_SERVER_SERVICE_METRICS_H_
+#define HONE_SERVER_SERVICE_METRICS_H_
 
 #include <functional>
 #include <memory>
@@ -8,9 +8,9 @@
 #include "common/rpc/address.h"
 #include "server/service/server_observer.h"
 
-namespace hone::web {
+namespace hone::service {
 
-// What a server does, for Prometheus: GET /metrics. README.md lists every metric. Thread-safe.
+// What a server does, for Prometheus: GET /metrics. metrics.md lists every metric. Thread-safe.
 class Metrics final : public service::ServerObserver {
  public:
   // Listens; port 0 is any. InvalidArgument: a Unix socket. AlreadyExists: the address is in use or
@@ -19,8 +19,8 @@ class Metrics final : public service::ServerObserver {
   ~Metrics() override;
 
   int port() const;
-  // Who is asked at every scrape; null: nobody any more, which this waits for.
-  void Watch(std::function<service::ServerStats()> stats);
+  // Is asked at every scrape; null: is asked no more, and this waits for a scrape under way.
+  void Watch(std::function<ServerStats()> stats);
 
   void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) override;
   void OnSynchronize(absl::Duration handling) override;
@@ -32,6 +32,6 @@ class Metrics final : public service::ServerObserver {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace hone::web
+}  // namespace hone::service
 
-#endif  // HONE_SERVER_WEB_METRICS_H_
+#endif  // HONE_SERVER_SERVICE_METRICS_H_

@@ -1,4 +1,4 @@
-#include "server/web/metrics.h"
+#include "server/service/metrics.h"
 
 #include <prometheus/collectable.h>
 #include <prometheus/counter.h>
@@ -21,7 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 
-namespace hone::web {
+namespace hone::service {
 namespace {
 
 using prometheus::ClientMetric;
@@ -75,7 +75,7 @@ class Gauges final : public prometheus::Collectable {
     families.push_back(std::move(memory));
     absl::MutexLock lock(&mutex_);
     if (stats_ == nullptr) return families;
-    const service::ServerStats stats = stats_();
+    const ServerStats stats = stats_();
     families.push_back(
         ByLabel("hone_workers", "Registered workers.", MetricType::Gauge, "state", stats.workers));
     families.push_back(
@@ -99,14 +99,14 @@ class Gauges final : public prometheus::Collectable {
     return families;
   }
 
-  void Watch(std::function<service::ServerStats()> stats) {
+  void Watch(std::function<ServerStats()> stats) {
     absl::MutexLock lock(&mutex_);
     stats_ = std::move(stats);
   }
 
  private:
   mutable absl::Mutex mutex_;
-  std::function<service::ServerStats()> stats_ ABSL_GUARDED_BY(mutex_);
+  std::function<ServerStats()> stats_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -201,7 +201,7 @@ int Metrics::port() const {
   return ports.empty() ? 0 : ports[0];
 }
 
-void Metrics::Watch(std::function<service::ServerStats()> stats) {
+void Metrics::Watch(std::function<ServerStats()> stats) {
   parts_->gauges_->Watch(std::move(stats));
 }
 
@@ -217,4 +217,4 @@ void Metrics::OnResult(record::Outcome outcome) {
   parts_->trials_.Add({{"outcome", std::string(record::OutcomeName(outcome))}}).Increment();
 }
 
-}  // namespace hone::web
+}  // namespace hone::service
