@@ -11,14 +11,17 @@
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
 #include "grpcpp/server.h"
+#include "server/service/admin_service.h"
 #include "server/service/audit_log.h"
 #include "server/service/call_observer.h"
 #include "server/service/gate.h"
-#include "server/service/guarded_services.h"
+#include "server/service/guarded_service.h"
+#include "server/service/tuning_service.h"
+#include "server/service/worker_service.h"
 
 namespace hone::service {
 
-// One address with a gRPC server of its own: the services behind their gate, health and reflection.
+// One address with a gRPC server of its own: the services behind a gate, health and reflection.
 class Listener {
  public:
   // What a listener works with. All outlive it; audit and observer may be null.
@@ -28,9 +31,9 @@ class Listener {
     rpc::RateLimiter* limiter = nullptr;
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;
-    v1::TuningService::CallbackService* tuning = nullptr;
+    TuningService* tuning = nullptr;
     WorkerService* worker = nullptr;
-    v1::AdminService::CallbackService* admin = nullptr;
+    AdminService* admin = nullptr;
   };
 
   // Accepts connections, and is not SERVING yet. `certificates` outlives it. AlreadyExists: the
@@ -45,7 +48,7 @@ class Listener {
   // What health says.
   void SetServing(bool serving);
   // Takes no more calls; those under way end by `deadline`, or are cancelled then. Returns when
-  // there are none.
+  // none is left.
   void Shutdown(absl::Time deadline);
 
  private:
@@ -53,9 +56,9 @@ class Listener {
 
   rpc::Address address_;
   const Gate gate_;
-  GuardedTuningService tuning_;
-  GuardedWorkerService worker_;
-  GuardedAdminService admin_;
+  GuardedService tuning_;
+  GuardedService worker_;
+  GuardedService admin_;
   std::unique_ptr<grpc::Server> server_;
 };
 

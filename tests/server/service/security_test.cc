@@ -124,6 +124,22 @@ TEST(AccessTest, EveryMethodHasARow) {
   EXPECT_EQ(FindAccess("/hone.v1.Other/Call"), nullptr);
 }
 
+TEST_F(SecurityTest, EveryMethodIsServed) {
+  Serve();
+  for (const auto* file :
+       {v1::CreateJobRequest::descriptor()->file(), v1::SynchronizeRequest::descriptor()->file(),
+        v1::DrainWorkerRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->service_count(); ++i) {
+      for (int j = 0; j < file->service(i)->method_count(); ++j) {
+        const std::string path = absl::StrCat("/", file->service(i)->full_name(), "/",
+                                              file->service(i)->method(j)->name());
+        // Bytes that are no message of any method.
+        EXPECT_NE(Raw(channel, path, "\x12\x7f").code(), absl::StatusCode::kUnimplemented) << path;
+      }
+    }
+  }
+}
+
 TEST_F(SecurityTest, EachRoleHasItsMethods) {
   Serve();
   EXPECT_TRUE(List(Dial(kClients, kAnn)).ok());

@@ -1,0 +1,121 @@
+#ifndef HONE_SERVER_SERVICE_GUARDED_SERVICE_H_
+#define HONE_SERVER_SERVICE_GUARDED_SERVICE_H_
+
+#include <chrono>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/rpc/status.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
+#include "grpcpp/impl/rpc_service_method.h"
+#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/service/gate.h"
+
+namespace hone::service {
+
+// A service of one listener: the gate admits each call by its method's name, and then a handler
+// takes it. Where a request names a worker, the caller must be that worker. Methods that are not
+// added are not served. Thread-safe once it is registered.
+class GuardedService final : public grpc::Service {
+ public:
+  using Context = grpc::CallbackServerContext;
+  using Arrival = std::chrono::steady_clock::time_point;
+
+  // The gate, and the services of all handlers, outlive it.
+  explicit GuardedService(const Gate* gate) : gate_(gate) {}
+
+  // `method` is a literal: "/hone.v1.TuningService/GetJob".
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*)) {
+    AddUnary<Request, Response>(method, [service, handle](Context* context, const Request* request,
+                                                          Response* response, Arrival) {
+      return (service->*handle)(context, request, response);
+    });
+  }
+  // A handler that is told when the call arrived.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*, Arrival)) {
+    AddUnary<Request, Response>(method, [service, handle](Context* context, const Request* request,
+                                                          Response* response, Arrival arrived) {
+      return (service->*handle)(context, request, response, arrived);
+    });
+  }
+  // A stream of answers.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerWriteReactor<Response>* (S::*handle)(Context*, const Request*)) {
+    using Reactor = grpc::ServerWriteReactor<Response>;
+    AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
+               new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request) -> Reactor* {
+                     const auto caller = gate_->Admit(*context, method, request);
+                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
+                     return (service->*handle)(context, request);
+                   }));
+  }
+  // A stream of requests.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerReadReactor<Request>* (S::*handle)(Context*, Response*)) {
+    using Reactor = grpc::ServerReadReactor<Request>;
+    AddHandler(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
+               new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
+                   [=, this](Context* context, Response* response) -> Reactor* {
+                     const auto caller = gate_->Admit(*context, method, nullptr);
+                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
+                     return (service->*handle)(context, response);
+                   }));
+  }
+
+ private:
+  // A stream that ends at once.
+  template <typename Reactor>
+  class Refused final : public Reactor {
+   public:
+    explicit Refused(const absl::Status& why) { this->Finish(rpc::ToGrpc(why)); }
+    void OnDone() override { delete this; }
+
+   private:
+    ~Refused() override = default;
+  };
+
+  template <typename Request, typename Response, typename Handle>
+  void AddUnary(const char* method, Handle handle) {
+    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
+               new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request, Response* response) {
+                     const Arrival arrived = std::chrono::steady_clock::now();
+                     if (absl::Status why = Admit(*context, method, *request); !why.ok()) {
+                       grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+                       reactor->Finish(rpc::ToGrpc(why));
+                       return reactor;
+                     }
+                     return handle(context, request, response, arrived);
+                   }));
+  }
+  template <typename Request>
+  absl::Status Admit(const Context& context, const char* method, const Request& request) const {
+    const absl::StatusOr<rpc::Identity> caller = gate_->Admit(context, method, &request);
+    if constexpr (requires { request.worker_id(); }) {
+      if (caller.ok()) return gate_->CheckWorkerId(*caller, request.worker_id());
+    }
+    return caller.status();
+  }
+  void AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
+                  grpc::internal::MethodHandler* handler) {
+    AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
+    MarkMethodCallback(count_++, handler);
+  }
+
+  const Gate* const gate_;
+  int count_ = 0;  // of methods
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_GUARDED_SERVICE_H_
