@@ -110,7 +110,8 @@ std::string Fleet::WhyTurnedAway(const WorkerReport& report) const {
                                                  : absl::StrCat("'", worker->identity, "'"),
                         "; give this worker a name of its own");
   }
-  // Only while the newer process lives: when it has gone, the name belongs to whoever still calls.
+  // Only while the newer process lives: when it has gone, the name belongs to the process that
+  // still calls.
   const auto& past = worker->past_epochs;
   if (std::find(past.begin(), past.end(), report.epoch) == past.end()) return "";
   return absl::StrCat("another process has registered as ", report.worker_id,

@@ -34,12 +34,11 @@ struct WorkItem {
   // or an algorithm with fewer operations is allowed.
   double fixed_flops = 0;
 
-  // When set, the candidate is not built again: these very bytes are run.
+  // When set, the candidate is not built again, and these bytes are run.
   std::string artifact_digest;
-  // When set, this worker alone runs it while it is connected, so that times can be compared
-  // pairwise.
+  // When set, only this worker runs it while it is connected: its times are compared pairwise.
   std::string worker_id;
-  // Workers that must not have it: another one's opinion is wanted.
+  // Workers that must not have it, because another worker is to check their result.
   std::vector<std::string> avoid;
 };
 

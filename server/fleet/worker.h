@@ -49,7 +49,7 @@ struct FinishedLease {
 struct WorkerReport {
   std::string worker_id;
   std::string epoch;
-  std::string identity;  // who its certificate or token says it is; "" nobody asked
+  std::string identity;  // who its certificate or token says it is; "" if callers are not asked
   Capabilities capabilities;
   std::vector<HeldLease> held;
   std::vector<FinishedLease> finished;

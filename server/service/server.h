@@ -44,7 +44,7 @@
 namespace hone::service {
 
 struct ServerOptions {
-  std::vector<rpc::Address> listen;          // serve everybody
+  std::vector<rpc::Address> listen;          // serve all callers
   std::vector<rpc::Address> listen_clients;  // serve clients alone, …
   std::vector<rpc::Address> listen_workers;
   std::vector<rpc::Address> listen_admin;
@@ -57,7 +57,7 @@ struct ServerOptions {
   UploadLimits uploads;
   std::string audit_log;  // file; "": none
   AuditLog::Options audit;
-  ServerObserver* observer = nullptr;  // outlives the server; null: nobody listens
+  ServerObserver* observer = nullptr;  // outlives the server; null: there is none
   // Outlives the server; null: jobs begin without.
   task::Preflight* preflight = nullptr;
   // Serves the clients of one user alone and ends with them: a job that nobody watches for
@@ -65,8 +65,8 @@ struct ServerOptions {
   bool private_mode = false;
   fleet::FleetOptions fleet;
   task::JobOptions job;
-  // CreateJob waits so long for a worker of its target, so that a worker and a job may be started
-  // together; less than the 20 s that clients give a call.
+  // How long CreateJob waits for a worker of its target. A worker and a job may be started
+  // together. Less than the 20 s that clients give a call.
   absl::Duration target_wait = absl::Seconds(15);
   absl::Duration unwatched_limit = absl::Seconds(10);
   int threads = 2;  // that evaluate candidates and train

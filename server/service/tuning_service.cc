@@ -49,10 +49,19 @@ grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* 
   if (request->validate_only()) return Reply(context, absl::OkStatus());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
+  // What waits for its target has its place among the owner's jobs from now on.
+  absl::StatusOr<std::shared_ptr<void>> place = nullptr;
+  if (absl::IsUnavailable(deps_.fleet->FindTarget(key).status()))
+    place = deps_.jobs->Reserve(*spec);
+  if (!place.ok()) {
+    reactor->Finish(rpc::ToGrpc(place.status()));
+    return reactor;
+  }
   deps_.fleet->AwaitTarget(
       key, deps_.target_wait,
-      [this, reactor, response,
+      [this, reactor, response, place = *std::move(place),
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
+        place.reset();  // Create takes a place of its own
         if (!target.ok()) {
           reactor->Finish(rpc::ToGrpc(target.status()));
           return;

@@ -226,6 +226,17 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   StoreAndStart(std::move(row), std::move(job), std::move(done));
 }
 
+absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
+  absl::MutexLock lock(&mutex_);
+  if (!spec.request_id.empty() && requests_.contains(spec.request_id)) return nullptr;
+  HONE_RETURN_IF_ERROR(CheckQuota(spec.owner));
+  ++reserved_[spec.owner];
+  return std::shared_ptr<void>(nullptr, [this, owner = spec.owner](void*) {
+    absl::MutexLock lock(&mutex_);
+    if (--reserved_[owner] == 0) reserved_.erase(owner);
+  });
+}
+
 void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
                                absl::AnyInvocable<void(SnapshotOr) &&> done) {
   services_.store->PutJob(
@@ -319,6 +330,10 @@ absl::Status JobManager::CheckQuota(const std::string& owner) const {
     if (HasEnded(shown->state)) continue;
     ++all;
     own += shown->spec.owner == owner ? 1 : 0;
+  }
+  for (const auto& [holder, places] : reserved_) {
+    all += places;
+    own += holder == owner ? places : 0;
   }
   if (own >= options_.max_jobs_per_owner) {
     return absl::ResourceExhaustedError(absl::StrCat(

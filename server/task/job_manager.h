@@ -32,6 +32,10 @@ class JobManager {
   // the earlier job is returned, whatever the rest of the spec. Unavailable: the server is shutting
   // down. ResourceExhausted: too many jobs of the owner, or of all, are under way.
   void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
+  // Takes a place among the jobs under way, for a call of Create that cannot be made yet; the place
+  // is given back with the result, which the manager outlives. A request_id that was used before
+  // needs none. ResourceExhausted: as for Create.
+  absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
   // A page of jobs, newest first. `after_id`: the last job of the previous page; "": the first
@@ -82,6 +86,7 @@ class JobManager {
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> requests_
       ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
+  std::map<std::string, int> reserved_ ABSL_GUARDED_BY(mutex_);  // places by owner
   // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
   // one of them crashes the server again, no other job is in such a step.
   std::deque<std::shared_ptr<Job>> waiting_ ABSL_GUARDED_BY(mutex_);

@@ -369,6 +369,29 @@ TEST_F(CallTest, ATargetThatDoesNotComeIsRefusedWithWhatToDo) {
   EXPECT_THAT(std::string(choice.status().message()), HasSubstr("start hone-worker"));
 }
 
+TEST(TargetBoundTest, CallsThatWaitForATargetAreBounded) {
+  Harness harness({.max_target_waits = 1});
+  int answered = 0;
+  absl::Status last;
+  const auto note = [&](const absl::StatusOr<TargetChoice>& choice) {
+    ++answered;
+    last = choice.status();
+  };
+  harness.fleet.AwaitTarget("t", absl::Seconds(10), note);
+  EXPECT_EQ(answered, 0);
+  harness.fleet.AwaitTarget("t", absl::Seconds(10), note);
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(last.code(), absl::StatusCode::kResourceExhausted);
+  FakeWorker other = FakeWorker::Both("other", 1);
+  other.report.capabilities.target_key = "u";
+  other.Call(harness.fleet);
+  EXPECT_EQ(answered, 1);
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(harness.fleet);
+  EXPECT_EQ(answered, 2);
+  EXPECT_TRUE(last.ok());
+}
+
 TEST_F(CallTest, ShutdownAnswersHeldCalls) {
   FakeWorker worker = FakeWorker::Both("w", 0);
   auto answer = Submit(Item("job", 1));

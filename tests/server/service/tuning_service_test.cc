@@ -1,9 +1,11 @@
 // What a client sees, over a Unix socket.
 
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
@@ -346,6 +348,25 @@ TEST_F(TuningServiceTest, ATargetWithoutAWorkerIsRefusedWithWhatToDo) {
   const grpc::Status status = Create(Request(10));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(), HasSubstr("start hone-worker"));
+}
+
+TEST_F(TuningServiceTest, AJobThatWaitsForItsTargetCountsAmongItsOwnersJobs) {
+  Stop();
+  ASSERT_TRUE(Start({.job = {.max_jobs_per_owner = 1}}).ok());
+  std::atomic<int> answered = 0, refused = 0, created = 0;
+  const auto create = [&] {
+    const grpc::StatusCode code = Create(Request(1)).error_code();
+    if (code == grpc::StatusCode::RESOURCE_EXHAUSTED) ++refused;
+    if (code == grpc::StatusCode::OK) ++created;
+    ++answered;
+  };
+  std::thread one(create), two(create);
+  EXPECT_TRUE(Eventually([&] { return answered > 0; }));
+  EXPECT_EQ(refused, 1) << "one of them waits, and the other one is told at once";
+  RemoteWorker worker(channel, "w");
+  one.join();
+  two.join();
+  EXPECT_EQ(created, 1);
 }
 
 }  // namespace

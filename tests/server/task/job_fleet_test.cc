@@ -56,6 +56,21 @@ TEST(JobQuotaTest, OneOwnerMayHaveSoManyJobsAndIsToldTheNumber) {
   EXPECT_TRUE(create("ann", "6").ok()) << "when they have ended there is room again";
 }
 
+TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
+  JobOptions options = JobHarness::DefaultOptions();
+  options.max_jobs_per_owner = 2;
+  JobHarness harness(options);
+  JobSpec spec = JobHarness::Spec(20, "1");
+  spec.owner = "ann";
+  std::shared_ptr<void> place = harness.jobs->Reserve(spec).value();
+  const std::string id = harness.Create(spec);
+  EXPECT_TRUE(harness.jobs->Reserve(spec).ok()) << "a known request needs no place";
+  spec.request_id = "2";
+  EXPECT_EQ(harness.jobs->Reserve(spec).status().code(), absl::StatusCode::kResourceExhausted);
+  place.reset();
+  EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
+}
+
 // The device measures 100 ns or more and has a peak of 50 operations per nanosecond.
 TEST(PeakTest, OnlyWithAToleranceMayAKernelNeedFewerOperations) {
   for (const double tolerance : {0.0, 1e-3}) {
