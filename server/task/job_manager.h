@@ -85,7 +85,7 @@ class JobManager {
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> requests_
-      ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
+      ABSL_GUARDED_BY(mutex_);                                   // request id → job, of jobs_
   std::map<std::string, int> reserved_ ABSL_GUARDED_BY(mutex_);  // places by owner
   // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
   // one of them crashes the server again, no other job is in such a step.

@@ -1,4 +1,5 @@
-// The tables of bad input and of hostile kernels have a row for each kind and name tests that exist.
+// The tables of bad input and of hostile kernels have a row for each kind and name tests that
+// exist.
 
 #include <set>
 #include <string>
