@@ -17,7 +17,7 @@ struct ConfigEntry {
 
 // Parses Hone's configuration format, a subset of TOML:
 //   # a comment
-//   key = "text"                  with the escapes \n, \t, \" and \\
+//   key = "text"                  with the escapes \n, \t, \\ and \"
 //   key = 'text'                  verbatim
 //   key = 17                      numbers, true and false need no quotes
 //   key = ["a", "b"]              a list, which may span several lines
