@@ -11,20 +11,41 @@
 #include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/metric_ranking.h"
 #include "server/feature/feature_set.h"
-#include "tests/server/cost_model/recorded_task.h"
 #include "tests/server/cost_model/synthetic.h"
+#include "tests/server/lab/measured_set.h"
 
 namespace hone::cost_model {
 namespace {
 
 constexpr int kTrain = 200, kAll = 400;
 
-const RecordedTask& Matmul() {
-  static const auto* task = new RecordedTask("matmul_512", kAll);
+// Measured programs, in random order.
+class Task {
+ public:
+  explicit Task(const std::string& set) : set_(set) {
+    EXPECT_GE(set_.programs().size(), static_cast<size_t>(kAll));
+    for (int i = 0; i < kAll; ++i)
+      throughput_.push_back(set_.best_ns() / set_.Measure(set_.programs()[i]).latency_ns);
+  }
+  absl::Span<const double> throughput() const { return throughput_; }
+  FeatureMatrix Features(absl::string_view set, int begin, int end) const {
+    FeatureMatrix matrix;
+    for (int i = begin; i < end; ++i)
+      set_.AppendRows(**feature::FindFeatureSet(set), set_.programs()[i], matrix);
+    return matrix;
+  }
+
+ private:
+  const lab::MeasuredSet set_;
+  std::vector<double> throughput_;
+};
+
+const Task& Matmul() {
+  static const auto* task = new Task("matmul_512");
   return *task;
 }
-const RecordedTask& Conv() {
-  static const auto* task = new RecordedTask("conv2d_14x14x256", kAll);
+const Task& Conv() {
+  static const auto* task = new Task("conv2d_14x14x256");
   return *task;
 }
 
@@ -36,10 +57,10 @@ struct Case {
 
 class OrderingTest : public testing::TestWithParam<Case> {
  protected:
-  static double Accuracy(const RecordedTask& task) {
+  static double Accuracy(const Task& task) {
     const auto model =
         *CreateCostModel(GetParam().model, {.seed = 3, .feature_set = GetParam().features});
-    const auto labels = absl::MakeConstSpan(task.throughput());
+    const auto labels = task.throughput();
     const std::string set(model->feature_set());
     EXPECT_TRUE(model->Update(task.Features(set, 0, kTrain), labels.first(kTrain)).ok());
     const auto prediction = model->Predict(task.Features(set, kTrain, kAll));
@@ -78,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(DraftTest, OrdersMeasuredPrograms) {
   const auto draft = *CreateCostModel("analytic", {});
   for (const char* set : {"matmul_512", "conv2d_14x14x256", "dense_128x768x768", "conv2d_c12"}) {
-    const RecordedTask task(set, kAll);
+    const Task task(set);
     const auto prediction = draft->Predict(task.Features("analytic", 0, kAll));
     ASSERT_TRUE(prediction.ok()) << prediction.status();
     const double accuracy =
@@ -93,7 +114,7 @@ class SpreadTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(SpreadTest, CoversTheErrors) {
   const auto model = *CreateCostModel(GetParam(), {});
-  const auto labels = absl::MakeConstSpan(Matmul().throughput());
+  const auto labels = Matmul().throughput();
   ASSERT_TRUE(model->Update(Matmul().Features("statement", 0, kTrain), labels.first(kTrain)).ok());
   const Prediction seen = *model->Predict(Matmul().Features("statement", 0, kTrain));
   const Prediction unseen = *model->Predict(Matmul().Features("statement", kTrain, kAll));

@@ -2,39 +2,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "gtest/gtest.h"
-#include "server/lab/run.h"
-#include "server/lab/set_folder.h"
+#include "tests/server/lab/measured_set.h"
 
 namespace hone::search {
 namespace {
 
-constexpr size_t kOpening = 16, kLate = 64, kTrials = 96;
+constexpr int kRounds = 6, kBatch = 16, kFirstLateRound = 4;
 
 }  // namespace
 
-Progress RunRecorded(const std::string& strategy, int seeds, const std::string& set) {
-  const auto bench = *lab::Bench::Open(*lab::LoadRecordedSet("tests/bench/recorded", set));
+Progress RunRecorded(const std::string& strategy_name, int seeds, const std::string& set_name) {
+  const lab::MeasuredSet set(set_name);
+  const feature::FeatureSet& features = **feature::FindFeatureSet("statement");
   double opening = 0, late = 0, best = 0, openings = 0, lates = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
-    const auto run = lab::RunSearch(*bench, {.strategy = strategy,
-                                             .cost_model = "xgboost",
-                                             .seed = static_cast<uint64_t>(seed),
-                                             .trials = kTrials,
-                                             .stop_at_best = false});
-    EXPECT_TRUE(run.ok()) << run.status();
-    if (!run.ok()) return {};
-    double least = 1e30;
-    for (size_t i = 0; i < run->trials.size(); ++i) {
-      const lab::RunTrial& trial = run->trials[i];
-      if (trial.outcome != record::Outcome::kOk) continue;
-      const double above = std::log(trial.latency_ns / bench->best_latency_ns());
-      least = std::min(least, above);
-      if (i < kOpening) opening += above, ++openings;
-      if (i >= kLate) late += above, ++lates;
+    auto strategy = *CreateSearchStrategy(strategy_name, set.Context(seed));
+    auto model = *cost_model::CreateCostModel("xgboost", {});
+    cost_model::FeatureMatrix matrix;
+    std::vector<double> latencies;  // 0: failed
+    double best_ns = 1e30;
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<Measured> results;
+      const auto proposed = *strategy->Propose(kBatch, round, model.get());
+      for (const record::Candidate& candidate : proposed) {
+        const Measured result = results.emplace_back(set.Measure(candidate));
+        set.AppendRows(features, candidate, matrix);
+        latencies.push_back(result.latency_ns);
+        if (result.outcome != record::Outcome::kOk) continue;
+        best_ns = std::min(best_ns, result.latency_ns);
+        const double above = std::log(result.latency_ns / set.best_ns());
+        if (round == 0) opening += above, ++openings;
+        if (round >= kFirstLateRound) late += above, ++lates;
+      }
+      strategy->Tell(results);
+      std::vector<double> throughput;
+      for (const double latency : latencies)
+        throughput.push_back(latency > 0 ? best_ns / latency : 0);
+      EXPECT_TRUE(model->Update(matrix, throughput).ok());
     }
-    best += least / seeds;
+    best += std::log(best_ns / set.best_ns()) / seeds;
   }
   return {std::exp(opening / openings), std::exp(late / lates), std::exp(best)};
 }
