@@ -35,8 +35,8 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
   }
   fleet::WorkerReport report{.worker_id = id_, .epoch = epoch_};
   report.capabilities = {.host = "host",
-                         .target = "target text",
-                         .target_key = "t",
+                         .target = target,
+                         .target_key = target_key,
                          .can_build = true,
                          .can_run = true,
                          .build_slots = 8,

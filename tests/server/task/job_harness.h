@@ -29,6 +29,7 @@ class FakeDevice {
 
   std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null: by FakeLatency
   bool uploads = true;
+  std::string target = "target text", target_key = "t";
   std::vector<fleet::LeaseGrant> seen;            // every lease that it began
   std::set<std::string> acknowledged;             // durable leases
   std::map<std::string, fleet::LeaseGrant> held;  // by lease id
