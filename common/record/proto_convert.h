@@ -2,24 +2,20 @@
 #define HONE_COMMON_RECORD_PROTO_CONVERT_H_
 
 #include "absl/status/statusor.h"
+#include "common/record/fields.h"
 #include "common/record/record.h"
 #include "hone/v1/process.pb.h"
 #include "hone/v1/types.pb.h"
 
 // The door between the plain structs of record.h and the messages of hone.v1. Both directions are
-// pure functions.
+// pure functions that follow the description of the fields (fields.h).
 //
 // ToProto always gives a message that FromProto accepts, as far as text goes: free text (details,
 // environment) is made valid UTF-8 and cut at kMaxDetailBytes, because it may quote what a crashed
 // child wrote. FromProto takes bytes from outside. InvalidArgument, naming the field: an enum value
 // that is unspecified or unknown, a number that is not finite or out of its range, a list or text
-// over its limit, an artifact digest that is none (it becomes a file name).
+// over its limit, a malformed artifact digest (it becomes a file name).
 namespace hone::record {
-
-inline constexpr int kMaxDetailBytes = 64 << 10;
-inline constexpr int kMaxTextBytes = 16 << 20;  // workloads, design spaces
-inline constexpr int kMaxDecisions = 1 << 16;
-inline constexpr int kMaxSamples = 1 << 16;
 
 v1::Outcome ToProto(Outcome outcome);
 absl::StatusOr<Outcome> FromProto(v1::Outcome outcome);
