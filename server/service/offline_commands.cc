@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
-#include "server/store/merge.h"
-#include "server/store/restore.h"
+#include "server/store/exchange/merge.h"
+#include "server/store/sqlite/restore.h"
 #include "server/store/store.h"
 
 namespace hone::service {

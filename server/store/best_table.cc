@@ -1,23 +1,22 @@
-#include "server/store/best_table.h"
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/best_check.h"
 #include "server/store/record_columns.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
 
-absl::StatusOr<bool> Exists(SqliteConnection& connection, absl::string_view sql,
+absl::StatusOr<bool> Exists(Connection& connection, absl::string_view sql,
                             const std::string& digest) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   return statement.Bind(digest).Step();
 }
 
-absl::StatusOr<record::Record> SelectRecord(SqliteConnection& connection, int64_t id) {
+absl::StatusOr<record::Record> SelectRecord(Connection& connection, int64_t id) {
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
-      connection.Prepare(absl::StrCat("SELECT ", kRecordColumns,
+      connection.Prepare(absl::StrCat("SELECT ", Columns().select,
                                       " FROM record r JOIN environment e ON e.id = r.environment"
                                       " WHERE r.id = ?")));
   statement.Bind(id);
@@ -28,7 +27,7 @@ absl::StatusOr<record::Record> SelectRecord(SqliteConnection& connection, int64_
 
 }  // namespace
 
-absl::Status InsertBest(SqliteConnection& connection, int64_t record_id, int64_t now_unix_ms) {
+absl::Status InsertBest(Connection& connection, int64_t record_id, int64_t now_unix_ms) {
   HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
   HONE_RETURN_IF_ERROR(CheckPublishable(
       record,
@@ -59,19 +58,18 @@ absl::Status InsertBest(SqliteConnection& connection, int64_t record_id, int64_t
 }
 
 std::string LookupBestSql(bool any_policy) {
-  return absl::StrCat("SELECT ", kRecordColumns,
+  return absl::StrCat("SELECT ", Columns().select,
                       ", w.text, s.text"
-                      " FROM best b"
-                      " CROSS JOIN record r ON r.id = b.record"
-                      " CROSS JOIN environment e ON e.id = r.environment"
-                      " CROSS JOIN text w ON w.digest = r.workload"
-                      " CROSS JOIN text s ON s.digest = r.space"
-                      " WHERE b.workload = ? AND b.target = ? AND b.tolerance = ?"
+                      " FROM best b CROSS JOIN record r CROSS JOIN environment e"
+                      " CROSS JOIN text w CROSS JOIN text s"
+                      " WHERE r.id = b.record AND e.id = r.environment AND w.digest = r.workload"
+                      " AND s.digest = r.space"
+                      " AND b.workload = ? AND b.target = ? AND b.tolerance = ?"
                       " AND b.replaced_unix_ms IS NULL",
                       any_policy ? " ORDER BY b.latency_ns LIMIT 1" : " AND b.policy = ?");
 }
 
-absl::StatusOr<BestRow> SelectBest(SqliteConnection& connection, const BestQuery& query) {
+absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query) {
   static const auto* const any = new std::string(LookupBestSql(true));
   static const auto* const one = new std::string(LookupBestSql(false));
   HONE_ASSIGN_OR_RETURN(Statement statement,

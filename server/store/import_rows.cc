@@ -1,24 +1,20 @@
-#include "server/store/import_rows.h"
-
 #include <optional>
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "server/store/best_table.h"
 #include "server/store/import_batch.h"
-#include "server/store/record_table.h"
-#include "server/store/text_table.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
 
-absl::StatusOr<bool> HasText(SqliteConnection& connection, const std::string& digest) {
+absl::StatusOr<bool> HasText(Connection& connection, const std::string& digest) {
   HONE_ASSIGN_OR_RETURN(Statement find, connection.Prepare("SELECT 1 FROM text WHERE digest = ?"));
   return find.Bind(digest).Step();
 }
 
 // Publishes it where nothing faster is published.
-absl::StatusOr<bool> PublishIfFaster(SqliteConnection& connection, const record::Record& record,
+absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Record& record,
                                      int64_t id, int64_t now_unix_ms) {
   const absl::StatusOr<BestRow> best =
       SelectBest(connection, {.workload_digest = record.workload_digest,
@@ -35,7 +31,7 @@ absl::StatusOr<bool> PublishIfFaster(SqliteConnection& connection, const record:
 
 }  // namespace
 
-absl::StatusOr<ImportReport> ImportRows(SqliteConnection& connection, const ImportBatch& batch,
+absl::StatusOr<ImportReport> ImportRows(Connection& connection, const ImportBatch& batch,
                                         int64_t now_unix_ms) {
   HONE_RETURN_IF_ERROR(
       CheckBatch(batch, [&](const std::string& digest) { return HasText(connection, digest); }));

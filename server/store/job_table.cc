@@ -1,15 +1,14 @@
-#include "server/store/job_table.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/job_columns.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
 
-absl::StatusOr<JobRow> SelectOne(SqliteConnection& connection, absl::string_view column,
+absl::StatusOr<JobRow> SelectOne(Connection& connection, absl::string_view column,
                                  const std::string& value, absl::string_view condition = "") {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare(absl::StrCat("SELECT ", kJobColumns, " FROM job WHERE ",
@@ -22,37 +21,38 @@ absl::StatusOr<JobRow> SelectOne(SqliteConnection& connection, absl::string_view
 
 }  // namespace
 
-absl::Status UpsertJob(SqliteConnection& connection, const JobRow& job) {
-  HONE_RETURN_IF_ERROR(CheckJob(job));
+std::string UpsertJobSql() {
   // Not REPLACE, which would delete the row that the job's events refer to.
-  HONE_ASSIGN_OR_RETURN(
-      Statement statement,
-      connection.Prepare(absl::StrCat(
-          "INSERT INTO job (", kJobColumns,
-          ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-          " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
-          " request = excluded.request, state = excluded.state, error = excluded.error,"
-          " summary = excluded.summary, created_unix_ms = excluded.created_unix_ms,"
-          " updated_unix_ms = excluded.updated_unix_ms, owner = excluded.owner,"
-          " priority = excluded.priority WHERE job.fence = excluded.fence")));
-  BindJob(statement, job);
-  const absl::Status status = statement.Run();
-  if (absl::IsAlreadyExists(status)) return SameRequestError(job);
-  HONE_RETURN_IF_ERROR(status);
-  return connection.ChangedRows() == 0 ? FencedOffError(job.id) : absl::OkStatus();
+  return absl::StrCat("INSERT INTO job (", kJobColumns,
+                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                      " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
+                      " request = excluded.request, state = excluded.state, error = excluded.error,"
+                      " summary = excluded.summary, created_unix_ms = excluded.created_unix_ms,"
+                      " updated_unix_ms = excluded.updated_unix_ms, owner = excluded.owner,"
+                      " priority = excluded.priority WHERE job.fence = excluded.fence RETURNING 1");
 }
 
-absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
+absl::Status UpsertJob(Connection& connection, const JobRow& job) {
+  HONE_RETURN_IF_ERROR(CheckJob(job));
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(UpsertJobSql()));
+  BindJob(statement, job);
+  const absl::StatusOr<bool> written = statement.Step();
+  if (absl::IsAlreadyExists(written.status())) return SameRequestError(job);
+  HONE_RETURN_IF_ERROR(written.status());
+  return *written ? absl::OkStatus() : FencedOffError(job.id);
+}
+
+absl::Status InsertEvent(Connection& connection, const JobEvent& event) {
   {
     HONE_ASSIGN_OR_RETURN(
         Statement insert,
         connection.Prepare("INSERT INTO job_event (job, number, kind, payload)"
                            " SELECT id, ?2, ?3, ?4 FROM job WHERE id = ?1 AND fence = ?5 AND ?2 ="
-                           " IFNULL((SELECT number + 1 FROM job_event WHERE job = ?1"
-                           " ORDER BY number DESC LIMIT 1), 0)"));
+                           " COALESCE((SELECT number + 1 FROM job_event WHERE job = ?1"
+                           " ORDER BY number DESC LIMIT 1), 0) RETURNING 1"));
     insert.Bind(event.job_id).Bind(event.number).Bind(event.kind).BindBlob(event.payload);
-    HONE_RETURN_IF_ERROR(insert.Bind(event.fence).Run());
-    if (connection.ChangedRows() == 1) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const bool inserted, insert.Bind(event.fence).Step());
+    if (inserted) return absl::OkStatus();
   }
   // It was refused: why?
   {
@@ -74,7 +74,7 @@ absl::Status InsertEvent(SqliteConnection& connection, const JobEvent& event) {
   return EventNumberError(event, next);
 }
 
-absl::Status CheckFence(SqliteConnection& connection, const JobFence& fence) {
+absl::Status CheckFence(Connection& connection, const JobFence& fence) {
   if (fence.job_id.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(Statement job,
                         connection.Prepare("SELECT 1 FROM job WHERE id = ? AND fence = ?"));
@@ -89,18 +89,17 @@ absl::Status CheckFence(SqliteConnection& connection, const JobFence& fence) {
   return logged ? absl::OkStatus() : NoEventError(fence);
 }
 
-absl::StatusOr<JobRow> SelectJob(SqliteConnection& connection, const std::string& id) {
+absl::StatusOr<JobRow> SelectJob(Connection& connection, const std::string& id) {
   return SelectOne(connection, "id", id);
 }
 
-absl::StatusOr<JobRow> SelectJobByRequest(SqliteConnection& connection,
-                                          const std::string& request_id) {
+absl::StatusOr<JobRow> SelectJobByRequest(Connection& connection, const std::string& request_id) {
   if (request_id.empty()) return absl::NotFoundError("the empty request id names no job");
   // The partial index serves only when the statement repeats its condition.
   return SelectOne(connection, "request_id", request_id, " AND request_id <> ''");
 }
 
-absl::StatusOr<std::vector<JobRow>> SelectJobs(SqliteConnection& connection, int page_size,
+absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_size,
                                                const std::string& after_id) {
   if (page_size < 1 || page_size > 1000) {
     return absl::InvalidArgumentError(absl::StrCat("a page has 1 to 1000 jobs, not ", page_size));
@@ -118,11 +117,9 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(SqliteConnection& connection, int
   if (!after_id.empty()) statement.Bind(before).Bind(after_id);
   statement.Bind(int64_t{page_size});
   std::vector<JobRow> jobs;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, statement.Step());
-    if (!row) return jobs;
-    jobs.push_back(ReadJob(statement));
-  }
+  HONE_RETURN_IF_ERROR(
+      Connection::ForEachRow(statement, [&] { jobs.push_back(ReadJob(statement)); }));
+  return jobs;
 }
 
 std::string ClaimableJobsSql() {
@@ -130,17 +127,13 @@ std::string ClaimableJobsSql() {
                       " AND lease_until_unix_ms < ? ORDER BY lease_until_unix_ms, id LIMIT ?");
 }
 
-absl::StatusOr<std::vector<JobRow>> ClaimJobRows(SqliteConnection& connection,
-                                                 const JobClaim& claim, int limit) {
+absl::StatusOr<std::vector<JobRow>> ClaimJobRows(Connection& connection, const JobClaim& claim,
+                                                 int limit) {
   std::vector<JobRow> jobs;
   {
     HONE_ASSIGN_OR_RETURN(Statement free, connection.Prepare(ClaimableJobsSql()));
     free.Bind(claim.now_unix_ms).Bind(int64_t{limit});
-    while (true) {
-      HONE_ASSIGN_OR_RETURN(const bool row, free.Step());
-      if (!row) break;
-      jobs.push_back(ReadJob(free));
-    }
+    HONE_RETURN_IF_ERROR(Connection::ForEachRow(free, [&] { jobs.push_back(ReadJob(free)); }));
   }
   for (JobRow& job : jobs) {
     job.replica = claim.replica;
@@ -155,56 +148,40 @@ absl::StatusOr<std::vector<JobRow>> ClaimJobRows(SqliteConnection& connection,
   return jobs;
 }
 
-absl::StatusOr<std::vector<std::string>> RenewJobRows(SqliteConnection& connection,
+absl::StatusOr<std::vector<std::string>> RenewJobRows(Connection& connection,
                                                       const JobClaim& claim) {
   HONE_ASSIGN_OR_RETURN(Statement renew, connection.Prepare(absl::StrCat(
                                              "UPDATE job SET lease_until_unix_ms = ? WHERE ",
                                              kUnfinished, " AND replica = ? RETURNING id")));
   renew.Bind(claim.until_unix_ms).Bind(claim.replica);
   std::vector<std::string> held;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, renew.Step());
-    if (!row) return held;
-    held.push_back(renew.Text());
-  }
+  HONE_RETURN_IF_ERROR(Connection::ForEachRow(renew, [&] { held.push_back(renew.Text()); }));
+  return held;
 }
 
-absl::Status ReleaseJobRow(SqliteConnection& connection, const std::string& id, int64_t fence) {
+absl::Status ReleaseJobRow(Connection& connection, const std::string& id, int64_t fence) {
   HONE_RETURN_IF_ERROR(SelectOne(connection, "id", id).status());
   HONE_ASSIGN_OR_RETURN(Statement release,
                         connection.Prepare("UPDATE job SET replica = '', lease_until_unix_ms = 0"
-                                           " WHERE id = ? AND fence = ?"));
-  release.Bind(id).Bind(fence);
-  HONE_RETURN_IF_ERROR(release.Run());
-  return connection.ChangedRows() == 0 ? FencedOffError(id) : absl::OkStatus();
+                                           " WHERE id = ? AND fence = ? RETURNING 1"));
+  HONE_ASSIGN_OR_RETURN(const bool released, release.Bind(id).Bind(fence).Step());
+  return released ? absl::OkStatus() : FencedOffError(id);
 }
 
-absl::Status ReleaseEveryJob(SqliteConnection& connection) {
-  return connection.Execute(
-      "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> 0");
-}
-
-absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection) {
-  // Ids that are not numbers, of imports and tests, count as 0.
-  return connection.QueryInt64("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job");
-}
-
-absl::StatusOr<std::vector<JobEvent>> SelectEvents(SqliteConnection& connection,
+absl::StatusOr<std::vector<JobEvent>> SelectEvents(Connection& connection,
                                                    const std::string& job_id) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare("SELECT number, kind, payload FROM job_event"
                                            " WHERE job = ? ORDER BY number"));
   statement.Bind(job_id);
   std::vector<JobEvent> events;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, statement.Step());
-    if (!row) return events;
-    JobEvent event{.job_id = job_id};
+  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&] {
+    JobEvent& event = events.emplace_back(JobEvent{.job_id = job_id});
     event.number = statement.Int64();
     event.kind = statement.Text();
     event.payload = statement.Blob();
-    events.push_back(std::move(event));
-  }
+  }));
+  return events;
 }
 
 }  // namespace hone::store

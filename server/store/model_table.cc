@@ -1,13 +1,68 @@
-#include "server/store/model_table.h"
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/model_columns.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
 
+// The size of a blob is read from its row's header, without the blob.
+constexpr char kModelColumns[] =
+    "id, name, feature_set, target, scope, version, records, workloads, created_unix_ms, metrics,"
+    " length(bytes)";
+
+// InvalidArgument: see Store::PutModel.
+absl::Status CheckModel(const ModelRow& model) {
+  if (model.key.name.empty() || model.key.target.empty()) {
+    return absl::InvalidArgumentError("a model needs a name and a target");
+  }
+  if (model.bytes.empty() || model.bytes.size() > Store::kMaxModelBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a model of ", model.bytes.size(),
+                                                   " bytes; it has 1 to ", Store::kMaxModelBytes));
+  }
+  if (model.records < 0 || model.workloads < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a model of ", model.records, " records and ", model.workloads, " workloads"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NoModelError(const ModelKey& key) {
+  return absl::NotFoundError(absl::StrCat(
+      "the store has no model '", key.name, "' on feature set '", key.feature_set, "' for target ",
+      key.target, " and ",
+      key.scope.empty() ? "every operator" : absl::StrCat("operator '", key.scope, "'")));
+}
+
+void BindModelKey(Statement& s, const ModelKey& key) {
+  s.Bind(key.name).Bind(key.feature_set).Bind(key.target).Bind(key.scope);
+}
+
+ModelRow ReadModel(Statement& row) {
+  ModelRow model;
+  model.id = row.Int64();
+  model.key.name = row.Text();
+  model.key.feature_set = row.Text();
+  model.key.target = row.Text();
+  model.key.scope = row.Text();
+  model.version = row.Int64();
+  model.records = row.Int64();
+  model.workloads = row.Int64();
+  model.created_unix_ms = row.Int64();
+  model.metrics = row.Text();
+  model.size = row.Int64();
+  return model;
+}
+
 constexpr char kOfKey[] = "name = ? AND feature_set = ? AND target = ? AND scope = ?";
+
+// The one model that the statement finds, with its bytes.
+absl::StatusOr<ModelRow> SelectOneModel(Statement statement, const absl::Status& missing) {
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return missing;
+  ModelRow model = ReadModel(statement);
+  model.bytes = statement.Blob();
+  return model;
+}
 
 }  // namespace
 
@@ -16,20 +71,17 @@ std::string SelectModelSql() {
                       " ORDER BY id DESC LIMIT 1");
 }
 
-absl::StatusOr<int64_t> InsertModel(SqliteConnection& connection, const ModelRow& model) {
+absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& model) {
   HONE_RETURN_IF_ERROR(CheckModel(model));
-  {
-    HONE_ASSIGN_OR_RETURN(
-        Statement insert,
-        connection.Prepare("INSERT INTO model (name, feature_set, target, scope, version, records,"
-                           " workloads, created_unix_ms, metrics, bytes)"
-                           " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    BindModelKey(insert, model.key);
-    insert.Bind(model.version).Bind(model.records).Bind(model.workloads);
-    insert.Bind(model.created_unix_ms).Bind(model.metrics).BindBlob(model.bytes);
-    HONE_RETURN_IF_ERROR(insert.Run());
-  }
-  const int64_t id = connection.LastInsertId();
+  HONE_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection.Prepare("INSERT INTO model (name, feature_set, target, scope, version, records,"
+                         " workloads, created_unix_ms, metrics, bytes)"
+                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"));
+  BindModelKey(insert, model.key);
+  insert.Bind(model.version).Bind(model.records).Bind(model.workloads);
+  insert.Bind(model.created_unix_ms).Bind(model.metrics).BindBlob(model.bytes);
+  HONE_RETURN_IF_ERROR(insert.Run());
   HONE_ASSIGN_OR_RETURN(Statement forget, connection.Prepare(absl::StrCat(
                                               "DELETE FROM model WHERE ", kOfKey,
                                               " AND id <= (SELECT id FROM model WHERE ", kOfKey,
@@ -38,33 +90,25 @@ absl::StatusOr<int64_t> InsertModel(SqliteConnection& connection, const ModelRow
   BindModelKey(forget, model.key);
   forget.Bind(int64_t{Store::kModelsKept});
   HONE_RETURN_IF_ERROR(forget.Run());
-  return id;
+  return insert.Int64();
 }
 
-absl::StatusOr<ModelRow> SelectModel(SqliteConnection& connection, const ModelKey& key) {
+absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(SelectModelSql()));
   BindModelKey(statement, key);
-  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) return NoModelError(key);
-  ModelRow model = ReadModel(statement);
-  model.bytes = statement.Blob();
-  return model;
+  return SelectOneModel(std::move(statement), NoModelError(key));
 }
 
-absl::StatusOr<ModelRow> SelectModelById(SqliteConnection& connection, int64_t id) {
+absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
                                                         ", bytes FROM model WHERE id = ?")));
   statement.Bind(id);
-  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) return absl::NotFoundError(absl::StrCat("the store has no model with id ", id));
-  ModelRow model = ReadModel(statement);
-  model.bytes = statement.Blob();
-  return model;
+  return SelectOneModel(std::move(statement),
+                        absl::NotFoundError(absl::StrCat("the store has no model with id ", id)));
 }
 
-absl::StatusOr<std::vector<ModelRow>> SelectModels(SqliteConnection& connection,
-                                                   const std::string& name,
+absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const std::string& name,
                                                    const std::string& target) {
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
@@ -75,11 +119,9 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(SqliteConnection& connection,
                                       " ORDER BY id DESC")));
   statement.Bind(name).Bind(target);
   std::vector<ModelRow> models;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, statement.Step());
-    if (!row) return models;
-    models.push_back(ReadModel(statement));
-  }
+  HONE_RETURN_IF_ERROR(
+      Connection::ForEachRow(statement, [&] { models.push_back(ReadModel(statement)); }));
+  return models;
 }
 
 }  // namespace hone::store

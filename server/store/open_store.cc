@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/store.h"
 #ifdef HONE_WITH_POSTGRES
-#include "server/store/postgres_store.h"
+#include "server/store/postgres/postgres_store.h"
 #endif
 
 namespace hone::store {

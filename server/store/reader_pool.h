@@ -2,45 +2,76 @@
 #define HONE_SERVER_STORE_READER_POOL_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/store/sqlite_connection.h"
+#include "server/store/connection.h"
 
 namespace hone::store {
 
-// Read-only connections, opened when needed, at most `max_readers`; a further reader waits for one.
-// Thread-safe. REQUIRES: the writing connection outlives it.
+// Connections for reads, opened when needed, at most `max_readers`; a further reader waits for one.
+// A read whose connection broke is done once more on a new one. Thread-safe. REQUIRES: on SQLite,
+// the writing connection outlives it.
 class ReaderPool {
  public:
-  ReaderPool(std::string path, size_t max_readers);
-  // REQUIRES: no read runs.
-  ~ReaderPool() = default;
+  using Open = std::function<absl::StatusOr<std::unique_ptr<Connection>>()>;
+  ReaderPool(Open open, size_t max_readers) : open_one_(std::move(open)), max_(max_readers) {}
 
-  // Calls read(connection), which returns a StatusOr, with a connection that nobody else uses
-  // meanwhile.
-  template <typename Read>
-  auto With(Read read) -> decltype(read(std::declval<SqliteConnection&>())) {
-    absl::StatusOr<std::unique_ptr<SqliteConnection>> connection = Take();
-    if (!connection.ok()) return std::move(connection).status();
-    auto result = read(**connection);
-    Return(*std::move(connection));
-    return result;
+  // Calls `read` with a connection that no other thread uses meanwhile.
+  absl::Status With(absl::FunctionRef<absl::Status(Connection&)> read) {
+    for (bool again = true;; again = false) {
+      absl::StatusOr<std::unique_ptr<Connection>> connection = Take();
+      if (!connection.ok()) return std::move(connection).status();
+      absl::Status result = read(**connection);
+      const bool lost = (*connection)->IsLost();
+      Return(*std::move(connection), lost);
+      if (!lost || !again) return result;
+    }
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<SqliteConnection>> Take();
-  void Return(std::unique_ptr<SqliteConnection> connection);
+  absl::StatusOr<std::unique_ptr<Connection>> Take() {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto available = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return !free_.empty() || open_ < max_;
+      };
+      mutex_.Await(absl::Condition(&available));
+      if (!free_.empty()) {
+        std::unique_ptr<Connection> connection = std::move(free_.back());
+        free_.pop_back();
+        return connection;
+      }
+      ++open_;
+    }
+    absl::StatusOr<std::unique_ptr<Connection>> opened = open_one_();
+    if (!opened.ok()) {
+      absl::MutexLock lock(&mutex_);
+      --open_;
+    }
+    return opened;
+  }
+  void Return(std::unique_ptr<Connection> connection, bool lost) {
+    std::vector<std::unique_ptr<Connection>> closed;  // without the lock
+    absl::MutexLock lock(&mutex_);
+    free_.push_back(std::move(connection));
+    if (!lost) return;
+    // Those that wait have most likely broken with it.
+    std::swap(closed, free_);
+    open_ -= closed.size();
+  }
 
-  const std::string path_;
-  const size_t max_readers_;
+  const Open open_one_;
+  const size_t max_;
   absl::Mutex mutex_;
-  std::vector<std::unique_ptr<SqliteConnection>> free_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Connection>> free_ ABSL_GUARDED_BY(mutex_);
   size_t open_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

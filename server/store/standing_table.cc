@@ -1,12 +1,31 @@
-#include "server/store/standing_table.h"
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/standing_columns.h"
+#include "server/store/standing_change.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
+namespace {
 
-absl::Status MergeStanding(SqliteConnection& connection, const StandingChange& change) {
+constexpr char kStandingColumns[] = "worker, drained, refused, removed, since_unix_ms";
+
+void BindStanding(Statement& s, const WorkerStanding& standing) {
+  s.Bind(standing.worker_id).BindBool(standing.drained).BindRaw(standing.refused);
+  s.BindBool(standing.removed).Bind(standing.since_unix_ms);
+}
+
+WorkerStanding ReadStanding(Statement& row) {
+  WorkerStanding standing;
+  standing.worker_id = row.Text();
+  standing.drained = row.Bool();
+  standing.refused = row.Raw();
+  standing.removed = row.Bool();
+  standing.since_unix_ms = row.Int64();
+  return standing;
+}
+
+}  // namespace
+
+absl::Status MergeStanding(Connection& connection, const StandingChange& change) {
   HONE_RETURN_IF_ERROR(CheckChange(change));
   HONE_ASSIGN_OR_RETURN(Statement known,
                         connection.Prepare(absl::StrCat("SELECT ", kStandingColumns,
@@ -19,23 +38,24 @@ absl::Status MergeStanding(SqliteConnection& connection, const StandingChange& c
                           connection.Prepare("DELETE FROM standing WHERE worker = ?"));
     return forget.Bind(standing.worker_id).Run();
   }
-  HONE_ASSIGN_OR_RETURN(Statement put, connection.Prepare(absl::StrCat(
-                                           "INSERT OR REPLACE INTO standing (", kStandingColumns,
-                                           ") VALUES (?, ?, ?, ?, ?)")));
+  HONE_ASSIGN_OR_RETURN(
+      Statement put, connection.Prepare(absl::StrCat(
+                         "INSERT INTO standing (", kStandingColumns,
+                         ") VALUES (?, ?, ?, ?, ?) ON CONFLICT (worker) DO UPDATE SET"
+                         " drained = excluded.drained, refused = excluded.refused,"
+                         " removed = excluded.removed, since_unix_ms = excluded.since_unix_ms")));
   BindStanding(put, standing);
   return put.Run();
 }
 
-absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(SqliteConnection& connection) {
+absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(Connection& connection) {
   HONE_ASSIGN_OR_RETURN(
       Statement all,
       connection.Prepare(absl::StrCat("SELECT ", kStandingColumns, " FROM standing ORDER BY 1")));
   std::vector<WorkerStanding> standings;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, all.Step());
-    if (!row) return standings;
-    standings.push_back(ReadStanding(all));
-  }
+  HONE_RETURN_IF_ERROR(
+      Connection::ForEachRow(all, [&] { standings.push_back(ReadStanding(all)); }));
+  return standings;
 }
 
 }  // namespace hone::store

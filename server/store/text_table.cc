@@ -1,16 +1,11 @@
-#include "server/store/text_table.h"
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
 
-absl::Status CheckDigest(const std::string& digest) {
-  return digest.empty() ? absl::InvalidArgumentError("the digest is empty") : absl::OkStatus();
-}
-
-absl::StatusOr<std::string> Select(SqliteConnection& connection, absl::string_view sql,
+absl::StatusOr<std::string> Select(Connection& connection, absl::string_view sql,
                                    const std::string& digest, absl::string_view what) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   statement.Bind(digest);
@@ -21,41 +16,36 @@ absl::StatusOr<std::string> Select(SqliteConnection& connection, absl::string_vi
 
 }  // namespace
 
-absl::Status InsertText(SqliteConnection& connection, const std::string& digest,
-                        absl::string_view text, int64_t now_unix_ms) {
+absl::Status CheckDigest(const std::string& digest) {
+  return digest.empty() ? absl::InvalidArgumentError("the digest is empty") : absl::OkStatus();
+}
+
+absl::Status InsertText(Connection& connection, const std::string& digest, absl::string_view text,
+                        int64_t now_unix_ms) {
   HONE_RETURN_IF_ERROR(CheckDigest(digest));
-  HONE_ASSIGN_OR_RETURN(
-      Statement statement,
-      connection.Prepare("INSERT INTO text (digest, text, put_unix_ms) VALUES (?, ?, ?)"
-                         " ON CONFLICT DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
-                         " WHERE excluded.put_unix_ms > text.put_unix_ms"));
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(kInsertText));
   return statement.Bind(digest).Bind(text).Bind(now_unix_ms).Run();
 }
 
-absl::Status InsertArtifact(SqliteConnection& connection, const std::string& digest,
+absl::Status InsertArtifact(Connection& connection, const std::string& digest,
                             absl::string_view bytes, int64_t now_unix_ms) {
   HONE_RETURN_IF_ERROR(CheckDigest(digest));
-  HONE_ASSIGN_OR_RETURN(
-      Statement statement,
-      connection.Prepare("INSERT INTO artifact (digest, bytes, put_unix_ms) VALUES (?, ?, ?)"
-                         " ON CONFLICT DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
-                         " WHERE excluded.put_unix_ms > artifact.put_unix_ms"));
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(kInsertArtifact));
   return statement.Bind(digest).BindBlob(bytes).Bind(now_unix_ms).Run();
 }
 
-absl::StatusOr<std::string> SelectText(SqliteConnection& connection, const std::string& digest) {
+absl::StatusOr<std::string> SelectText(Connection& connection, const std::string& digest) {
   return Select(connection, "SELECT text FROM text WHERE digest = ?", digest, "text");
 }
 
-absl::StatusOr<std::string> SelectArtifact(SqliteConnection& connection,
-                                           const std::string& digest) {
+absl::StatusOr<std::string> SelectArtifact(Connection& connection, const std::string& digest) {
   return Select(connection, "SELECT bytes FROM artifact WHERE digest = ?", digest, "artifact");
 }
 
-absl::StatusOr<std::string> SelectIdentity(SqliteConnection& connection) {
+absl::StatusOr<std::string> SelectIdentity(Connection& connection) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare("SELECT id FROM identity"));
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) return absl::DataLossError(absl::StrCat("store ", connection.path(), " has no name"));
+  if (!found) return absl::DataLossError(absl::StrCat("store ", connection.name(), " has no name"));
   return statement.Text();
 }
 

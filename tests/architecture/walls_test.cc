@@ -86,7 +86,7 @@ TEST(WallsTest, PackagesAreConfined) {
   EXPECT_THAT(FindCrossings({{"server/service/handler.cc", "#include <CLI/CLI.hpp>\n"}}),
               ElementsAre(HasSubstr("CLI11")));
   EXPECT_THAT(FindCrossings({{"worker/codegen/emit.cc", "#include \"llvm/IR/Module.h\"\n"},
-                             {"server/store/sqlite_store.cc", "#include <sqlite3.h>\n"},
+                             {"server/store/sqlite/store.cc", "#include <sqlite3.h>\n"},
                              {"server/service/main.cc", "#include <CLI/CLI.hpp>\n"},
                              {"tests/bench/compare/library.cc", "#include <cblas.h>\n"}}),
               IsEmpty());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/store/standing_columns.h"
+#include "server/store/standing_change.h"
 
 namespace hone::store {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/token_table.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/fuzz/fuzz_target.h"
 

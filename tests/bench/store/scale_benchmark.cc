@@ -23,7 +23,7 @@
 #include "common/base/rng.h"
 #include "common/target/target.h"
 #include "server/store/record_columns.h"
-#include "server/store/sqlite_connection.h"
+#include "server/store/sqlite/connection.h"
 #include "server/task/compiler_environment.h"
 #include "tests/bench/store/known_workloads.h"
 #include "tests/server/store/done.h"
@@ -119,13 +119,12 @@ void Copy(const std::string& path, int64_t records) {
   const int64_t have = Check(database->QueryInt64("SELECT MAX(id) FROM record"));
   for (int64_t last = have; last < records;) {
     const int64_t count = std::min(kAppended, records - last);
+    const std::string columns = absl::StrCat(store::Columns().insert, ", environment");
     const std::string values = absl::StrReplaceAll(
-        store::kRecordInsertColumns,
-        {{" trial,", absl::StrCat(" trial + ", last, ",")},
-         {" created_unix_ms,", absl::StrCat(" created_unix_ms + ", last / 1000, ",")}});
-    Check(database->Execute(absl::StrCat("INSERT INTO record (", store::kRecordInsertColumns,
-                                         ") SELECT ", values, " FROM record ORDER BY id LIMIT ",
-                                         count)));
+        columns, {{" trial,", absl::StrCat(" trial + ", last, ",")},
+                  {" created_unix_ms,", absl::StrCat(" created_unix_ms + ", last / 1000, ",")}});
+    Check(database->Execute(absl::StrCat("INSERT INTO record (", columns, ") SELECT ", values,
+                                         " FROM record ORDER BY id LIMIT ", count)));
     Check(database->Checkpoint());
     last += count;
   }

@@ -15,7 +15,7 @@
 #include "benchmark/benchmark.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
 

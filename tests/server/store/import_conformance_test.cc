@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
-#include "server/store/merge.h"
-#include "server/store/record_export.h"
-#include "server/store/record_import.h"
+#include "server/store/exchange/merge.h"
+#include "server/store/exchange/record_export.h"
+#include "server/store/exchange/record_import.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
 

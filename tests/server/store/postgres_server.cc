@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "server/store/postgres_connection.h"
+#include "server/store/postgres/connection.h"
 
 namespace hone::store {
 namespace {

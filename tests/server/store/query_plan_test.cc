@@ -7,11 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/best_table.h"
-#include "server/store/job_table.h"
-#include "server/store/model_table.h"
-#include "server/store/record_table.h"
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {

@@ -1,5 +1,5 @@
 // The lines of an export, and what an import refuses.
-#include "server/store/record_json.h"
+#include "server/store/exchange/record_json.h"
 
 #include <cmath>
 #include <string>
@@ -9,7 +9,7 @@
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
-#include "server/store/record_import.h"
+#include "server/store/exchange/record_import.h"
 #include "tests/server/store/store_rows.h"
 
 namespace hone::store {

@@ -1,4 +1,4 @@
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
 
 #include <memory>
 #include <vector>

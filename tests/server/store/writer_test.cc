@@ -1,5 +1,5 @@
 // Group commit, back-pressure and retries, seen from the database.
-#include "server/store/writer.h"
+#include "server/store/sqlite/writer.h"
 
 #include <atomic>
 #include <memory>

@@ -1,0 +1,189 @@
+#include "server/store/database_store.h"
+
+#include <memory>
+
+#include "common/base/status_macros.h"
+#include "server/store/tables.h"
+
+namespace hone::store {
+
+size_t DatabaseStore::BytesOf(const record::Record& record) {
+  return kRowBytes + record.result.detail.size() +
+         8 * (record.result.samples_ns.size() + record.candidate.decisions.size());
+}
+
+template <typename Result>
+void DatabaseStore::WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
+                                   absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done,
+                                   size_t bytes) {
+  // The second callback runs once the first has for the last time.
+  auto result = std::make_shared<Result>();
+  Write(
+      [result, write = std::move(write)](Connection& connection) mutable -> absl::Status {
+        HONE_ASSIGN_OR_RETURN(*result, write(connection));
+        return absl::OkStatus();
+      },
+      [result, done = std::move(done)](absl::Status status) mutable {
+        if (status.ok()) {
+          std::move(done)(*std::move(result));
+        } else {
+          std::move(done)(std::move(status));
+        }
+      },
+      bytes);
+}
+
+void DatabaseStore::PutText(const std::string& digest, const std::string& text, Done done) {
+  Write([this, digest, text](Connection& c) { return InsertText(c, digest, text, NowUnixMs()); },
+        std::move(done), kRowBytes + text.size());
+}
+
+absl::StatusOr<std::string> DatabaseStore::GetText(const std::string& digest) {
+  return Get([&](Connection& c) { return SelectText(c, digest); });
+}
+
+void DatabaseStore::Append(record::Record record, const JobFence& fence,
+                           absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
+  const size_t bytes = BytesOf(record);
+  WriteForResult<record::Record>(
+      [record = std::move(record), fence](Connection& c) mutable -> absl::StatusOr<record::Record> {
+        HONE_RETURN_IF_ERROR(CheckFence(c, fence));
+        HONE_RETURN_IF_ERROR(InsertRecord(c, record));
+        return record;
+      },
+      std::move(done), bytes);
+}
+
+absl::StatusOr<std::vector<record::Record>> DatabaseStore::Query(const RecordQuery& query) {
+  return Get([&](Connection& c) { return QueryRecords(c, query); });
+}
+
+void DatabaseStore::PublishBest(int64_t record_id, const JobFence& fence, Done done) {
+  Write(
+      [this, record_id, fence](Connection& c) {
+        HONE_RETURN_IF_ERROR(CheckFence(c, fence));
+        return InsertBest(c, record_id, NowUnixMs());
+      },
+      std::move(done), kRowBytes);
+}
+
+void DatabaseStore::Quarantine(const std::string& workload_digest, const std::string& target,
+                               const record::Candidate& candidate, int64_t last_record,
+                               const std::string& reason, const JobFence& fence, Done done) {
+  Write(
+      [=, this](Connection& c) {
+        HONE_RETURN_IF_ERROR(CheckFence(c, fence));
+        return QuarantineRecords(c, workload_digest, target, candidate, last_record, reason,
+                                 NowUnixMs());
+      },
+      std::move(done), kRowBytes);
+}
+
+absl::StatusOr<BestRow> DatabaseStore::LookupBest(const BestQuery& query) {
+  return Get([&](Connection& c) { return SelectBest(c, query); });
+}
+
+void DatabaseStore::PutArtifact(const std::string& digest, std::string bytes, Done done) {
+  const size_t size = kRowBytes + bytes.size();
+  Write([this, digest, bytes = std::move(bytes)](
+            Connection& c) { return InsertArtifact(c, digest, bytes, NowUnixMs()); },
+        std::move(done), size);
+}
+
+absl::StatusOr<std::string> DatabaseStore::GetArtifact(const std::string& digest) {
+  return Get([&](Connection& c) { return SelectArtifact(c, digest); });
+}
+
+void DatabaseStore::PutJob(JobRow job, Done done) {
+  const size_t bytes = kRowBytes + job.request.size() + job.summary.size();
+  Write([job = std::move(job)](Connection& c) { return UpsertJob(c, job); }, std::move(done),
+        bytes);
+}
+
+absl::StatusOr<JobRow> DatabaseStore::GetJob(const std::string& id) {
+  return Get([&](Connection& c) { return SelectJob(c, id); });
+}
+
+absl::StatusOr<JobRow> DatabaseStore::GetJobByRequest(const std::string& request_id) {
+  return Get([&](Connection& c) { return SelectJobByRequest(c, request_id); });
+}
+
+absl::StatusOr<std::vector<JobRow>> DatabaseStore::ListJobs(int page_size,
+                                                            const std::string& after_id) {
+  return Get([&](Connection& c) { return SelectJobs(c, page_size, after_id); });
+}
+
+void DatabaseStore::ClaimJobs(
+    const JobClaim& claim, int limit,
+    absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) {
+  WriteForResult<std::vector<JobRow>>(
+      [claim, limit](Connection& c) { return ClaimJobRows(c, claim, limit); }, std::move(done),
+      kRowBytes);
+}
+
+void DatabaseStore::RenewJobs(
+    const JobClaim& claim,
+    absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) {
+  WriteForResult<std::vector<std::string>>(
+      [claim](Connection& c) { return RenewJobRows(c, claim); }, std::move(done), kRowBytes);
+}
+
+void DatabaseStore::ReleaseJob(const std::string& id, int64_t fence, Done done) {
+  Write([id, fence](Connection& c) { return ReleaseJobRow(c, id, fence); }, std::move(done),
+        kRowBytes);
+}
+
+void DatabaseStore::AppendEvent(JobEvent event, Done done) {
+  const size_t bytes = kRowBytes + event.payload.size();
+  Write([event = std::move(event)](Connection& c) { return InsertEvent(c, event); },
+        std::move(done), bytes);
+}
+
+absl::StatusOr<std::vector<JobEvent>> DatabaseStore::Events(const std::string& job_id) {
+  return Get([&](Connection& c) { return SelectEvents(c, job_id); });
+}
+
+void DatabaseStore::PutModel(ModelRow model,
+                             absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) {
+  const size_t bytes = kRowBytes + model.metrics.size() + model.bytes.size();
+  WriteForResult<int64_t>(
+      [model = std::move(model)](Connection& c) { return InsertModel(c, model); }, std::move(done),
+      bytes);
+}
+
+absl::StatusOr<ModelRow> DatabaseStore::GetModel(const ModelKey& key) {
+  return Get([&](Connection& c) { return SelectModel(c, key); });
+}
+
+absl::StatusOr<ModelRow> DatabaseStore::GetModelById(int64_t id) {
+  return Get([&](Connection& c) { return SelectModelById(c, id); });
+}
+
+absl::StatusOr<std::vector<ModelRow>> DatabaseStore::ListModels(const std::string& name,
+                                                                const std::string& target) {
+  return Get([&](Connection& c) { return SelectModels(c, name, target); });
+}
+
+void DatabaseStore::ChangeStanding(StandingChange change, Done done) {
+  const size_t bytes = kRowBytes + change.refused.value_or("").size();
+  Write([change = std::move(change)](Connection& c) { return MergeStanding(c, change); },
+        std::move(done), bytes);
+}
+
+absl::StatusOr<std::vector<WorkerStanding>> DatabaseStore::Standings() {
+  return Get([](Connection& c) { return SelectStandings(c); });
+}
+
+absl::StatusOr<std::string> DatabaseStore::Identity() {
+  return Get([](Connection& c) { return SelectIdentity(c); });
+}
+
+void DatabaseStore::Import(ImportBatch batch,
+                           absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) {
+  const size_t bytes = kRowBytes * (1 + batch.records.size());
+  WriteForResult<ImportReport>(
+      [this, batch = std::move(batch)](Connection& c) { return ImportRows(c, batch, NowUnixMs()); },
+      std::move(done), bytes);
+}
+
+}  // namespace hone::store

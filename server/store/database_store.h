@@ -1,0 +1,98 @@
+#ifndef HONE_SERVER_STORE_DATABASE_STORE_H_
+#define HONE_SERVER_STORE_DATABASE_STORE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "server/store/connection.h"
+#include "server/store/store.h"
+
+namespace hone::store {
+
+// The Store of a database: each call is a read or a write of the tables. What differs between
+// databases – how reads and writes reach a connection, and how a whole store is copied or
+// compacted – is in the derived classes.
+class DatabaseStore : public Store {
+ public:
+  void PutText(const std::string& digest, const std::string& text, Done done) override;
+  absl::StatusOr<std::string> GetText(const std::string& digest) override;
+  void Append(record::Record record, const JobFence& fence,
+              absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override;
+  absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
+  void PublishBest(int64_t record_id, const JobFence& fence, Done done) override;
+  void Quarantine(const std::string& workload_digest, const std::string& target,
+                  const record::Candidate& candidate, int64_t last_record,
+                  const std::string& reason, const JobFence& fence, Done done) override;
+  absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
+  void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
+  absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
+  void PutJob(JobRow job, Done done) override;
+  absl::StatusOr<JobRow> GetJob(const std::string& id) override;
+  absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) override;
+  absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) override;
+  void ClaimJobs(const JobClaim& claim, int limit,
+                 absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) override;
+  void RenewJobs(
+      const JobClaim& claim,
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) override;
+  void ReleaseJob(const std::string& id, int64_t fence, Done done) override;
+  void AppendEvent(JobEvent event, Done done) override;
+  absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) override;
+  void PutModel(ModelRow model, absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) override;
+  absl::StatusOr<ModelRow> GetModel(const ModelKey& key) override;
+  absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
+  absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
+                                                   const std::string& target) override;
+  void ChangeStanding(StandingChange change, Done done) override;
+  absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
+  absl::StatusOr<std::string> Identity() override;
+  void Import(ImportBatch batch,
+              absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) override;
+
+ protected:
+  // May run more than once: the last run counts.
+  using Apply = absl::AnyInvocable<absl::Status(Connection&)>;
+  static constexpr size_t kRowBytes = 512;  // what a queued write holds beside its texts, about
+  static size_t BytesOf(const record::Record& record);
+
+  // Null: the system's clock.
+  explicit DatabaseStore(const Clock* clock) : clock_(clock != nullptr ? *clock : system_clock_) {}
+
+  // Runs `read` on a connection for reading and returns what it returns.
+  virtual absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) = 0;
+  // Queues a write, which runs inside a transaction. `bytes`: about what it holds in memory.
+  virtual void Write(Apply apply, Done done, size_t bytes) = 0;
+
+  // A read that gives a value.
+  template <typename Select>
+  auto Get(Select select) -> decltype(select(std::declval<Connection&>())) {
+    decltype(select(std::declval<Connection&>())) result = absl::UnknownError("no read ran");
+    const absl::Status status = Read([&](Connection& connection) {
+      result = select(connection);
+      return result.status();
+    });
+    if (!status.ok()) return status;
+    return result;
+  }
+  int64_t NowUnixMs() const { return absl::ToUnixMillis(clock_.Now()); }
+
+ private:
+  // A write whose callback gets what it made.
+  template <typename Result>
+  void WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
+                      absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done, size_t bytes);
+
+  const SystemClock system_clock_;
+  const Clock& clock_;
+};
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_DATABASE_STORE_H_

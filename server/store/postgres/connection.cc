@@ -1,0 +1,252 @@
+#include "server/store/postgres/connection.h"
+
+#include <libpq-fe.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
+
+namespace hone::store {
+namespace {
+
+// The meaning of an SQLSTATE: its first two characters are the class.
+absl::StatusCode CodeOf(absl::string_view state) {
+  const absl::string_view kind = state.substr(0, 2);
+  if (state == "23505") return absl::StatusCode::kAlreadyExists;
+  if (state == "XX001" || state == "XX002") return absl::StatusCode::kDataLoss;
+  if (state == "42501" || kind == "28") return absl::StatusCode::kPermissionDenied;
+  if (state == "25006") return absl::StatusCode::kPermissionDenied;  // read only
+  if (kind == "23") return absl::StatusCode::kFailedPrecondition;
+  if (kind == "22") return absl::StatusCode::kInvalidArgument;
+  if (kind == "53") return absl::StatusCode::kResourceExhausted;
+  if (kind == "08" || kind == "57" || kind == "40" || state == "55P03") {
+    return absl::StatusCode::kUnavailable;
+  }
+  if (state == "3D000") return absl::StatusCode::kFailedPrecondition;  // no such database
+  return absl::StatusCode::kInternal;
+}
+
+std::string OneLine(const char* message) {
+  std::string text(absl::StripAsciiWhitespace(message == nullptr ? "" : message));
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  return text;
+}
+
+// The parameters ? and ?1 as $1. There is no other question mark in our statements.
+std::string WithDollars(absl::string_view sql) {
+  std::string text;
+  int count = 0;
+  for (size_t i = 0; i < sql.size(); ++i) {
+    if (sql[i] != '?') {
+      text.push_back(sql[i]);
+      continue;
+    }
+    text.push_back('$');
+    const bool numbered = i + 1 < sql.size() && absl::ascii_isdigit(sql[i + 1]);
+    if (!numbered) absl::StrAppend(&text, ++count);
+  }
+  return text;
+}
+
+class PostgresStatement final : public StatementRun {
+ public:
+  PostgresStatement(PostgresConnection& connection, absl::string_view sql)
+      : connection_(connection), sql_(sql) {}
+
+  void BindInt64(int64_t value) override { params_.Bind(value); }
+  void BindDouble(double value) override { params_.Bind(value); }
+  void BindText(absl::string_view text) override { params_.Bind(text); }
+  void BindBlob(absl::string_view bytes) override { params_.BindBlob(bytes); }
+  void BindBool(bool value) override { params_.BindBool(value); }
+  void BindRaw(absl::string_view text) override { params_.BindRaw(text); }
+  absl::StatusOr<bool> Step() override {
+    if (!rows_.has_value()) {
+      HONE_ASSIGN_OR_RETURN(rows_, connection_.Query(sql_, params_));
+    }
+    return rows_->Next();
+  }
+  int64_t Int64() override { return rows_->Int64(); }
+  bool Bool() override { return rows_->Bool(); }
+  double Double() override { return rows_->Double(); }
+  std::string Text() override { return rows_->Text(); }
+
+ private:
+  PostgresConnection& connection_;
+  const std::string sql_;
+  PostgresParams params_;
+  std::optional<PostgresRows> rows_;
+};
+
+}  // namespace
+
+PostgresConnection::PostgresConnection(pg_conn* connection) : connection_(connection) {
+  const char* const database = PQdb(connection);
+  const char* const host = PQhost(connection);
+  name_ = absl::StrCat("database ", database == nullptr ? "?" : database, " on ",
+                       host == nullptr || *host == '\0' ? "this machine" : host);
+}
+
+PostgresConnection::~PostgresConnection() { PQfinish(connection_); }
+
+absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
+    const std::string& place) {
+  // What the URI says itself comes later and counts.
+  const char* const names[] = {"connect_timeout",
+                               "keepalives_idle",
+                               "tcp_user_timeout",
+                               "application_name",
+                               "client_encoding",
+                               "dbname",
+                               nullptr};
+  const char* const values[] = {"10", "30", "30000", "hone-server", "UTF8", place.c_str(), nullptr};
+  pg_conn* const raw = PQconnectdbParams(names, values, /*expand_dbname=*/1);
+  if (raw == nullptr) return absl::ResourceExhaustedError("out of memory for a connection");
+  auto connection = absl::WrapUnique(new PostgresConnection(raw));
+  if (PQstatus(raw) != CONNECTION_OK) {
+    const std::string message = OneLine(PQerrorMessage(raw));
+    // libpq's message quotes it, password and all.
+    if (absl::StrContains(message, "URI") || absl::StrContains(message, "invalid conn")) {
+      return absl::InvalidArgumentError(
+          "the store's URI is malformed: see PostgreSQL's "
+          "documentation of libpq, Connection Strings");
+    }
+    // There is no SQLSTATE of a connection that did not come about.
+    const bool refused = absl::StrContains(message, "password") ||
+                         absl::StrContains(message, "authentication") ||
+                         absl::StrContains(message, "no pg_hba.conf entry");
+    const bool missing = absl::StrContains(message, "does not exist");
+    const std::string what =
+        absl::StrCat("store in the PostgreSQL ", connection->name(), ": ", message);
+    if (refused) return absl::PermissionDeniedError(what);
+    if (missing && absl::StrContains(message, "database \"")) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(what, "; make it with: createdb --encoding=UTF8 NAME"));
+    }
+    return absl::UnavailableError(what);
+  }
+  PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
+  HONE_RETURN_IF_ERROR(connection->Execute("SET default_transaction_isolation = 'read committed'"));
+  // A replica that is stopped, or whose machine has gone, in the middle of a transaction holds the
+  // lock of all writers: the database ends its session.
+  HONE_RETURN_IF_ERROR(connection->Execute("SET idle_in_transaction_session_timeout = '10s'"));
+  return connection;
+}
+
+bool PostgresConnection::IsLost() const { return PQstatus(connection_) != CONNECTION_OK; }
+
+bool PostgresConnection::InTransaction() const {
+  return PQtransactionStatus(connection_) != PQTRANS_IDLE;
+}
+
+absl::Status PostgresConnection::ErrorOf(pg_result* result, absl::string_view what) const {
+  const char* const state =
+      result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* const primary =
+      result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const std::string why =
+      primary != nullptr ? OneLine(primary) : OneLine(PQerrorMessage(connection_));
+  const absl::StatusCode code =
+      IsLost() || state == nullptr ? absl::StatusCode::kUnavailable : CodeOf(state);
+  return absl::Status(
+      code, absl::StrCat("store in the PostgreSQL ", name_, ": ", what.substr(0, 60), ": ", why));
+}
+
+absl::Status PostgresConnection::Execute(const std::string& sql) {
+  pg_result* const result = PQexec(connection_, sql.c_str());
+  const ExecStatusType status = PQresultStatus(result);
+  absl::Status error;
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY) {
+    error = ErrorOf(result, sql);
+  }
+  PQclear(result);
+  return error;
+}
+
+absl::StatusOr<std::string> PostgresConnection::Compile(const std::string& sql,
+                                                        const PostgresParams& params) {
+  if (const auto known = statements_.find(sql); known != statements_.end()) return known->second;
+  const std::string name = absl::StrCat("hone_", statements_.size());
+  pg_result* const result = PQprepare(connection_, name.c_str(), WithDollars(sql).c_str(),
+                                      params.count(), params.types().data());
+  absl::Status error;
+  if (PQresultStatus(result) != PGRES_COMMAND_OK) error = ErrorOf(result, sql);
+  PQclear(result);
+  HONE_RETURN_IF_ERROR(error);
+  statements_.emplace(sql, name);
+  return name;
+}
+
+absl::StatusOr<Statement> PostgresConnection::Prepare(absl::string_view sql) {
+  return Statement(std::make_unique<PostgresStatement>(*this, sql));
+}
+
+absl::StatusOr<int64_t> PostgresConnection::SizeBytes() {
+  HONE_ASSIGN_OR_RETURN(PostgresRows rows, Query("SELECT pg_database_size(current_database())"));
+  return rows.Next() ? rows.Int64() : 0;
+}
+
+absl::StatusOr<PostgresRows> PostgresConnection::Query(const std::string& sql,
+                                                       const PostgresParams& params) {
+  HONE_RETURN_IF_ERROR(params.status());
+  HONE_ASSIGN_OR_RETURN(const std::string name, Compile(sql, params));
+  pg_result* const result =
+      PQexecPrepared(connection_, name.c_str(), params.count(), params.values().data(),
+                     params.lengths().data(), params.formats().data(), /*resultFormat=*/1);
+  const ExecStatusType status = PQresultStatus(result);
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return PostgresRows(result);
+  const absl::Status error = ErrorOf(result, sql);
+  PQclear(result);
+  return error;
+}
+
+absl::StatusOr<std::vector<PostgresRows>> PostgresConnection::Pipeline(
+    const std::vector<PostgresCommand*>& commands) {
+  std::vector<std::string> names;
+  for (const PostgresCommand* const command : commands) {
+    HONE_ASSIGN_OR_RETURN(names.emplace_back(), Compile(command->sql, command->params));
+  }
+  if (PQenterPipelineMode(connection_) != 1) return ErrorOf(nullptr, "send writes");
+  absl::Status error;
+  for (size_t i = 0; i < commands.size() && error.ok(); ++i) {
+    const PostgresParams& params = commands[i]->params;
+    if (PQsendQueryPrepared(connection_, names[i].c_str(), params.count(), params.values().data(),
+                            params.lengths().data(), params.formats().data(), 1) != 1) {
+      error = ErrorOf(nullptr, "send writes");
+    }
+  }
+  if (error.ok() && PQpipelineSync(connection_) != 1) error = ErrorOf(nullptr, "send writes");
+  std::vector<PostgresRows> rows;
+  bool synced = !error.ok();
+  while (!synced && !IsLost()) {
+    pg_result* const result = PQgetResult(connection_);
+    if (result == nullptr) continue;  // between the results of two commands
+    switch (PQresultStatus(result)) {
+      case PGRES_COMMAND_OK:
+      case PGRES_TUPLES_OK:
+        rows.emplace_back(result);
+        continue;
+      case PGRES_PIPELINE_SYNC:
+        synced = true;
+        break;
+      case PGRES_PIPELINE_ABORTED:
+        break;
+      default:
+        error.Update(ErrorOf(result, "write"));
+    }
+    PQclear(result);
+  }
+  if (IsLost()) return ErrorOf(nullptr, "write");
+  PQexitPipelineMode(connection_);
+  HONE_RETURN_IF_ERROR(error);
+  return rows;
+}
+
+}  // namespace hone::store

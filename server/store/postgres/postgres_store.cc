@@ -1,0 +1,153 @@
+#include "server/store/postgres/postgres_store.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/database_store.h"
+#include "server/store/job_columns.h"
+#include "server/store/postgres/commands.h"
+#include "server/store/postgres/schema.h"
+#include "server/store/reader_pool.h"
+#include "server/store/record_columns.h"
+#include "server/store/tables.h"
+
+namespace hone::store {
+namespace {
+
+class PostgresStore final : public DatabaseStore {
+ public:
+  PostgresStore(const std::string& place, std::unique_ptr<PostgresConnection> writing,
+                const PostgresStoreOptions& options)
+      : DatabaseStore(options.clock),
+        readers_([place] { return PostgresConnection::Open(place); }, options.max_readers),
+        writer_(place, std::move(writing), options.writer) {}
+  // Callbacks of the last writes may still read.
+  ~PostgresStore() override { writer_.Stop(); }
+
+  // The writes of the hot path are one statement each, which travel together.
+  void PutText(const std::string& digest, const std::string& text, Done done) override {
+    PostgresCommand command{.sql = kInsertText};
+    command.params.Bind(absl::string_view(digest)).Bind(absl::string_view(text)).Bind(NowUnixMs());
+    writer_.Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + text.size(),
+                    CheckDigest(digest));
+  }
+  void PutArtifact(const std::string& digest, std::string bytes, Done done) override {
+    PostgresCommand command{.sql = kInsertArtifact};
+    command.params.Bind(absl::string_view(digest)).BindBlob(bytes).Bind(NowUnixMs());
+    writer_.Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + bytes.size(),
+                    CheckDigest(digest));
+  }
+  void Append(record::Record record, const JobFence& fence,
+              absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
+    const size_t bytes = BytesOf(record);
+    PostgresCommand command = postgres::InsertRecord(record, fence);
+    absl::Status refused = CheckRecord(record);
+    // Both callbacks run on the writer's thread, one after the other.
+    auto shared = std::make_shared<record::Record>(std::move(record));
+    writer_.Enqueue(
+        std::move(command),
+        [shared, fence](PostgresRows& rows) -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(shared->id, postgres::InsertedRecord(fence, rows));
+          return absl::OkStatus();
+        },
+        [shared, done = std::move(done)](absl::Status status) mutable {
+          if (status.ok()) {
+            std::move(done)(std::move(*shared));
+          } else {
+            std::move(done)(std::move(status));
+          }
+        },
+        bytes, std::move(refused));
+  }
+  void PutJob(JobRow job, Done done) override {
+    const size_t bytes = kRowBytes + job.request.size() + job.summary.size();
+    PostgresCommand command{.sql = UpsertJobSql()};
+    BindJob(command.params, job);
+    absl::Status refused = CheckJob(job);
+    auto shared = std::make_shared<const JobRow>(std::move(job));
+    writer_.Enqueue(
+        std::move(command),
+        [shared](PostgresRows& rows) {
+          return rows.Next() ? absl::OkStatus() : FencedOffError(shared->id);
+        },
+        [shared, done = std::move(done)](absl::Status status) mutable {
+          std::move(done)(absl::IsAlreadyExists(status) ? SameRequestError(*shared) : status);
+        },
+        bytes, std::move(refused));
+  }
+  void AppendEvent(JobEvent event, Done done) override {
+    const size_t bytes = kRowBytes + event.payload.size();
+    PostgresCommand command = postgres::InsertEvent(event);
+    event.payload.clear();  // the command has it
+    writer_.Enqueue(
+        std::move(command),
+        [event = std::move(event)](PostgresRows& rows) {
+          return postgres::CheckEventInserted(event, rows);
+        },
+        std::move(done), bytes);
+  }
+
+  absl::StatusOr<int64_t> NextJobNumber() override {
+    return Get([](Connection& connection) -> absl::StatusOr<int64_t> {
+      HONE_ASSIGN_OR_RETURN(Statement next, connection.Prepare("SELECT nextval('job_number')"));
+      HONE_RETURN_IF_ERROR(next.Run());
+      return next.Int64();
+    });
+  }
+  bool IsShared() const override { return true; }
+  absl::StatusOr<BackupReport> Backup(const std::string&, const std::function<bool()>&) override {
+    return absl::FailedPreconditionError(
+        "the store is a PostgreSQL database, which is not copied as a file: back it up with pg_dump"
+        " or the database's own means, or export the records");
+  }
+  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
+                                        const std::function<bool()>& cancelled) override {
+    if (cancelled()) return absl::CancelledError("the compaction was broken off");
+    return Get([&](Connection& connection) {
+      return postgres::Compact(static_cast<PostgresConnection&>(connection), options);
+    });
+  }
+  StoreHealth Health() override {
+    StoreHealth health{.backend = "postgresql"};
+    health.queued_writes = static_cast<int64_t>(writer_.Queued());
+    const absl::StatusOr<int64_t> size = Get([](Connection& c) { return c.SizeBytes(); });
+    health.size_bytes = size.value_or(0);
+    if (!size.ok()) health.damage = std::string(size.status().message());
+    return health;
+  }
+  absl::Status Flush() override { return writer_.Flush(); }
+
+ private:
+  static absl::Status Ignore(PostgresRows&) { return absl::OkStatus(); }
+  absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override {
+    return readers_.With(read);
+  }
+  void Write(Apply apply, Done done, size_t bytes) override {
+    writer_.EnqueueApply(std::move(apply), std::move(done), bytes);
+  }
+
+  ReaderPool readers_;
+  PostgresWriter writer_;  // last: its callbacks use the others
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& place,
+                                                         const PostgresStoreOptions& options) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> connection,
+                        PostgresConnection::Open(place));
+  HONE_ASSIGN_OR_RETURN(PostgresRows encoding,
+                        connection->Query("SELECT current_setting('server_encoding')"));
+  encoding.Next();
+  if (const std::string found = encoding.Text(); found != "UTF8") {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the PostgreSQL ", connection->name(), " keeps texts in ", found,
+        ": make the store's database with createdb --encoding=UTF8 --template=template0"));
+  }
+  HONE_RETURN_IF_ERROR(MigratePostgres(*connection));
+  return std::make_unique<PostgresStore>(place, std::move(connection), options);
+}
+
+}  // namespace hone::store

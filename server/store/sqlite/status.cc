@@ -1,0 +1,87 @@
+#include "server/store/sqlite/status.h"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace hone::store {
+namespace {
+
+absl::Status DiskFull(const std::string& path, const std::string& message) {
+  return absl::ResourceExhaustedError(absl::StrCat(message, "; free space on the disk of ", path,
+                                                   " and try again: nothing committed is lost"));
+}
+
+absl::Status ReadOnly(const std::string& path, const std::string& message) {
+  return absl::PermissionDeniedError(
+      absl::StrCat(message, "; make ", path, " and its folder writable for this user"));
+}
+
+// errno of the call that failed, 0 when it is not known. SQLite passes it on for most statements
+// but not for COMMIT, whose failed write is noted at the log's file.
+int SystemErrno(sqlite3* database, int extended) {
+  const int known = sqlite3_system_errno(database);
+  if (known != 0 || extended != SQLITE_IOERR_WRITE) return known;
+  sqlite3_file* log = nullptr;
+  int last = 0;
+  if (sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+      log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &last);
+  }
+  return last;
+}
+
+}  // namespace
+
+std::string DamagedAdvice(const std::string& path) {
+  return absl::StrCat("stop the server, keep a copy of ", path,
+                      " and restore a backup, or save what is readable with: sqlite3 '", path,
+                      "' .recover | sqlite3 recovered.db; without the file an empty store is made");
+}
+
+absl::Status SqliteError(sqlite3* database, const std::string& path, absl::string_view what) {
+  const int extended = sqlite3_extended_errcode(database);
+  std::string message = absl::StrCat("store ", path, ": ", what, ": ", sqlite3_errmsg(database));
+  switch (extended & 0xff) {
+    case SQLITE_FULL:
+      return DiskFull(path, message);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return ReadOnly(path, message);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(absl::StrCat(message, "; ", DamagedAdvice(path)));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return absl::UnavailableError(
+          absl::StrCat(message, "; another program is writing to it: close it and try again"));
+    case SQLITE_CONSTRAINT:
+      if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY ||
+          extended == SQLITE_CONSTRAINT_ROWID) {
+        return absl::AlreadyExistsError(message);
+      }
+      return absl::FailedPreconditionError(message);
+    case SQLITE_TOOBIG:
+      return absl::InvalidArgumentError(message);
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN: {
+      const int system_errno = SystemErrno(database, extended);
+      if (system_errno != 0) absl::StrAppend(&message, " (", std::strerror(system_errno), ")");
+      if (system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG) {
+        return DiskFull(path, message);
+      }
+      if (system_errno == EACCES || system_errno == EPERM || system_errno == EROFS) {
+        return ReadOnly(path, message);
+      }
+      return absl::InternalError(absl::StrCat(message, "; check the disk of ", path));
+    }
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+}  // namespace hone::store

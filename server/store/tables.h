@@ -1,0 +1,127 @@
+#ifndef HONE_SERVER_STORE_TABLES_H_
+#define HONE_SERVER_STORE_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/record/record.h"
+#include "server/store/connection.h"
+#include "server/store/store.h"
+
+// The tables, on any database; a source file each. Errors are those of the Store's functions of the
+// same purpose. Functions that write run on the writer's connection inside a transaction. Where a
+// statement has a function of its own, a test holds its plan on SQLite, or PostgreSQL's writer
+// sends it in its pipeline.
+namespace hone::store {
+
+// identity, text and artifact. The last two hold bytes by digest, written once; only the time of
+// the last put changes, which tells compaction what may still be wanted.
+
+// Their statements; the parameters are the digest, the bytes and the time.
+inline constexpr char kInsertText[] =
+    "INSERT INTO text (digest, text, put_unix_ms) VALUES (?, ?, ?)"
+    " ON CONFLICT (digest) DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
+    " WHERE excluded.put_unix_ms > text.put_unix_ms";
+inline constexpr char kInsertArtifact[] =
+    "INSERT INTO artifact (digest, bytes, put_unix_ms) VALUES (?, ?, ?)"
+    " ON CONFLICT (digest) DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
+    " WHERE excluded.put_unix_ms > artifact.put_unix_ms";
+
+// InvalidArgument: the digest is empty.
+absl::Status CheckDigest(const std::string& digest);
+absl::Status InsertText(Connection& connection, const std::string& digest, absl::string_view text,
+                        int64_t now_unix_ms);
+absl::Status InsertArtifact(Connection& connection, const std::string& digest,
+                            absl::string_view bytes, int64_t now_unix_ms);
+// NotFound: no such digest.
+absl::StatusOr<std::string> SelectText(Connection& connection, const std::string& digest);
+absl::StatusOr<std::string> SelectArtifact(Connection& connection, const std::string& digest);
+
+// The store's name, see Store::Identity.
+absl::StatusOr<std::string> SelectIdentity(Connection& connection);
+
+// record and environment.
+
+// Inserts the record and, when it is new, its environment; sets record.id. Errors: those of
+// Store::Append.
+absl::Status InsertRecord(Connection& connection, record::Record& record);
+
+// The id of a record of the same measurement, see Store::Import.
+absl::StatusOr<std::optional<int64_t>> FindSameRecord(Connection& connection,
+                                                      const record::Record& record);
+std::string SameRecordSql(Dialect dialect = Dialect::kSqlite);
+
+// See Store::Quarantine.
+absl::Status QuarantineRecords(Connection& connection, const std::string& workload_digest,
+                               const std::string& target, const record::Candidate& candidate,
+                               int64_t last_record, const std::string& reason, int64_t now_unix_ms);
+
+// The statement behind Store::Query.
+std::string QuerySql(const RecordQuery& query, Dialect dialect = Dialect::kSqlite);
+// InvalidArgument: as of CheckQuery.
+absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
+                                                         const RecordQuery& query);
+
+// best: which record is published for a (workload, target, tolerance, policy), and which were
+// before.
+
+absl::Status InsertBest(Connection& connection, int64_t record_id, int64_t now_unix_ms);
+
+// The statement behind Store::LookupBest, for one policy or for any.
+std::string LookupBestSql(bool any_policy);
+// NotFound: none is published.
+absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query);
+
+// job and job_event.
+
+// The statement of UpsertJob, which gives a row unless the job's fence is another.
+std::string UpsertJobSql();
+absl::Status UpsertJob(Connection& connection, const JobRow& job);
+absl::Status InsertEvent(Connection& connection, const JobEvent& event);
+
+// Aborted: the job's fence is another, or there is no such job. Of a fence without a job: OK.
+absl::Status CheckFence(Connection& connection, const JobFence& fence);
+
+absl::StatusOr<JobRow> SelectJob(Connection& connection, const std::string& id);
+absl::StatusOr<JobRow> SelectJobByRequest(Connection& connection, const std::string& request_id);
+absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_size,
+                                               const std::string& after_id);
+absl::StatusOr<std::vector<JobEvent>> SelectEvents(Connection& connection,
+                                                   const std::string& job_id);
+
+// The statement that finds what ClaimJobRows takes.
+std::string ClaimableJobsSql();
+absl::StatusOr<std::vector<JobRow>> ClaimJobRows(Connection& connection, const JobClaim& claim,
+                                                 int limit);
+absl::StatusOr<std::vector<std::string>> RenewJobRows(Connection& connection,
+                                                      const JobClaim& claim);
+absl::Status ReleaseJobRow(Connection& connection, const std::string& id, int64_t fence);
+
+// model: trained cost models, the newest few of a key.
+
+absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& model);
+
+absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key);
+absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id);
+absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const std::string& name,
+                                                   const std::string& target);
+
+std::string SelectModelSql();
+
+// standing.
+
+absl::Status MergeStanding(Connection& connection, const StandingChange& change);
+absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(Connection& connection);
+
+// See Store::Import.
+absl::StatusOr<ImportReport> ImportRows(Connection& connection, const ImportBatch& batch,
+                                        int64_t now_unix_ms);
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_TABLES_H_
