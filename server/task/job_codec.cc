@@ -1,277 +1,164 @@
 #include "server/task/job_codec.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/record/message_fields.h"
+#include "hone/v1/job_state.pb.h"
 #include "server/task/json_fields.h"
+#include "server/task/stored_message.h"
 
 namespace hone::task {
+
+// The descriptions, as in common/record/fields.h.
+template <record::Is<JobSpec> S, typename Visit>
+void VisitFields(S& spec, Visit& visit) {
+  visit({.proto = "request_id"}, spec.request_id);
+  visit({.proto = "workload"}, spec.workload);
+  visit({.proto = "requested_target"}, spec.requested_target);
+  visit({.proto = "target_key"}, spec.target_key);
+  visit({.proto = "target"}, spec.target);
+  visit({.proto = "max_trials"}, spec.max_trials);
+  visit({.proto = "max_time_ms"}, spec.max_time);
+  visit({.proto = "seed"}, spec.seed);
+  visit({.proto = "strategy"}, spec.strategy);
+  visit({.proto = "cost_model"}, spec.cost_model);
+  visit({.proto = "tolerance"}, spec.tolerance);
+  visit({.proto = "feature_set"}, spec.feature_set);
+  visit({.proto = "transfer"}, spec.transfer);
+  visit({.proto = "space"}, spec.space);
+  visit({.proto = "revalidate"}, spec.revalidate);
+  visit({.proto = "owner"}, spec.owner);
+  visit({.proto = "priority"}, spec.priority);
+}
+
+template <record::Is<Best> B, typename Visit>
+void VisitFields(B& best, Visit& visit) {
+  visit({.proto = "record"}, best.record);
+  visit({.proto = "workload"}, best.workload);
+  visit({.proto = "trace"}, best.trace);
+  visit({.proto = "gflops"}, best.gflops);
+  visit({.proto = "peak_gflops"}, best.peak_gflops);
+  visit({.proto = "read_gbps"}, best.read_gbps);
+}
+
+template <record::Is<RiskyStep> S, typename Visit>
+void VisitFields(S& step, Visit& visit) {
+  visit({.proto = "name"}, step.name);
+  visit({.proto = "server"}, step.server);
+  visit({.proto = "boot"}, step.boot);
+}
+
+// All but the state and the outcomes.
+template <record::Is<JobSnapshot> S, typename Visit>
+void VisitFields(S& snapshot, Visit& visit) {
+  visit({.proto = "id"}, snapshot.id);
+  visit({.proto = "cancelled"}, snapshot.cancelled);
+  visit({.proto = "error"}, snapshot.error);
+  visit({.proto = "workload_digest"}, snapshot.workload_digest);
+  visit({.proto = "trials"}, snapshot.trials);
+  visit({.proto = "dropped"}, snapshot.dropped);
+  visit({.proto = "quarantined"}, snapshot.quarantined);
+  visit({.proto = "created_unix_ms"}, snapshot.created_unix_ms);
+  visit({.proto = "wall_ms"}, snapshot.wall);
+  visit({.proto = "phase"}, snapshot.phase);
+  visit({.proto = "note"}, snapshot.note);
+  visit({.proto = "changes", .name = "version"}, snapshot.version);
+  visit({.proto = "best"}, snapshot.best);
+  visit({.proto = "default_schedule", .name = "default"}, snapshot.default_schedule);
+  visit({.proto = "given"}, snapshot.given);
+  visit({.proto = "crashes"}, snapshot.crashes);
+  visit({.proto = "risky_step"}, snapshot.risky_step);
+}
+
 namespace {
 
-Json ToJson(const record::Environment& e) {
-  return {{"cpu", e.cpu},
-          {"isa", e.isa},
-          {"cores", e.cores},
-          {"os", e.os},
-          {"governor", e.governor},
-          {"compiler", e.compiler},
-          {"codegen_version", e.codegen_version},
-          {"hone_version", e.hone_version}};
+constexpr char kRequest[] = "the request of a job";
+constexpr char kSummary[] = "the summary of a job";
+
+template <typename Message, typename T>
+Message WriteStored(const T& value) {
+  Message message;
+  message.set_version(kStoredVersion);
+  record::MessageWriter writer(message);
+  VisitFields(value, writer);
+  return message;
 }
 
-void FromJson(const Json& json, record::Environment* e) {
-  Read(json, "cpu", &e->cpu);
-  Read(json, "isa", &e->isa);
-  Read(json, "cores", &e->cores);
-  Read(json, "os", &e->os);
-  Read(json, "governor", &e->governor);
-  Read(json, "compiler", &e->compiler);
-  Read(json, "codegen_version", &e->codegen_version);
-  Read(json, "hone_version", &e->hone_version);
+template <typename Message, typename T>
+absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message& message,
+                        T& value) {
+  HONE_RETURN_IF_ERROR(ParseStored(bytes, what, message));
+  record::MessageReader reader(message, /*check=*/false);
+  VisitFields(value, reader);
+  if (reader.status().ok()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(what, " cannot be read: ", reader.status().message()));
 }
 
-Json ToJson(const record::BuildFacts& f) {
-  return {{"compile_ms", f.compile_ms},        {"link_ms", f.link_ms},
-          {"code_bytes", f.code_bytes},        {"spills", f.spills},
-          {"loads_per_fma", f.loads_per_fma},  {"workspace_bytes", f.workspace_bytes},
-          {"program_digest", f.program_digest}};
-}
-
-void FromJson(const Json& json, record::BuildFacts* f) {
-  Read(json, "compile_ms", &f->compile_ms);
-  Read(json, "link_ms", &f->link_ms);
-  Read(json, "code_bytes", &f->code_bytes);
-  Read(json, "spills", &f->spills);
-  Read(json, "loads_per_fma", &f->loads_per_fma);
-  Read(json, "workspace_bytes", &f->workspace_bytes);
-  Read(json, "program_digest", &f->program_digest);
-}
-
-Json ToJson(const record::MeasureResult& r) {
-  return {{"outcome", std::string(record::OutcomeName(r.outcome))},
-          {"detail", r.detail},
-          {"samples_ns", r.samples_ns},
-          {"latency_ns", r.latency_ns},
-          {"dispersion", r.dispersion},
-          {"reference_drift", r.reference_drift},
-          {"stopped_early", r.stopped_early},
-          {"facts", ToJson(r.facts)},
-          {"artifact_digest", r.artifact_digest},
-          {"max_error", r.max_error},
-          {"machine",
-           {{"frequency_mhz", r.machine.frequency_mhz},
-            {"temperature_c", r.machine.temperature_c},
-            {"load", r.machine.load},
-            {"steal", r.machine.steal},
-            {"remeasured", r.machine.remeasured}}}};
-}
-
-void FromJson(const Json& json, record::MeasureResult* r) {
-  std::string outcome;
-  Read(json, "outcome", &outcome);
-  if (auto known = record::OutcomeFromName(outcome); known.ok()) r->outcome = *known;
-  Read(json, "detail", &r->detail);
-  Read(json, "samples_ns", &r->samples_ns);
-  Read(json, "latency_ns", &r->latency_ns);
-  Read(json, "dispersion", &r->dispersion);
-  Read(json, "reference_drift", &r->reference_drift);
-  Read(json, "stopped_early", &r->stopped_early);
-  if (json.contains("facts")) FromJson(json["facts"], &r->facts);
-  Read(json, "artifact_digest", &r->artifact_digest);
-  Read(json, "max_error", &r->max_error);
-  if (auto machine = json.find("machine"); machine != json.end() && machine->is_object()) {
-    Read(*machine, "frequency_mhz", &r->machine.frequency_mhz);
-    Read(*machine, "temperature_c", &r->machine.temperature_c);
-    Read(*machine, "load", &r->machine.load);
-    Read(*machine, "steal", &r->machine.steal);
-    Read(*machine, "remeasured", &r->machine.remeasured);
-  }
-}
-
-Json ToJson(const record::Record& r) {
-  return {{"id", r.id},
-          {"workload_digest", r.workload_digest},
-          {"op", r.op},
-          {"target", r.target},
-          {"tolerance", r.tolerance},
-          {"policy",
-           {{"name", r.policy.name},
-            {"cache", r.policy.cache},
-            {"threads", r.policy.threads},
-            {"repeats", r.policy.repeats},
-            {"confidence", r.policy.confidence}}},
-          {"space", r.candidate.space_digest},
-          {"decisions", r.candidate.decisions},
-          {"result", ToJson(r.result)},
-          {"environment", ToJson(r.environment)},
-          {"job_id", r.job_id},
-          {"trial", r.trial},
-          {"created_unix_ms", r.created_unix_ms},
-          {"is_default", r.is_default},
-          {"quarantined", r.quarantined},
-          {"quarantine_reason", r.quarantine_reason}};
-}
-
-void FromJson(const Json& json, record::Record* r) {
-  Read(json, "id", &r->id);
-  Read(json, "workload_digest", &r->workload_digest);
-  Read(json, "op", &r->op);
-  Read(json, "target", &r->target);
-  Read(json, "tolerance", &r->tolerance);
-  if (auto policy = json.find("policy"); policy != json.end() && policy->is_object()) {
-    Read(*policy, "name", &r->policy.name);
-    Read(*policy, "cache", &r->policy.cache);
-    Read(*policy, "threads", &r->policy.threads);
-    Read(*policy, "repeats", &r->policy.repeats);
-    Read(*policy, "confidence", &r->policy.confidence);
-  }
-  Read(json, "space", &r->candidate.space_digest);
-  Read(json, "decisions", &r->candidate.decisions);
-  if (json.contains("result")) FromJson(json["result"], &r->result);
-  if (json.contains("environment")) FromJson(json["environment"], &r->environment);
-  Read(json, "job_id", &r->job_id);
-  Read(json, "trial", &r->trial);
-  Read(json, "created_unix_ms", &r->created_unix_ms);
-  Read(json, "is_default", &r->is_default);
-  Read(json, "quarantined", &r->quarantined);
-  Read(json, "quarantine_reason", &r->quarantine_reason);
-}
-
-Json ToJson(const Best& best) {
-  return {{"record", ToJson(best.record)},
-          {"workload", best.workload},
-          {"trace", best.trace},
-          {"gflops", best.gflops},
-          {"peak_gflops", best.peak_gflops},
-          {"read_gbps", best.read_gbps}};
-}
-
-void ReadBest(const Json& json, const char* name, std::optional<Best>* best) {
-  auto found = json.find(name);
-  if (found == json.end() || !found->is_object() || !found->contains("record")) return;
-  best->emplace();
-  FromJson((*found)["record"], &(*best)->record);
-  Read(*found, "workload", &(*best)->workload);
-  Read(*found, "trace", &(*best)->trace);
-  Read(*found, "gflops", &(*best)->gflops);
-  Read(*found, "peak_gflops", &(*best)->peak_gflops);
-  Read(*found, "read_gbps", &(*best)->read_gbps);
+template <typename T>
+absl::StatusOr<Json> ReadJson(absl::string_view text, absl::string_view what, T& value) {
+  Json json = ParseJson(text);
+  if (!json.is_object()) return absl::DataLossError(absl::StrCat(what, " cannot be read"));
+  JsonFields reader(json);
+  VisitFields(value, reader);
+  return json;
 }
 
 }  // namespace
 
 std::string EncodeSpec(const JobSpec& spec) {
-  return ToLine({{"request_id", spec.request_id},
-                 {"workload", spec.workload},
-                 {"requested_target", spec.requested_target},
-                 {"target_key", spec.target_key},
-                 {"target", spec.target},
-                 {"max_trials", spec.max_trials},
-                 {"max_time_ms", absl::ToInt64Milliseconds(spec.max_time)},
-                 {"seed", spec.seed},
-                 {"strategy", spec.strategy},
-                 {"cost_model", spec.cost_model},
-                 {"tolerance", spec.tolerance},
-                 {"feature_set", spec.feature_set},
-                 {"transfer", spec.transfer},
-                 {"space", spec.space},
-                 {"revalidate", spec.revalidate},
-                 {"owner", spec.owner},
-                 {"priority", spec.priority}});
+  return WriteStored<v1::StoredJobSpec>(spec).SerializeAsString();
 }
 
-absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text) {
-  const Json json = ParseJson(text);
-  if (!json.is_object()) return absl::DataLossError("the request of a job cannot be read");
+absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
   JobSpec spec;
-  int64_t max_time_ms = 0;
-  Read(json, "request_id", &spec.request_id);
-  Read(json, "workload", &spec.workload);
-  Read(json, "requested_target", &spec.requested_target);
-  Read(json, "target_key", &spec.target_key);
-  Read(json, "target", &spec.target);
-  Read(json, "max_trials", &spec.max_trials);
-  Read(json, "max_time_ms", &max_time_ms);
-  Read(json, "seed", &spec.seed);
-  Read(json, "strategy", &spec.strategy);
-  Read(json, "cost_model", &spec.cost_model);
-  Read(json, "tolerance", &spec.tolerance);
-  Read(json, "feature_set", &spec.feature_set);
-  Read(json, "transfer", &spec.transfer);
-  Read(json, "space", &spec.space);
-  Read(json, "revalidate", &spec.revalidate);
-  Read(json, "owner", &spec.owner);
-  Read(json, "priority", &spec.priority);
-  spec.max_time = absl::Milliseconds(max_time_ms);
+  if (IsJson(stored)) {
+    HONE_RETURN_IF_ERROR(ReadJson(stored, kRequest, spec).status());
+  } else {
+    v1::StoredJobSpec message;
+    HONE_RETURN_IF_ERROR(ReadStored(stored, kRequest, message, spec));
+  }
   return spec;
 }
 
 std::string EncodeSnapshot(const JobSnapshot& snapshot) {
-  Json outcomes = Json::object();
+  auto message = WriteStored<v1::StoredJobState>(snapshot);
+  message.set_state(std::string(JobStateName(snapshot.state)));
   for (const auto& [outcome, count] : snapshot.outcomes) {
-    outcomes[std::string(record::OutcomeName(outcome))] = count;
+    if (count == 0) continue;
+    const int number = static_cast<int>(outcome);
+    message.mutable_outcomes()->Resize(std::max(message.outcomes_size(), number + 1), 0);
+    message.set_outcomes(number, count);
   }
-  Json json = {{"id", snapshot.id},
-               {"state", std::string(JobStateName(snapshot.state))},
-               {"cancelled", snapshot.cancelled},
-               {"error", snapshot.error},
-               {"workload_digest", snapshot.workload_digest},
-               {"trials", snapshot.trials},
-               {"outcomes", outcomes},
-               {"dropped", snapshot.dropped},
-               {"quarantined", snapshot.quarantined},
-               {"created_unix_ms", snapshot.created_unix_ms},
-               {"wall_ms", absl::ToInt64Milliseconds(snapshot.wall)},
-               {"phase", snapshot.phase},
-               {"note", snapshot.note},
-               {"version", snapshot.version}};
-  if (snapshot.best) json["best"] = ToJson(*snapshot.best);
-  if (snapshot.default_schedule) json["default"] = ToJson(*snapshot.default_schedule);
-  if (snapshot.given) json["given"] = ToJson(*snapshot.given);
-  if (snapshot.crashes > 0) json["crashes"] = snapshot.crashes;
-  if (const std::optional<RiskyStep>& step = snapshot.risky_step; step.has_value()) {
-    json["risky_step"] = {{"name", step->name}, {"server", step->server}, {"boot", step->boot}};
-  }
-  return ToLine(json);
+  return message.SerializeAsString();
 }
 
-absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text) {
-  const Json json = ParseJson(text);
-  if (!json.is_object()) return absl::DataLossError("the summary of a job cannot be read");
+absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
   JobSnapshot snapshot;
   std::string state;
-  int64_t wall_ms = 0;
-  Read(json, "id", &snapshot.id);
-  Read(json, "state", &state);
-  Read(json, "cancelled", &snapshot.cancelled);
-  Read(json, "error", &snapshot.error);
-  Read(json, "workload_digest", &snapshot.workload_digest);
-  Read(json, "trials", &snapshot.trials);
-  if (auto outcomes = json.find("outcomes"); outcomes != json.end() && outcomes->is_object()) {
-    for (const auto& [name, count] : outcomes->items()) {
-      if (auto outcome = record::OutcomeFromName(name); outcome.ok() && count.is_number()) {
-        snapshot.outcomes[*outcome] = count.get<int64_t>();
-      }
+  if (IsJson(stored)) {
+    HONE_ASSIGN_OR_RETURN(const Json json, ReadJson(stored, kSummary, snapshot));
+    Read(json, "state", &state);
+    for (const record::Outcome outcome : record::AllOutcomes()) {
+      const std::string name(record::OutcomeName(outcome));
+      const auto outcomes = json.find("outcomes");
+      int64_t count = 0;
+      if (outcomes != json.end() && outcomes->is_object()) Read(*outcomes, name.c_str(), &count);
+      if (count != 0) snapshot.outcomes[outcome] = count;
+    }
+  } else {
+    v1::StoredJobState message;
+    HONE_RETURN_IF_ERROR(ReadStored(stored, kSummary, message, snapshot));
+    state = message.state();
+    for (const record::Outcome outcome : record::AllOutcomes()) {
+      const int number = static_cast<int>(outcome);
+      const int64_t count = number < message.outcomes_size() ? message.outcomes(number) : 0;
+      if (count != 0) snapshot.outcomes[outcome] = count;
     }
   }
-  Read(json, "dropped", &snapshot.dropped);
-  Read(json, "quarantined", &snapshot.quarantined);
-  Read(json, "created_unix_ms", &snapshot.created_unix_ms);
-  Read(json, "wall_ms", &wall_ms);
-  Read(json, "phase", &snapshot.phase);
-  Read(json, "note", &snapshot.note);
-  Read(json, "version", &snapshot.version);
-  ReadBest(json, "best", &snapshot.best);
-  ReadBest(json, "default", &snapshot.default_schedule);
-  ReadBest(json, "given", &snapshot.given);
-  Read(json, "crashes", &snapshot.crashes);
-  if (auto step = json.find("risky_step"); step != json.end() && step->is_object()) {
-    snapshot.risky_step.emplace();
-    Read(*step, "name", &snapshot.risky_step->name);
-    Read(*step, "server", &snapshot.risky_step->server);
-    Read(*step, "boot", &snapshot.risky_step->boot);
-  }
-  snapshot.wall = absl::Milliseconds(wall_ms);
   if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
   return snapshot;
 }

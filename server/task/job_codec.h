@@ -9,15 +9,15 @@
 
 namespace hone::task {
 
-// How a job is kept in store::JobRow: the request and the last summary, as JSON. Unknown fields are
-// ignored and missing ones have their default, so that a newer program reads older rows.
+// How a job is kept in store::JobRow: the request and the last summary, as the messages of
+// proto/hone/v1/job_state.proto. The JSON of earlier releases is read, too.
+// DataLoss: the bytes are damaged. FailedPrecondition: a newer release wrote them.
 std::string EncodeSpec(const JobSpec& spec);
-// DataLoss: not JSON of a spec.
-absl::StatusOr<JobSpec> DecodeSpec(absl::string_view text);
+absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored);
 
 // Everything but the spec.
 std::string EncodeSnapshot(const JobSnapshot& snapshot);
-absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view text);
+absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored);
 
 }  // namespace hone::task
 

@@ -48,7 +48,8 @@ struct TellEvent {
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event);
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event);
-// DataLoss: not written by Encode.
+// DataLoss: not written by Encode, of this or an earlier release. FailedPrecondition: a newer
+// release wrote it.
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event);
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event);
 

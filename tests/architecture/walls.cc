@@ -58,6 +58,9 @@ std::vector<Room> Rooms() {
       {"server/search", Join(common, {"server/space", "server/feature", "server/cost_model"})},
       {"server/fleet", common},
       {"server/store", common},
+      // The forms in which jobs are stored.
+      {"server/task/job_codec.cc", Join(server_domain, {"server/task", "proto"})},
+      {"server/task/search_event.cc", Join(server_domain, {"server/task", "proto"})},
       {"server/task", server_domain},
       {"server/service", Join(all_server, {"proto"})},
       {"server/lab", all_server},
@@ -87,14 +90,16 @@ const std::vector<std::string> kMains = {"server/service/main.cc", "worker/agent
 std::vector<Package> Packages() {
   return {
       // Domain code uses plain structs. The mains of the builder and the runner read framed
-      // messages.
+      // messages; two files of server/task write what is stored of jobs.
       {"a generated protocol header",
        {"hone/v1/"},
-       {"common/record", "server/service", "worker/agent", "client/lib", "worker/builder/main.cc",
+       {"common/record", "server/service", "server/task/job_codec.cc",
+        "server/task/search_event.cc", "worker/agent", "client/lib", "worker/builder/main.cc",
         "worker/runner/main.cc"}},
       {"Protobuf",
        {"google/protobuf/"},
-       {"common/record", "server/service", "worker/agent", "client/lib", "worker/builder/main.cc",
+       {"common/record", "server/service", "server/task/job_codec.cc",
+        "server/task/search_event.cc", "worker/agent", "client/lib", "worker/builder/main.cc",
         "worker/runner/main.cc"}},
       {"gRPC",
        {"grpcpp/", "grpc/", "grpc++/"},

@@ -17,6 +17,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/task/job_codec.h"
 #include "tests/integration/hone_home.h"
 
 namespace hone::integration {
@@ -93,13 +94,14 @@ class JobCrashTest : public ::testing::Test {
     sqlite3_open_v2((folder_ / "hone.db").c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
     const std::unique_ptr<sqlite3, int (*)(sqlite3*)> store(raw, sqlite3_close);
     sqlite3_stmt* statement = nullptr;
-    sqlite3_prepare_v2(raw, "SELECT CAST(summary AS TEXT) FROM job", -1, &statement, nullptr);
+    sqlite3_prepare_v2(raw, "SELECT summary FROM job", -1, &statement, nullptr);
     const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> owner(statement, sqlite3_finalize);
     if (statement == nullptr || sqlite3_step(statement) != SQLITE_ROW) return "";
-    const char* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
-    const nlohmann::json job = nlohmann::json::parse(text == nullptr ? "" : text, nullptr, false);
-    if (!job.is_object() || !job.contains("risky_step")) return "";
-    return job["risky_step"].dump();
+    const auto job =
+        task::DecodeSnapshot({static_cast<const char*>(sqlite3_column_blob(statement, 0)),
+                              static_cast<size_t>(sqlite3_column_bytes(statement, 0))});
+    if (!job.ok() || !job->risky_step.has_value()) return "";
+    return absl::StrCat(job->risky_step->server, " ", job->risky_step->name);
   }
   // Kills the server while it makes the design spaces of the job itself.
   void CrashInAStep() {

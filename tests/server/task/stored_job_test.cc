@@ -86,14 +86,13 @@ TEST_P(StoredJobTest, RecordsAndBestsAreRead) {
   const record::Record& record = interrupted[3];
   EXPECT_EQ(record.trial, 4);
   EXPECT_EQ(record.op, "matmul");
-  EXPECT_EQ(record.candidate.decisions,
-            (std::vector<int64_t>{5, 2, 4, 4, 1, 4, 4, 1, 16, 4}));
+  EXPECT_EQ(record.candidate.decisions, (std::vector<int64_t>{5, 2, 4, 4, 1, 4, 4, 1, 16, 4}));
   EXPECT_EQ(record.result.outcome, record::Outcome::kOk);
   EXPECT_EQ(record.result.latency_ns, 6465.070268652249);
   EXPECT_EQ(record.result.facts.program_digest, "5af253be55d73c0edc24797ca170bd7d");
   EXPECT_EQ(record.environment.compiler, "llvm 19.1.7");
-  const auto best = store_->LookupBest({.workload_digest = Records("1")[0].workload_digest,
-                                        .target = record.target});
+  const auto best = store_->LookupBest(
+      {.workload_digest = Records("1")[0].workload_digest, .target = record.target});
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->record.id, 23);
   EXPECT_TRUE(store_->GetArtifact(best->record.result.artifact_digest).ok());

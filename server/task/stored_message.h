@@ -1,0 +1,31 @@
+#ifndef HONE_SERVER_TASK_STORED_MESSAGE_H_
+#define HONE_SERVER_TASK_STORED_MESSAGE_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace hone::task {
+
+// Of the messages of job_state.proto, which says when it is raised.
+inline constexpr int kStoredVersion = 1;
+
+// Parses a message that this program or another release stored. DataLoss: the bytes are not such a
+// message. FailedPrecondition: a newer release wrote it; the message says what to do. `what` is
+// what the errors call it.
+template <typename Message>
+absl::Status ParseStored(absl::string_view bytes, absl::string_view what, Message& message) {
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      message.version() < 1) {
+    return absl::DataLossError(absl::StrCat(what, " cannot be read"));
+  }
+  if (message.version() <= kStoredVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " is of version ", message.version(),
+                   ", and this program knows versions up to ", kStoredVersion,
+                   ": start the newer hone-server that wrote it, or restore a backup of before"));
+}
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_STORED_MESSAGE_H_
