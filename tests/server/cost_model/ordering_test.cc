@@ -79,16 +79,16 @@ TEST_P(OrderingTest, OrdersCandidatesThatItHasNotSeen) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, OrderingTest,
-    testing::Values(Case{"analytic", "", 0.90, 0.89}, Case{"formula", "", 0.69, 0.62},
-                    Case{"xgboost", "", 0.89, 0.86}, Case{"xgboost-rank", "", 0.93, 0.89},
-                    Case{"xgboost-bag", "", 0.88, 0.85}, Case{"mlp", "", 0.90, 0.90},
-                    Case{"gp", "", 0.91, 0.90}, Case{"xgboost-rank", "itervar", 0.93, 0.92},
-                    Case{"xgboost-rank", "curve", 0.92, 0.90},
-                    Case{"xgboost-rank", "curve-one", 0.87, 0.88},
-                    Case{"xgboost-rank", "curve-fix", 0.91, 0.91},
-                    Case{"xgboost-rank", "curve-fix-reuse", 0.92, 0.88},
-                    Case{"xgboost-rank", "knob", 0.92, 0.91}, Case{"gp", "analytic", 0.90, 0.88},
-                    Case{"mlp", "analytic", 0.91, 0.88}),
+    testing::Values(Case{"analytic", "", 0.60, 0.71}, Case{"formula", "", 0.53, 0.53},
+                    Case{"xgboost", "", 0.60, 0.68}, Case{"xgboost-rank", "", 0.58, 0.64},
+                    Case{"xgboost-bag", "", 0.58, 0.64}, Case{"mlp", "", 0.56, 0.62},
+                    Case{"gp", "", 0.61, 0.69}, Case{"xgboost-rank", "itervar", 0.56, 0.62},
+                    Case{"xgboost-rank", "curve", 0.56, 0.62},
+                    Case{"xgboost-rank", "curve-one", 0.56, 0.60},
+                    Case{"xgboost-rank", "curve-fix", 0.56, 0.62},
+                    Case{"xgboost-rank", "curve-fix-reuse", 0.56, 0.60},
+                    Case{"xgboost-rank", "knob", 0.56, 0.62}, Case{"gp", "analytic", 0.60, 0.72},
+                    Case{"mlp", "analytic", 0.56, 0.64}),
     [](const auto& info) {
       std::string name = info.param.model + "_" + info.param.features;
       std::replace(name.begin(), name.end(), '-', '_');

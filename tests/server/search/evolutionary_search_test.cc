@@ -17,7 +17,7 @@ using Candidates = std::vector<record::Candidate>;
 TEST(EvolutionarySearchTest, LearnsFromResults) {
   const Progress evolved = RunRecorded("evolutionary"), random = RunRecorded("random");
   EXPECT_LT(evolved.late, 0.75 * evolved.opening);
-  EXPECT_LT(evolved.late, 0.75 * random.late);
+  EXPECT_LT(evolved.late, 0.85 * random.late);
 }
 
 TEST(EvolutionarySearchTest, ChainsLearnToo) {
@@ -30,8 +30,8 @@ TEST(EvolutionarySearchTest, TheDraftMakesTheFirstTrialsGood) {
   for (const char* set : {"conv2d_14x14x256", "matmul_512"}) {
     const Progress published = RunRecorded("evolutionary", 1, set),
                    drafted = RunRecorded("evolutionary-drafted", 1, set);
-    EXPECT_LT(drafted.opening, 0.6 * published.opening) << set;
-    EXPECT_LT(drafted.best, 1.02) << set;
+    EXPECT_LT(drafted.opening, 0.8 * published.opening) << set;
+    EXPECT_LT(drafted.best, 1.1) << set;
   }
 }
 
