@@ -129,8 +129,8 @@ TEST_P(StoredJobTest, AnInterruptedJobGoesOnAndEnds) {
   device.target_key = (*begun)->spec.target_key;
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
-    result.latency_ns = 20000 + 100 * static_cast<double>(lease.decisions.size());
-    for (const int64_t decision : lease.decisions)
+    result.latency_ns = 20000 + 100 * static_cast<double>(lease.work->decisions.size());
+    for (const int64_t decision : lease.work->decisions)
       result.latency_ns += static_cast<double>(decision);
     result.samples_ns = {result.latency_ns, result.latency_ns};
     return result;
