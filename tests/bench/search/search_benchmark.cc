@@ -1,5 +1,5 @@
-// The cost of a Propose and its parts: drawing, replaying, hashing, features, draft and prediction
-// per candidate, on the rules' design spaces of a matmul and a convolution.
+// What a Propose costs and of what: drawing, replaying, hashing, features, draft and prediction per
+// candidate, on the design spaces that the rules make for a matmul and a convolution.
 
 #include <benchmark/benchmark.h>
 
@@ -126,7 +126,7 @@ void BM_Draft(benchmark::State& state, const Task& task) {
   }
 }
 
-// Simulated results (the draft with noise) for a strategy's proposals, and a model trained on them.
+// Results for what a strategy proposed, by the draft with noise, and a model of them.
 class Told {
  public:
   explicit Told(const Spaces* spaces)
@@ -165,8 +165,8 @@ class Told {
   std::vector<double> latencies_;
 };
 
-// Proposes 32 candidates in a new search, or in one with 128 results and a model. Arguments:
-// earlier results, threads.
+// 32 candidates of a new search, or of one that has 128 results and a model of them. Arguments:
+// results before, threads.
 void BM_Propose(benchmark::State& state, const Task& task, const std::string& name) {
   const Spaces spaces(task);
   SearchContext context = spaces.context;
@@ -194,8 +194,8 @@ void BM_Predict(benchmark::State& state, const Task& task) {
   state.SetItemsProcessed(state.iterations() * told.matrix().candidates());
 }
 
-// Candidates per second on one core that are new to the evaluator: replayed, hashed and drafted;
-// with a model also featurized and ranked.
+// Candidates per second on one core that an evaluator has not seen: replayed, hashed and drafted;
+// with a model also described by its features and ranked by it.
 void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
   const Spaces spaces(task);
   SearchContext context = spaces.context;
