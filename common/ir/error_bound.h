@@ -19,6 +19,7 @@
 namespace hone::ir {
 
 inline double Absolute(double a) { return a < 0 ? -a : a; }
+inline double ConstantLike(double, double value) { return value; }
 inline double Larger(double a, double b) { return a < b ? b : a; }
 inline double Smaller(double a, double b) { return b < a ? b : a; }
 inline double Converted(DType dtype, double a) { return CastTo(dtype, Scalar(a)).real(); }
@@ -96,7 +97,7 @@ Number MagnitudeOfProduct(Number a_value, Number a, Number b_value, Number b) {
 template <typename Number>
 Number MagnitudeOfQuotient(Number value, Number a, Number b_value, Number b) {
   const Number divisor = Absolute(b_value);
-  const Number one = 1 + 0 * divisor;
+  const Number one = ConstantLike(divisor, 1);
   const Number safe = IfZero(divisor, one, divisor);
   return IfZero(divisor, a, MagnitudeOfProduct(value, a / safe, one, b / safe));
 }

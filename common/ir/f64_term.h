@@ -15,6 +15,7 @@ struct F64Term {
 inline F64Term Constant(F64Term like, double value) {
   return {like.pool, like.pool->Const(DType::kF64, value)};
 }
+inline F64Term ConstantLike(F64Term like, double value) { return Constant(like, value); }
 inline F64Term Binary(Op op, F64Term a, F64Term b) {
   return {a.pool, a.pool->Binary(op, a.id, b.id)};
 }

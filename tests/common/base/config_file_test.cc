@@ -56,7 +56,7 @@ TEST(ConfigFileTest, SaysWhichLineIsWrong) {
       {"a = \"x", "line 1: the text does not end"},
       {"a = 'x\ny'", "line 1: the text does not end"},
       {"a = '''x\ny", "line 1: the text does not end"},
-      {"a = [\"x\"\nb = 1", "line 2: between the values"},
+      {"a = [\"x\"\nb = 1", "line 2: the values of a list must be separated by commas"},
       {"a = [\"x\",", "line 1: the list does not end"},
       {"a = \"x\" y", "line 1: after the value of 'a' there is more"},
       {"a = \"\\x\"", "line 1: only n, t, "},

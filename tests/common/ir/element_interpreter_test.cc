@@ -93,6 +93,19 @@ TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands)
   EXPECT_DOUBLE_EQ(magnitude(1), std::exp(0.25) * (1 + 200.25));
 }
 
+// An infinite divisor has no error.
+TEST(InterpretElementTest, QuotientsByInfinityHaveAMagnitude) {
+  const Workload workload = Parse(
+      "input X: f32[2]\n"
+      "output Q[i: 1] = (X[0] - X[1]) / (abs(-inf) + X[1])");
+  const double inputs[] = {1000, 1};
+  const ElementValue element =
+      InterpretElement(workload, workload.Outputs()[0], {0},
+                       [&](BufferId, int64_t offset) { return inputs[offset]; });
+  EXPECT_EQ(element.value, 0);
+  EXPECT_EQ(element.magnitude, 0);
+}
+
 TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
   const Workload workload = Parse(
       "input A: i64[2]\n"

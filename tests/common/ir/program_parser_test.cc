@@ -162,7 +162,7 @@ TEST(ProgramParser, ErrorsPointAtTheirPlace) {
       {"buffer W_copy", "buffer C", "5:1: buffer C is declared twice"},
       {"kernel prepack", "kernel 7", "6:8: expected the kernel's name"},
       {"  for a in 8", "  four a in 8", "7:3: expected a loop"},
-      {"  for a in 8", "   for a in 8", "7:4: lines are indented"},
+      {"  for a in 8", "   for a in 8", "7:4: lines must be indented"},
       {"  for a in 8", "  for a in 8 @speed=3", "7:15: 'speed' is not an annotation"},
       {"@threads=2", "@threads=0", "threads is from 1"},
       {"@nontemporal=1", "@threads=1", "'threads' is not an annotation of a block"},

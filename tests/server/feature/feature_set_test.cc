@@ -28,7 +28,8 @@ TEST_P(FeatureSetTest, EveryColumnHasANameOfItsOwn) {
 TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
   // How many of ten different programs have rows of their own at least: features that say less than
   // the whole nest are equal for some.
-  const int distinct = GetParam() == "curve-one" ? 1 : 8;
+  // "analytic" describes a program by its estimated costs, which are equal for many.
+  const int distinct = GetParam() == "curve-one" ? 1 : GetParam() == "analytic" ? 2 : 8;
   for (const NamedTrace& trace : Traces()) {
     std::set<std::vector<float>> seen;
     std::set<Digest> programs;

@@ -49,7 +49,7 @@ TEST(Im2colTest, RefusesWhatHasNoWindow) {
   EXPECT_THAT(Refusal(kMatmul, "im2col", "C", {}), HasSubstr("no factor is read through a window"));
   EXPECT_THAT(Refusal("workload pool\ninput X: f32[9]\noutput Y[l: 7] = max(k: 3) X[l + k]\n",
                       "im2col", "Y", {}),
-              HasSubstr("no sum"));
+              HasSubstr("the stage is not a sum"));
   EXPECT_THAT(
       Refusal("workload square\ninput X: f32[9]\noutput Y[l: 7] = sum(k: 3) X[l + k] * X[l + k]\n",
               "im2col", "Y", {}),

@@ -54,7 +54,8 @@ TEST(OnlineSoftmaxTest, Refusals) {
                      "output Y[i: 3] = M[i] / S[i]\n"),
         "online_softmax", stage, {});
   };
-  EXPECT_THAT(refusal("S[i: 3] = sum(k: 9) exp(X[i, k] - M[i])\n", "M"), HasSubstr("no sum"));
+  EXPECT_THAT(refusal("S[i: 3] = sum(k: 9) exp(X[i, k] - M[i])\n", "M"),
+              HasSubstr("the stage is not a sum"));
   EXPECT_THAT(refusal("S[i: 3] = sum(k: 9) X[i, k]\n", "S"), HasSubstr("reads no maximum"));
   EXPECT_THAT(refusal("S[i: 3] = sum(k: 9) X[i, k] - M[i]\n", "S"), HasSubstr("exp(x - maximum)"));
   EXPECT_THAT(refusal("S[i: 3] = sum(k: 9) exp(X[i, k] * 2.0 - M[i])\n", "S"),
