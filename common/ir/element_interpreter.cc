@@ -177,7 +177,7 @@ class ElementMachine {
       const double error = ErrorOf(element, accuracy_.IsComputedExactly(tensor));
       element.rounding = RoundingOfConversion(t.dtype, element.value, error);
       element.value = CastTo(t.dtype, element.value);
-      element.magnitude = std::abs(element.value.real());
+      element.magnitude = SizeOf(element.value.real());
     }
     return element;
   }

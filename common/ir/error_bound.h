@@ -1,6 +1,8 @@
 #ifndef HONE_COMMON_IR_ERROR_BOUND_H_
 #define HONE_COMMON_IR_ERROR_BOUND_H_
 
+#include <cmath>
+
 #include "common/ir/dtype.h"
 #include "common/ir/expr.h"
 #include "common/ir/scalar.h"
@@ -19,6 +21,8 @@
 namespace hone::ir {
 
 inline double Absolute(double a) { return a < 0 ? -a : a; }
+// The absolute value; 0 of an infinity, which has no error.
+inline double SizeOf(double a) { return std::isinf(a) ? 0 : Absolute(a); }
 inline double ConstantLike(double, double value) { return value; }
 inline double Larger(double a, double b) { return a < b ? b : a; }
 inline double Smaller(double a, double b) { return b < a ? b : a; }
@@ -42,7 +46,7 @@ Number ConversionRounding(DType dtype, Number value, Number error) {
   const Number at = Converted(dtype, value);
   const Number above = Absolute(Converted(dtype, value + error) - at);
   const Number below = Absolute(at - Converted(dtype, value - error));
-  return Larger(above, below) + 0 * error;
+  return IfZero(error, error, Larger(above, below) + 0 * error);
 }
 
 // The magnitude of a constant. 0 for an infinite one, such as that of a masked element: it has no
@@ -81,7 +85,7 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
       // The relative error is the error of a. A result of 0 has no error, however large a is.
       return IfZero(value, value, Absolute(value) * (1 + a));
     default:
-      return Larger(Absolute(value), a);
+      return Larger(SizeOf(value), a);
   }
 }
 

@@ -1,6 +1,8 @@
 #ifndef HONE_COMMON_IR_F64_TERM_H_
 #define HONE_COMMON_IR_F64_TERM_H_
 
+#include <limits>
+
 #include "common/ir/expr.h"
 
 namespace hone::ir {
@@ -41,6 +43,11 @@ inline F64Term Converted(DType dtype, F64Term a) {
 // `then` where the condition holds, else `otherwise`.
 inline F64Term Where(ExprId condition, F64Term then, F64Term otherwise) {
   return {then.pool, then.pool->Select(condition, then.id, otherwise.id)};
+}
+inline F64Term SizeOf(F64Term a) {
+  const F64Term size = Absolute(a);
+  const F64Term infinity = Constant(a, std::numeric_limits<double>::infinity());
+  return Where(Binary(Op::kEqual, size, infinity).id, Constant(a, 0), size);
 }
 inline F64Term IfZero(F64Term a, F64Term then, F64Term otherwise) {
   return Where(Binary(Op::kEqual, a, Constant(a, 0)).id, then, otherwise);

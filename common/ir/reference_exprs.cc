@@ -101,7 +101,8 @@ F64Term ReferenceExprs::Magnitude(ExprId id) {
       return Absolute(F64Value(id));
     case Op::kLoad: {
       const Tensor& tensor = from_.tensors[expr.buffer];
-      if (tensor.input || StoresShort(tensor)) return Absolute(F64Value(id));
+      if (tensor.input) return Absolute(F64Value(id));
+      if (StoresShort(tensor)) return SizeOf(F64Value(id));
       return AsF64(LoadOf(expr, tensors_.magnitudes));
     }
     case Op::kSelect:

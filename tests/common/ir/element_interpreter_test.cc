@@ -170,6 +170,21 @@ TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
   EXPECT_EQ(rounding(3, 1.0625), 0);
 }
 
+// The same if the masked elements are stored in a short format.
+TEST(InterpretElementTest, StoredMasksDoNotWidenTheBounds) {
+  const Workload workload = Parse(
+      "input X: f16[64]\n"
+      "Z[k: 64] = select(X[k] < 0.5, X[k], -inf)\n"
+      "M[u: 1] = max(k: 64) f32(Z[k])\n"
+      "output S[u: 1] = sum(k: 64) exp(f32(Z[k]) - M[0])");
+  const ElementValue sum =
+      InterpretElement(workload, workload.Outputs()[0], {0},
+                       [](BufferId, int64_t offset) { return offset % 2 == 0 ? 0.25 : 0.75; });
+  EXPECT_EQ(sum.value, 32);
+  EXPECT_EQ(sum.magnitude, 32 * (1 + 0.25 + 0.25));
+  EXPECT_EQ(sum.rounding, 0);
+}
+
 // A computed float next to a whole number may be converted to that number or to the one below.
 TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
   const Workload workload = Parse(
