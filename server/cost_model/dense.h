@@ -35,7 +35,8 @@ class Cholesky {
  public:
   // Adds a row of the matrix: its entries left of the diagonal and the diagonal one, in O(n²).
   // Returns the new row of L. REQUIRES row.size() == size(), diagonal > 0. The square of a pivot is
-  // at least 1e-10 of its diagonal entry: a matrix that rounding made singular has a factor, too.
+  // at least 1e-10 of its diagonal entry: a matrix that rounding has made singular still has a
+  // factor.
   std::vector<double> Append(std::vector<double> row, double diagonal);
 
   int size() const { return n_; }

@@ -100,7 +100,7 @@ class WorkerRegistry {
   void Hold(Worker& worker, HeldCall call);
   // Takes the held call from its worker, and the worker from those that are hungry.
   SynchronizeDone Release(Worker& worker);
-  // The worker whose held call has the token; null if there is none.
+  // The worker whose held call has the token; null if no call has it.
   Worker* FindCall(uint64_t token);
 
   // Workers whose held calls wait for leases that begin with a build, or for leases that only run.

@@ -3,13 +3,13 @@
 #include "server/task/child_preflight.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -121,12 +121,15 @@ TEST(ChildPreflight, AProgramThatCannotBeStartedStopsNoJob) {
 TEST(ChildPreflight, StopEndsWhatIsUnderWayAndRefusesMore) {
   const std::string path = ::testing::TempDir() + "/child_preflight_began";
   std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   ChildPreflight preflight(Shell(absl::StrCat("echo x > ", path, "; exec sleep 1000")));
   absl::Status ended;
   preflight.Check(Spec(), [&](const absl::Status& status) { ended = status; });
-  while (!std::filesystem::exists(path)) absl::SleepFor(absl::Milliseconds(1));
+  const int began = open(path.c_str(), O_RDONLY);  // returns when the child opens it
   preflight.Stop();
+  close(began);
   EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled) << ended;
+  EXPECT_EQ(Check(preflight, Spec()).code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace
