@@ -10,10 +10,15 @@ namespace {
 
 constexpr int64_t kMostTreeSize = 1 << 20;
 
+bool RoundsItsResult(Op op) {
+  return (op >= Op::kAdd && op <= Op::kDiv) || (op >= Op::kExp && op <= Op::kSigmoid) ||
+         op == Op::kNormalCdf;
+}
+
 }  // namespace
 
 Accuracy::Accuracy(const Workload& workload)
-    : workload_(workload), exact_(workload.tensors.size(), true) {
+    : workload_(workload), exact_(workload.tensors.size(), true), varies_(workload.tensors.size()) {
   for (ExprId id = 0; id < workload.pool.size(); ++id) {
     const Expr& expr = workload.pool[id];
     int64_t size = 1;
@@ -30,31 +35,67 @@ void Accuracy::AddStage(const Stage& stage) {
   // Errors of consecutive reductions add up. The sum over all stages bounds every chain.
   double points = 1;
   for (const Axis& axis : stage.reduce) points *= static_cast<double>(axis.extent);
-  terms_ = stage.reducer == Reducer::kProd ? (terms_ + 1) * points * points : terms_ + points;
+  if (stage.reducer == Reducer::kProd) {
+    terms_ = (terms_ + 1) * points * points;
+  } else if (stage.reducer != Reducer::kNone) {
+    terms_ += points;
+  }
+  keeps_integers_ &= stage.reducer != Reducer::kOnlineSoftmax;
 
   for (size_t c = 0; c < stage.tensors.size(); ++c) {
     const BufferId id = stage.tensors[c];
-    const DType dtype = workload_.tensors[id].dtype;
-    roundoff_ = std::max(roundoff_, UnitRoundoff(AccumulatorOf(dtype)));
+    const Tensor& tensor = workload_.tensors[id];
+    roundoff_ = std::max(roundoff_, UnitRoundoff(AccumulatorOf(tensor.dtype)));
     const bool sums = stage.reducer == Reducer::kOnlineSoftmax && c == 1;
     const bool selects = stage.reducer == Reducer::kNone || (FindsExtreme(stage.reducer) && !sums);
-    exact_[id] = !IsFloat(dtype) || (selects && IsExact(stage.values[c]));
-    workload_.pool.Visit(stage.values[c], [&](const Expr& expr) {
-      if (expr.op >= Op::kAdd && IsFloat(expr.dtype)) {
-        roundoff_ = std::max(roundoff_, UnitRoundoff(AccumulatorOf(expr.dtype)));
-      }
-      if (expr.op == Op::kLoad) {
-        const Tensor& read = workload_.tensors[expr.buffer];
-        rounds_on_the_way_ |= StoresShort(read) && !exact_[expr.buffer];
-      }
-      if (expr.op == Op::kCast) {
-        rounds_on_the_way_ |=
-            LosesDigits(workload_.pool[expr.a].dtype, expr.dtype) && !IsExact(expr.a);
-      }
-    });
+    exact_[id] = !IsFloat(tensor.dtype) || (selects && IsExact(stage.values[c]));
+    varies_[id] = VariesAsComputed(stage, c);
+    rounds_on_the_way_ |= tensor.output && varies_[id];
+    AddValue(stage.values[c]);
   }
-  const bool finds_index = stage.reducer == Reducer::kArgMax || stage.reducer == Reducer::kArgMin;
-  rounds_on_the_way_ |= finds_index && !IsExact(stage.values[0]);
+}
+
+void Accuracy::AddValue(ExprId value) {
+  workload_.pool.Visit(value, [&](const Expr& expr) {
+    if (!IsFloat(expr.dtype)) return;
+    if (expr.op == Op::kConst) {
+      const double constant = expr.value.real();
+      keeps_integers_ &= std::isinf(constant) || constant == std::rint(constant);
+    }
+    if (expr.op >= Op::kAdd) {
+      roundoff_ = std::max(roundoff_, UnitRoundoff(AccumulatorOf(expr.dtype)));
+    }
+    if (!RoundsItsResult(expr.op)) return;
+    terms_ += 1;
+    keeps_integers_ &= expr.op < Op::kDiv;
+  });
+}
+
+bool Accuracy::VariesAsComputed(const Stage& stage, size_t component) const {
+  if (MayVary(stage.values[component])) return true;
+  if (component == 0) return false;
+  // Indices and sums of exponentials depend on the extreme.
+  if (MayVary(stage.values[0])) return true;
+  return stage.reducer != Reducer::kOnlineSoftmax && !IsExact(stage.values[0]);
+}
+
+bool Accuracy::MayVary(ExprId id) const {
+  const Expr& expr = workload_.pool[id];
+  if (expr.op == Op::kLoad) {
+    const Tensor& tensor = workload_.tensors[expr.buffer];
+    return varies_[expr.buffer] || (StoresShort(tensor) && !exact_[expr.buffer]);
+  }
+  bool computed = false;
+  if (IsComparison(expr.op)) computed = !IsExact(expr.a) || !IsExact(expr.b);
+  if (expr.op == Op::kCast) {
+    const DType from = workload_.pool[expr.a].dtype;
+    computed = IsFloat(from) && !IsWidening(from, expr.dtype) && !IsExact(expr.a);
+  }
+  if (computed) return true;
+  for (const ExprId operand : {expr.a, expr.b, expr.c}) {
+    if (operand != kNoExpr && MayVary(operand)) return true;
+  }
+  return false;
 }
 
 double Accuracy::relative_error() const { return 4 * roundoff_ * std::sqrt(terms_); }
@@ -95,18 +136,18 @@ bool Accuracy::IsPlain(ExprId id) const {
     case Op::kAbs:
     case Op::kCast:
       return IsPlain(expr.a);
-    case Op::kMul:
-      return IsPlain(expr.a) && IsPlain(expr.b);
     default:
       return false;
   }
 }
 
+bool Accuracy::AddsErrors(const Expr& expr) const {
+  return (expr.op == Op::kMul || expr.op == Op::kDiv) && !IsPlain(expr.a) && !IsPlain(expr.b);
+}
+
 bool Accuracy::BoundsClosely(const Expr& expr) const {
   constexpr int64_t kMostNodes = 32;
-  if (expr.op != Op::kMul && expr.op != Op::kDiv) return false;
-  return tree_sizes_[expr.a] + tree_sizes_[expr.b] <= kMostNodes && !IsPlain(expr.a) &&
-         !IsPlain(expr.b);
+  return AddsErrors(expr) && tree_sizes_[expr.a] + tree_sizes_[expr.b] <= kMostNodes;
 }
 
 bool StoresShort(const Tensor& tensor) {

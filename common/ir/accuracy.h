@@ -14,9 +14,9 @@ class Accuracy {
   // The workload must outlive this object.
   explicit Accuracy(const Workload& workload);
 
-  // The number of terms in the longest chain of reductions that an element depends on, at least 1.
-  // A product of n factors counts n² times the terms of its factors, because relative errors of
-  // factors add up.
+  // The number of roundings in the longest chain of operations that an element depends on, at least
+  // 1: the terms of reductions and the operations of expressions. A reduction with n factors counts
+  // n² times the terms of its factors, because relative errors of factors add up.
   double terms() const { return terms_; }
   // Unit roundoff of the coarsest float type used in computation (f32 for f16 and bf16); 0 without
   // floats.
@@ -31,26 +31,36 @@ class Accuracy {
   bool IsExact(ExprId id) const;
   // The same for the values that a stage computes, before they are stored.
   bool IsComputedExactly(BufferId tensor) const { return exact_[tensor]; }
-  // Whether to use MagnitudeOfProduct() or MagnitudeOfQuotient() for the magnitude of an
-  // expression. MagnitudeOf() is used where an operand's magnitude equals its absolute value,
-  // because the result is then the same, and for large operands, because those formulas repeat
-  // them.
+  // Whether an expression is a product or quotient of two computed values, whose relative errors
+  // add up.
+  bool AddsErrors(const Expr& expr) const;
+  // Whether to use MagnitudeOfProduct() or MagnitudeOfQuotient() for the magnitude of such an
+  // expression. For large operands, twice MagnitudeOf() bounds it, because those formulas repeat
+  // their operands.
   bool BoundsClosely(const Expr& expr) const;
-  // Whether conversions can make two correct computations of an output differ: an intermediate
-  // tensor is f16 or bf16, a cast loses digits, or the output is the index of an extreme of
+  // Whether the rounding of an expression may be positive (error_bound.h).
+  bool MayVary(ExprId id) const;
+  // Whether the rounding of an output may be positive: an intermediate tensor is f16 or bf16, a
+  // cast loses digits, computed floats are compared, or the output is the index of an extreme of
   // computed floats.
   bool rounds_on_the_way() const { return rounds_on_the_way_; }
+  // Whether floats that are computed from integers are integers: there are only sums, products and
+  // comparisons of loads and integer constants.
+  bool keeps_integers() const { return keeps_integers_; }
 
  private:
   void AddStage(const Stage& stage);
-  bool IsPlain(ExprId id) const;  // whether the magnitude is the absolute value
+  void AddValue(ExprId value);
+  bool VariesAsComputed(const Stage& stage, size_t component) const;
+  bool IsPlain(ExprId id) const;  // whether the value has no error
 
   const Workload& workload_;
   double terms_ = 0;
   double roundoff_ = 0;
   bool rounds_on_the_way_ = false;
-  std::vector<bool> exact_;          // by tensor
-  std::vector<int64_t> tree_sizes_;  // per expression: number of nodes as a tree, capped
+  bool keeps_integers_ = true;
+  std::vector<bool> exact_, varies_;  // by tensor, before it is stored
+  std::vector<int64_t> tree_sizes_;   // per expression: number of nodes as a tree, capped
 };
 
 // Whether a tensor's dtype has fewer digits than the computation of its values.

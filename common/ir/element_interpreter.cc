@@ -154,6 +154,9 @@ class ElementMachine {
   double ErrorOf(const ElementValue& value, bool exact) const {
     return value.rounding + (exact ? 0 : accuracy_.relative_error() * value.magnitude);
   }
+  double ErrorOf(ExprId id, const ElementValue& value) const {
+    return ErrorOf(value, accuracy_.IsExact(id));
+  }
 
   // Σ s·exp(x − max): each exponential has the errors of x and of the maximum.
   void BoundSoftmaxSum(const Stage& stage, std::vector<int64_t>& vars, Tuple& result) {
@@ -175,7 +178,7 @@ class ElementMachine {
     const ir::Tensor& t = workload_.tensors[tensor];
     if (StoresShort(t)) {
       const double error = ErrorOf(element, accuracy_.IsComputedExactly(tensor));
-      element.rounding = RoundingOfConversion(t.dtype, element.value, error);
+      element.rounding = RoundingOfConversion(DType::kF64, t.dtype, element.value, error);
       element.value = CastTo(t.dtype, element.value);
       element.magnitude = SizeOf(element.value.real());
     }
@@ -197,7 +200,7 @@ class ElementMachine {
       return Stored(expr.buffer, indices);
     }
     const ElementValue a = Evaluate(expr.a, vars);
-    if (expr.op == Op::kSelect) return Evaluate(a.value.IsTrue() ? expr.b : expr.c, vars);
+    if (expr.op == Op::kSelect) return Select(expr, a, vars);
     const ElementValue b = expr.b == kNoExpr ? ElementValue{} : Evaluate(expr.b, vars);
     const Scalar value = EvaluateOp(expr.op, expr.dtype, a.value, b.value);
     const double v = value.real(), a_value = a.value.real(), b_value = b.value.real();
@@ -206,24 +209,41 @@ class ElementMachine {
       magnitude = expr.op == Op::kMul
                       ? MagnitudeOfProduct(a_value, a.magnitude, b_value, b.magnitude)
                       : MagnitudeOfQuotient(v, a.magnitude, b_value, b.magnitude);
+    } else if (accuracy_.AddsErrors(expr)) {
+      magnitude *= 2;
     }
     double rounding = 0;
     if (expr.op == Op::kCast) {
       rounding = RoundingOfCast(expr, a);
-    } else if (expr.dtype != DType::kBool && a.rounding + b.rounding != 0) {
-      rounding = RoundingOf(expr.op, v, a_value, a.rounding, b_value, b.rounding);
+    } else if (IsComparison(expr.op)) {
+      const double error = ErrorOf(expr.a, a) + ErrorOf(expr.b, b);
+      rounding = ComparisonRounding(std::abs(a_value - b_value), error);
+    } else if (a.rounding + b.rounding != 0) {
+      rounding = RoundingOf(expr.op, expr.dtype, v, a_value, a.rounding, b_value, b.rounding);
     }
     return {value, magnitude, rounding};
   }
 
-  double RoundingOfCast(const Expr& cast, const ElementValue& operand) const {
-    if (cast.dtype == DType::kBool) return 0;
-    if (IsWidening(workload_.pool[cast.a].dtype, cast.dtype)) return operand.rounding;
-    return RoundingOfConversion(cast.dtype, operand.value,
-                                ErrorOf(operand, accuracy_.IsExact(cast.a)));
+  // Where the condition may vary, so may the branch.
+  ElementValue Select(const Expr& select, const ElementValue& condition,
+                      const std::vector<int64_t>& vars) {
+    const bool then = condition.value.IsTrue();
+    ElementValue chosen = Evaluate(then ? select.b : select.c, vars);
+    if (condition.rounding == 0) return chosen;
+    const ElementValue other = Evaluate(then ? select.c : select.b, vars);
+    chosen.rounding = std::abs(chosen.value.real() - other.value.real()) +
+                      std::max(ErrorOf(then ? select.b : select.c, chosen),
+                               ErrorOf(then ? select.c : select.b, other));
+    return chosen;
   }
-  static double RoundingOfConversion(DType dtype, Scalar value, double error) {
-    return error == 0 ? 0 : ConversionRounding(dtype, value.real(), error);
+
+  double RoundingOfCast(const Expr& cast, const ElementValue& operand) const {
+    const DType from = workload_.pool[cast.a].dtype;
+    if (IsWidening(from, cast.dtype)) return operand.rounding;
+    return RoundingOfConversion(from, cast.dtype, operand.value, ErrorOf(cast.a, operand));
+  }
+  static double RoundingOfConversion(DType from, DType dtype, Scalar value, double error) {
+    return error == 0 ? 0 : ConversionRounding(from, dtype, value.real(), error);
   }
 
   const Workload& workload_;

@@ -24,9 +24,29 @@ double UnitRoundoff(DType dtype) {
   }
 }
 
+double LeastInteger(DType dtype) {
+  switch (dtype) {
+    case DType::kI8:
+      return -0x1p7;
+    case DType::kI32:
+      return -0x1p31;
+    case DType::kI64:
+      return -0x1p63;
+    default:
+      return 0;
+  }
+}
+
+double MostInteger(DType dtype) {
+  if (dtype == DType::kBool) return 1;
+  return dtype == DType::kU8 ? 0x1p8 - 1 : -LeastInteger(dtype) - 1;
+}
+
 bool IsWidening(DType from, DType to) {
   return IsFloat(from) && IsFloat(to) && UnitRoundoff(to) <= UnitRoundoff(from);
 }
+
+bool IsComparison(Op op) { return op >= Op::kLess && op <= Op::kEqual; }
 
 bool LosesDigits(DType from, DType to) {
   return IsFloat(from) && to != DType::kBool && !IsWidening(from, to);

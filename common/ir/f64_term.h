@@ -27,6 +27,7 @@ inline F64Term operator+(F64Term a, F64Term b) { return Binary(Op::kAdd, a, b); 
 inline F64Term operator+(double a, F64Term b) { return Constant(b, a) + b; }
 inline F64Term operator-(F64Term a, F64Term b) { return Binary(Op::kSub, a, b); }
 inline F64Term operator-(F64Term a, double b) { return a - Constant(a, b); }
+inline F64Term operator+(F64Term a, double b) { return a + Constant(a, b); }
 inline F64Term operator*(F64Term a, F64Term b) { return Binary(Op::kMul, a, b); }
 inline F64Term operator*(double a, F64Term b) { return Constant(b, a) * b; }
 inline F64Term operator*(F64Term a, double b) { return a * Constant(a, b); }
@@ -51,6 +52,9 @@ inline F64Term SizeOf(F64Term a) {
 }
 inline F64Term IfZero(F64Term a, F64Term then, F64Term otherwise) {
   return Where(Binary(Op::kEqual, a, Constant(a, 0)).id, then, otherwise);
+}
+inline F64Term IfLess(F64Term a, F64Term b, F64Term then, F64Term otherwise) {
+  return Where(Binary(Op::kLess, a, b).id, then, otherwise);
 }
 
 }  // namespace hone::ir

@@ -120,7 +120,8 @@ F64Term ReferenceExprs::Magnitude(ExprId id) {
   }
   const bool takes_value =
       !binary && expr.op != Op::kNeg && expr.op != Op::kAbs && expr.op != Op::kCast;
-  return MagnitudeOf(expr.op, takes_value ? F64Value(id) : a, a, b_value, b);
+  const F64Term magnitude = MagnitudeOf(expr.op, takes_value ? F64Value(id) : a, a, b_value, b);
+  return accuracy_.AddsErrors(expr) ? 2.0 * magnitude : magnitude;
 }
 
 ExprId ReferenceExprs::Error(ExprId id) {
@@ -170,30 +171,49 @@ ExprId ReferenceExprs::FullRounding(ExprId id) {
       return kNoExpr;
     case Op::kLoad:
       return tensors_.roundings[expr.buffer] < 0 ? kNoExpr : LoadOf(expr, tensors_.roundings);
-    case Op::kSelect: {
-      const ExprId b = Rounding(expr.b), c = Rounding(expr.c);
-      if (b == kNoExpr && c == kNoExpr) return kNoExpr;
-      return to_.pool.Select(Value(expr.a), OrZero(b).id, OrZero(c).id);
-    }
+    case Op::kSelect:
+      return RoundingOfSelect(expr);
     case Op::kCast:
       return RoundingOfCast(expr);
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kEqual:
+      return RoundingOfComparison(expr);
     default:
       break;
   }
-  if (expr.dtype == DType::kBool) return kNoExpr;
   const ExprId a = Rounding(expr.a), b = expr.b == kNoExpr ? kNoExpr : Rounding(expr.b);
   if (a == kNoExpr && b == kNoExpr) return kNoExpr;
   const F64Term a_value = F64Value(expr.a);
   const F64Term b_value = expr.b == kNoExpr ? a_value : F64Value(expr.b);
-  return RoundingOf(expr.op, F64Value(id), a_value, OrZero(a), b_value, OrZero(b)).id;
+  const F64Term value = F64Value(id);
+  return RoundingOf(expr.op, expr.dtype, value, a_value, OrZero(a), b_value, OrZero(b)).id;
+}
+
+// Where the condition may vary, so may the branch.
+ExprId ReferenceExprs::RoundingOfSelect(const Expr& select) {
+  const ExprId b = Rounding(select.b), c = Rounding(select.c), condition = Rounding(select.a);
+  if (b == kNoExpr && c == kNoExpr && condition == kNoExpr) return kNoExpr;
+  const F64Term chosen = Where(Value(select.a), OrZero(b), OrZero(c));
+  if (condition == kNoExpr) return chosen.id;
+  const F64Term apart = Absolute(F64Value(select.b) - F64Value(select.c));
+  const F64Term either = apart + Larger(OrZero(Error(select.b)), OrZero(Error(select.c)));
+  return IfZero(OrZero(condition), chosen, either).id;
+}
+
+ExprId ReferenceExprs::RoundingOfComparison(const Expr& comparison) {
+  const ExprId a = Error(comparison.a), b = Error(comparison.b);
+  if (a == kNoExpr && b == kNoExpr) return kNoExpr;
+  const F64Term gap = Absolute(F64Value(comparison.a) - F64Value(comparison.b));
+  return ComparisonRounding(gap, OrZero(a) + OrZero(b)).id;
 }
 
 ExprId ReferenceExprs::RoundingOfCast(const Expr& cast) {
-  if (cast.dtype == DType::kBool) return kNoExpr;
-  if (IsWidening(from_.pool[cast.a].dtype, cast.dtype)) return Rounding(cast.a);
+  const DType from = from_.pool[cast.a].dtype;
+  if (IsWidening(from, cast.dtype)) return Rounding(cast.a);
   const ExprId error = Error(cast.a);
   if (error == kNoExpr) return kNoExpr;
-  return ConversionRounding(cast.dtype, F64Value(cast.a), OrZero(error)).id;
+  return ConversionRounding(from, cast.dtype, F64Value(cast.a), OrZero(error)).id;
 }
 
 }  // namespace hone::ir

@@ -55,6 +55,8 @@ class ReferenceExprs {
   ExprId Stored(const Expr& load, ExprId value);
   ExprId FullRounding(ExprId id);
   ExprId RoundingOfCast(const Expr& cast);
+  ExprId RoundingOfComparison(const Expr& comparison);
+  ExprId RoundingOfSelect(const Expr& select);
   F64Term ShortenedRounding(ExprId id);
   int64_t TreeSize(ExprId id);
 

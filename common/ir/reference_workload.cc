@@ -76,7 +76,6 @@ class ReferenceBuilder {
     }
   }
 
-  // Conditions need only their values.
   void MarkNeeded() {
     for (size_t s = from_.stages.size(); s-- > 0;) {
       const Stage& stage = from_.stages[s];
@@ -104,9 +103,16 @@ class ReferenceBuilder {
         needed_[expr.buffer] = true;
         return;
       case Op::kSelect:
+        // Only conditions that may vary have bounds.
+        if (accuracy_.MayVary(expr.a)) MarkNeeded(expr.a);
         MarkNeeded(expr.b);
         MarkNeeded(expr.c);
         return;
+      case Op::kLess:
+      case Op::kLessEqual:
+      case Op::kEqual:
+      case Op::kAnd:
+      case Op::kOr:
       case Op::kAdd:
       case Op::kSub:
       case Op::kMul:
@@ -269,7 +275,8 @@ class ReferenceBuilder {
             error =
                 error + accuracy_.relative_error() * AtPlace(tensors_.magnitudes[original], map);
           }
-          return ConversionRounding(tensor.dtype, AtPlace(tensors_.values[original], map), error)
+          return ConversionRounding(DType::kF64, tensor.dtype,
+                                    AtPlace(tensors_.values[original], map), error)
               .id;
         });
   }

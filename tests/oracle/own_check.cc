@@ -46,11 +46,31 @@ absl::StatusOr<std::unique_ptr<OwnCheck>> OwnCheck::Create(
 
 absl::Status OwnCheck::Check(const std::string& artifact_path, double tolerance) const {
   const runner::Signature signature = runner::SignatureOf(*workload_);
-  const std::string digest = DigestText(*workload_);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<runner::Reference> reference,
-                        runner::Reference::Open(path_, digest, signature));
+                        runner::Reference::Open(path_, DigestText(*workload_), signature));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<runner::Kernel> kernel,
                         runner::LoadKernel(artifact_path));
+  HONE_RETURN_IF_ERROR(CheckOn(runner::Filling::kReal, *kernel, [&](size_t o, const void* data) {
+    return runner::CheckOutput(signature.outputs[o], data,
+                               reference->Of(runner::Filling::kReal, static_cast<int>(o)),
+                               signature, tolerance);
+  }));
+  const auto expected = [&](size_t o) {
+    return reference->Of(runner::Filling::kInteger, static_cast<int>(o));
+  };
+  for (size_t o = 0; o < signature.outputs.size(); ++o) {
+    if (!runner::IsExact(signature.outputs[o], expected(o), signature)) return absl::OkStatus();
+  }
+  if (tolerance != 0) return absl::OkStatus();
+  return CheckOn(runner::Filling::kInteger, *kernel, [&](size_t o, const void* data) {
+    return runner::CheckExact(signature.outputs[o], data, expected(o));
+  });
+}
+
+absl::Status OwnCheck::CheckOn(
+    runner::Filling filling, runner::Kernel& kernel,
+    absl::FunctionRef<runner::CheckResult(size_t, const void*)> check) const {
+  const runner::Signature signature = runner::SignatureOf(*workload_);
   std::vector<std::unique_ptr<runner::TensorMemory>> memory;
   std::vector<void*> buffers;
   const auto allocate = [&](int64_t bytes) -> absl::Status {
@@ -58,26 +78,24 @@ absl::Status OwnCheck::Check(const std::string& artifact_path, double tolerance)
     buffers.push_back(memory.back()->data());
     return absl::OkStatus();
   };
+  const uint64_t seed = runner::InputSeed(DigestText(*workload_));
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     HONE_RETURN_IF_ERROR(allocate(signature.inputs[i].bytes()));
-    runner::FillTensor(signature.inputs[i], runner::Filling::kReal, runner::InputSeed(digest),
-                       static_cast<int>(i), buffers.back());
+    runner::FillTensor(signature.inputs[i], filling, seed, static_cast<int>(i), buffers.back());
   }
   for (const runner::TensorSpec& output : signature.outputs) {
     HONE_RETURN_IF_ERROR(allocate(output.bytes()));
   }
-  HONE_ASSIGN_OR_RETURN(const auto packed, runner::TensorMemory::Create(kernel->packed_bytes(), 0));
+  HONE_ASSIGN_OR_RETURN(const auto packed, runner::TensorMemory::Create(kernel.packed_bytes(), 0));
   HONE_ASSIGN_OR_RETURN(const auto workspace,
-                        runner::TensorMemory::Create(kernel->workspace_bytes(), 0));
-  if (kernel->packed_bytes() > 0) {
-    HONE_RETURN_IF_ERROR(Succeeded("prepack", kernel->Prepack(buffers.data(), packed->data())));
+                        runner::TensorMemory::Create(kernel.workspace_bytes(), 0));
+  if (kernel.packed_bytes() > 0) {
+    HONE_RETURN_IF_ERROR(Succeeded("prepack", kernel.Prepack(buffers.data(), packed->data())));
   }
   HONE_RETURN_IF_ERROR(
-      Succeeded("run", kernel->Run(buffers.data(), packed->data(), workspace->data())));
+      Succeeded("run", kernel.Run(buffers.data(), packed->data(), workspace->data())));
   for (size_t o = 0; o < signature.outputs.size(); ++o) {
-    const runner::CheckResult result = runner::CheckOutput(
-        signature.outputs[o], buffers[signature.inputs.size() + o],
-        reference->Of(runner::Filling::kReal, static_cast<int>(o)), signature, tolerance);
+    const runner::CheckResult result = check(o, buffers[signature.inputs.size() + o]);
     if (!result.ok) return absl::FailedPreconditionError(result.detail);
   }
   return absl::OkStatus();

@@ -4,10 +4,14 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ir/workload.h"
 #include "common/target/target.h"
+#include "worker/runner/check.h"
+#include "worker/runner/elements.h"
+#include "worker/runner/kernel.h"
 
 namespace hone::oracle {
 
@@ -29,6 +33,10 @@ class OwnCheck {
  private:
   OwnCheck(std::shared_ptr<const ir::Workload> workload, std::string path)
       : workload_(std::move(workload)), path_(std::move(path)) {}
+
+  // Runs the kernel on one filling of the inputs and checks each output.
+  absl::Status CheckOn(runner::Filling filling, runner::Kernel& kernel,
+                       absl::FunctionRef<runner::CheckResult(size_t, const void*)> check) const;
 
   std::shared_ptr<const ir::Workload> workload_;
   std::string path_;  // of the reference

@@ -177,6 +177,7 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
 }
 
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature) {
+  if (!signature.keeps_integers) return false;
   double range = INFINITY;  // of integers, which wrap
   if (signature.roundoff > 0) range = std::min(range, 1 / signature.roundoff);
   if (signature.rounding > 0) range = std::min(range, 1 / signature.rounding);

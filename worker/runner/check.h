@@ -47,9 +47,10 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
                         const Signature& signature, double tolerance);
 
 // Returns whether an output on integer inputs is exact in any order of summation. This holds if
-// every reference value is an integer without a rounding, no partial sum leaves the exact range of
-// the arithmetic, and no intermediate result leaves the exact range of the formats it is rounded
-// to. The kernel's output must then equal the reference, rounded to the output's dtype.
+// the workload keeps integers (ir::Accuracy), every reference value is an integer without a
+// rounding, no partial sum leaves the exact range of the arithmetic, and no intermediate result
+// leaves the exact range of the formats it is rounded to. The kernel's output must then equal the
+// reference, rounded to the output's dtype.
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature);
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected);
 

@@ -20,6 +20,7 @@ Signature SignatureOf(const ir::Workload& workload) {
   signature.roundoff = accuracy.roundoff();
   signature.relative_error = accuracy.relative_error();
   signature.has_roundings = accuracy.rounds_on_the_way();
+  signature.keeps_integers = accuracy.keeps_integers();
   const auto rounds_to = [&](ir::DType dtype) {
     signature.rounding = std::max(signature.rounding, ir::UnitRoundoff(dtype));
   };

@@ -29,6 +29,7 @@ struct Signature {
   double relative_error = 0;
   // Whether references have roundings (see ir::RoundsOnTheWay).
   bool has_roundings = false;
+  bool keeps_integers = false;
   // Unit roundoff of the coarsest float type to which intermediate values are rounded; 0 if there
   // are no such roundings.
   double rounding = 0;

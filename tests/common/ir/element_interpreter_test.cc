@@ -201,6 +201,65 @@ TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
   EXPECT_EQ(rounding(1, 2.0), 0);  // an input is exact
 }
 
+// A comparison of a computed float may go either way at the boundary.
+TEST(InterpretElementTest, ComparisonsOfComputedFloatsAreBounded) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "output A[i: 8] = select(X[i] * 3.0 < 1.5, X[i], 10.0)\n"
+      "output B[i: 8] = X[i] * 3.0 < 1.5\n"
+      "output C[i: 8] = select(X[i] < 0.5, X[i], 10.0)\n");
+  const auto rounding = [&](int output, double x) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t) { return x; })
+        .rounding;
+  };
+  EXPECT_EQ(rounding(0, 0.5), 9.5);
+  EXPECT_EQ(rounding(0, 0.51), 0);
+  EXPECT_EQ(rounding(1, 0.5), 1);
+  EXPECT_EQ(rounding(1, 0.49), 0);
+  EXPECT_EQ(rounding(2, 0.5), 0);  // inputs are exact
+}
+
+// The next integer may wrap or have another quotient.
+TEST(InterpretElementTest, IntegersOfComputedFloatsAreBounded) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "output A[i: 8] = i8(i32(X[i] * 3.0))\n"
+      "output B[i: 8] = i32(X[i] * 3.0) / i32(2)\n"
+      "output C[i: 8] = i8(X[i] * 3.0) * i8(2)\n");
+  const auto rounding = [&](int output, double product) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t) { return product / 3; })
+        .rounding;
+  };
+  EXPECT_EQ(rounding(0, 127), 255);  // 127 or 126, next to the end of the range
+  EXPECT_EQ(rounding(0, 126), 1);
+  EXPECT_EQ(rounding(1, 4), 1.5);
+  EXPECT_EQ(rounding(1, 4.5), 0);
+  EXPECT_EQ(rounding(2, 62), 2);
+  EXPECT_EQ(rounding(2, 64), 255);
+}
+
+// Where the operand is a small difference of large numbers, its relative error is large.
+TEST(InterpretElementTest, LogarithmsAndRootsOfDifferencesCarryTheirErrors) {
+  const Workload workload = Parse(
+      "input X: f32[2]\n"
+      "output L[u: 1] = log(X[0] - X[1])\n"
+      "output R[u: 1] = sqrt(X[0] - X[1])\n"
+      "output Q[u: 1] = rsqrt(X[0] - X[1])\n");
+  const auto magnitude = [&](int output, double x, double y) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t offset) { return offset == 0 ? x : y; })
+        .magnitude;
+  };
+  EXPECT_DOUBLE_EQ(magnitude(0, 1, 1 - 0x1p-10), (2 - 0x1p-10) / 0x1p-10);
+  EXPECT_DOUBLE_EQ(magnitude(1, 1, 1 - 0x1p-10), (2 - 0x1p-10) / (2 * 0x1p-5));
+  EXPECT_DOUBLE_EQ(magnitude(2, 1, 1 - 0x1p-10), (2 - 0x1p-10) / (2 * 0x1p-15));
+  // The root of 2⁻²⁴ is a possible result, too.
+  EXPECT_GE(magnitude(1, 1, 1) * 0x1p-22, 0x1p-12);
+  EXPECT_LE(magnitude(0, 0, 0), 0);
+}
+
 // Either of two nearly equal computed values may be the maximum.
 TEST(InterpretElementTest, IndicesOfNearTiesAreBounded) {
   const Workload workload = Parse(
@@ -225,16 +284,18 @@ TEST(InterpretElementTest, MagnitudesOfFactorsAddUp) {
   const Workload workload = Parse(
       "input X: f64[2]\n"
       "output P[u: 1] = (X[0] - X[1]) * (X[0] + X[1])\n"
-      "output Q[u: 1] = X[0] * (X[0] - X[1])");
+      "output Q[u: 1] = X[0] * (X[0] - X[1])\n"
+      "output R[u: 1] = (X[0] * X[0]) * (X[1] * X[1])");
   const double inputs[] = {3, 1};
   const auto magnitude = [&](int output) {
     return InterpretElement(workload, workload.Outputs()[output], {0},
                             [&](BufferId, int64_t offset) { return inputs[offset]; })
         .magnitude;
   };
-  // Both factors have the magnitude 4; the difference is 2.
-  EXPECT_DOUBLE_EQ(magnitude(0), 2 * 4 + 2 * 4);
+  // Both factors have the magnitude 4; their values are 2 and 4.
+  EXPECT_DOUBLE_EQ(magnitude(0), 2 * 4 + 4 * 4);
   EXPECT_DOUBLE_EQ(magnitude(1), 3 * 4);
+  EXPECT_DOUBLE_EQ(magnitude(2), 2 * 9);
 }
 
 }  // namespace

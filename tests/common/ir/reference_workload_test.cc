@@ -70,16 +70,44 @@ TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
               ::testing::HasSubstr("262144 MiB; the limit is 4096 MiB"));
 }
 
-// Conditions need only their values.
-TEST(ReferenceWorkloadTest, MagnitudesThatNobodyReadsAreNotComputed) {
+// Exact conditions need only their values.
+TEST(ReferenceWorkloadTest, MagnitudesThatAreNotReadAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
       "input X: f32[7, 5]\n"
-      "P[i: 7] = prod(j: 5) X[i, j]\n"
+      "P[i: 7] = min(j: 5) X[i, j]\n"
       "M[i: 7] = max(j: 5) X[i, j]\n"
       "output Z[i: 7, j: 5] = select(P[i] < 0.0, X[i, j], X[i, j] / M[i])\n");
   EXPECT_THAT(text, Not(HasSubstr("P_magnitude")));
   EXPECT_THAT(text, HasSubstr("M_magnitude"));
+}
+
+// Compares all tensors of a reference with InterpretElement().
+void ExpectReferenceOfElements(const Workload& workload, const std::vector<Values>& inputs) {
+  const auto reference = ReferenceWorkload(workload);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  const auto outputs = Interpret(*reference, inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const size_t count = workload.Outputs().size();
+  ASSERT_EQ(outputs->size(), 3 * count);
+  const auto read = [&](BufferId, int64_t offset) { return inputs[0][offset]; };
+  for (size_t o = 0; o < count; ++o) {
+    const BufferId id = workload.Outputs()[o];
+    const bool matrix = workload.tensors[id].shape.size() == 2;
+    for (int64_t i = 0; i < 7; ++i) {
+      for (int64_t j = 0; j < (matrix ? 5 : 1); ++j) {
+        const std::vector<int64_t> at = matrix ? std::vector{i, j} : std::vector{i};
+        const ElementValue element = InterpretElement(workload, id, at, read);
+        const double expected[] = {element.value.real(), element.magnitude, element.rounding};
+        for (size_t tensor = 0; tensor < 3; ++tensor) {
+          const double found = (*outputs)[tensor * count + o][matrix ? i * 5 + j : i];
+          if (std::isinf(expected[tensor])) continue;
+          EXPECT_NEAR(found, expected[tensor], 1e-12 * std::abs(expected[tensor]))
+              << "output " << o << ", tensor " << tensor;
+        }
+      }
+    }
+  }
 }
 
 // The third kind of tensor of a reference: the roundings.
@@ -101,35 +129,39 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
   ASSERT_TRUE(workload.ok()) << workload.status();
   ASSERT_TRUE(RoundsOnTheWay(*workload));
   EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7 + 7 + 35) * 2 * 3 * 8);
-  const auto reference = ReferenceWorkload(*workload);
-  ASSERT_TRUE(reference.ok()) << reference.status();
   Rng rng(3);
   std::vector<Values> inputs = {Values(35)};
   // Few different values, so that rows have ties.
   for (double& value : inputs[0]) value = RoundTo(DType::kBF16, rng.Below(3) * 0.25);
-  const auto outputs = Interpret(*reference, inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  ASSERT_EQ(outputs->size(), 18u);
-  const auto read = [&](BufferId, int64_t offset) { return inputs[0][offset]; };
-  for (size_t o = 0; o < 6; ++o) {
-    const BufferId id = workload->Outputs()[o];
-    const bool matrix = workload->tensors[id].shape.size() == 2;
-    for (int64_t i = 0; i < 7; ++i) {
-      for (int64_t j = 0; j < (matrix ? 5 : 1); ++j) {
-        const std::vector<int64_t> at = matrix ? std::vector{i, j} : std::vector{i};
-        const ElementValue element = InterpretElement(*workload, id, at, read);
-        const double expected[] = {element.value.real(), element.magnitude, element.rounding};
-        for (size_t tensor = 0; tensor < 3; ++tensor) {
-          const double found = (*outputs)[tensor * 6 + o][matrix ? i * 5 + j : i];
-          if (std::isinf(expected[tensor])) continue;
-          EXPECT_NEAR(found, expected[tensor], 1e-12 * std::abs(expected[tensor]))
-              << "output " << o << ", tensor " << tensor;
-        }
-      }
-    }
-  }
+  ExpectReferenceOfElements(*workload, inputs);
   EXPECT_FALSE(RoundsOnTheWay(*ParseWorkload(
       "workload w\ninput X: bf16[7, 5]\noutput S[i: 7] = sum(j: 5) X[i, j] * X[i, j]\n")));
+}
+
+// Comparisons and conversions of computed floats jump where arithmetic errors cross a boundary.
+TEST(ReferenceWorkloadTest, JumpsAgreeWithTheElements) {
+  const auto workload = ParseWorkload(
+      "workload w\n"
+      "input X: f32[7, 5]\n"
+      "Z[i: 7, j: 5] = X[i, j] * 3.0 - 0.75\n"
+      "B[i: 7, j: 5] = 0.0 < Z[i, j] and Z[i, j] <= 2.25\n"
+      "I[i: 7, j: 5] = i32(Z[i, j] * 4.0)\n"
+      "output A[i: 7, j: 5] = select(0.0 < Z[i, j], Z[i, j] * 2.0 + 1.0, Z[i, j] / 3.0)\n"
+      "output C[i: 7, j: 5] = B[i, j]\n"
+      "output D[i: 7, j: 5] = select(not(B[i, j]), X[i, j], 5.0)\n"
+      "output E[i: 7, j: 5] = I[i, j] / i32(2)\n"
+      "output F[i: 7, j: 5] = i8(I[i, j]) * i8(42)\n"
+      "output G[i: 7, j: 5] = bool(Z[i, j])\n"
+      "output H[i: 7] = sum(j: 5) log(1.0625 - X[i, j] * X[i, j]) * sqrt(Z[i, j] * Z[i, j])\n"
+      "output J[i: 7] = sum(j: 5) rsqrt(Z[i, j] * Z[i, j] + 1.0) / (Z[i, j] - 7.0)\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_TRUE(RoundsOnTheWay(*workload));
+  Rng rng(3);
+  std::vector<Values> inputs = {Values(35)};
+  for (double& value : inputs[0]) value = rng.Below(5) * 0.25;
+  ExpectReferenceOfElements(*workload, inputs);
+  EXPECT_FALSE(RoundsOnTheWay(*ParseWorkload(
+      "workload w\ninput X: f32[7]\noutput S[i: 7] = select(X[i] < 0.0, X[i] * 0.1, X[i])\n")));
 }
 
 // The formula of a rounding repeats its operands.

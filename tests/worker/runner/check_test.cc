@@ -191,6 +191,7 @@ TEST(IsExactTest, ASumIsExactWhileNoPartialSumLeavesTheExactRange) {
   const TensorSpec spec = {"C", DType::kF32, 2};
   Signature signature;
   signature.roundoff = ir::UnitRoundoff(DType::kF32);
+  signature.keeps_integers = true;
   const auto is_exact = [&](const double* expected, const double* magnitudes) {
     return IsExact(spec, {.values = expected, .magnitudes = magnitudes}, signature);
   };
@@ -210,6 +211,7 @@ TEST(IsExactTest, OutputsOfShortFormatsAreTheRoundedSum) {
   const TensorSpec spec = {"C", DType::kBF16, 1};
   Signature signature;
   signature.roundoff = ir::UnitRoundoff(DType::kF32);
+  signature.keeps_integers = true;
   const double values[] = {4097}, magnitudes[] = {5000};
   const Expected expected = {.values = values, .magnitudes = magnitudes};
   EXPECT_TRUE(IsExact(spec, expected, signature));
