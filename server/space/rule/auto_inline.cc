@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 
@@ -34,16 +35,15 @@ bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
 // Inlines a stage without a reduction whose tensor is read by others and is not an output, unless
 // it is costly and would be computed repeatedly.
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest) {
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId block = program->FindBlock(sketch.nests[nest].name);
-  if (block == ir::kNoNode || sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const ir::Block& content = program->BlockOf(block);
-  if (content.reducer != ir::Reducer::kNone || program->buffers[content.outputs[0]].output ||
-      program->ReadersOf(content.outputs[0]).empty()) {
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const ir::Block& block = found->block();
+  if (block.reducer != ir::Reducer::kNone || found->output().output ||
+      program.ReadersOf(block.outputs[0]).empty()) {
     return {};
   }
-  if (IsCostly(*program, content) && IsReadOften(*program, content.outputs[0])) return {};
+  if (IsCostly(program, block) && IsReadOften(program, block.outputs[0])) return {};
   Sketch inlined = sketch;
   inlined.trace.Add("compute_inline", {inlined.nests[nest].block});
   inlined.nests[nest].state = Nest::State::kDone;

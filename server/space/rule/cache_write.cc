@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 
@@ -8,23 +9,19 @@ using schedule::Operand;
 // The partial sums of a tiled reduction are stored to memory between its steps. If the output's
 // rows collide in L1, they may go to a small buffer that is copied out at the end of the tile.
 std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest) {
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest, Nest::State::kTiled);
   const Nest& tiled = sketch.nests[nest];
-  if (tiled.state != Nest::State::kTiled || !tiled.tiling->reduce_outer.has_value() ||
-      tiled.tiling->joined_rows)
+  if (!found.has_value() || !tiled.tiling->reduce_outer.has_value() || tiled.tiling->joined_rows) {
     return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId id = program->FindBlock(tiled.name);
-  if (id == ir::kNoNode) return {};
-  const ir::Block& block = program->BlockOf(id);
-  const ir::Buffer& output = program->buffers[block.outputs[0]];
-  const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
+  }
+  const ir::Block& block = found->block();
+  const ir::Buffer& output = found->output();
   int64_t stride = ir::DTypeBytes(output.dtype);
   const ir::AtomId row = block.iters[tiled.tiling->contraction.row].var;
   for (size_t d = block.indices.size(); d-- > 0 && block.indices[d].SingleAtom() != row;) {
     stride *= output.shape[d];
   }
-  if (!output.output || stride % limits.collision_bytes != 0) return {};
+  if (!output.output || stride % found->limits.collision_bytes != 0) return {};
 
   Sketch cached = sketch;
   const Operand copy = cached.trace.Add("cache_write", {tiled.block, schedule::Text("global")})[0];

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 namespace {
@@ -28,44 +29,38 @@ bool CanMove(const ir::Program& program, const ir::Block& block) {
 // location). It is then recomputed for each tile, but read from a near cache.
 std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
-  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
-  if (id == ir::kNoNode) return {};
-  const ir::Block& block = program->BlockOf(id);
-  if (!CanMove(*program, block)) return {};
-  const std::vector<ir::NodeId> readers = program->ReadersOf(block.outputs[0]);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const ir::Block& block = found->block();
+  if (!CanMove(program, block)) return {};
+  const std::vector<ir::NodeId> readers = program.ReadersOf(block.outputs[0]);
   if (readers.size() != 1) return {};
   const auto reader = std::find_if(
       sketch.nests.begin(), sketch.nests.end(),
-      [&](const Nest& other) { return other.name == program->BlockOf(readers[0]).name; });
+      [&](const Nest& other) { return other.name == program.BlockOf(readers[0]).name; });
   if (reader == sketch.nests.end() || reader->state != Nest::State::kTiled) return {};
 
   // Only the tile loops; further inside, elements would be computed for each micro-kernel step.
   const Tiling& tiling = *reader->tiling;
   const int64_t places = tiling.loops_to_inner + (tiling.reduce_outer.has_value() ? 1 : 0);
-  const TileLimits limits =
-      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   Sketch moved = sketch;
-  const auto add = [&](absl::string_view primitive, std::vector<Operand> operands,
-                       std::vector<schedule::Attribute> attributes = {}, int results = -1) {
-    return moved.trace.Add(primitive, std::move(operands), std::move(attributes), results);
-  };
+  SketchEditor edit(moved);
   Nest& producer = moved.nests[nest];
   const Operand place =
-      add("sample_compute_location", {producer.block}, {{"outermost", {places}}})[0];
-  add("compute_at", {producer.block, place});
+      edit.Add("sample_compute_location", {producer.block}, {{"outermost", {places}}})[0];
+  edit.Add("compute_at", {producer.block, place});
   const auto rank = static_cast<int>(block.iters.size());
-  const std::vector<Operand> loops = add("loops", {producer.block, Literal(rank)}, {}, rank);
+  const std::vector<Operand> loops =
+      edit.Add("loops", {producer.block, Literal(rank)}, {}, rank);  // the innermost ones
   const auto lane = block.indices.size() - 1;  // reductions follow the spatial loops
-  const std::vector<Operand> sizes =
-      add("sample_tile", {loops[lane]}, {{"parts", {2}}, {"max_inner", {limits.lanes}}});
-  const std::vector<Operand> parts = add("split", {loops[lane], sizes[0], sizes[1]}, {}, 2);
+  const std::vector<Operand> sizes = edit.Add(
+      "sample_tile", {loops[lane]}, {{"parts", {2}}, {"max_inner", {found->limits.lanes}}});
+  const std::vector<Operand> parts = edit.Add("split", {loops[lane], sizes[0], sizes[1]}, {}, 2);
   std::vector<Operand> order(loops.begin() + lane + 1, loops.end());
   order.push_back(parts[1]);
-  if (order.size() > 1) add("reorder", order);
-  add("vectorize", {parts[1]});
+  if (order.size() > 1) edit.Add("reorder", order);
+  edit.Add("vectorize", {parts[1]});
   producer.state = Nest::State::kDone;
   moved.name.push_back("at");
   moved.name.push_back(sketch.nests[nest].name);

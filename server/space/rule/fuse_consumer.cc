@@ -1,20 +1,19 @@
 #include "server/space/elementwise.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 
 // Computes the element-wise consumer of a tiled block at the tile: while the results are in a cache
 // if the reduction is tiled, otherwise right after each register tile.
 std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest) {
-  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId block = program->FindBlock(sketch.nests[nest].name);
-  if (block == ir::kNoNode) return {};
-  const ir::NodeId producer = ElementwiseProducer(*program, block);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const ir::NodeId producer = ElementwiseProducer(program, found->id);
   if (producer == ir::kNoNode) return {};
   for (const Nest& other : sketch.nests) {
-    if (other.state != Nest::State::kTiled || other.name != program->BlockOf(producer).name)
+    if (other.state != Nest::State::kTiled || other.name != program.BlockOf(producer).name)
       continue;
     const Tiling& tiling = *other.tiling;
     const bool at_outer = tiling.reduce_outer.has_value();
@@ -22,8 +21,8 @@ std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& 
     Nest& consumer = fused.nests[nest];
     fused.trace.Add("reverse_compute_at", {consumer.block, at_outer ? tiling.outer : tiling.inner});
     consumer.state = Nest::State::kFused;
-    consumer.loops = (at_outer ? 1 : tiling.loops_to_inner) +
-                     static_cast<int>(program->BlockOf(block).iters.size());
+    consumer.loops =
+        (at_outer ? 1 : tiling.loops_to_inner) + static_cast<int>(found->block().iters.size());
     consumer.lanes = tiling.lanes;
     return {std::move(fused)};
   }

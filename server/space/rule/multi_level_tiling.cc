@@ -6,6 +6,7 @@
 #include "server/space/elementwise.h"
 #include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 #include "server/space/tile_constraints.h"
 
 namespace hone::space {
@@ -44,21 +45,20 @@ class Tiler {
     Tiling tiling{.contraction = c_,
                   .lanes = std::min(limits_.lanes, Extent(c_.vector)),
                   .joined_rows = !joined_.empty()};
-    std::vector<Operand> loops =
-        Add("loops", {nest.block}, {}, static_cast<int>(block_.iters.size()));
+    std::vector<Operand> loops = edit_.Loops(nest.block, block_.iters.size());
     if (tiling.joined_rows) {
       std::vector<Operand> rows;
       for (int axis : joined_) rows.push_back(loops[axis]);
       rows.push_back(loops[c_.row]);
-      loops[c_.row] = Add("fuse", std::move(rows))[0];
+      loops[c_.row] = edit_.Add("fuse", std::move(rows))[0];
       tiling.contraction.row_operand.panel_dimension = -1;  // its rows lie along several dimensions
     }
     SampleRegisterTile(tiling);
-    const Operand k_unroll = Sample("sample_categorical", {{"candidates", KUnrolls()}});
+    const Operand k_unroll = edit_.Sample(KUnrolls());
     tiling.k_unroll = k_unroll;
     const std::vector<Operand> tiled =
-        Add("register_tile", {nest.block, loops[c_.row], loops[c_.vector], loops[c_.reduce],
-                              tiling.rows, tiling.vectors, Literal(tiling.lanes), k_unroll});
+        edit_.Add("register_tile", {nest.block, loops[c_.row], loops[c_.vector], loops[c_.reduce],
+                                    tiling.rows, tiling.vectors, Literal(tiling.lanes), k_unroll});
     TileDecisions decisions{.rows = DecisionOf(tiling.rows),
                             .vectors = DecisionOf(tiling.vectors),
                             .k_unroll = DecisionOf(k_unroll),
@@ -84,11 +84,10 @@ class Tiler {
     CutWindows(loops, decisions, windows, unrolled_windows);
     Operand steps = tiled[2];
     if (variant.tile_reduction) {
-      const std::vector<Operand> sizes = Add("sample_tile", {tiled[2]}, {{"parts", {2}}});
-      decisions.reduce = Tile{DecisionOf(sizes[0])};
-      const std::vector<Operand> parts = Add("split", {tiled[2], sizes[0], sizes[1]}, {}, 2);
-      tiling.reduce_outer = parts[0];
-      steps = parts[1];
+      const SketchEditor::Tiles parts = edit_.SplitInTwo("sample_tile", tiled[2]);
+      decisions.reduce = Tile{DecisionOf(parts.size)};
+      tiling.reduce_outer = parts.outer;
+      steps = parts.inner;
     }
 
     // S S R S S R: outer tiles, tiles of the reduction, inner tiles, windows, steps of the
@@ -104,12 +103,11 @@ class Tiler {
     Append(order, windows);
     order.push_back(steps);
     Append(order, unrolled_windows);
-    Add("reorder", order);
-    for (const Operand& loop : unrolled_windows) Add("unroll", {loop});
-    const Operand ahead =
-        Sample("sample_categorical", {{"candidates", {0, limits_.prefetch_steps}}});
-    Add("annotate", {steps, schedule::Text("prefetch"), ahead});
-    tiling.outer = Add("fuse", outer)[0];
+    edit_.Add("reorder", order);
+    for (const Operand& loop : unrolled_windows) edit_.Add("unroll", {loop});
+    const Operand ahead = edit_.Sample({0, limits_.prefetch_steps});
+    edit_.Add("annotate", {steps, schedule::Text("prefetch"), ahead});
+    tiling.outer = edit_.Add("fuse", outer)[0];
     tiling.inner = inner.back();
     tiling.loops_to_inner = 1 + static_cast<int>(inner.size());
 
@@ -123,16 +121,6 @@ class Tiler {
   }
 
  private:
-  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
-                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
-    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
-  }
-  Operand Sample(absl::string_view primitive, std::vector<schedule::Attribute> attributes) {
-    return Add(primitive, {}, std::move(attributes))[0];
-  }
-  static void Append(std::vector<Operand>& to, const std::vector<Operand>& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  }
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
   int64_t RowExtent() const {
     int64_t extent = Extent(c_.row);
@@ -142,8 +130,8 @@ class Tiler {
 
   void SampleRegisterTile(Tiling& tiling) {
     const std::vector<Operand> tile =
-        Add("sample_register_tile", {},
-            {{"candidates", RegisterTiles(limits_, RowExtent(), Extent(c_.vector))}});
+        edit_.Add("sample_register_tile", {},
+                  {{"candidates", RegisterTiles(limits_, RowExtent(), Extent(c_.vector))}});
     tiling.rows = tile[0];
     tiling.vectors = tile[1];
   }
@@ -168,11 +156,10 @@ class Tiler {
       outer.push_back(loop);
       return;
     }
-    const std::vector<Operand> sizes = Add(sampling, {loop}, {{"parts", {2}}});
-    const std::vector<Operand> parts = Add("split", {loop, sizes[0], sizes[1]}, {}, 2);
-    tiles.push_back(Tile{DecisionOf(sizes[0])});
-    outer.push_back(parts[0]);
-    inner.push_back(parts[1]);
+    const SketchEditor::Tiles parts = edit_.SplitInTwo(sampling, loop);
+    tiles.push_back(Tile{DecisionOf(parts.size)});
+    outer.push_back(parts.outer);
+    inner.push_back(parts.inner);
   }
 
   // The last window runs as a loop or is unrolled inside the micro-kernel's steps; the others run
@@ -187,9 +174,9 @@ class Tiler {
         rolled.push_back(loop);
         continue;
       }
-      const Operand factor = Sample("sample_categorical", {{"candidates", {1, extent}}});
+      const Operand factor = edit_.Sample({1, extent});
       decisions.window_unroll = DecisionOf(factor);
-      const std::vector<Operand> parts = Add("split", {loop, Literal(0), factor}, {}, 2);
+      const std::vector<Operand> parts = edit_.Split(loop, {factor});
       rolled.push_back(parts[0]);
       unrolled.push_back(parts[1]);
     }
@@ -217,6 +204,7 @@ class Tiler {
   }
 
   Sketch sketch_;
+  SketchEditor edit_{sketch_};
   int nest_;
   const ir::Program& program_;
   const ir::Block& block_;
@@ -256,31 +244,28 @@ std::vector<int> JoinedRows(const ir::Program& program, const ir::Block& block,
 
 std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
                                           int nest) {
-  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
-  if (id == ir::kNoNode) return {};
-  const std::optional<Contraction> contraction = AnalyzeContraction(*program, id);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const ir::Block& block = found->block();
+  const TileLimits& limits = found->limits;
+  const std::optional<Contraction> contraction = AnalyzeContraction(program, found->id);
   if (!contraction.has_value()) return {};
-  const ir::Block& block = program->BlockOf(id);
-  const ir::Buffer& output = program->buffers[block.outputs[0]];
-  const TileLimits limits = TileLimits::Of(*context.target, output.dtype);
 
   // A narrow result, e.g. of a matrix times a vector, has its lanes along the reduction.
   if (block.iters[contraction->vector].extent * 4 <= limits.lanes &&
-      FindRowGroup(*program, id, {}).has_value()) {
+      FindRowGroup(program, found->id, {}).has_value()) {
     return {};
   }
 
-  const std::vector<int> joined = JoinedRows(*program, block, *contraction);
+  const std::vector<int> joined = JoinedRows(program, block, *contraction);
   // Orders matter only if both axes have several tiles.
   const bool one_row = joined.empty() && block.iters[contraction->row].extent == 1;
   const bool one_vector = block.iters[contraction->vector].extent <= limits.lanes;
   std::vector<Variant> variants;
   for (const bool tile_reduction : {true, false}) {
     // If the reduction is not tiled, a consumer can run right after each register tile.
-    if (!tile_reduction && !HasElementwiseConsumer(*program, block.outputs[0], id)) continue;
+    if (!tile_reduction && !HasElementwiseConsumer(program, block.outputs[0], found->id)) continue;
     for (const bool outer : {true, false}) {
       for (const bool inner : {true, false}) {
         if ((one_row || one_vector) && (!outer || !inner)) continue;
@@ -292,7 +277,7 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
   std::vector<Sketch> sketches;
   for (const Variant& variant : variants) {
     sketches.push_back(
-        Tiler(sketch, nest, *program, block, *contraction, joined, limits).Run(variant));
+        Tiler(sketch, nest, program, block, *contraction, joined, limits).Run(variant));
   }
   return sketches;
 }

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 namespace {
@@ -39,24 +40,19 @@ class Packer {
     }
     const Operand block = sketch_.nests[nest_].block;
     const Operand copy =
-        Add("cache_read", {block, schedule::Text(buffer_.name), schedule::Text("global")})[0];
+        edit_.Add("cache_read", {block, schedule::Text(buffer_.name), schedule::Text("global")})[0];
     const int rank = static_cast<int>(buffer_.shape.size());
-    if (at_tile && !buffer_.constant) Add("compute_at", {copy, *tiling_.reduce_outer});
+    if (at_tile && !buffer_.constant) edit_.Add("compute_at", {copy, *tiling_.reduce_outer});
     in_pieces_ = rows_ && operand_.reduces[rank - 1];
     Layout(copy);
     if (buffer_.constant) return;  // copied once, ahead of time
     const int above = at_tile ? 2 : 0;
-    std::vector<Operand> loops = Add("loops", {copy}, {}, above + rank);
+    std::vector<Operand> loops = edit_.Loops(copy, above + rank);
     loops.erase(loops.begin(), loops.begin() + above);
     Schedule(loops, at_tile);
   }
 
  private:
-  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
-                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
-    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
-  }
-
   // Panels: dimensions without reduction, panel number, reduced dimensions, position in the panel.
   // E.g. B[k, j] → [j / T, k, j % T]. Rows are split into pieces of as many elements as the
   // micro-kernel's body has steps, so that copies move vectors and the body knows every distance:
@@ -81,7 +77,7 @@ class Packer {
         schedule::Text(absl::StrCat(absl::StrJoin(from, ", "), " -> ", absl::StrJoin(outer, ", "))),
         rows_ ? tiling_.rows : tiling_.vectors};
     if (in_pieces_) operands.push_back(tiling_.k_unroll);
-    Add("transform_layout", std::move(operands));
+    edit_.Add("transform_layout", std::move(operands));
   }
 
   // The copy runs in panel order. At a tile, vectors are copied in row order; their rows lie on
@@ -93,19 +89,16 @@ class Packer {
       return;
     }
     std::vector<Operand> outer, order, inner;
-    std::vector<Operand> panel =
-        rows_ ? Add("split", {loops[operand_.panel_dimension], Literal(0), tiling_.rows}, {}, 2)
-              : Add("split",
-                    {loops[operand_.panel_dimension], Literal(0), tiling_.vectors,
-                     Literal(tiling_.lanes)},
-                    {}, 3);
+    std::vector<Operand> panel = rows_
+                                     ? edit_.Split(loops[operand_.panel_dimension], {tiling_.rows})
+                                     : edit_.Split(loops[operand_.panel_dimension],
+                                                   {tiling_.vectors, Literal(tiling_.lanes)});
     for (int d = 0; d <= last; ++d) {
       if (d == operand_.panel_dimension) continue;
       if (!operand_.reduces[d]) {
         outer.push_back(loops[d]);
       } else if (d == last && in_pieces_) {
-        const std::vector<Operand> parts =
-            Add("split", {loops[d], Literal(0), tiling_.k_unroll}, {}, 2);
+        const std::vector<Operand> parts = edit_.Split(loops[d], {tiling_.k_unroll});
         order.push_back(parts[0]);
         inner.push_back(parts[1]);
       } else {
@@ -117,20 +110,17 @@ class Packer {
     (by_rows ? order : outer).push_back(panel[0]);
     order.insert(order.begin(), outer.begin(), outer.end());
     order.insert(order.end(), panel.begin() + 1, panel.end());
-    order.insert(order.end(), inner.begin(), inner.end());
-    Add("reorder", order);
-    if (in_pieces_) Add("vectorize", inner);
+    Append(order, inner);
+    edit_.Add("reorder", order);
+    if (in_pieces_) edit_.Add("vectorize", inner);
     if (ahead.has_value()) {
-      Add("annotate", {*ahead, schedule::Text("prefetch"), Literal(limits_.prefetch_rows)});
+      edit_.Add("annotate", {*ahead, schedule::Text("prefetch"), Literal(limits_.prefetch_rows)});
     }
     if (!rows_) {
-      Add("unroll", {panel[1]});
-      Add("vectorize", {panel[2]});
+      edit_.Add("unroll", {panel[1]});
+      edit_.Add("vectorize", {panel[2]});
     }
-    if (!at_tile) {
-      const Operand fused = outer.size() > 1 ? Add("fuse", outer)[0] : outer[0];
-      Add("parallel", {fused});
-    }
+    if (!at_tile) edit_.Add("parallel", {edit_.Fuse(outer)});
   }
 
   // Panels of data that is contiguous along the reduction: whole vectors are read and scattered
@@ -139,27 +129,26 @@ class Packer {
   void Transpose(const std::vector<Operand>& loops, bool at_tile) {
     const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     const std::vector<Operand> panel =
-        Add("split",
-            {loops[operand_.panel_dimension], Literal(0), tiling_.vectors, Literal(tiling_.lanes)},
-            {}, 3);
+        edit_.Split(loops[operand_.panel_dimension], {tiling_.vectors, Literal(tiling_.lanes)});
     // A tile covers at least one body of the micro-kernel along the reduction.
     const Operand lane_count =
         at_tile ? tiling_.k_unroll : Literal(std::min(limits_.lanes, buffer_.shape[last]));
-    const std::vector<Operand> lanes = Add("split", {loops[last], Literal(0), lane_count}, {}, 2);
+    const std::vector<Operand> lanes = edit_.Split(loops[last], {lane_count});
     std::vector<Operand> outer, inner(panel.begin() + 1, panel.end());
     for (int d = 0; d < last; ++d) {
       if (d != operand_.panel_dimension) (operand_.reduces[d] ? inner : outer).push_back(loops[d]);
     }
     outer.push_back(panel[0]);
     std::vector<Operand> order = outer;
-    order.insert(order.end(), inner.begin(), inner.end());
-    order.insert(order.end(), lanes.begin(), lanes.end());
-    Add("reorder", order);
-    Add("vectorize", {lanes[1]});
-    if (!at_tile) Add("parallel", {outer.size() > 1 ? Add("fuse", outer)[0] : outer[0]});
+    Append(order, inner);
+    Append(order, lanes);
+    edit_.Add("reorder", order);
+    edit_.Add("vectorize", {lanes[1]});
+    if (!at_tile) edit_.Add("parallel", {edit_.Fuse(outer)});
   }
 
   Sketch& sketch_;
+  SketchEditor edit_{sketch_};
   int nest_;
   const TileLimits& limits_;
   const Tiling tiling_;
@@ -173,24 +162,21 @@ class Packer {
 }  // namespace
 
 std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, int nest) {
-  if (sketch.nests[nest].state != Nest::State::kTiled) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest, Nest::State::kTiled);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const ir::Block& block = found->block();
+  const TileLimits& limits = found->limits;
   const Tiling& tiling = *sketch.nests[nest].tiling;
   const Contraction& c = tiling.contraction;
-  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
-  if (id == ir::kNoNode) return {};
-  const ir::Block& block = program->BlockOf(id);
   // Each element of the operand is read once per tile along the other operand's axes.
   const auto pays = [&](const ContractionOperand& operand, int64_t reads) {
     if (operand.panel_dimension < 0) return false;
-    const ir::Buffer& buffer = program->buffers[operand.buffer];
-    return buffer.constant || (program->WritersOf(operand.buffer).empty() && reads >= kLeastReuse);
+    const ir::Buffer& buffer = program.buffers[operand.buffer];
+    return buffer.constant || (program.WritersOf(operand.buffer).empty() && reads >= kLeastReuse);
   };
   int64_t row_points = block.iters[c.row].extent;
   for (int axis : c.row_like) row_points *= block.iters[axis].extent;
-  const TileLimits limits =
-      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   // An operand as wide as one vector already is a panel.
   const bool is_panel = c.vector_contiguous && block.iters[c.vector].extent <= limits.lanes;
   const bool pack_vectors = !is_panel && pays(c.vector_operand, row_points / 8);
@@ -203,11 +189,11 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     Sketch result = sketch;
     std::string name = "pack";
     if (rows != Place::kNowhere) {
-      Packer(result, nest, *program, limits, /*rows=*/true).Run(rows == Place::kAtTile);
-      absl::StrAppend(&name, program->buffers[c.row_operand.buffer].name);
+      Packer(result, nest, program, limits, /*rows=*/true).Run(rows == Place::kAtTile);
+      absl::StrAppend(&name, program.buffers[c.row_operand.buffer].name);
     }
-    Packer(result, nest, *program, limits, /*rows=*/false).Run(vectors == Place::kAtTile);
-    absl::StrAppend(&name, program->buffers[c.vector_operand.buffer].name);
+    Packer(result, nest, program, limits, /*rows=*/false).Run(vectors == Place::kAtTile);
+    absl::StrAppend(&name, program.buffers[c.vector_operand.buffer].name);
     result.name.push_back(std::move(name));
     if (rows == Place::kAtTile || vectors == Place::kAtTile) {
       result.name.push_back(rows == vectors ? "both_at" : "at");
@@ -217,20 +203,20 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   };
   std::vector<Sketch> sketches;
   // Computing constants directly into panels ahead of time costs nothing.
-  const bool computed = !program->WritersOf(c.vector_operand.buffer).empty();
+  const bool computed = !program.WritersOf(c.vector_operand.buffer).empty();
   if (c.vector_contiguous && !computed) sketches.push_back(sketch);
   sketches.push_back(packed(Place::kNowhere, Place::kBefore));
   if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
   if (!tiling.reduce_outer.has_value()) return sketches;
-  if (!program->buffers[c.vector_operand.buffer].constant) {
+  if (!program.buffers[c.vector_operand.buffer].constant) {
     // Packs once the operand that streams past the tile; packs the operand that the tile keeps when
     // it is needed.
     sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
     if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
     // If the vectors are read across their rows, each thread copies both operands.
-    if (pack_rows && !c.vector_contiguous && !program->buffers[c.row_operand.buffer].constant)
+    if (pack_rows && !c.vector_contiguous && !program.buffers[c.row_operand.buffer].constant)
       sketches.push_back(packed(Place::kAtTile, Place::kAtTile));
-  } else if (pack_rows && !program->buffers[c.row_operand.buffer].constant) {
+  } else if (pack_rows && !program.buffers[c.row_operand.buffer].constant) {
     sketches.push_back(packed(Place::kAtTile, Place::kBefore));
   }
   return sketches;

@@ -1,5 +1,6 @@
 #include "server/space/plain_nest.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 
@@ -24,16 +25,11 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
       break;
     }
     case Nest::State::kOpen: {
-      const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-      if (!program.ok()) return {};
-      const ir::NodeId id = program->FindBlock(done.name);
-      if (id == ir::kNoNode) return {};
-      const ir::Block& block = program->BlockOf(id);
-      const int64_t lanes =
-          TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype).lanes;
+      const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+      if (!found.has_value()) return {};
       // The speed of code that runs ahead of time does not matter.
-      const bool sampled = !program->buffers[block.outputs[0]].constant;
-      SchedulePlainNest(result.trace, done.block, block, lanes, sampled);
+      const bool sampled = !found->output().constant;
+      SchedulePlainNest(result.trace, done.block, found->block(), found->limits.lanes, sampled);
       break;
     }
     case Nest::State::kDone:

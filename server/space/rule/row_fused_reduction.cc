@@ -3,6 +3,7 @@
 
 #include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 namespace {
@@ -21,28 +22,27 @@ class RowFuser {
     const ir::NodeId last = group_.blocks.back();
     const ir::Block& block = program_.BlockOf(last);
     const BlockAxes axes = AxesOf(block);
-    const std::vector<Operand> loops =
-        Add("loops", {BlockRegister(last)}, {}, static_cast<int>(block.iters.size()));
+    const std::vector<Operand> loops = edit_.Loops(BlockRegister(last), block.iters.size());
     const int row = axes.spatial[group_.rows - 1];
-    const std::vector<Operand> sizes = Add("sample_perfect_tile", {loops[row]},
-                                           {{"parts", {3}}, {"max_inner", {limits_.row_block}}});
+    const std::vector<Operand> sizes = edit_.Add(
+        "sample_perfect_tile", {loops[row]}, {{"parts", {3}}, {"max_inner", {limits_.row_block}}});
     const std::vector<Operand> parts =
-        Add("split", {loops[row], sizes[0], sizes[1], sizes[2]}, {}, 3);
+        edit_.Add("split", {loops[row], sizes[0], sizes[1], sizes[2]}, {}, 3);
     std::vector<Operand> outer;
     for (int d = 0; d + 1 < group_.rows; ++d) outer.push_back(loops[axes.spatial[d]]);
     outer.push_back(parts[0]);
     const Operand place = parts[1];
-    const Operand ahead = Sample({0, 1});
+    const Operand ahead = edit_.Sample({0, 1});
     ConstrainRows(block, axes, DecisionOf(sizes[0]), DecisionOf(ahead));
-    const Operand threads = outer.size() > 1 ? Add("fuse", outer)[0] : outer[0];
+    const Operand threads = edit_.Fuse(outer);
     constexpr int kAbove = 2;  // the loops over threads and pieces
 
     for (size_t m = group_.blocks.size() - 1; m-- > 0;) {
       const ir::NodeId id = group_.blocks[m];
       const ir::Block& member = program_.BlockOf(id);
-      Add("compute_at", {BlockRegister(id), place});
+      edit_.Add("compute_at", {BlockRegister(id), place});
       const std::vector<Operand> inside =
-          Add("loops", {BlockRegister(id)}, {}, kAbove + static_cast<int>(member.iters.size()));
+          edit_.Loops(BlockRegister(id), kAbove + member.iters.size());
       // First one loop for the rows of the block, then columns or reductions.
       if (member.reducer != ir::Reducer::kNone) {
         Lanes(id, inside.back(), kAbove + group_.rows);
@@ -56,8 +56,8 @@ class RowFuser {
     } else if (static_cast<int>(block.iters.size()) > group_.rows) {
       Vectors(loops.back(), block.iters.back().extent);
     }
-    Add("annotate", {place, schedule::Text("prefetch"), ahead});
-    Add("parallel", {threads});
+    edit_.Add("annotate", {place, schedule::Text("prefetch"), ahead});
+    edit_.Add("parallel", {threads});
     NestOf(last).state = Nest::State::kDone;
     sketch_.name.push_back("rows");
     return std::move(sketch_);
@@ -78,13 +78,6 @@ class RowFuser {
   }
 
  private:
-  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
-                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
-    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
-  }
-  Operand Sample(std::vector<int64_t> candidates) {
-    return Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
-  }
   Nest& NestOf(ir::NodeId id) {
     return *std::find_if(sketch_.nests.begin(), sketch_.nests.end(),
                          [&](const Nest& nest) { return nest.name == program_.BlockOf(id).name; });
@@ -94,31 +87,29 @@ class RowFuser {
   // Splits columns into vectors of a sampled width, the same for all stages without a reduction.
   void Vectors(const Operand& columns, int64_t extent) {
     if (extent <= limits_.lanes) {
-      Add("vectorize", {columns});
+      edit_.Add("vectorize", {columns});
       return;
     }
-    const std::vector<Operand> parts =
-        Add("split", {columns, Literal(0), Width(extent, columns_)}, {}, 2);
-    Add("vectorize", {parts[1]});
+    const std::vector<Operand> parts = edit_.Split(columns, {Width(extent, columns_)});
+    edit_.Add("vectorize", {parts[1]});
   }
 
   // Vectorizes the innermost loop of a reduction into partial results, which are combined in
   // halves; `lane` is the position of the combining block's innermost loop.
   void Lanes(ir::NodeId id, const Operand& reduction, int lane) {
     const int64_t extent = program_.BlockOf(id).iters.back().extent;
-    const std::vector<Operand> parts =
-        Add("split", {reduction, Literal(0), Width(extent, reductions_)}, {}, 2);
-    Add("rfactor", {BlockRegister(id), parts[1]});
-    Add("vectorize", {parts[1]});
-    const std::vector<Operand> combining = Add("loops", {BlockRegister(id)}, {}, lane + 1);
-    Add("vectorize", {combining.back()});
+    const std::vector<Operand> parts = edit_.Split(reduction, {Width(extent, reductions_)});
+    edit_.Add("rfactor", {BlockRegister(id), parts[1]});
+    edit_.Add("vectorize", {parts[1]});
+    const std::vector<Operand> combining = edit_.Loops(BlockRegister(id), lane + 1);
+    edit_.Add("vectorize", {combining.back()});
   }
 
   Operand Width(int64_t extent, std::vector<std::pair<int64_t, Operand>>& widths) {
     for (const auto& [of, width] : widths) {
       if (of == extent) return width;
     }
-    const Operand width = Sample(RowWidths(limits_, extent));
+    const Operand width = edit_.Sample(RowWidths(limits_, extent));
     widths.emplace_back(extent, width);
     return width;
   }
@@ -143,8 +134,7 @@ class RowFuser {
 
   void Cut(ir::NodeId id, const ir::Block& block) {
     const BlockAxes axes = AxesOf(block);
-    std::vector<Operand> loops =
-        Add("loops", {BlockRegister(id)}, {}, static_cast<int>(block.iters.size()));
+    std::vector<Operand> loops = edit_.Loops(BlockRegister(id), block.iters.size());
     const auto along = std::find_if(axes.reduce.begin(), axes.reduce.end(),
                                     [&](int axis) { return block.iters[axis].extent > 1; });
     const int cut = along == axes.reduce.end() ? axes.reduce.back() : *along;
@@ -154,34 +144,31 @@ class RowFuser {
       Operand loop = loops[axis];
       if (axis == axes.reduce.back()) {
         const std::vector<Operand> vectors =
-            Add("split", {loop, Literal(0), Width(block.iters[axis].extent, reductions_)}, {}, 2);
+            edit_.Split(loop, {Width(block.iters[axis].extent, reductions_)});
         loop = vectors[0];
         lanes = vectors[1];
       }
       if (axis == cut) {
-        const int64_t extent = block.iters[axis].extent;
-        const std::vector<Operand> sizes = Add(
-            axis != axes.reduce.back() && HasParts(extent) ? "sample_perfect_tile" : "sample_tile",
-            {loop}, {{"parts", {2}}});
-        const std::vector<Operand> parts = Add("split", {loop, sizes[0], sizes[1]}, {}, 2);
-        ConstrainParts(DecisionOf(sizes[0]));
-        order.push_back(parts[0]);
-        loop = parts[1];
+        const bool divides = axis != axes.reduce.back() && HasParts(block.iters[axis].extent);
+        const SketchEditor::Tiles parts =
+            edit_.SplitInTwo(divides ? "sample_perfect_tile" : "sample_tile", loop);
+        ConstrainParts(DecisionOf(parts.size));
+        order.push_back(parts.outer);
+        loop = parts.inner;
       }
       rest.push_back(loop);
     }
     const Operand threads = order[0];
     for (int axis : axes.spatial) order.push_back(loops[axis]);
-    order.insert(order.end(), rest.begin(), rest.end());
+    Append(order, rest);
     order.push_back(lanes);
-    Add("reorder", order);
-    const Operand part = Add("rfactor", {BlockRegister(id), threads})[0];
-    Add("rfactor", {part, lanes});
-    Add("vectorize", {lanes});
-    const std::vector<Operand> combining =
-        Add("loops", {part}, {}, 2 + static_cast<int>(axes.spatial.size()));
-    Add("vectorize", {combining.back()});
-    Add("parallel", {threads});
+    edit_.Add("reorder", order);
+    const Operand part = edit_.Add("rfactor", {BlockRegister(id), threads})[0];
+    edit_.Add("rfactor", {part, lanes});
+    edit_.Add("vectorize", {lanes});
+    const std::vector<Operand> combining = edit_.Loops(part, 2 + axes.spatial.size());
+    edit_.Add("vectorize", {combining.back()});
+    edit_.Add("parallel", {threads});
   }
 
   bool HasParts(int64_t extent) const {
@@ -202,6 +189,7 @@ class RowFuser {
   }
 
   Sketch sketch_;
+  SketchEditor edit_{sketch_};
   const ir::Program& program_;
   const RowGroup& group_;
   const TileLimits& limits_;
@@ -214,22 +202,18 @@ class RowFuser {
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest) {
   // The rule starts with the last block: a group includes what its end can reach.
-  const Nest& end = sketch.nests[nest];
-  if (end.state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId last = program->FindBlock(end.name);
-  if (last == ir::kNoNode) return {};
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const ir::Block& block = found->block();
+  const TileLimits& limits = found->limits;
   std::vector<ir::NodeId> open;
   for (const Nest& other : sketch.nests) {
-    const ir::NodeId block = program->FindBlock(other.name);
+    const ir::NodeId block = program.FindBlock(other.name);
     if (other.state == Nest::State::kOpen && block != ir::kNoNode) open.push_back(block);
   }
-  const std::optional<RowGroup> group = FindRowGroup(*program, last, open);
+  const std::optional<RowGroup> group = FindRowGroup(program, found->id, open);
   if (!group.has_value()) return {};
-  const ir::Block& block = program->BlockOf(last);
-  const TileLimits limits =
-      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   if (group->row_points < limits.lanes) return {};
   int64_t rows = 1;
   const BlockAxes axes = AxesOf(block);
@@ -239,9 +223,9 @@ std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Ske
   const bool few = rows < limits.few_rows * limits.cores;
   const bool small = rows * group->row_points <= limits.serial_elements;
   if (rows >= limits.cores || small) {
-    sketches.push_back(RowFuser(sketch, *program, *group, limits).AtRows());
+    sketches.push_back(RowFuser(sketch, program, *group, limits).AtRows());
   }
-  if (few) sketches.push_back(RowFuser(sketch, *program, *group, limits).InParts());
+  if (few) sketches.push_back(RowFuser(sketch, program, *group, limits).InParts());
   return sketches;
 }
 

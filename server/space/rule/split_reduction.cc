@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/space/plain_nest.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 namespace {
@@ -43,17 +44,13 @@ std::vector<int64_t> PartSizes(int64_t extent, const TileLimits& limits) {
 // nest. Only the order of summation changes, so strict jobs may use it too.
 std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch,
                                         int nest) {
-  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
-  if (id == ir::kNoNode) return {};
-  const ir::Block& block = program->BlockOf(id);
-  const std::optional<Contraction> contraction = AnalyzeContraction(*program, id);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Block& block = found->block();
+  const TileLimits& limits = found->limits;
+  const std::optional<Contraction> contraction = AnalyzeContraction(found->program, found->id);
   // Guards belong to windows, and images have enough results.
   if (!contraction.has_value() || !block.guards.empty()) return {};
-  const TileLimits limits =
-      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   const int64_t results = PointsOf(block, /*reduce=*/false);
   const int64_t terms = PointsOf(block, /*reduce=*/true);
   // If the result is narrower than a vector, its lanes lie along the reduction: see
@@ -68,16 +65,10 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
   if (sizes.empty()) return {};
 
   Sketch split = sketch;
-  const auto add = [&](absl::string_view primitive, std::vector<Operand> operands,
-                       std::vector<schedule::Attribute> attributes = {}, int count = -1) {
-    return split.trace.Add(primitive, std::move(operands), std::move(attributes), count);
-  };
+  SketchEditor edit(split);
   const Operand whole = split.nests[nest].block;
-  const std::vector<Operand> loops =
-      add("loops", {whole}, {}, static_cast<int>(block.iters.size()));
-  const Operand size = add("sample_categorical", {}, {{"candidates", sizes}})[0];
-  const std::vector<Operand> cut =
-      add("split", {loops[contraction->reduce], Literal(0), size}, {}, 2);
+  const std::vector<Operand> loops = edit.Loops(whole, block.iters.size());
+  const std::vector<Operand> cut = edit.Split(loops[contraction->reduce], {edit.Sample(sizes)});
   std::vector<Operand> spatial, reductions;
   for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
     (block.iters[i].reduce ? reductions : spatial)
@@ -85,12 +76,12 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
   }
   // Parts that run outermost get their own nest, whose loop order equals its variable order.
   std::vector<Operand> order = {cut[0]};
-  order.insert(order.end(), spatial.begin(), spatial.end());
-  order.insert(order.end(), reductions.begin(), reductions.end());
-  add("reorder", order);
-  const Operand partial = add("rfactor", {whole, cut[0], Literal(0)})[0];
+  Append(order, spatial);
+  Append(order, reductions);
+  edit.Add("reorder", order);
+  const Operand partial = edit.Add("rfactor", {whole, cut[0], Literal(0)})[0];
   std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + spatial.size());
-  add("reorder", order);
+  edit.Add("reorder", order);
 
   // The number of parts is a decision, so nothing may depend on it.
   ir::Block combining;

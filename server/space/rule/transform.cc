@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 #include "server/space/tile_constraints.h"
 
 namespace hone::space {
@@ -114,7 +115,7 @@ class Transformer {
   Sketch Alone(const Transform& transform) {
     const TransformSchedule placed = Place(transform, 0);
     placed.SetKinds(sketch_.trace);
-    Add("parallel", {Fused(placed.tiles())});
+    edit_.Add("parallel", {edit_.Fuse(placed.tiles())});
     return std::move(sketch_);
   }
 
@@ -123,9 +124,9 @@ class Transformer {
   //   parallel rows | inputs transformed; products; outputs transformed
   Sketch AtRows(const Transform& outputs, const Products& products) {
     const TransformSchedule last = Place(outputs, 0);
-    const Operand row = Fused({last.tiles().begin(), last.tiles().end() - 1});
-    Add("compute_at", {NestOf(products.block).block, row});
-    Add("compute_at", {NestOf(products.inputs.last).block, row});
+    const Operand row = edit_.Fuse({last.tiles().begin(), last.tiles().end() - 1});
+    edit_.Add("compute_at", {NestOf(products.block).block, row});
+    edit_.Add("compute_at", {NestOf(products.inputs.last).block, row});
     const TransformSchedule inputs = Place(products.inputs, 1);
     inputs.SetKinds(sketch_.trace);
     last.SetKinds(sketch_.trace);
@@ -137,18 +138,7 @@ class Transformer {
   }
 
  private:
-  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
-                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
-    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
-  }
-  Operand Sample(std::vector<int64_t> candidates) {
-    return Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
-  }
   Nest& NestOf(NodeId block) { return sketch_.nests[OpenNestOf(sketch_, program_, block)]; }
-  Operand Fused(const std::vector<Operand>& loops) {
-    return loops.size() > 1 ? Add("fuse", loops)[0] : loops[0];
-  }
-
   // `above`: the number of loops around a transform that was moved into another nest.
   TransformSchedule Place(const Transform& transform, int above) {
     TransformSchedule::Blocks blocks;
@@ -174,22 +164,22 @@ class Transformer {
                   .lanes = std::min(limits_.lanes, block.iters[c.vector].extent),
                   .outer = row};
     constexpr int kAbove = 1;  // row
-    const std::vector<Operand> loops =
-        Add("loops", {nest.block}, {}, kAbove + static_cast<int>(block.iters.size()));
-    const std::vector<Operand> tile = Add(
+    const std::vector<Operand> loops = edit_.Loops(nest.block, kAbove + block.iters.size());
+    const std::vector<Operand> tile = edit_.Add(
         "sample_register_tile", {},
         {{"candidates", RegisterTiles(limits_, products.columns, block.iters[c.vector].extent)}});
     tiling.rows = tile[0];
     tiling.vectors = tile[1];
     std::vector<int64_t> steps = limits_.k_unroll;
     std::erase_if(steps, [&](int64_t k) { return k > block.iters[c.reduce].extent; });
-    tiling.k_unroll = Sample(std::move(steps));
+    tiling.k_unroll = edit_.Sample(std::move(steps));
     const std::vector<Operand> tiled =
-        Add("register_tile",
-            {nest.block, loops[kAbove + c.row], loops[kAbove + c.vector], loops[kAbove + c.reduce],
-             tile[0], tile[1], Literal(tiling.lanes), tiling.k_unroll});
-    Add("reorder", {tiled[1], tiled[0], tiled[2]});
-    Add("annotate", {tiled[2], schedule::Text("prefetch"), Sample({0, limits_.prefetch_steps})});
+        edit_.Add("register_tile", {nest.block, loops[kAbove + c.row], loops[kAbove + c.vector],
+                                    loops[kAbove + c.reduce], tile[0], tile[1],
+                                    Literal(tiling.lanes), tiling.k_unroll});
+    edit_.Add("reorder", {tiled[1], tiled[0], tiled[2]});
+    edit_.Add("annotate",
+              {tiled[2], schedule::Text("prefetch"), edit_.Sample({0, limits_.prefetch_steps})});
     AddTileConstraints(limits_,
                        {.rows = DecisionOf(tiling.rows),
                         .vectors = DecisionOf(tiling.vectors),
@@ -202,6 +192,7 @@ class Transformer {
   }
 
   Sketch sketch_;
+  SketchEditor edit_{sketch_};
   const ir::Program& program_;
   const TileLimits& limits_;
 };
@@ -212,23 +203,19 @@ class Transformer {
 // time. For outputs, also with the products and the inputs' transforms, one row of tiles at a time.
 std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest) {
   // The rule starts with the last block, because outputs include what they read.
-  const Nest& end = sketch.nests[nest];
-  if (end.state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId last = program->FindBlock(end.name);
-  if (last == ir::kNoNode) return {};
-  const std::optional<Transform> transform = FindTransform(*program, last);
-  if (!transform.has_value() || !AreOpen(sketch, *program, BlocksOf(*transform))) return {};
-  const TileLimits limits =
-      TileLimits::Of(*context.target, program->buffers[program->BlockOf(last).outputs[0]].dtype);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const TileLimits& limits = found->limits;
+  const std::optional<Transform> transform = FindTransform(program, found->id);
+  if (!transform.has_value() || !AreOpen(sketch, program, BlocksOf(*transform))) return {};
 
-  std::vector<Sketch> sketches = {Transformer(sketch, *program, limits).Alone(*transform)};
-  const std::optional<Products> products = FindProducts(*program, *transform);
-  if (products.has_value() && AreOpen(sketch, *program, BlocksOf(*transform, *products)) &&
+  std::vector<Sketch> sketches = {Transformer(sketch, program, limits).Alone(*transform)};
+  const std::optional<Products> products = FindProducts(program, *transform);
+  if (products.has_value() && AreOpen(sketch, program, BlocksOf(*transform, *products)) &&
       products->columns >= kLeastColumns && products->rows >= limits.cores &&
-      BytesOfRow(*program, *products) <= limits.block_bytes) {
-    sketches.push_back(Transformer(sketch, *program, limits).AtRows(*transform, *products));
+      BytesOfRow(program, *products) <= limits.block_bytes) {
+    sketches.push_back(Transformer(sketch, program, limits).AtRows(*transform, *products));
   }
   return sketches;
 }

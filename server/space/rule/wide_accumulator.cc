@@ -1,4 +1,5 @@
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 namespace {
@@ -14,14 +15,11 @@ std::string WriterOf(const ir::Program& program, ir::BufferId buffer) {
 // short format, so the reduction could not be tiled otherwise.
 std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
-  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
-  if (id == ir::kNoNode) return {};
-  const ir::Block& block = program->BlockOf(id);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Block& block = found->block();
   const ir::BufferId output = block.outputs[0];
-  const ir::DType dtype = program->buffers[output].dtype;
+  const ir::DType dtype = found->output().dtype;
   if (ir::AccumulatorOf(block.reducer, dtype) == dtype) return {};
 
   Sketch widened = sketch;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
+#include "server/space/sketch_editor.h"
 
 namespace hone::space {
 namespace {
@@ -79,23 +80,23 @@ class WindowTiler {
       : sketch_(sketch), nest_(nest), block_(block), w_(window), limits_(limits) {}
 
   Sketch Run(const Order& order) {
-    const std::vector<Operand> loops =
-        Add("loops", {Block()}, {}, static_cast<int>(block_.iters.size()));
+    const std::vector<Operand> loops = edit_.Loops(Block(), block_.iters.size());
     // The tile: height × width outputs of some vectors of channels.
-    const std::vector<Operand> tile = Add("sample_register_tile", {}, {{"candidates", Tiles()}});
+    const std::vector<Operand> tile =
+        edit_.Add("sample_register_tile", {}, {{"candidates", Tiles()}});
     const int64_t lanes = std::min(limits_.lanes, Extent(w_.vector));
-    const std::vector<Operand> vectors = Split(loops[w_.vector], tile[1]);
+    const std::vector<Operand> vectors = edit_.Split(loops[w_.vector], {tile[1]});
     std::vector<Operand> outer, heights, widths, inside;
     for (int axis : w_.outer) outer.push_back(loops[axis]);
     std::optional<Operand> height;
     if (w_.height >= 0) {
-      height = Sample(Sizes(Extent(w_.height), kMaxHeight));
-      const std::vector<Operand> parts = Split(loops[w_.height], *height);
+      height = edit_.Sample(Sizes(Extent(w_.height), kMaxHeight));
+      const std::vector<Operand> parts = edit_.Split(loops[w_.height], {*height});
       heights.push_back(parts[0]);
       inside.push_back(parts[1]);
     }
     if (w_.width >= 0) {
-      const std::vector<Operand> parts = Split(loops[w_.width], tile[0]);
+      const std::vector<Operand> parts = edit_.Split(loops[w_.width], {tile[0]});
       widths.push_back(parts[0]);
       inside.push_back(parts[1]);
     }
@@ -106,8 +107,8 @@ class WindowTiler {
         rolled.push_back(loops[axis]);
         continue;
       }
-      const Operand factor = Sample({1, extent});
-      const std::vector<Operand> parts = Split(loops[axis], factor);
+      const Operand factor = edit_.Sample({1, extent});
+      const std::vector<Operand> parts = edit_.Split(loops[axis], {factor});
       rolled.push_back(parts[0]);
       unrolled.push_back(parts[1]);
       unroll_factors.push_back(factor);
@@ -128,15 +129,15 @@ class WindowTiler {
     std::vector<Operand> all = threads;
     for (const auto* part : {&serial, &rolled, &unrolled, &inside}) Append(all, *part);
     all.push_back(vectors[1]);
-    Add("reorder", all);
-    Add("vectorize", {vectors[1]});
-    for (const Operand& loop : inside) Add("unroll", {loop});
-    for (const Operand& loop : unrolled) Add("unroll", {loop});
+    edit_.Add("reorder", all);
+    edit_.Add("vectorize", {vectors[1]});
+    for (const Operand& loop : inside) edit_.Add("unroll", {loop});
+    for (const Operand& loop : unrolled) edit_.Add("unroll", {loop});
 
     Tiling tiling{.rows = tile[0], .vectors = tile[1], .k_unroll = tile[0], .lanes = lanes};
     tiling.contraction.vector = w_.vector;
     tiling.contraction.row = w_.width >= 0 ? w_.width : w_.vector;
-    tiling.outer = threads.size() > 1 ? Add("fuse", threads)[0] : threads[0];
+    tiling.outer = edit_.Fuse(threads);
     tiling.inner = serial.empty() ? tiling.outer : serial.back();
     tiling.loops_to_inner = 1 + static_cast<int>(serial.size());
     Nest& nest = sketch_.nests[nest_];
@@ -147,19 +148,6 @@ class WindowTiler {
   }
 
  private:
-  std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
-                           std::vector<schedule::Attribute> attributes = {}, int results = -1) {
-    return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
-  }
-  Operand Sample(std::vector<int64_t> candidates) {
-    return Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
-  }
-  std::vector<Operand> Split(const Operand& loop, const Operand& inner) {
-    return Add("split", {loop, Literal(0), inner}, {}, 2);
-  }
-  static void Append(std::vector<Operand>& to, const std::vector<Operand>& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  }
   const Operand& Block() const { return sketch_.nests[nest_].block; }
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
 
@@ -211,6 +199,7 @@ class WindowTiler {
   }
 
   Sketch sketch_;
+  SketchEditor edit_{sketch_};
   int nest_;
   const ir::Block& block_;
   const Window& w_;
@@ -222,16 +211,12 @@ class WindowTiler {
 // Windows without a sum over channels: depthwise convolutions, pooling, sums of columns.
 std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
-  if (sketch.nests[nest].state != Nest::State::kOpen) return {};
-  const absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
-  if (!program.ok()) return {};
-  const ir::NodeId id = program->FindBlock(sketch.nests[nest].name);
-  if (id == ir::kNoNode) return {};
-  const ir::Block& block = program->BlockOf(id);
-  const std::optional<Window> window = AnalyzeWindow(*program, block);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Block& block = found->block();
+  const TileLimits& limits = found->limits;
+  const std::optional<Window> window = AnalyzeWindow(found->program, block);
   if (!window.has_value()) return {};
-  const TileLimits limits =
-      TileLimits::Of(*context.target, program->buffers[block.outputs[0]].dtype);
   std::vector<Sketch> sketches;
   for (const Order& order : kOrders) {
     // Orders matter only if there are several tiles along both axes.

@@ -1,0 +1,48 @@
+#include "server/space/sketch_editor.h"
+
+#include <utility>
+
+namespace hone::space {
+
+std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
+                                       Nest::State state) {
+  if (sketch.nests[nest].state != state) return std::nullopt;
+  absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  if (!program.ok()) return std::nullopt;
+  NestBlock found{.program = *std::move(program)};
+  found.id = found.program.FindBlock(sketch.nests[nest].name);
+  if (found.id == ir::kNoNode) return std::nullopt;
+  found.limits = TileLimits::Of(*context.target, found.output().dtype);
+  return found;
+}
+
+SketchEditor::Operands SketchEditor::Add(absl::string_view primitive, Operands operands,
+                                         std::vector<schedule::Attribute> attributes, int results) {
+  return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
+}
+
+SketchEditor::Operands SketchEditor::Loops(const Operand& block, size_t count) {
+  return Add("loops", {block}, {}, static_cast<int>(count));
+}
+
+schedule::Operand SketchEditor::Sample(std::vector<int64_t> candidates) {
+  return Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
+}
+
+SketchEditor::Operands SketchEditor::Split(const Operand& loop, const Operands& inner) {
+  Operands operands = {loop, Literal(0)};
+  Append(operands, inner);
+  return Add("split", std::move(operands), {}, 1 + static_cast<int>(inner.size()));
+}
+
+SketchEditor::Tiles SketchEditor::SplitInTwo(absl::string_view sampling, const Operand& loop) {
+  const Operands sizes = Add(sampling, {loop}, {{"parts", {2}}});
+  const Operands parts = Add("split", {loop, sizes[0], sizes[1]}, {}, 2);
+  return {parts[0], parts[1], sizes[0]};
+}
+
+schedule::Operand SketchEditor::Fuse(const Operands& loops) {
+  return loops.size() > 1 ? Add("fuse", loops)[0] : loops[0];
+}
+
+}  // namespace hone::space

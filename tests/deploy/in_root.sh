@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs both commands of the README in a fresh root of another Debian release, before a release of Hone.
+#   sudo tests/deploy/in_root.sh [SUITE [ROOT [MIRROR]]]      trixie, build/root-SUITE, Debian's mirror
+# SUITE is a suite that debootstrap knows: trixie (Debian 13), or noble (Ubuntu 24.04) with Ubuntu's MIRROR.
+# The committed tree is cloned into ROOT. A ROOT that exists is used again, with its packages and compiler cache.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+suite=${1:-trixie}
+root=$(realpath -m "${2:-build/root-$suite}")
+mirror=${3:-}
+
+for program in debootstrap unshare; do
+  command -v "$program" >/dev/null || { echo "in_root: install $program first" >&2; exit 1; }
+done
+[ "$(id -u)" -eq 0 ] || { echo "in_root: run it as root: it makes a root file system" >&2; exit 1; }
+
+if [ ! -e "$root/complete" ]; then
+  components=main
+  [[ $mirror == *ubuntu* ]] && components=main,universe
+  debootstrap --variant=minbase --components="$components" --include=ca-certificates,git "$suite" "$root" $mirror
+  touch "$root/complete"
+fi
+rm -rf "$root/hone"
+git clone --quiet --no-hardlinks . "$root/hone"
+
+# A mount namespace of its own: what is mounted here ends with it.
+exec unshare --mount bash -euo pipefail -c '
+  root=$1
+  mount -t proc proc "$root/proc"
+  mount --rbind /sys "$root/sys"
+  mount --rbind /dev "$root/dev"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  # systemd is not running there, and packages must not start services.
+  printf "#!/bin/sh\nexit 101\n" >"$root/usr/sbin/policy-rc.d"
+  chmod +x "$root/usr/sbin/policy-rc.d"
+  run() {
+    printf "\n=== %s\n" "$*"
+    chroot "$root" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c "cd /hone && $*"
+  }
+  run deploy/quickstart.sh 64
+  run tests/run.sh
+' in_root "$root"
