@@ -29,7 +29,7 @@ struct TuneOptions {
   std::string cost_model;
   std::string space = "rules";
   std::string feature_set;
-  bool no_transfer = false;
+  bool transfer = false;
   std::string priority;
   double tolerance = 0;
 };
@@ -124,7 +124,7 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
   spec.strategy = options.strategy;
   spec.cost_model = options.cost_model;
   spec.feature_set = options.feature_set;
-  spec.transfer = !options.no_transfer;
+  spec.transfer = options.transfer;
   spec.priority = options.priority;
   spec.tolerance = options.tolerance;
   return spec;
@@ -188,8 +188,8 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
       ->add_option("--feature-set", options->feature_set,
                    "What the cost model reads instead of its own feature set, by name")
       ->check(NotEmpty());
-  command->add_flag("--no-transfer", options->no_transfer,
-                    "Start from nothing that was learnt on other workloads of the target");
+  command->add_flag("--transfer", options->transfer,
+                    "Start from results and stored models of other workloads of the target");
   command
       ->add_option("--priority", options->priority,
                    "low, normal (default) or high: how large a share of the workers it gets while "

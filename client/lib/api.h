@@ -26,7 +26,7 @@ struct JobSpec {
   std::string cost_model;   // "" the server's default
   double tolerance = 0;     // 0 strict
   std::string feature_set;  // that the cost model reads; "" the model's own
-  bool transfer = true;     // start from what was learnt on other workloads of the target
+  bool transfer = false;    // start from what was learnt on other workloads of the target
   // Text of a trace file that is the design space, or the name of what makes it; "" the rules.
   std::string space;
   int revalidate = 0;    // not 0: search nothing, confirm so many stored candidates again

@@ -19,7 +19,7 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   spec.tolerance = request.tolerance();
   spec.space = request.space();
   spec.feature_set = request.feature_set();
-  spec.transfer = !request.no_transfer();
+  spec.transfer = request.transfer();
   spec.revalidate = request.revalidate();
   spec.priority = request.priority();
   return spec;
@@ -67,7 +67,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_tolerance(spec.tolerance);
   request.set_space(spec.space);
   request.set_feature_set(spec.feature_set);
-  request.set_no_transfer(!spec.transfer);
+  request.set_transfer(spec.transfer);
   request.set_revalidate(spec.revalidate);
   request.set_priority(spec.priority);
   return request;

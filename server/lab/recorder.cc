@@ -124,7 +124,7 @@ class Recorder {
       HONE_RETURN_IF_ERROR(
           RunChild({options_.program_folder + "/hone", "tune", "--space",
                     absl::StrCat("trace:", options_.space_files[space]), "--strategy", "grid",
-                    "--cost-model", "random", "--no-transfer", "--trials",
+                    "--cost-model", "random", "--trials",
                     absl::StrCat(programs_of_space_[space].size() + 1),  // including the default
                     "--json"},
                    {.environment = {{"XDG_DATA_HOME", folder}},

@@ -79,7 +79,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                      .seed = request.seed(),
                      .tolerance = request.tolerance(),
                      .feature_set = request.feature_set(),
-                     .transfer = !request.no_transfer(),
+                     .transfer = request.transfer(),
                      .revalidate = request.revalidate()};
   HONE_ASSIGN_OR_RETURN(
       spec.priority, Choose("priority", request.priority(), "normal", {"low", "normal", "high"}));
@@ -161,7 +161,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_tolerance(snapshot.spec.tolerance);
   request.set_space(snapshot.spec.space);
   request.set_feature_set(snapshot.spec.feature_set);
-  request.set_no_transfer(!snapshot.spec.transfer);
+  request.set_transfer(snapshot.spec.transfer);
   request.set_revalidate(snapshot.spec.revalidate);
   request.set_priority(snapshot.spec.priority);
   message.set_owner(snapshot.spec.owner);

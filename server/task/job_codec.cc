@@ -116,6 +116,7 @@ std::string EncodeSpec(const JobSpec& spec) {
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
   JobSpec spec;
   if (IsJson(stored)) {
+    spec.transfer = true;  // the default of those releases
     HONE_RETURN_IF_ERROR(ReadJson(stored, kRequest, spec).status());
   } else {
     v1::StoredJobSpec message;

@@ -28,7 +28,7 @@ struct JobSpec {
   std::string cost_model;  // never ""
   double tolerance = 0;
   std::string feature_set;  // that the cost model reads; "": the model's own
-  bool transfer = true;     // it starts from what was learnt on other workloads of the target
+  bool transfer = false;    // it starts from what was learnt on other workloads of the target
   // The text of a trace file that is the design space, or the name of a space; "": the rules.
   std::string space;
   int revalidate = 0;  // if not 0, this many stored candidates are confirmed, without a search

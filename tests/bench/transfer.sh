@@ -51,7 +51,7 @@ for pair in "$@"; do
     for how in with without; do
       cp -r "$work/$pair" "$work/run"
       rm -rf "$work/run/hone/run" "$work/run/hone/"*.lock
-      flag=$([ $how = with ] || echo --no-transfer)
+      flag=$([ $how = without ] || echo --transfer)
       # shellcheck disable=SC2086
       tune "$work/run" "$work/$pair.$seed.$how" ${target[$pair]} --trials "$trials" --seed "$seed" $flag
       rm -rf "$work/run"

@@ -60,7 +60,8 @@ TEST(Knowledge, ATunedOperatorIsComparedTransferredAndRevalidated) {
   EXPECT_THAT(home.Hone(With({"best", "--nearest"}, kUnseen)).output, HasSubstr("not measured"));
 
   // A task of that shape begins from what is known.
-  const Result transferred = home.Hone(With({"tune", "--trials", "8", "--json"}, kUnseen));
+  const Result transferred =
+      home.Hone(With({"tune", "--transfer", "--trials", "8", "--json"}, kUnseen));
   ASSERT_EQ(transferred.code, 0) << transferred.errors;
   EXPECT_FALSE(OneLineOfJson(home.Hone(With({"best", "--nearest", "--json"}, kUnseen)).output)
                    .contains("nearest"))

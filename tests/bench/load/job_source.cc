@@ -54,7 +54,6 @@ absl::Status JobSource::Create(int64_t trials) {
   request.set_seed(static_cast<uint64_t>(created_));
   request.set_strategy(options_.strategy);
   request.set_cost_model(options_.cost_model);
-  request.set_no_transfer(true);
   v1::Job job;
   grpc::ClientContext context;
   rpc::SetDeadline(context);

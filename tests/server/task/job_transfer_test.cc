@@ -19,6 +19,7 @@ class JobTransferTest : public ::testing::Test, protected JobHarness {
   static JobSpec SpecOf(const std::string& workload, int64_t trials, const std::string& request) {
     JobSpec spec = Spec(trials, request);
     spec.workload = workload;
+    spec.transfer = true;
     return spec;
   }
   // The candidates of a job in the order in which they were begun, without the default.
@@ -50,10 +51,10 @@ TEST_F(JobTransferTest, TheBestOfARelatedWorkloadIsTriedFirst) {
   EXPECT_LE(job->best->record.result.latency_ns, first->best->record.result.latency_ns);
 }
 
-TEST_F(JobTransferTest, NoTransferBeginsFromNothing) {
+TEST_F(JobTransferTest, WithoutTransferAJobBeginsFromNothing) {
   RunToEnd(Create(SpecOf("fake op 8", 200, "source")));
   JobSpec spec = SpecOf("fake op 16", 20, "without");
-  spec.transfer = false;
+  spec.transfer = JobSpec().transfer;
   const std::string with = Create(SpecOf("fake op 16", 20, "with"));
   RunToEnd(with);
   // The same job on a store that knows nothing.
@@ -224,7 +225,7 @@ TEST_F(JobStoredModelTest, RanksTheFirstCandidatesOfATask) {
 TEST_F(JobStoredModelTest, IsNotUsedWhereNothingIsTransferred) {
   Store(kLiked, "");
   JobSpec spec = SpecOf("fake op 8", 20, "without");
-  spec.transfer = false;
+  spec.transfer = JobSpec().transfer;
   const std::string without = Create(spec);
   RunToEnd(without);
   EXPECT_THAT(ModelsOf(without), testing::Each(0));
