@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/best_check.h"
@@ -25,9 +27,24 @@ absl::StatusOr<record::Record> SelectRecord(Connection& connection, int64_t id) 
   return ReadRecord(statement);
 }
 
+// AlreadyExists: `incumbent` is not the published best of the record's task, nor is the record.
+absl::Status CheckIncumbent(Connection& connection, const record::Record& record,
+                            int64_t incumbent) {
+  const absl::StatusOr<BestRow> best =
+      SelectBest(connection, {.workload_digest = record.workload_digest,
+                              .target = record.target,
+                              .tolerance = record.tolerance});
+  if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
+  const int64_t published = best.ok() ? best->record.id : 0;
+  if (published == incumbent || published == record.id) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("record ", record.id, " was compared with best ",
+                                               incumbent, ", and the best is ", published, " now"));
+}
+
 }  // namespace
 
-absl::Status InsertBest(Connection& connection, int64_t record_id, int64_t now_unix_ms) {
+absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
+                        int64_t now_unix_ms) {
   HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
   HONE_RETURN_IF_ERROR(CheckPublishable(
       record,
@@ -37,6 +54,9 @@ absl::Status InsertBest(Connection& connection, int64_t record_id, int64_t now_u
       [&](const std::string& digest) {
         return Exists(connection, "SELECT 1 FROM artifact WHERE digest = ?", digest);
       }));
+  if (incumbent.has_value()) {
+    HONE_RETURN_IF_ERROR(CheckIncumbent(connection, record, *incumbent));
+  }
   const std::string policy = record.policy.Key();
   HONE_ASSIGN_OR_RETURN(
       Statement replace,

@@ -58,11 +58,12 @@ absl::StatusOr<std::vector<record::Record>> DatabaseStore::Query(const RecordQue
   return Get([&](Connection& c) { return QueryRecords(c, query); });
 }
 
-void DatabaseStore::PublishBest(int64_t record_id, const JobFence& fence, Done done) {
+void DatabaseStore::PublishBest(int64_t record_id, std::optional<int64_t> incumbent,
+                                const JobFence& fence, Done done) {
   Write(
-      [this, record_id, fence](Connection& c) {
+      [this, record_id, incumbent, fence](Connection& c) {
         HONE_RETURN_IF_ERROR(CheckFence(c, fence));
-        return InsertBest(c, record_id, NowUnixMs());
+        return InsertBest(c, record_id, incumbent, NowUnixMs());
       },
       std::move(done), kRowBytes);
 }

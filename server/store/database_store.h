@@ -26,7 +26,8 @@ class DatabaseStore : public Store {
   void Append(record::Record record, const JobFence& fence,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override;
   absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
-  void PublishBest(int64_t record_id, const JobFence& fence, Done done) override;
+  void PublishBest(int64_t record_id, std::optional<int64_t> incumbent, const JobFence& fence,
+                   Done done) override;
   void Quarantine(const std::string& workload_digest, const std::string& target,
                   const record::Candidate& candidate, int64_t last_record,
                   const std::string& reason, const JobFence& fence, Done done) override;

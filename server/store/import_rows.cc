@@ -23,7 +23,8 @@ absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Recor
                               .policy = record.policy.Key()});
   if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
   if (best.ok() && best->record.result.latency_ns <= record.result.latency_ns) return false;
-  const absl::Status published = InsertBest(connection, id, now_unix_ms);
+  const absl::Status published =
+      InsertBest(connection, id, /*incumbent=*/std::nullopt, now_unix_ms);
   if (absl::IsFailedPrecondition(published)) return false;  // quarantined here
   HONE_RETURN_IF_ERROR(published);
   return true;

@@ -223,14 +223,17 @@ class Store {
   }
   virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) = 0;
   // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one
-  // transaction, with the artifact that was measured. The caller has decided that it is better:
-  // whatever was published before is replaced. NotFound: no such record. FailedPrecondition: its
-  // policy is not "confirm", its outcome not ok, it is quarantined, or its workload's or design
-  // space's text or its artifact is not in the store yet (put them first: writes keep their order).
-  // Aborted: as of Append.
-  virtual void PublishBest(int64_t record_id, const JobFence& fence, Done done) = 0;
+  // transaction, with the artifact that was measured. The caller has decided that it is better than
+  // `incumbent`, the id of the record that LookupBest returned for any policy (0: it found none);
+  // nullopt replaces any incumbent. Does nothing if the record is published already.
+  // AlreadyExists: another record is the incumbent now. NotFound: no such record.
+  // FailedPrecondition: its policy is not "confirm", its outcome not ok, it is quarantined, or its
+  // workload's or design space's text or its artifact is not in the store yet (put them first:
+  // writes keep their order). Aborted: as of Append.
+  virtual void PublishBest(int64_t record_id, std::optional<int64_t> incumbent,
+                           const JobFence& fence, Done done) = 0;
   void PublishBest(int64_t record_id, Done done) {
-    PublishBest(record_id, JobFence(), std::move(done));
+    PublishBest(record_id, std::nullopt, JobFence(), std::move(done));
   }
   // Quarantines the records of a candidate whose ids are up to `last_record`, whatever their
   // policy: they stay, and nothing is learnt from them or published of them. A published best among

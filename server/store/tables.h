@@ -70,7 +70,9 @@ absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
 // best: which record is published for a (workload, target, tolerance, policy), and which were
 // before.
 
-absl::Status InsertBest(Connection& connection, int64_t record_id, int64_t now_unix_ms);
+// As Store::PublishBest.
+absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
+                        int64_t now_unix_ms);
 
 // The statement behind Store::LookupBest, for one policy or for any.
 std::string LookupBestSql(bool any_policy);

@@ -17,6 +17,8 @@ constexpr double kOutgrown = 0.05;
 // A round of a finalist on a disturbed machine is measured again this many times. After that, the
 // median over the rounds has to do.
 constexpr int kNoisyRounds = 1;
+// After this many bests that others published while the job confirmed, it keeps theirs.
+constexpr int kMostConflicts = 3;
 
 // Why nothing can be confirmed, from the outcomes.
 absl::Status NothingRan(const JobSnapshot& state) {
@@ -83,8 +85,10 @@ void ConfirmPhase::ChooseDevice() {
 void ConfirmPhase::NextRound() {
   const std::vector<int> order = confirmation_->NextRound();
   if (order.empty()) {
-    ReportOnly();
-    ReportDefault();
+    if (conflicts_ == 0) {
+      ReportOnly();
+      ReportDefault();
+    }
     ranking_ = confirmation_->Ranking();
     if (ranking_.empty()) {
       return Fail(absl::FailedPreconditionError(
@@ -202,8 +206,9 @@ void ConfirmPhase::Tick() {
 
 bool ConfirmPhase::KeepsIncumbent() const {
   const int index = ranking_[0];
+  if (index != finalists_.incumbent) return false;
   // A revalidated incumbent is published with what it does now.
-  if (index != finalists_.incumbent || job_.spec().revalidate > 0) return false;
+  if (job_.spec().revalidate > 0 && conflicts_ == 0) return false;
   const bool outgrown = job_.services().artifacts->Has(finalists_.list[index].artifact_digest) &&
                         confirmation_->Combined(index).latency_ns <
                             finalists_.incumbent_record->result.latency_ns * (1 - kOutgrown);
@@ -326,30 +331,49 @@ void ConfirmPhase::PublishFinalist(int index) {
   record.quarantined = false;
   record.quarantine_reason.clear();
   record.created_unix_ms = absl::ToUnixMillis(job_.Now());
-  auto published = [this, self = job_.shared_from_this()](absl::StatusOr<record::Record> stored) {
-    self->Post([this, stored = std::move(stored)] { OnPublished(stored); });
+  auto published = [this, index,
+                    self = job_.shared_from_this()](absl::StatusOr<record::Record> stored) {
+    self->Post([this, index, stored = std::move(stored)] { OnPublished(index, stored); });
   };
+  const int64_t incumbent = finalists_.incumbent_record ? finalists_.incumbent_record->id : 0;
   store::Store* const store = job_.services().store;
   // Publishing needs the text and the artifact, so that their errors come back as its own.
   store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
   store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
-  store->Append(
-      std::move(record), job_.Fence(),
-      [store, published, fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
-        if (!stored.ok()) return published(std::move(stored));
-        const int64_t id = stored->id;
-        store->PublishBest(id, fence,
-                           [published, stored = std::move(stored)](absl::Status status) mutable {
-                             if (!status.ok()) return published(std::move(status));
-                             published(std::move(stored));
-                           });
-      });
+  store->Append(std::move(record), job_.Fence(),
+                [store, published, incumbent,
+                 fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
+                  if (!stored.ok()) return published(std::move(stored));
+                  const int64_t id = stored->id;
+                  store->PublishBest(
+                      id, incumbent, fence,
+                      [published, stored = std::move(stored)](absl::Status status) mutable {
+                        if (!status.ok()) return published(std::move(status));
+                        published(std::move(stored));
+                      });
+                });
 }
 
-void ConfirmPhase::OnPublished(const absl::StatusOr<record::Record>& record) {
+void ConfirmPhase::OnPublished(int index, const absl::StatusOr<record::Record>& record) {
   if (job_.state().state != JobState::kConfirming) return;
+  if (absl::IsAlreadyExists(record.status())) return ConfirmAgain(index, record.status());
   if (!record.ok()) return job_.OnNotStored(record.status());
   Finish(*record);
+}
+
+void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
+  job_.SetDoing("confirming the winner again");
+  publishing_ = false;
+  FindIncumbent(job_, task_, finalists_);
+  const bool gives_up = ++conflicts_ > kMostConflicts;
+  spdlog::info("job {}: {}", job_.id(), std::string(conflict.message()));
+  if (finalists_.incumbent < 0) {  // it was withdrawn
+    return gives_up ? Fail(conflict) : Publish();
+  }
+  if (gives_up || finalists_.incumbent == winner) return Finish(*finalists_.incumbent_record);
+  ranking_.clear();
+  confirmation_->BeginAgain(winner, finalists_.incumbent);
+  NextRound();
 }
 
 void ConfirmPhase::Finish(const record::Record& best) {

@@ -18,7 +18,8 @@
 namespace hone::task {
 
 // The end of a job: the finalists are measured in rounds, and the best one is checked by another
-// worker and published. A revalidation is this phase alone, with finalists from the store. Belongs
+// worker and published. If another job has published a best meanwhile, the winner is measured
+// against that first. A revalidation is this phase alone, with finalists from the store. Belongs
 // to the job's strand.
 class ConfirmPhase {
  public:
@@ -56,7 +57,9 @@ class ConfirmPhase {
   // Another worker found the finalist wrong.
   void Discard(int index, const SpotCheck& check);
   void PublishFinalist(int index);
-  void OnPublished(const absl::StatusOr<record::Record>& record);
+  void OnPublished(int index, const absl::StatusOr<record::Record>& record);
+  // Another best was published since the incumbent was looked up: measures the winner against it.
+  void ConfirmAgain(int winner, const absl::Status& conflict);
   // Ends the job with a published best.
   void Finish(const record::Record& best);
   // The end of a job that cannot publish anything.
@@ -72,6 +75,7 @@ class ConfirmPhase {
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
+  int conflicts_ = 0;  // bests that others published meanwhile
   bool publishing_ = false;
 };
 

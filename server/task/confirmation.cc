@@ -82,6 +82,14 @@ void Confirmation::Report(int finalist, const record::MeasureResult& result) {
   }
 }
 
+void Confirmation::BeginAgain(int winner, int incumbent) {
+  entries_.resize(std::max(entries_.size(), static_cast<size_t>(incumbent) + 1));
+  for (Entry& entry : entries_) entry.out = true;
+  entries_[winner] = entries_[incumbent] = Entry();
+  incumbent_ = incumbent;
+  round_ = 0;
+}
+
 std::vector<double> Confirmation::Ratios(int a, int b) const {
   // Whoever is left has run every round, so that the k-th results of two are of the same round.
   const auto& left = entries_[a].rounds;

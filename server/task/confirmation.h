@@ -41,6 +41,9 @@ class Confirmation {
   // The result of a finalist in the current round. It drops out if the result is not ok.
   void Report(int finalist, const record::MeasureResult& result);
   bool RoundIsComplete() const { return pending_ == 0; }
+  // Another incumbent was published since: begins again with the winner and it alone. It may be a
+  // new finalist, with the next number.
+  void BeginAgain(int winner, int incumbent);
   int rounds() const { return round_; }
 
   // The remaining finalists, best first. The incumbent is first unless another is surely faster.
@@ -68,7 +71,7 @@ class Confirmation {
 
   const uint64_t seed_;
   const ConfirmationOptions options_;
-  const int incumbent_;
+  int incumbent_;
   std::vector<Entry> entries_;
   int round_ = 0;    // rounds begun
   int pending_ = 0;  // results that the current round waits for

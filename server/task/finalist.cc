@@ -24,7 +24,7 @@ class Chooser {
               [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
     AddFastest();
     AddDefault();
-    AddIncumbent();
+    FindIncumbent(job_, task_, chosen_);
     return std::move(chosen_);
   }
 
@@ -65,39 +65,6 @@ class Chooser {
     Add(*screened);
   }
 
-  void AddIncumbent() {
-    const JobServices& services = job_.services();
-    absl::StatusOr<store::BestRow> row =
-        services.store->LookupBest({.workload_digest = task_.workload().digest,
-                                    .target = job_.spec().target_key,
-                                    .tolerance = job_.spec().tolerance});
-    if (!row.ok()) {
-      if (!absl::IsNotFound(row.status())) {
-        spdlog::warn("job {}: the published best cannot be read: {}", job_.id(),
-                     row.status().ToString());
-      }
-      return;
-    }
-    chosen_.incumbent_record = row->record;
-    for (size_t i = 0; i < chosen_.list.size(); ++i) {
-      if (chosen_.list[i].candidate == row->record.candidate) {
-        chosen_.incumbent = static_cast<int>(i);
-      }
-    }
-    if (chosen_.incumbent >= 0) return;
-    chosen_.incumbent = static_cast<int>(chosen_.list.size());
-    Finalist finalist{.candidate = row->record.candidate,
-                      .space = row->space,
-                      .trial = row->record.trial,
-                      .artifact_digest = row->record.result.artifact_digest};
-    // The published bytes themselves are measured, wherever they were built.
-    absl::StatusOr<std::string> bytes = services.store->GetArtifact(finalist.artifact_digest);
-    if (!bytes.ok() || !services.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {
-      finalist.artifact_digest.clear();
-    }
-    chosen_.list.push_back(std::move(finalist));
-  }
-
   void Add(const Screened& screened) {
     const record::Record& record = screened.record;
     chosen_.list.push_back({.candidate = record.candidate,
@@ -121,6 +88,39 @@ bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
   const bool only_a = task.IsOnly(a.record.candidate), only_b = task.IsOnly(b.record.candidate);
   if (only_a != only_b) return only_a;
   return record::SteadyLatencyNs(a.record.result) < record::SteadyLatencyNs(b.record.result);
+}
+
+void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
+  const JobServices& services = job.services();
+  finalists.incumbent = -1;
+  finalists.incumbent_record.reset();
+  absl::StatusOr<store::BestRow> row =
+      services.store->LookupBest({.workload_digest = task.workload().digest,
+                                  .target = job.spec().target_key,
+                                  .tolerance = job.spec().tolerance});
+  if (!row.ok()) {
+    if (!absl::IsNotFound(row.status())) {
+      spdlog::warn("job {}: the published best cannot be read: {}", job.id(),
+                   row.status().ToString());
+    }
+    return;
+  }
+  finalists.incumbent_record = row->record;
+  const auto known = std::find_if(
+      finalists.list.begin(), finalists.list.end(),
+      [&](const Finalist& finalist) { return finalist.candidate == row->record.candidate; });
+  finalists.incumbent = static_cast<int>(known - finalists.list.begin());
+  if (known != finalists.list.end()) return;
+  Finalist finalist{.candidate = row->record.candidate,
+                    .space = row->space,
+                    .trial = row->record.trial,
+                    .artifact_digest = row->record.result.artifact_digest};
+  // The published bytes themselves are measured, wherever they were built.
+  absl::StatusOr<std::string> bytes = services.store->GetArtifact(finalist.artifact_digest);
+  if (!bytes.ok() || !services.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {
+    finalist.artifact_digest.clear();
+  }
+  finalists.list.push_back(std::move(finalist));
 }
 
 Finalists ChooseFinalists(JobActor& job, const JobTask& task, std::vector<Screened> screened) {

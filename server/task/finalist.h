@@ -46,6 +46,9 @@ struct Finalists {
 // the best, and the published best. REQUIRES `screened` is not empty.
 Finalists ChooseFinalists(JobActor& job, const JobTask& task, std::vector<Screened> screened);
 
+// Looks the published best up, and adds it to the list unless its candidate is in it.
+void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists);
+
 struct StoredFinalists {
   Finalists finalists;
   int64_t last_record = 0;  // the last one that was stored when they were chosen

@@ -12,6 +12,11 @@ bool HasEnded(const JobRow& row) {
   return row.state == "done" || row.state == "cancelled" || row.state == "failed";
 }
 
+bool SameTask(const record::Record& a, const record::Record& b) {
+  return a.workload_digest == b.workload_digest && a.target == b.target &&
+         a.tolerance == b.tolerance;
+}
+
 }  // namespace
 
 void MemoryStore::Hold() {
@@ -131,11 +136,16 @@ absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery
   return found;
 }
 
-void MemoryStore::PublishBest(int64_t record_id, const JobFence& fence, Done done) {
-  Write([this, record_id, fence, done = std::move(done)](absl::Status status) mutable {
+void MemoryStore::PublishBest(int64_t record_id, std::optional<int64_t> incumbent,
+                              const JobFence& fence, Done done) {
+  Write([this, record_id, incumbent, fence, done = std::move(done)](absl::Status status) mutable {
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);
       const record::Record& record = records_.at(record_id - 1);
+      int64_t published = 0;
+      for (const int64_t id : published_) {
+        if (SameTask(records_.at(id - 1), record)) published = id;
+      }
       status = CheckFence(fence);
       if (!status.ok()) {
         // Another replica's job now.
@@ -144,12 +154,10 @@ void MemoryStore::PublishBest(int64_t record_id, const JobFence& fence, Done don
                  !texts_.contains(record.candidate.space_digest) ||
                  !texts_.contains(record.workload_digest)) {
         status = absl::FailedPreconditionError("not to be published");
+      } else if (incumbent.has_value() && *incumbent != published) {
+        status = absl::AlreadyExistsError("another best is published");
       } else {
-        std::erase_if(published_, [&](int64_t id) {
-          const record::Record& old = records_.at(id - 1);
-          return old.workload_digest == record.workload_digest && old.target == record.target &&
-                 old.tolerance == record.tolerance;
-        });
+        std::erase(published_, published);
         published_.push_back(record_id);
       }
     }

@@ -81,6 +81,40 @@ TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, next);
 }
 
+// Two jobs compared their winners with the same incumbent: the second one has to compare again.
+TEST_P(BestConformanceTest, OfTwoPublishersThatKnewTheSameIncumbentTheSecondIsRefused) {
+  const int64_t incumbent = Publish(ConfirmedRecord(100));
+  const int64_t faster = AppendId(ConfirmedRecord(60));
+  const int64_t slower = AppendId(ConfirmedRecord(80));
+  EXPECT_TRUE(PublishBest(*store_, faster, {}, incumbent).ok());
+  const absl::Status refused = PublishBest(*store_, slower, {}, incumbent);
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, faster);
+  EXPECT_TRUE(PublishBest(*store_, faster, {}, incumbent).ok()) << "it is published already";
+  EXPECT_TRUE(PublishBest(*store_, slower, {}, faster).ok());
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
+}
+
+TEST_P(BestConformanceTest, TheFirstBestIsPublishedOnlyWhileThereIsNone) {
+  const int64_t first = AppendId(ConfirmedRecord(100));
+  const int64_t second = AppendId(ConfirmedRecord(50));
+  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, first, {}, 1 << 20)));
+  EXPECT_TRUE(PublishBest(*store_, first, {}, 0).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, second, {}, 0)));
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, first);
+}
+
+// The incumbent is what a look-up without a policy returns.
+TEST_P(BestConformanceTest, AnIncumbentOfAnotherPolicyCounts) {
+  record::Record warm = ConfirmedRecord(50);
+  warm.policy.cache = "warm";
+  const int64_t incumbent = Publish(warm);
+  const int64_t id = AppendId(ConfirmedRecord(40));
+  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, id, {}, 0)));
+  EXPECT_TRUE(PublishBest(*store_, id, {}, incumbent).ok());
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, id);
+}
+
 TEST_P(BestConformanceTest, ALaterPublicationReplacesWhateverWasThere) {
   Publish(ConfirmedRecord(100));
   const int64_t slower = Publish(ConfirmedRecord(200));

@@ -2,6 +2,7 @@
 #define HONE_TESTS_SERVER_STORE_DONE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,9 @@ inline absl::Status PutArtifact(Store& store, const std::string& digest, const s
   return Wait([&](Store::Done done) { store.PutArtifact(digest, bytes, std::move(done)); });
 }
 
-inline absl::Status PublishBest(Store& store, int64_t id, const JobFence& fence = {}) {
-  return Wait([&](Store::Done done) { store.PublishBest(id, fence, std::move(done)); });
+inline absl::Status PublishBest(Store& store, int64_t id, const JobFence& fence = {},
+                                std::optional<int64_t> incumbent = std::nullopt) {
+  return Wait([&](Store::Done done) { store.PublishBest(id, incumbent, fence, std::move(done)); });
 }
 
 inline absl::Status Quarantine(Store& store, const record::Record& record, int64_t last_record,

@@ -45,6 +45,21 @@ std::vector<int> Decide(Confirmation& confirmation, const std::vector<double>& l
   return {};
 }
 
+TEST(ConfirmationTest, BeginsAgainWithTheWinnerAndANewIncumbent) {
+  Confirmation confirmation(3, 0, 1);
+  ASSERT_EQ(Decide(confirmation, {100, 95, 103}).front(), 1);
+  confirmation.BeginAgain(1, 3);
+  EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(1, 3));
+  confirmation.BeginAgain(1, 3);
+  EXPECT_EQ(Decide(confirmation, {100, 95, 103, 90}).front(), 3);
+  EXPECT_NEAR(confirmation.Combined(3).latency_ns, 90 * 1.2, 90 * 0.3);
+  confirmation.BeginAgain(1, 0);
+  EXPECT_EQ(Decide(confirmation, {100, 95, 103, 90}).front(), 1);
+  EXPECT_EQ(confirmation.rounds(), 3) << "counted anew";
+  confirmation.BeginAgain(1, 2);
+  EXPECT_EQ(Decide(confirmation, {100, 95, 95, 90}).front(), 2) << "a tie keeps the incumbent";
+}
+
 TEST(ConfirmationTest, FindsTheBestUnderCommonDrift) {
   Confirmation confirmation(4, -1, 1);
   EXPECT_EQ(Decide(confirmation, {100, 95, 103, 98}).front(), 1);

@@ -3,6 +3,9 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/task/job_harness.h"
@@ -11,6 +14,15 @@ namespace hone::task {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Candidates that the search does not find good.
+const std::vector<int64_t> kSlow = {9, 9, 9};
+const std::vector<int64_t> kHidden = {11, 0, 11};  // the fastest of all where it is confirmed
+
+double Latency(const fleet::LeaseGrant& lease) {
+  const bool hidden = lease.work->decisions == kHidden && lease.work->policy.name == "confirm";
+  return hidden ? 60 : FakeLatency(lease.work->decisions);
+}
 
 class JobConfirmTest : public ::testing::Test, protected JobHarness {
  protected:
@@ -21,7 +33,127 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
     }
     return leases;
   }
+  // Publishes a candidate of the jobs' design space as another job does; returns its record.
+  int64_t PublishFromElsewhere(const std::vector<int64_t>& decisions) {
+    const WorkloadInfo workload = *environment.Describe("fake op 12");
+    const SpaceInfo space = (*environment.Open("fake op 12", "", "", 0))->spaces()[0];
+    const std::string code = absl::StrCat(space.digest, absl::StrJoin(decisions, ","));
+    record::Record record{.workload_digest = workload.digest,
+                          .op = workload.op,
+                          .target = "t",
+                          .candidate = {space.digest, decisions},
+                          .job_id = "elsewhere"};
+    record.policy.name = "confirm";
+    record.result.latency_ns = decisions == kHidden ? 60 : FakeLatency(decisions);
+    record.result.artifact_digest = DigestOf(code).ToHex();
+    const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
+    store.PutText(workload.digest, workload.text, done);
+    store.PutText(space.digest, space.text, done);
+    store.PutArtifact(record.result.artifact_digest, code, done);
+    int64_t id = 0;
+    store.Append(record, [&](absl::StatusOr<record::Record> stored) { id = stored->id; });
+    store.PublishBest(id, done);
+    return id;
+  }
+  void SetUp() override {
+    device.measure = [](const fleet::LeaseGrant& lease) {
+      record::MeasureResult result;
+      result.latency_ns = Latency(lease);
+      result.samples_ns = {result.latency_ns, result.latency_ns};
+      return result;
+    };
+  }
+  // Runs a job, and while it confirms its finalists another job publishes a candidate.
+  std::shared_ptr<const JobSnapshot> RunBeside(const std::vector<int64_t>& decisions,
+                                               int64_t& published) {
+    const std::string id = Create(Spec(100));
+    for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    published = PublishFromElsewhere(decisions);
+    return RunToEnd(id);
+  }
+  store::BestRow Best(const JobSnapshot& job) {
+    return *store.LookupBest({.workload_digest = job.workload_digest, .target = "t"});
+  }
 };
+
+// The job compares its winner with what it finds when it publishes.
+TEST_F(JobConfirmTest, AFasterBestThatAnotherJobPublishesMeanwhileStays) {
+  int64_t published = 0;
+  const auto job = RunBeside(kHidden, published);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, published);
+  EXPECT_EQ(job->best->record.id, published);
+  int rounds = 0;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
+    if (lease.work->decisions != kHidden) continue;
+    EXPECT_TRUE(lease.run && !lease.build) << "the published bytes are measured";
+    ++rounds;
+  }
+  EXPECT_GE(rounds, 3);
+}
+
+TEST_F(JobConfirmTest, ASlowerBestThatAnotherJobPublishesMeanwhileIsReplaced) {
+  int64_t published = 0;
+  const auto job = RunBeside(kSlow, published);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_NE(Best(*job).record.id, published);
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+  EXPECT_LT(job->best->record.result.latency_ns, FakeLatency(kSlow));
+  std::map<std::vector<int64_t>, int> last;  // how often each ran after the conflict
+  bool conflict = false;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
+    conflict = conflict || lease.work->decisions == kSlow;
+    if (conflict) ++last[lease.work->decisions];
+  }
+  EXPECT_EQ(last.size(), 2u) << "only the winner and the new incumbent";
+}
+
+TEST_F(JobConfirmTest, ABestThatIsWithdrawnMeanwhileDoesNotHinderTheWinner) {
+  PublishFromElsewhere(kHidden);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  const record::Record incumbent = Best(*Get(id)).record;
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = lease.work->decisions == kHidden ? 1000 : Latency(lease);
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  store.Quarantine(incumbent.workload_digest, "t", incumbent.candidate, incumbent.id, "a reason",
+                   [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+}
+
+TEST_F(JobConfirmTest, AJobThatIsAlwaysLateKeepsTheBestOfTheOthers) {
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  std::vector<int64_t> slow = kSlow;
+  int64_t published = 0;
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+    slow[2] = kSlow[2] - i % 3;
+    published = PublishFromElsewhere(slow);
+    Step();
+  }
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->best->record.id, published);
+}
+
+TEST_F(JobConfirmTest, OfTwoJobsThatConfirmAtTheSameTimeTheFasterWinnerIsPublished) {
+  JobSpec other = Spec(16, "other");
+  other.seed = 8;
+  const std::string first = Create(Spec(120, "first")), second = Create(std::move(other));
+  RunToEnd(first);
+  RunToEnd(second);
+  ASSERT_EQ(Get(first)->state, JobState::kDone) << Get(first)->error;
+  ASSERT_EQ(Get(second)->state, JobState::kDone) << Get(second)->error;
+  const double best = Best(*Get(first)).record.result.latency_ns;
+  for (const std::string& id : {first, second}) {
+    EXPECT_LE(best, Get(id)->best->record.result.latency_ns);
+  }
+}
 
 TEST_F(JobConfirmTest, FinalistsRunTheirVeryBytesInAtLeastThreeRounds) {
   auto job = RunToEnd(Create(Spec(100)));
