@@ -58,6 +58,22 @@ bool Dispatcher::GoesSolo(Worker& worker) const {
   return worker.solo = true;
 }
 
+std::string Dispatcher::AnotherRunner(const std::string& target_key,
+                                      const std::vector<std::string>& besides) const {
+  std::string least;
+  size_t least_leases = 0;
+  for (const Worker* worker : registry_.OfTarget(target_key)) {
+    if (!worker->connected || worker->leaving || !worker->capabilities.can_run) continue;
+    if (!standings_.MayWork(worker->id)) continue;
+    if (std::find(besides.begin(), besides.end(), worker->id) != besides.end()) continue;
+    const size_t leases = book_.Of(worker->id).size();
+    if (!least.empty() && leases >= least_leases) continue;
+    least = worker->id;
+    least_leases = leases;
+  }
+  return least;
+}
+
 std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
   std::vector<LeaseGrant> grants;
   while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting()) {
@@ -100,7 +116,7 @@ Dispatcher::Stealable Dispatcher::FindStealable(absl::Time now) const {
   return stealable;
 }
 
-Dispatcher::Theft Dispatcher::Steal(Worker& thief, Stealable& stealable) const {
+Dispatcher::Theft Dispatcher::FindTheft(Worker& thief, const Stealable& stealable) const {
   Theft theft{.thief = &thief};
   for (const auto& [victim, leases] : stealable) {
     std::vector<std::string> usable;
@@ -113,11 +129,23 @@ Dispatcher::Theft Dispatcher::Steal(Worker& thief, Stealable& stealable) const {
     theft.leases = std::move(usable);
     theft.victim = &registry_.At(victim);
   }
-  if (theft.victim == nullptr) return theft;
   const size_t slots = std::max(thief.free_build_slots, thief.free_run_slots);
   if (theft.leases.size() > slots) theft.leases.resize(slots);
-  for (const std::string& id : theft.leases) std::erase(stealable[theft.victim->id], id);
   return theft;
+}
+
+std::vector<Dispatcher::Theft> Dispatcher::FindThefts(const std::set<std::string>& idle,
+                                                      absl::Time now) const {
+  std::vector<Theft> thefts;
+  if (idle.empty()) return thefts;
+  Stealable stealable = FindStealable(now);
+  for (const std::string& id : idle) {
+    Theft theft = FindTheft(registry_.At(id), stealable);
+    if (theft.victim == nullptr) continue;
+    for (const std::string& lease : theft.leases) std::erase(stealable[theft.victim->id], lease);
+    thefts.push_back(std::move(theft));
+  }
+  return thefts;
 }
 
 std::string Dispatcher::WhyUnsatisfied(const Lane& lane) const {

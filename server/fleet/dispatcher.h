@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,9 @@ class Dispatcher {
   bool IsPinned(const Lane& lane) const;
   // Whether the worker could ever take items of the lane.
   bool Serves(const Lane& lane, const Worker& worker) const;
+  // The worker of the target, beside these, that may work and holds least; "" if there is none.
+  std::string AnotherRunner(const std::string& target_key,
+                            const std::vector<std::string>& besides) const;
   // Leases what the worker has room for.
   std::vector<LeaseGrant> Grant(Worker& worker, absl::Time now);
   LeaseGrant Describe(const Lease& lease, absl::Time now) const;
@@ -43,11 +47,7 @@ class Dispatcher {
     Worker* victim = nullptr;
     std::vector<std::string> leases;
   };
-  // The leases that may be taken at all, by their worker.
-  using Stealable = std::map<std::string, std::vector<std::string>>;
-  Stealable FindStealable(absl::Time now) const;
-  // What the idle worker takes of these; the leases are taken out of them.
-  Theft Steal(Worker& thief, Stealable& stealable) const;
+  std::vector<Theft> FindThefts(const std::set<std::string>& idle, absl::Time now) const;
 
   // Waiting items that have come to an end, with the reason: no registered worker serves their lane
   // for `unsatisfied_limit`, or the artifact that they name is gone. An item whose own build is
@@ -55,6 +55,10 @@ class Dispatcher {
   std::vector<std::pair<int64_t, absl::Status>> FindHopeless(absl::Time now);
 
  private:
+  // Leases that may be taken from their workers, by worker.
+  using Stealable = std::map<std::string, std::vector<std::string>>;
+  Stealable FindStealable(absl::Time now) const;
+  Theft FindTheft(Worker& thief, const Stealable& stealable) const;
   // Whether the worker may take an item of the lane now.
   bool IsOpen(const Lane& lane, const Worker& worker) const;
   bool Fits(const TrackedItem& item, const std::string& worker_id) const;

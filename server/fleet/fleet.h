@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "server/fleet/artifact_cache.h"
+#include "server/fleet/deferred_calls.h"
+#include "server/fleet/deliveries.h"
 #include "server/fleet/dispatcher.h"
 #include "server/fleet/fleet_options.h"
 #include "server/fleet/lease_book.h"
@@ -21,13 +22,14 @@
 #include "server/fleet/target_waits.h"
 #include "server/fleet/work.h"
 #include "server/fleet/worker.h"
+#include "server/fleet/worker_calls.h"
 #include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {
 
-// The workers and what they do: the server's side of the worker protocol (architecture.md), made of
-// the registry, the standings of workers, the book of leases and the dispatcher, under one lock.
-// README.md explains states, attempts and fairness.
+// The workers and what they do: the server's side of the worker protocol (architecture.md). It
+// composes its parts under one lock; README.md lists them and explains states, attempts and
+// fairness.
 //
 // A candidate is one lease with build and run set when the worker can do both. Otherwise it is a
 // build lease, whose artifact the worker uploads before it reports, and then a run lease. Every
@@ -68,13 +70,11 @@ class Fleet {
   std::vector<WorkerInfo> KnownWorkers() const;
   FleetCounts Counts() const;
 
-  // See Standings for these.
-  Standing StandingOf(const std::string& id) const;
-  std::optional<UnstoredStanding> UnstoredOf(const std::string& id) const;
-  void StandingStored(const UnstoredStanding& stored);
-  void BeginAdopt();
+  // How workers stand. What its owner stores of it, and adopts, goes through here.
+  Standings& standings() { return standings_; }
+  const Standings& standings() const { return standings_; }
+  // Takes over stored standings as Standings::Adopt does, and applies those that changed.
   void Adopt(const std::vector<Standing>& stored);
-  void BreakOffAdopt();
 
   // The worker finishes what it has started and gets no more; what waits at it goes back. With
   // `resume` the other way round, also for a worker that was flagged or removed. Holds, as a flag
@@ -112,45 +112,14 @@ class Fleet {
 
  private:
   class Section;
-  class Commit;
 
-  // Calls and results.
-  // Why the call is not taken in at all; "" if it is.
-  std::string WhyTurnedAway(const WorkerReport& report) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TurnAway(const WorkerReport& report, std::string why, SynchronizeDone done)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReadReport(Worker& worker, WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReadLeases(Worker& worker, const WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Finish(Worker& worker, FinishedLease& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why the answer of a lease cannot be taken, which is then given to another worker; "" it can.
-  std::string WhyRetried(const Worker& worker, const Lease& lease,
-                         const record::MeasureResult& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Deliver(TrackedItem item, absl::StatusOr<WorkResult> result, const std::string& lease_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CancelItems(const std::string& job_id, bool started_too);
   // A result is durable, or will not be.
   void EndCommit(const std::string& lease_id, bool durable);
-  void CancelItems(const std::string& job_id, bool started_too);
 
-  // Answers.
-  SynchronizeReply Compose(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Answer(Worker& worker, SynchronizeReply reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Answers the worker's held call if there is news for it that cannot wait.
-  void Wake(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The worker's news can wait for a commit, which takes milliseconds: it has something to do.
-  bool WaitsForCommit(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteHunger(const Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The time between two calls of a worker that has something to do.
-  absl::Duration Pace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How long a worker need not call unless it has results to tell.
-  absl::Duration NextCall(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives what has come to wait since the last call to workers whose calls are held.
-  void Offer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // Leases that end without an answer.
-  void EndLease(const std::string& lease_id, LeaseEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveUp(LeaseBook::GivenUp given_up) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes a lease from a worker, which is told to stop it; not an attempt.
-  void TakeBack(const std::string& lease_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a worker says in its call.
+  void ReadReport(Worker& worker, WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReadLeases(Worker& worker, const WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Standings.
@@ -165,27 +134,26 @@ class Fleet {
 
   // Time.
   void ExpireWorkers(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExpireLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Steal(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerCalls(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerTargetWaits(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerTarget(TargetDone done, absl::StatusOr<TargetChoice> choice)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
   ArtifactCache* const artifacts_;
   const FleetOptions options_;
 
+  Standings standings_;  // has its own lock
+
   mutable absl::Mutex mutex_;
-  Standings standings_ ABSL_GUARDED_BY(mutex_);
+  DeferredCalls deferred_ ABSL_GUARDED_BY(mutex_);
   WorkerRegistry registry_ ABSL_GUARDED_BY(mutex_);
   LeaseBook book_ ABSL_GUARDED_BY(mutex_);
   Dispatcher dispatcher_ ABSL_GUARDED_BY(mutex_);
   TargetWaits target_waits_ ABSL_GUARDED_BY(mutex_);
-  FleetCounts counts_ ABSL_GUARDED_BY(mutex_);
-  // What to call once the lock is released.
-  std::vector<absl::AnyInvocable<void() &&>> after_ ABSL_GUARDED_BY(mutex_);
+  Deliveries deliveries_ ABSL_GUARDED_BY(mutex_);
+  WorkerCalls calls_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  uint64_t next_token_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t stolen_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -178,23 +178,6 @@ void LeaseBook::EndBuild(const Lease& lease, const record::MeasureResult& result
   Requeue(item);
 }
 
-void LeaseBook::BeginCommit(const std::string& lease_id, const std::string& worker_id) {
-  committing_[lease_id] = worker_id;
-}
-
-bool LeaseBook::IsCommitting(const std::string& lease_id, const std::string& worker_id) const {
-  auto found = committing_.find(lease_id);
-  return found != committing_.end() && found->second == worker_id;
-}
-
-std::optional<std::string> LeaseBook::EndCommit(const std::string& lease_id) {
-  auto found = committing_.find(lease_id);
-  if (found == committing_.end()) return std::nullopt;
-  std::string worker_id = std::move(found->second);
-  committing_.erase(found);
-  return worker_id;
-}
-
 WorkQueue LeaseBook::Clear() {
   leases_.clear();
   by_worker_.clear();

@@ -85,12 +85,6 @@ class LeaseBook {
   // The lease has built the artifact that is to be run; its item waits for that.
   void EndBuild(const Lease& lease, const record::MeasureResult& result);
 
-  // The result of a lease went to its owner, to be committed.
-  void BeginCommit(const std::string& lease_id, const std::string& worker_id);
-  bool IsCommitting(const std::string& lease_id, const std::string& worker_id) const;
-  // The commit has ended; returns the worker whose result it is. nullopt: there was none.
-  std::optional<std::string> EndCommit(const std::string& lease_id);
-
   // Lanes in which something has come to wait since the last call.
   std::set<Lane> TakeFresh() { return std::exchange(fresh_, {}); }
   // Items that waited for something may be taken by others now.
@@ -118,7 +112,6 @@ class LeaseBook {
   absl::flat_hash_map<std::string, std::set<std::string>> by_worker_;  // without empty entries
   // Leases in the order of their deadlines, also some that have ended.
   std::deque<std::pair<absl::Time, std::string>> deadlines_;
-  absl::flat_hash_map<std::string, std::string> committing_;  // worker id by lease id
   Counts counts_;
   int64_t next_lease_ = 1;
 };

@@ -5,23 +5,29 @@
 namespace hone::fleet {
 
 Standing Standings::Of(const std::string& id) const {
-  auto found = known_.find(id);
-  return found == known_.end() ? Standing{.worker_id = id} : found->second;
+  absl::MutexLock lock(&mutex_);
+  return Get(id);
 }
 
-bool Standings::IsDrained(const std::string& id) const {
-  auto found = known_.find(id);
-  return found != known_.end() && found->second.drained;
+bool Standings::MayWork(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  return !known_.contains(id);
 }
 
-std::string Standings::Refusal(const std::string& id) const {
-  auto found = known_.find(id);
-  return found == known_.end() ? "" : found->second.refused;
+std::map<std::string, Standing> Standings::all() const {
+  absl::MutexLock lock(&mutex_);
+  return known_;
 }
 
 int64_t Standings::refused() const {
+  absl::MutexLock lock(&mutex_);
   return std::count_if(known_.begin(), known_.end(),
                        [](const auto& entry) { return !entry.second.refused.empty(); });
+}
+
+Standing Standings::Get(const std::string& id) const {
+  auto found = known_.find(id);
+  return found == known_.end() ? Standing{.worker_id = id} : found->second;
 }
 
 void Standings::Set(const Standing& standing) {
@@ -33,6 +39,7 @@ void Standings::Set(const Standing& standing) {
 }
 
 void Standings::Change(const Standing& standing, bool drained, bool refused) {
+  absl::MutexLock lock(&mutex_);
   Set(standing);
   Pending& change = pending_[standing.worker_id];
   if (change.stored) change = Pending();
@@ -42,15 +49,17 @@ void Standings::Change(const Standing& standing, bool drained, bool refused) {
 }
 
 std::optional<UnstoredStanding> Standings::Unstored(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
   auto found = pending_.find(id);
   if (found == pending_.end() || found->second.stored) return std::nullopt;
-  return UnstoredStanding{.standing = Of(id),
+  return UnstoredStanding{.standing = Get(id),
                           .drained = found->second.drained,
                           .refused = found->second.refused,
                           .number = found->second.number};
 }
 
 void Standings::Stored(const UnstoredStanding& stored) {
+  absl::MutexLock lock(&mutex_);
   auto found = pending_.find(stored.standing.worker_id);
   if (found == pending_.end() || found->second.number != stored.number) return;
   // A reader of the store that is at work just now may have read it before.
@@ -62,20 +71,31 @@ void Standings::Stored(const UnstoredStanding& stored) {
 }
 
 std::vector<Standing> Standings::Adopt(const std::vector<Standing>& stored) {
+  absl::MutexLock lock(&mutex_);
   std::map<std::string, Standing> wanted;
   for (const auto& [id, standing] : known_) wanted[id] = {.worker_id = id};
   for (const Standing& standing : stored) wanted[standing.worker_id] = standing;
   std::vector<Standing> changed;
   for (const auto& [id, standing] : wanted) {
-    if (pending_.contains(id) || Of(id) == standing) continue;
+    if (pending_.contains(id) || Get(id) == standing) continue;
     Set(standing);
     changed.push_back(standing);
   }
-  EndAdopt();
+  FinishAdopt();
   return changed;
 }
 
+void Standings::BeginAdopt() {
+  absl::MutexLock lock(&mutex_);
+  adopting_ = true;
+}
+
 void Standings::EndAdopt() {
+  absl::MutexLock lock(&mutex_);
+  FinishAdopt();
+}
+
+void Standings::FinishAdopt() {
   adopting_ = false;
   std::erase_if(pending_, [](const auto& entry) { return entry.second.stored; });
 }

@@ -1,30 +1,64 @@
 #include "server/fleet/target_waits.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
 namespace hone::fleet {
+namespace {
 
-void TargetWaits::Add(const std::string& key, absl::Time deadline, TargetDone done) {
-  waits_.emplace(key, Wait{deadline, std::move(done)});
+absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
+
+}  // namespace
+
+void TargetWaits::Await(const std::string& key, absl::Time deadline, TargetDone done) {
+  absl::StatusOr<TargetChoice> choice = ShuttingDown();
+  if (!closed_) {
+    choice = registry_.ChooseTarget(key);
+    if (absl::IsUnavailable(choice.status())) {
+      if (waits_.size() < most_) {
+        waits_.emplace(key, Wait{deadline, std::move(done)});
+        return;
+      }
+      choice = absl::ResourceExhaustedError(
+          absl::StrCat(waits_.size(),
+                       " jobs wait for a worker of their target, the most that this "
+                       "server keeps; try again later"));
+    }
+  }
+  deferred_.Add(std::move(done), std::move(choice));
 }
 
-std::vector<TargetDone> TargetWaits::Take(const std::string& key) {
-  std::vector<TargetDone> taken;
+void TargetWaits::Answer(const std::string& key) {
+  AnswerKey(key);
+  AnswerKey("");
+}
+
+void TargetWaits::AnswerKey(const std::string& key) {
   const auto [begin, end] = waits_.equal_range(key);
-  for (auto it = begin; it != end; ++it) taken.push_back(std::move(it->second.done));
+  if (begin == end) return;
+  const absl::StatusOr<TargetChoice> choice = registry_.ChooseTarget(key);
+  if (absl::IsUnavailable(choice.status())) return;
+  for (auto it = begin; it != end; ++it) deferred_.Add(std::move(it->second.done), choice);
   waits_.erase(begin, end);
-  return taken;
 }
 
-std::vector<std::pair<std::string, TargetDone>> TargetWaits::TakeExpired(absl::Time now) {
-  std::vector<std::pair<std::string, TargetDone>> taken;
+void TargetWaits::Expire(absl::Time now) {
   for (auto it = waits_.begin(); it != waits_.end();) {
     if (it->second.deadline > now) {
       ++it;
       continue;
     }
-    taken.emplace_back(it->first, std::move(it->second.done));
+    const absl::Status missing = registry_.ChooseTarget(it->first).status();
+    deferred_.Add(std::move(it->second.done), absl::FailedPreconditionError(missing.message()));
     it = waits_.erase(it);
   }
-  return taken;
+}
+
+void TargetWaits::Close() {
+  closed_ = true;
+  for (auto& [key, wait] : waits_) deferred_.Add(std::move(wait.done), ShuttingDown());
+  waits_.clear();
 }
 
 }  // namespace hone::fleet

@@ -8,6 +8,7 @@
 namespace hone::fleet {
 namespace {
 
+constexpr size_t kPastEpochs = 16;
 constexpr char kStartOne[] = "; start hone-worker --server ADDRESS on such a machine";
 
 // Target keys begin with it.
@@ -48,52 +49,65 @@ Worker& WorkerRegistry::Add(const std::string& id) {
 
 void WorkerRegistry::Erase(const std::string& id) {
   auto found = workers_.find(id);
-  Release(found->second);
-  auto peers = by_target_.find(found->second.capabilities.target_key);
-  if (peers != by_target_.end() && peers->second.erase(id) > 0 && peers->second.empty()) {
-    by_target_.erase(peers);
-  }
+  RemoveFromTarget(found->second);
   workers_.erase(found);
 }
 
-void WorkerRegistry::SetCapabilities(Worker& worker, Capabilities capabilities) {
-  const std::string& before = worker.capabilities.target_key;
-  if (before != capabilities.target_key) {
-    auto peers = by_target_.find(before);
-    if (peers != by_target_.end() && peers->second.erase(worker.id) > 0 && peers->second.empty()) {
-      by_target_.erase(peers);
-    }
+void WorkerRegistry::RemoveFromTarget(const Worker& worker) {
+  auto peers = by_target_.find(worker.capabilities.target_key);
+  if (peers != by_target_.end() && peers->second.erase(worker.id) > 0 && peers->second.empty()) {
+    by_target_.erase(peers);
   }
+}
+
+void WorkerRegistry::SetCapabilities(Worker& worker, Capabilities capabilities) {
+  RemoveFromTarget(worker);
   by_target_[capabilities.target_key].insert(worker.id);
   worker.capabilities = std::move(capabilities);
 }
 
-void WorkerRegistry::Hold(Worker& worker, HeldCall call) {
-  calls_[call.token] = worker.id;
-  worker.call = std::move(call);
+std::string WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t most) const {
+  const Standing standing = standings_->Of(report.worker_id);
+  if (standing.removed) return standing.refused;
+  const Worker* worker = Find(report.worker_id);
+  if (worker == nullptr) {
+    if (size() < most) return "";
+    return absl::StrCat(size(), " workers are registered, the most that this server keeps");
+  }
+  if (!worker->connected) return "";
+  if (worker->identity != report.identity) {
+    return absl::StrCat("the name ", report.worker_id, " belongs to ",
+                        worker->identity.empty() ? "a worker without credentials"
+                                                 : absl::StrCat("'", worker->identity, "'"),
+                        "; give this worker a name of its own");
+  }
+  // Only while the newer process lives: when it has gone, the name belongs to the process that
+  // still calls.
+  const auto& past = worker->past_epochs;
+  if (std::find(past.begin(), past.end(), report.epoch) == past.end()) return "";
+  return absl::StrCat("another process has registered as ", report.worker_id,
+                      " since; give each worker a name of its own");
 }
 
-SynchronizeDone WorkerRegistry::Release(Worker& worker) {
-  calls_.erase(worker.call.token);
-  NoteHunger(worker, false);
-  return std::exchange(worker.call, HeldCall()).done;
-}
-
-Worker* WorkerRegistry::FindCall(uint64_t token) {
-  auto held = calls_.find(token);
-  return held == calls_.end() ? nullptr : &workers_.at(held->second);
-}
-
-void WorkerRegistry::NoteHunger(const Worker& worker, bool is_open) {
-  const auto note = [&](std::set<std::string>& hungry, int slots) {
-    if (is_open && slots > 0) {
-      hungry.insert(worker.id);
-    } else {
-      hungry.erase(worker.id);
+bool WorkerRegistry::Update(Worker& worker, WorkerReport& report, absl::Time now) {
+  if (worker.epoch != report.epoch) {
+    if (!worker.epoch.empty()) {
+      worker.past_epochs.push_back(worker.epoch);
+      std::erase(worker.past_epochs, report.epoch);
+      if (worker.past_epochs.size() > kPastEpochs) worker.past_epochs.pop_front();
     }
-  };
-  note(for_builds_, worker.free_build_slots);
-  note(for_runs_, worker.free_run_slots);
+    worker.epoch = report.epoch;
+    worker.identity = report.identity;
+    worker.news.standing_told = standings_->MayWork(worker.id);
+  }
+  const bool is_new = !worker.connected ||
+                      worker.capabilities.can_run != report.capabilities.can_run ||
+                      worker.capabilities.target_key != report.capabilities.target_key;
+  SetCapabilities(worker, std::move(report.capabilities));
+  worker.connected = true;
+  worker.leaving = report.draining;
+  worker.last_seen = now;
+  return is_new;
 }
 
 std::vector<const Worker*> WorkerRegistry::OfTarget(const std::string& target_key) const {

@@ -13,17 +13,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/fleet/standings.h"
-#include "server/fleet/target_waits.h"
 #include "server/fleet/worker.h"
 
 namespace hone::fleet {
 
-// A call of a worker that waits for news.
-struct HeldCall {
-  uint64_t token = 0;  // 0: there is none
-  absl::Time deadline;
-  SynchronizeDone done;
-  bool patient = false;  // it may be held
+struct TargetChoice {
+  std::string key;
+  std::string text;
 };
 
 // What a worker is to be told in the next answer to it.
@@ -65,7 +61,6 @@ struct Worker {
   record::MachineState machine;
   int free_build_slots = 0;
   int free_run_slots = 0;
-  HeldCall call;
   CommitCount commits;
   WorkerNews news;
   // Leases that do not belong to it any more and that it still held, with the time when it was last
@@ -96,17 +91,12 @@ class WorkerRegistry {
   int64_t size() const { return static_cast<int64_t>(workers_.size()); }
 
   void SetCapabilities(Worker& worker, Capabilities capabilities);
-  // Holds the worker's call, which has no other.
-  void Hold(Worker& worker, HeldCall call);
-  // Takes the held call from its worker, and the worker from those that are hungry.
-  SynchronizeDone Release(Worker& worker);
-  // The worker whose held call has the token; null if no call has it.
-  Worker* FindCall(uint64_t token);
-
-  // Workers whose held calls wait for leases that begin with a build, or for leases that only run.
-  const std::set<std::string>& hungry(bool build) const { return build ? for_builds_ : for_runs_; }
-  // Notes whether the worker's held call is open for leases; its free slots say for which.
-  void NoteHunger(const Worker& worker, bool is_open);
+  // Why the call is not taken in at all: its name was removed, or belongs to another worker or to a
+  // newer process, or there are `most` workers already. "" if it is taken in.
+  std::string WhyTurnedAway(const WorkerReport& report, int64_t most) const;
+  // Takes over what the call says of its worker. Returns whether work may have come within reach of
+  // a worker: this one is new here, or has another target than before.
+  bool Update(Worker& worker, WorkerReport& report, absl::Time now);
 
   // Targets of the workers that run what is built for them.
   std::set<std::string> Targets() const;
@@ -122,12 +112,11 @@ class WorkerRegistry {
   std::string WhyNoRunner(const std::string& target_key) const;
 
  private:
+  void RemoveFromTarget(const Worker& worker);
+
   const Standings* const standings_;
   std::map<std::string, Worker> workers_;
   std::map<std::string, std::set<std::string>> by_target_;  // worker ids by target key
-  std::map<uint64_t, std::string> calls_;                   // worker id by token
-  std::set<std::string> for_builds_;
-  std::set<std::string> for_runs_;
 };
 
 }  // namespace hone::fleet

@@ -47,7 +47,7 @@ absl::Status StandingKeeper::Restore() {
 
 void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done) {
   absl::MutexLock lock(&order_);
-  std::optional<fleet::UnstoredStanding> news = deps_.fleet->UnstoredOf(worker_id);
+  std::optional<fleet::UnstoredStanding> news = deps_.fleet->standings().Unstored(worker_id);
   if (!news.has_value()) return std::move(done)(absl::OkStatus());  // went with another call
   store::StandingChange change = ToStore(*news, deps_.clock->Now());
   deps_.store->ChangeStanding(
@@ -60,7 +60,7 @@ void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done)
 
 void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Status& status) {
   const std::string& worker_id = news.standing.worker_id;
-  if (status.ok()) deps_.fleet->StandingStored(news);
+  if (status.ok()) deps_.fleet->standings().Stored(news);
   absl::MutexLock lock(&mutex_);
   if (status.ok()) {
     if (retries_.erase(worker_id) > 0) {
@@ -80,7 +80,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
 
 void StandingKeeper::Keep(const std::string& worker_id) {
   spdlog::warn("worker {} is flagged and gets no leases: {}", worker_id,
-               deps_.fleet->StandingOf(worker_id).refused);
+               deps_.fleet->standings().Of(worker_id).refused);
   Keep(worker_id, [](const absl::Status&) {});  // an error is logged and tried again
 }
 
@@ -112,12 +112,12 @@ void StandingKeeper::Tick() {
 }
 
 void StandingKeeper::Look() {
-  deps_.fleet->BeginAdopt();
+  deps_.fleet->standings().BeginAdopt();
   const absl::StatusOr<std::vector<store::WorkerStanding>> rows = deps_.store->Standings();
   if (rows.ok()) {
     deps_.fleet->Adopt(ToFleet(*rows));
   } else {
-    deps_.fleet->BreakOffAdopt();
+    deps_.fleet->standings().EndAdopt();
   }
   absl::MutexLock lock(&mutex_);
   looking_ = false;

@@ -138,15 +138,16 @@ TEST_F(StandingTest, AWorkerIsAsItWasBeforeTheServersEnd) {
     FakeWorker worker = FakeWorker::Both(name, 1);
     worker.Call(fleet);
     EXPECT_THAT(worker.started, IsEmpty()) << name;
-    EXPECT_EQ(fleet.StandingOf(name).worker_id, name);
+    EXPECT_EQ(fleet.standings().Of(name).worker_id, name);
   }
   EXPECT_THAT(fleet.Workers(), SizeIs(2)) << "who was removed is not taken in";
-  EXPECT_TRUE(fleet.StandingOf("drained").drained);
-  EXPECT_EQ(fleet.StandingOf("flagged"), (Standing{.worker_id = "flagged", .refused = "it lies"}));
-  EXPECT_TRUE(fleet.StandingOf("removed").removed);
-  EXPECT_EQ(fleet.StandingOf("nobody"), Standing{.worker_id = "nobody"});
+  EXPECT_TRUE(fleet.standings().Of("drained").drained);
+  EXPECT_EQ(fleet.standings().Of("flagged"),
+            (Standing{.worker_id = "flagged", .refused = "it lies"}));
+  EXPECT_TRUE(fleet.standings().Of("removed").removed);
+  EXPECT_EQ(fleet.standings().Of("nobody"), Standing{.worker_id = "nobody"});
   ASSERT_TRUE(fleet.Drain("removed", true).ok());
-  EXPECT_EQ(fleet.StandingOf("removed"), Standing{.worker_id = "removed"});
+  EXPECT_EQ(fleet.standings().Of("removed"), Standing{.worker_id = "removed"});
 }
 
 TEST_F(StandingTest, ADrainedWorkerIsDrainedWhenItComesBackAfterALongTime) {
@@ -170,7 +171,7 @@ TEST(FlagTest, WhoKeepsStandingsIsTold) {
   FleetOptions options;
   options.on_standing = [&](const std::string& id) {
     told.push_back(id);
-    EXPECT_FALSE(fleet->StandingOf(id).refused.empty()) << "it may ask";
+    EXPECT_FALSE(fleet->standings().Of(id).refused.empty()) << "it may ask";
   };
   Harness harness(options);
   fleet = &harness.fleet;
@@ -195,7 +196,7 @@ TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
     ASSERT_THAT(workers.back().started, SizeIs(1)) << name;
     workers.back().Call(fleet, absl::Seconds(5));
   }
-  fleet.BeginAdopt();
+  fleet.standings().BeginAdopt();
   fleet.Adopt({{.worker_id = "drained", .drained = true},
                {.worker_id = "flagged", .refused = "it lies"},
                {.worker_id = "nobody here", .drained = true},
@@ -209,12 +210,13 @@ TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
   EXPECT_THAT(workers[2].cancelled, SizeIs(1)) << "its lease went back";
   EXPECT_THAT(fleet.Workers(), SizeIs(3)) << "and it is forgotten";
   EXPECT_FALSE(workers[3].reply.has_value());
-  EXPECT_FALSE(fleet.UnstoredOf("drained").has_value()) << "nothing of this is new to the store";
+  EXPECT_FALSE(fleet.standings().Unstored("drained").has_value())
+      << "nothing of this is new to the store";
 
-  fleet.BeginAdopt();
+  fleet.standings().BeginAdopt();
   fleet.Adopt({});
   for (const char* const name : {"drained", "flagged", "removed"}) {
-    EXPECT_EQ(fleet.StandingOf(name), Standing{.worker_id = name}) << "resumed elsewhere";
+    EXPECT_EQ(fleet.standings().Of(name), Standing{.worker_id = name}) << "resumed elsewhere";
   }
   EXPECT_FALSE(fleet.Workers().at(0).draining);
 }
@@ -223,32 +225,32 @@ TEST_F(StandingTest, WhatIsNotStoredYetIsNotUndoneByWhatIs) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   ASSERT_TRUE(fleet.Drain("w", false).ok());
-  const auto drained = fleet.UnstoredOf("w");
+  const auto drained = fleet.standings().Unstored("w");
   ASSERT_TRUE(drained.has_value());
   EXPECT_TRUE(drained->drained);
   EXPECT_FALSE(drained->refused) << "nothing was said of that";
-  fleet.BeginAdopt();
+  fleet.standings().BeginAdopt();
   fleet.Adopt({});
-  EXPECT_TRUE(fleet.StandingOf("w").drained) << "its write is under way";
+  EXPECT_TRUE(fleet.standings().Of("w").drained) << "its write is under way";
 
-  fleet.BeginAdopt();
-  fleet.StandingStored(*drained);  // after the store was read
+  fleet.standings().BeginAdopt();
+  fleet.standings().Stored(*drained);  // after the store was read
   fleet.Adopt({});
-  EXPECT_TRUE(fleet.StandingOf("w").drained);
-  EXPECT_FALSE(fleet.UnstoredOf("w").has_value());
+  EXPECT_TRUE(fleet.standings().Of("w").drained);
+  EXPECT_FALSE(fleet.standings().Unstored("w").has_value());
 
   fleet.Flag("w", "it lies");
-  const auto flagged = fleet.UnstoredOf("w");
+  const auto flagged = fleet.standings().Unstored("w");
   ASSERT_TRUE(flagged.has_value());
   EXPECT_FALSE(flagged->drained) << "that is stored";
   ASSERT_TRUE(fleet.Drain("w", true).ok());
-  fleet.StandingStored(*flagged);
-  ASSERT_TRUE(fleet.UnstoredOf("w").has_value()) << "something newer is to be stored";
-  EXPECT_EQ(fleet.UnstoredOf("w")->standing, Standing{.worker_id = "w"});
-  fleet.StandingStored(*fleet.UnstoredOf("w"));
-  fleet.BeginAdopt();
+  fleet.standings().Stored(*flagged);
+  ASSERT_TRUE(fleet.standings().Unstored("w").has_value()) << "something newer is to be stored";
+  EXPECT_EQ(fleet.standings().Unstored("w")->standing, Standing{.worker_id = "w"});
+  fleet.standings().Stored(*fleet.standings().Unstored("w"));
+  fleet.standings().BeginAdopt();
   fleet.Adopt({{.worker_id = "w", .drained = true}});
-  EXPECT_TRUE(fleet.StandingOf("w").drained) << "and now the store counts";
+  EXPECT_TRUE(fleet.standings().Of("w").drained) << "and now the store counts";
 }
 
 TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
@@ -272,7 +274,7 @@ TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
   EXPECT_TRUE(fleet.Drain("a", false)->draining) << "who is listed is spoken to";
   EXPECT_EQ(fleet.Drain("c", false)->flagged, "it lies");
   ASSERT_TRUE(fleet.Remove("a").ok());
-  EXPECT_TRUE(fleet.StandingOf("a").removed);
+  EXPECT_TRUE(fleet.standings().Of("a").removed);
   EXPECT_TRUE(absl::IsNotFound(fleet.Remove("a").status())) << "it is removed";
   EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
 }

@@ -85,14 +85,6 @@ TEST_F(LeaseBookTest, ALeaseIsOverdueOnce) {
   EXPECT_THAT(book_.Overdue(now_ + options_.lease_limit), IsEmpty());
 }
 
-TEST_F(LeaseBookTest, ACommitBelongsToTheWorkerOfTheResult) {
-  book_.BeginCommit("lease", "w");
-  EXPECT_TRUE(book_.IsCommitting("lease", "w"));
-  EXPECT_FALSE(book_.IsCommitting("lease", "another"));
-  EXPECT_EQ(book_.EndCommit("lease"), "w");
-  EXPECT_FALSE(book_.EndCommit("lease").has_value());
-}
-
 TEST_F(LeaseBookTest, ItemsAreBounded) {
   Add();
   Add();

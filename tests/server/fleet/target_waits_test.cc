@@ -1,35 +1,80 @@
 #include "server/fleet/target_waits.h"
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::fleet {
 namespace {
 
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using ::testing::HasSubstr;
 
-TargetDone Ignore() {
-  return [](const absl::StatusOr<TargetChoice>&) {};
+class TargetWaitsTest : public ::testing::Test {
+ protected:
+  // The answer of a call that waits for the key until the deadline; null while it waits.
+  using Answer = std::shared_ptr<std::optional<absl::StatusOr<TargetChoice>>>;
+  Answer Await(const std::string& key, absl::Time deadline) {
+    auto answer = std::make_shared<std::optional<absl::StatusOr<TargetChoice>>>();
+    waits_.Await(key, deadline,
+                 [answer](absl::StatusOr<TargetChoice> choice) { *answer = std::move(choice); });
+    RunDeferred();
+    return answer;
+  }
+  void RunDeferred() {
+    for (auto& call : deferred_.Take()) std::move(call)();
+  }
+  void AddWorker(const std::string& id, const std::string& target_key) {
+    Worker& worker = registry_.Add(id);
+    worker.connected = true;
+    registry_.SetCapabilities(worker, {.target_key = target_key, .can_run = true});
+    waits_.Answer(target_key);
+    RunDeferred();
+  }
+
+  const absl::Time now_ = absl::UnixEpoch();
+  Standings standings_;
+  WorkerRegistry registry_{&standings_};
+  DeferredCalls deferred_;
+  TargetWaits waits_{3, &registry_, &deferred_};
+};
+
+TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetComes) {
+  const Answer a = Await("a", now_), any = Await("", now_), b = Await("b", now_);
+  EXPECT_EQ(waits_.size(), 3u);
+  AddWorker("w", "a");
+  EXPECT_EQ((*a)->value().key, "a");
+  EXPECT_EQ((*any)->value().key, "a") << "the only target there is";
+  EXPECT_FALSE(b->has_value());
+  EXPECT_EQ((*Await("a", now_))->value().key, "a") << "at once";
 }
 
-TEST(TargetWaitsTest, AreTakenByTheirKeyOrAtTheirDeadline) {
-  const absl::Time now = absl::UnixEpoch();
-  TargetWaits waits;
-  waits.Add("a", now + absl::Seconds(1), Ignore());
-  waits.Add("a", now + absl::Seconds(2), Ignore());
-  waits.Add("b", now + absl::Seconds(3), Ignore());
-  waits.Add("", now + absl::Seconds(4), Ignore());
-  EXPECT_EQ(waits.size(), 4u);
-  EXPECT_THAT(waits.Take("c"), IsEmpty());
-  EXPECT_THAT(waits.TakeExpired(now), IsEmpty());
-  const auto expired = waits.TakeExpired(now + absl::Seconds(1));
-  ASSERT_THAT(expired, SizeIs(1));
-  EXPECT_EQ(expired[0].first, "a");
-  EXPECT_THAT(waits.Take("a"), SizeIs(1));
-  EXPECT_THAT(waits.Take("a"), IsEmpty());
-  EXPECT_THAT(waits.TakeExpired(absl::InfiniteFuture()), SizeIs(2));
-  EXPECT_EQ(waits.size(), 0u);
+TEST_F(TargetWaitsTest, AtItsDeadlineACallIsToldWhatIsMissing) {
+  const Answer first = Await("a", now_ + absl::Seconds(1));
+  const Answer second = Await("a", now_ + absl::Seconds(2));
+  waits_.Expire(now_);
+  EXPECT_EQ(waits_.size(), 2u);
+  waits_.Expire(now_ + absl::Seconds(1));
+  RunDeferred();
+  EXPECT_TRUE(absl::IsFailedPrecondition((*first)->status()));
+  EXPECT_THAT(std::string((*first)->status().message()), HasSubstr("start hone-worker"));
+  EXPECT_FALSE(second->has_value());
+}
+
+TEST_F(TargetWaitsTest, TheNumberOfCallsIsBounded) {
+  for (int i = 0; i < 3; ++i) Await("a", now_);
+  EXPECT_TRUE(absl::IsResourceExhausted((*Await("a", now_))->status()));
+}
+
+TEST_F(TargetWaitsTest, ClosingAnswersCallsAndLaterOnes) {
+  const Answer before = Await("a", now_);
+  waits_.Close();
+  RunDeferred();
+  EXPECT_TRUE(absl::IsUnavailable((*before)->status()));
+  EXPECT_TRUE(absl::IsUnavailable((*Await("", now_))->status()));
+  EXPECT_EQ(waits_.size(), 0u);
 }
 
 }  // namespace

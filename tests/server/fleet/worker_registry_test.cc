@@ -61,17 +61,24 @@ TEST_F(WorkerRegistryTest, TheOnlyTargetIsOneThatIsConnected) {
   EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "it may come back";
 }
 
-TEST_F(WorkerRegistryTest, AHeldCallIsHungryForWhatItsWorkerHasRoomFor) {
-  Worker& worker = Add("a", "t");
-  worker.free_run_slots = 1;
-  registry_.Hold(worker, {.token = 5});
-  registry_.NoteHunger(worker, /*is_open=*/true);
-  EXPECT_EQ(registry_.FindCall(5), &worker);
-  EXPECT_THAT(registry_.hungry(/*build=*/true), IsEmpty());
-  EXPECT_THAT(registry_.hungry(/*build=*/false), ElementsAre("a"));
-  registry_.Release(worker);
-  EXPECT_EQ(registry_.FindCall(5), nullptr);
-  EXPECT_THAT(registry_.hungry(/*build=*/false), IsEmpty());
+TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
+  WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "ann"};
+  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "");
+  Worker& worker = registry_.Add("a");
+  EXPECT_TRUE(registry_.Update(worker, report, absl::UnixEpoch())) << "it is new";
+  EXPECT_FALSE(registry_.Update(worker, report, absl::UnixEpoch()));
+  EXPECT_THAT(registry_.WhyTurnedAway({.worker_id = "b"}, 1), HasSubstr("1 workers"));
+  report.identity = "bob";
+  EXPECT_THAT(registry_.WhyTurnedAway(report, 1), HasSubstr("belongs to 'ann'"));
+  report = {.worker_id = "a", .epoch = "2", .identity = "ann"};
+  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "");
+  registry_.Update(worker, report, absl::UnixEpoch());
+  report.epoch = "1";
+  EXPECT_THAT(registry_.WhyTurnedAway(report, 1), HasSubstr("another process"));
+  worker.connected = false;
+  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "") << "the newer process has gone";
+  standings_.Change({.worker_id = "a", .refused = "go", .removed = true}, false, true);
+  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "go");
 }
 
 TEST(CommitCountTest, NewsWaitsForTheCommitsThatWereUnderWayThen) {

@@ -85,7 +85,7 @@ TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteWhatTheOtherWasTold) {
   EXPECT_TRUE(Stored().drained);
   EXPECT_EQ(Stored().refused, "it lies");
   Replica next(&clock_, &store_);
-  EXPECT_TRUE(next.fleet.StandingOf("w").drained);
+  EXPECT_TRUE(next.fleet.standings().Of("w").drained);
 }
 
 TEST_F(StandingKeeperTest, AReplicaHearsOfDrainsRemovalsAndFlagsWhileItRuns) {
@@ -100,14 +100,14 @@ TEST_F(StandingKeeperTest, AReplicaHearsOfDrainsRemovalsAndFlagsWhileItRuns) {
   ASSERT_TRUE(one_.Keep("removed").ok());
   Pass(StandingKeeper::kLookInterval);
   for (const char* const id : {"drained", "flagged", "removed"}) {
-    EXPECT_EQ(two_.fleet.StandingOf(id), one_.fleet.StandingOf(id)) << id;
+    EXPECT_EQ(two_.fleet.standings().Of(id), one_.fleet.standings().Of(id)) << id;
   }
   two_.Call("removed");
   EXPECT_FALSE(two_.reply.refused.empty());
   ASSERT_TRUE(two_.Drain("removed", true).ok()) << "said at the other one";
   Pass(StandingKeeper::kLookInterval);
-  EXPECT_TRUE(one_.fleet.StandingOf("removed").refused.empty());
-  EXPECT_TRUE(one_.fleet.StandingOf("drained").drained);
+  EXPECT_TRUE(one_.fleet.standings().Of("removed").refused.empty());
+  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained);
 }
 
 TEST_F(StandingKeeperTest, AStoreOfOneServerIsNotReadAgain) {
@@ -116,7 +116,7 @@ TEST_F(StandingKeeperTest, AStoreOfOneServerIsNotReadAgain) {
   alone.ChangeStanding({.worker_id = "w", .drained = true}, [](const absl::Status&) {});
   clock_.Advance(10 * StandingKeeper::kLookInterval);
   server.Tick();
-  EXPECT_FALSE(server.fleet.StandingOf("w").drained);
+  EXPECT_FALSE(server.fleet.standings().Of("w").drained);
 }
 
 TEST_F(StandingKeeperTest, WhatCouldNotBeStoredIsTriedAgainUntilItIs) {
@@ -128,8 +128,8 @@ TEST_F(StandingKeeperTest, WhatCouldNotBeStoredIsTriedAgainUntilItIs) {
   EXPECT_EQ(one_.keeper.unstored(), 2);
   for (int i = 0; i < 10; ++i) Pass(absl::Milliseconds(100));
   Pass(StandingKeeper::kLookInterval);
-  EXPECT_TRUE(one_.fleet.StandingOf("drained").drained) << "what is stored does not undo it";
-  EXPECT_FALSE(one_.fleet.StandingOf("flagged").refused.empty());
+  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained) << "what is stored does not undo it";
+  EXPECT_FALSE(one_.fleet.standings().Of("flagged").refused.empty());
   EXPECT_EQ(one_.keeper.unstored(), 2);
 
   store_.FailWrites(absl::OkStatus());
@@ -140,7 +140,7 @@ TEST_F(StandingKeeperTest, WhatCouldNotBeStoredIsTriedAgainUntilItIs) {
   ASSERT_EQ(stored.size(), 2u);
   EXPECT_TRUE(stored[0].drained);
   EXPECT_EQ(stored[1].refused, "it lies");
-  EXPECT_FALSE(one_.fleet.UnstoredOf("flagged").has_value());
+  EXPECT_FALSE(one_.fleet.standings().Unstored("flagged").has_value());
 }
 
 TEST_F(StandingKeeperTest, RetriesBackOffAndWriteWhatHoldsByThen) {

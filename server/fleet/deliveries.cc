@@ -1,0 +1,137 @@
+#include "server/fleet/deliveries.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/fleet/result_check.h"
+
+namespace hone::fleet {
+
+// Waits until the job says that its result is committed, or gives it up by destroying this.
+class Deliveries::Commit {
+ public:
+  Commit(const CommitEnded* ended, std::string lease_id)
+      : ended_(ended), lease_id_(std::move(lease_id)) {}
+  Commit(Commit&& other) noexcept
+      : ended_(other.ended_), lease_id_(std::exchange(other.lease_id_, "")) {}
+  Commit& operator=(Commit&&) = delete;
+  ~Commit() { End(false); }
+  void End(bool durable) {
+    if (!lease_id_.empty()) (*ended_)(std::exchange(lease_id_, ""), durable);
+  }
+
+ private:
+  const CommitEnded* ended_;
+  std::string lease_id_;  // "" once it has ended
+};
+
+std::string Deliveries::WhyRetried(const Worker& worker, const Lease& lease,
+                                   const record::MeasureResult& result) {
+  if (result.outcome == record::Outcome::kDeviceLost &&
+      ++book_.ItemOf(lease).device_errors < options_.max_device_errors) {
+    return absl::StrCat(worker.id, ": ", result.detail);  // the worker's failure
+  }
+  if (!lease.run && result.outcome == record::Outcome::kOk &&
+      !artifacts_.Has(result.artifact_digest)) {
+    return absl::StrCat("artifact ", result.artifact_digest, " of ", worker.id, " did not arrive");
+  }
+  return "";
+}
+
+std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
+  const Lease* found = book_.Find(finished.lease_id);
+  if (found == nullptr || found->worker_id != worker.id) {
+    auto commit = committing_.find(finished.lease_id);
+    if (commit != committing_.end() && commit->second == worker.id) return "";
+    worker.news.durable.push_back(finished.lease_id);  // committed long ago, or refused for good
+    ++refused_;
+    return "";
+  }
+  const Lease lease = *found;
+  const WorkItem& work = *book_.ItemOf(lease).work;
+  record::MeasureResult& result = finished.result;
+  std::string wrong = finished.malformed;
+  if (lease.run) DropImpossibleDrift(work, worker.capabilities, &result);
+  if (wrong.empty() && lease.run) wrong = WhyImpossible(work, result, worker.capabilities);
+  if (!wrong.empty()) {
+    wrong = absl::StrCat("reported what cannot be: ", wrong);
+    worker.news.durable.push_back(lease.id);
+    ++refused_;
+    EndLease(lease.id, {.why = absl::StrCat(worker.id, " ", wrong)});
+    return absl::StrCat("it ", wrong);
+  }
+  const bool ok = result.outcome == record::Outcome::kOk;
+  if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {
+    worker.last_error =
+        absl::StrCat(absl::string_view(record::OutcomeName(result.outcome)), ": ", result.detail);
+  }
+  if (std::string why = WhyRetried(worker, lease, result); !why.empty()) {
+    worker.news.durable.push_back(lease.id);
+    EndLease(lease.id, {.why = std::move(why)});
+    return "";
+  }
+  if (!lease.run && ok) {
+    worker.news.durable.push_back(lease.id);
+    book_.EndBuild(lease, result);
+    return "";
+  }
+  TrackedItem item = book_.Remove(lease.item);
+  if (!lease.build) {
+    result.artifact_digest = item.artifact_digest;
+    if (result.facts.program_digest.empty()) result.facts = item.facts;
+  }
+  if (lease.run) worker.machine = result.machine;
+  WorkResult answer{.result = std::move(result),
+                    .worker_id = worker.id,
+                    .environment = worker.capabilities.environment,
+                    .peak_gflops = worker.capabilities.peak_gflops,
+                    .read_gbps = worker.capabilities.read_gbps};
+  committing_[lease.id] = worker.id;
+  ++worker.commits.begun;
+  ++results_;
+  Deliver(std::move(item), std::move(answer), lease.id);
+  return "";
+}
+
+void Deliveries::Deliver(TrackedItem item, absl::StatusOr<WorkResult> result,
+                         const std::string& lease_id) {
+  deferred_.Add(std::move(item.done), std::move(result),
+                [commit = Commit(&commit_ended_, lease_id)]() mutable { commit.End(true); });
+}
+
+Worker* Deliveries::EndCommit(const std::string& lease_id, bool durable) {
+  const auto commit = committing_.extract(lease_id);
+  Worker* worker = commit.empty() ? nullptr : registry_.Find(commit.mapped());
+  if (worker == nullptr) return nullptr;
+  worker->commits.End();
+  if (durable) worker->news.durable.push_back(lease_id);
+  return worker;
+}
+
+void Deliveries::Fail(int64_t item, absl::Status why) {
+  Deliver(book_.Remove(item), std::move(why), "");
+}
+
+void Deliveries::GiveUp(LeaseBook::GivenUp given_up) {
+  WorkResult poisoned{.worker_id = given_up.worker_id,
+                      .environment = registry_.At(given_up.worker_id).capabilities.environment};
+  poisoned.result.outcome = record::Outcome::kDeviceLost;
+  poisoned.result.detail = std::move(given_up.why);
+  poisoned.result.facts = given_up.item.facts;
+  Deliver(std::move(given_up.item), std::move(poisoned), "");
+}
+
+void Deliveries::EndLease(const std::string& lease_id, LeaseEnd end) {
+  if (auto given_up = book_.End(lease_id, std::move(end)); given_up.has_value()) {
+    GiveUp(*std::move(given_up));
+  }
+}
+
+void Deliveries::EndLeasesOf(const Worker& worker, const std::string& why) {
+  for (LeaseBook::GivenUp& given_up : book_.EndAllOf(worker.id, why)) GiveUp(std::move(given_up));
+}
+
+void Deliveries::TakeBack(const std::string& lease_id) {
+  registry_.At(book_.Find(lease_id)->worker_id).news.cancel.push_back(lease_id);
+  EndLease(lease_id, {.counts = false});
+}
+
+}  // namespace hone::fleet

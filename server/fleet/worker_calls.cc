@@ -1,0 +1,193 @@
+#include "server/fleet/worker_calls.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/rng.h"
+
+namespace hone::fleet {
+namespace {
+
+// A worker that gets nothing but a refusal need not ask often.
+constexpr absl::Duration kRefusedWait = absl::Seconds(30);
+constexpr absl::Duration kClosedWait = absl::Seconds(1);
+
+std::vector<std::string> TakeOnce(std::vector<std::string>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return std::exchange(ids, {});
+}
+
+}  // namespace
+
+uint64_t WorkerCalls::Take(Worker& worker, absl::Duration max_wait, SynchronizeDone done) {
+  const uint64_t token = next_token_++;
+  max_wait = std::min(max_wait, parts_.options->max_wait());
+  // Between three quarters and all of the wait, which spreads the calls of many workers.
+  const absl::Time deadline = parts_.clock->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform());
+  const bool patient = max_wait > absl::ZeroDuration();
+  held_[worker.id] = {token, deadline, std::move(done), patient};
+  worker_ids_[token] = worker.id;
+  worker.commits.Await();
+  Wake(worker);
+  Offer();
+  if (IsHeld(worker) && (closed_ || !patient)) {
+    SynchronizeReply reply;
+    if (closed_) reply.next_call = kClosedWait;
+    Answer(worker, std::move(reply));
+  }
+  return token;
+}
+
+uint64_t WorkerCalls::Refuse(const WorkerReport& report, std::string why, SynchronizeDone done) {
+  SynchronizeReply reply;
+  for (const HeldLease& held : report.held) reply.cancel.push_back(held.lease_id);
+  for (const FinishedLease& finished : report.finished) reply.durable.push_back(finished.lease_id);
+  reply.refused = std::move(why);
+  reply.next_call = kRefusedWait;
+  reply.heartbeat = parts_.options->heartbeat;
+  parts_.deferred->Add(std::move(done), std::move(reply));
+  return next_token_++;
+}
+
+SynchronizeDone WorkerCalls::Abandon(uint64_t token) {
+  auto found = worker_ids_.find(token);
+  if (found == worker_ids_.end()) return nullptr;
+  const std::string id = found->second;
+  parts_.registry->At(id).last_seen = parts_.clock->Now();
+  return Release(id);
+}
+
+SynchronizeDone WorkerCalls::Release(const std::string& worker_id) {
+  auto call = held_.find(worker_id);
+  SynchronizeDone done = std::move(call->second.done);
+  worker_ids_.erase(call->second.token);
+  held_.erase(call);
+  for_builds_.erase(worker_id);
+  for_runs_.erase(worker_id);
+  return done;
+}
+
+SynchronizeReply WorkerCalls::Compose(Worker& worker) {
+  const absl::Time now = parts_.clock->Now();
+  SynchronizeReply reply;
+  for (const std::string& lease_id : std::exchange(worker.news.resend, {})) {
+    if (const Lease* lease = parts_.book->Find(lease_id); lease != nullptr) {
+      reply.start.push_back(parts_.dispatcher->Describe(*lease, now));
+    }
+  }
+  reply.cancel = TakeOnce(worker.news.cancel);
+  reply.durable = TakeOnce(worker.news.durable);
+  for (auto& [digest, when] : worker.news.keep) {
+    if (when > now) continue;
+    reply.keep_artifacts.push_back(digest);
+    when = now + parts_.options->keep_retry;
+  }
+  reply.standing_new = !std::exchange(worker.news.standing_told, true);
+  if (worker.leaving || !parts_.standings->MayWork(worker.id)) return reply;
+  for (LeaseGrant& grant : parts_.dispatcher->Grant(worker, now)) {
+    reply.start.push_back(std::move(grant));
+  }
+  return reply;
+}
+
+void WorkerCalls::Answer(Worker& worker, SynchronizeReply reply) {
+  if (!IsHeld(worker)) return;
+  worker.last_seen = parts_.clock->Now();
+  const Standing standing = parts_.standings->Of(worker.id);
+  reply.drain = standing.drained;
+  reply.refused = standing.refused;
+  reply.heartbeat = parts_.options->heartbeat;
+  reply.gather = Pace();
+  parts_.deferred->Add(Release(worker.id), std::move(reply));
+}
+
+absl::Duration WorkerCalls::Pace() const {
+  return std::min(parts_.options->rest(), parts_.options->spacing * parts_.registry->size());
+}
+
+absl::Duration WorkerCalls::NextCall(const Worker& worker) const {
+  if (parts_.book->Of(worker.id).empty()) return absl::ZeroDuration();
+  const bool is_full =
+      (worker.capabilities.can_build ? worker.free_build_slots : worker.free_run_slots) <= 0;
+  return is_full ? parts_.options->rest() : Pace();
+}
+
+bool WorkerCalls::WaitsForCommit(const Worker& worker, const Call& call) const {
+  return call.patient && worker.commits.IsAwaited() && worker.news.cancel.empty() &&
+         worker.news.standing_told && !parts_.book->Of(worker.id).empty();
+}
+
+void WorkerCalls::Wake(Worker& worker) {
+  auto call = held_.find(worker.id);
+  if (call == held_.end() || closed_) return;
+  if (!WaitsForCommit(worker, call->second)) {
+    SynchronizeReply reply = Compose(worker);
+    if (!reply.IsEmpty()) {
+      reply.next_call = NextCall(worker);
+      return Answer(worker, std::move(reply));
+    }
+  }
+  NoteHunger(worker);
+}
+
+void WorkerCalls::NoteHunger(const Worker& worker) {
+  auto call = held_.find(worker.id);
+  const bool is_open = call != held_.end() && !worker.leaving &&
+                       parts_.standings->MayWork(worker.id) &&
+                       !WaitsForCommit(worker, call->second);
+  for (const bool build : {true, false}) {
+    if (is_open && (build ? worker.free_build_slots : worker.free_run_slots) > 0) {
+      hungry(build).insert(worker.id);
+    } else {
+      hungry(build).erase(worker.id);
+    }
+  }
+}
+
+void WorkerCalls::Offer() {
+  for (const Lane& lane : parts_.book->TakeFresh()) {
+    const std::set<std::string>& workers = hungry(lane.build);
+    if (parts_.dispatcher->IsPinned(lane)) {
+      if (workers.contains(lane.worker_id)) Wake(parts_.registry->At(lane.worker_id));
+      continue;
+    }
+    for (auto next = workers.begin();
+         next != workers.end() && parts_.book->queue().HasWaiting(lane);) {
+      Worker& worker = parts_.registry->At(*next++);  // an answer takes it out
+      if (parts_.dispatcher->Serves(lane, worker)) Wake(worker);
+    }
+  }
+}
+
+std::set<std::string> WorkerCalls::Idle() const {
+  std::set<std::string> idle = for_builds_;
+  idle.insert(for_runs_.begin(), for_runs_.end());
+  std::erase_if(idle, [&](const std::string& id) { return !parts_.book->Of(id).empty(); });
+  return idle;
+}
+
+void WorkerCalls::Tick(absl::Time now) {
+  for (auto& [id, worker] : parts_.registry->all()) {
+    if (!IsHeld(worker)) continue;
+    const bool keep_due = std::any_of(worker.news.keep.begin(), worker.news.keep.end(),
+                                      [now](const auto& entry) { return entry.second <= now; });
+    if (keep_due) Wake(worker);
+    if (auto call = held_.find(id); call != held_.end() && call->second.deadline <= now) {
+      Answer(worker);
+    }
+  }
+}
+
+void WorkerCalls::Close() {
+  closed_ = true;
+  for (auto& [id, worker] : parts_.registry->all()) {
+    SynchronizeReply reply;
+    reply.durable = std::exchange(worker.news.durable, {});
+    reply.next_call = kClosedWait;
+    Answer(worker, std::move(reply));
+  }
+}
+
+}  // namespace hone::fleet
