@@ -167,12 +167,12 @@ std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Tim
   for (const Lane& lane : queue.Lanes()) {
     if (lane.build) continue;
     for (const int64_t id : queue.WaitingIn(lane)) {
-      const TrackedItem& item = *queue.Find(id);
+      TrackedItem& item = *queue.Find(id);
       if (artifacts_.Has(item.artifact_digest)) continue;
       const Worker* builder = registry_.Find(item.builder_id);
       if (builder != nullptr && builder->connected && builder->CanRun(lane.target_key)) continue;
       if (item.work->artifact_digest.empty()) {
-        book_.Rebuild(id);
+        book_.queue().Rebuild(item);
         continue;
       }
       gone.insert(id);

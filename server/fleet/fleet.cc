@@ -55,7 +55,7 @@ void Fleet::Submit(WorkItem work, WorkDone done) {
   if (absl::Status room = book_.CheckRoom(work.owner); !room.ok()) {
     return deferred_.Add(std::move(done), std::move(room), [] {});
   }
-  book_.Add(std::move(work), std::move(done), clock_->Now());
+  book_.queue().Add(std::move(work), std::move(done), clock_->Now());
   calls_.Offer();
 }
 
@@ -104,7 +104,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
     LoseWorker(worker, "its process was started again");
   }
   if (registry_.Update(worker, report, clock_->Now())) {
-    book_.RefreshAll();
+    book_.queue().RefreshAll();
     target_waits_.Answer(worker.capabilities.target_key);
   }
   ReadLeases(worker, report);
@@ -156,7 +156,7 @@ void Fleet::ArtifactArrived(const std::string& digest) {
   for (auto& [id, worker] : registry_.all()) {
     if (!worker.news.keep.empty()) worker.news.keep.erase(digest);
   }
-  book_.RefreshAll();
+  book_.queue().RefreshAll();
   calls_.Offer();
 }
 
@@ -167,7 +167,7 @@ void Fleet::LoseWorker(Worker& worker, const std::string& why) {
   worker.solo = false;
   worker.free_build_slots = worker.free_run_slots = 0;
   worker.news = {.standing_told = worker.news.standing_told};
-  book_.RefreshAll();  // what was pinned to it
+  book_.queue().RefreshAll();  // what was pinned to it
 }
 
 void Fleet::EndCommit(const std::string& lease_id, bool durable) {
@@ -266,7 +266,7 @@ int Fleet::ApplyStanding(const std::string& id) {
     deliveries_.TakeBack(lease_id);
     ++taken;
   }
-  book_.RefreshAll();  // what was pinned to it, too
+  book_.queue().RefreshAll();  // what was pinned to it, too
   return taken;
 }
 

@@ -36,31 +36,9 @@ absl::Status LeaseBook::CheckRoom(const std::string& owner) const {
       queue_.items(), " candidates wait or are measured, the most that this server keeps"));
 }
 
-void LeaseBook::Add(WorkItem work, WorkDone done, absl::Time now) {
-  const std::string holder = work.worker_id;
-  TrackedItem& item = *queue_.Find(queue_.Add(std::move(work), std::move(done), now));
-  if (!item.artifact_digest.empty()) item.builder_id = holder;
-  fresh_.insert(item.lane());
-}
-
-void LeaseBook::Requeue(TrackedItem& item) {
-  queue_.Requeue(item);
-  fresh_.insert(item.lane());
-}
-
-void LeaseBook::Rebuild(int64_t id) {
-  TrackedItem& item = *queue_.Find(id);
-  queue_.Rebuild(item);
-  fresh_.insert(item.lane());
-}
-
 TrackedItem LeaseBook::Remove(int64_t id) {
   if (const std::string lease_id = queue_.Find(id)->lease_id; !lease_id.empty()) Erase(lease_id);
   return queue_.Remove(id);
-}
-
-void LeaseBook::RefreshAll() {
-  for (Lane& lane : queue_.Lanes()) fresh_.insert(std::move(lane));
 }
 
 Lease* LeaseBook::Grant(const std::string& worker_id, absl::Time now,
@@ -142,7 +120,7 @@ std::optional<LeaseBook::GivenUp> LeaseBook::End(const std::string& lease_id, Le
   } else {
     // An item that may be to blame is tried again alone: then the next loss shows it.
     item.suspect = item.suspect || end.killed || end.suspect;
-    Requeue(item);
+    queue_.Requeue(item);
     return std::nullopt;
   }
   return GivenUp{queue_.Remove(lease.item), lease.worker_id, std::move(why)};
@@ -175,7 +153,7 @@ void LeaseBook::EndBuild(const Lease& lease, const record::MeasureResult& result
   item.facts = result.facts;
   item.builder_id = lease.worker_id;
   Erase(lease.id);
-  Requeue(item);
+  queue_.Requeue(item);
 }
 
 WorkQueue LeaseBook::Clear() {

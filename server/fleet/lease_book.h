@@ -49,12 +49,9 @@ class LeaseBook {
 
   // ResourceExhausted: the owner, or all owners together, have as many items as they may have.
   absl::Status CheckRoom(const std::string& owner) const;
-  void Add(WorkItem work, WorkDone done, absl::Time now);
+  WorkQueue& queue() { return queue_; }
   const WorkQueue& queue() const { return queue_; }
-  TrackedItem& ItemOf(const Lease& lease) { return *queue_.Find(lease.item); }
-  const TrackedItem& ItemOf(const Lease& lease) const { return *queue_.Find(lease.item); }
-  // The artifact of a waiting item is gone: it is to be built again.
-  void Rebuild(int64_t item);
+  TrackedItem& ItemOf(const Lease& lease) const { return *queue_.Find(lease.item); }
   // Takes an item out for good, with its lease if it has one.
   TrackedItem Remove(int64_t item);
 
@@ -85,11 +82,6 @@ class LeaseBook {
   // The lease has built the artifact that is to be run; its item waits for that.
   void EndBuild(const Lease& lease, const record::MeasureResult& result);
 
-  // Lanes in which something has come to wait since the last call.
-  std::set<Lane> TakeFresh() { return std::exchange(fresh_, {}); }
-  // Items that waited for something may be taken by others now.
-  void RefreshAll();
-
   // Drops everything; returns the items, which should be destroyed without a lock.
   WorkQueue Clear();
 
@@ -102,12 +94,10 @@ class LeaseBook {
 
  private:
   Lease Erase(const std::string& lease_id);
-  void Requeue(TrackedItem& item);
 
   const FleetOptions& options_;
   const std::string instance_;  // lease ids begin with it
   WorkQueue queue_;
-  std::set<Lane> fresh_;
   absl::flat_hash_map<std::string, Lease> leases_;
   absl::flat_hash_map<std::string, std::set<std::string>> by_worker_;  // without empty entries
   // Leases in the order of their deadlines, also some that have ended.

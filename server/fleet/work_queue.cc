@@ -18,6 +18,7 @@ int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
   item->id = id;
   item->submitted = now;
   item->artifact_digest = work.artifact_digest;
+  if (!work.artifact_digest.empty()) item->builder_id = work.worker_id;
   item->work = std::make_shared<const WorkItem>(std::move(work));
   item->done = std::move(done);
   Wait(*item, /*first=*/false);
@@ -26,7 +27,9 @@ int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
 }
 
 void WorkQueue::Wait(const TrackedItem& item, bool first) {
-  std::deque<int64_t>& queue = waiting_[item.lane()][item.work->job_id];
+  const Lane lane = item.lane();
+  fresh_.insert(lane);
+  std::deque<int64_t>& queue = waiting_[lane][item.work->job_id];
   first ? queue.push_front(item.id) : queue.push_back(item.id);
   ++waiting_count_;
   suspects_ += item.suspect ? 1 : 0;
@@ -83,12 +86,7 @@ void WorkQueue::Rebuild(TrackedItem& item) {
   Wait(item, /*first=*/true);
 }
 
-TrackedItem* WorkQueue::Find(int64_t id) {
-  auto found = items_.find(id);
-  return found == items_.end() ? nullptr : found->second.get();
-}
-
-const TrackedItem* WorkQueue::Find(int64_t id) const {
+TrackedItem* WorkQueue::Find(int64_t id) const {
   auto found = items_.find(id);
   return found == items_.end() ? nullptr : found->second.get();
 }
@@ -110,6 +108,10 @@ std::vector<int64_t> WorkQueue::ItemsOf(const std::string& job_id) const {
   auto job = jobs_.find(job_id);
   if (job == jobs_.end()) return {};
   return {job->second.items.begin(), job->second.items.end()};
+}
+
+void WorkQueue::RefreshAll() {
+  for (const auto& [lane, jobs] : waiting_) fresh_.insert(lane);
 }
 
 std::vector<Lane> WorkQueue::Lanes() const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -66,8 +67,7 @@ class WorkQueue {
   // The artifact of a waiting item is gone: it is to be built.
   void Rebuild(TrackedItem& item);
   // Null: no such item.
-  TrackedItem* Find(int64_t id);
-  const TrackedItem* Find(int64_t id) const;
+  TrackedItem* Find(int64_t id) const;
   // Takes the item out for good.
   TrackedItem Remove(int64_t id);
 
@@ -75,6 +75,10 @@ class WorkQueue {
   // Lanes that items wait in, and the items of one.
   std::vector<Lane> Lanes() const;
   std::vector<int64_t> WaitingIn(const Lane& lane) const;
+  // Lanes in which something has come to wait since the last call.
+  std::set<Lane> TakeFresh() { return std::exchange(fresh_, {}); }
+  // Items that waited for something may be taken by others now.
+  void RefreshAll();
   bool HasWaiting() const { return !waiting_.empty(); }
   bool HasSuspects() const { return suspects_ > 0; }  // that wait
   bool HasWaiting(const Lane& lane) const { return waiting_.contains(lane); }
@@ -96,6 +100,7 @@ class WorkQueue {
   absl::flat_hash_map<std::string, JobItems> jobs_;
   std::map<std::string, int64_t> owners_;  // items of each
   std::map<Lane, Jobs> waiting_;           // without empty entries
+  std::set<Lane> fresh_;
   int64_t waiting_count_ = 0;
   int64_t suspects_ = 0;  // of those
   FairShare shares_;

@@ -147,7 +147,7 @@ void WorkerCalls::NoteHunger(const Worker& worker) {
 }
 
 void WorkerCalls::Offer() {
-  for (const Lane& lane : parts_.book->TakeFresh()) {
+  for (const Lane& lane : parts_.book->queue().TakeFresh()) {
     const std::set<std::string>& workers = hungry(lane.build);
     if (parts_.dispatcher->IsPinned(lane)) {
       if (workers.contains(lane.worker_id)) Wake(parts_.registry->At(lane.worker_id));

@@ -19,7 +19,7 @@ class DeliveriesTest : public ::testing::Test {
   DeliveriesTest() { worker_.capabilities = {.target_key = "t", .can_build = true}; }
   // Leases a new item to the worker, to be built and run.
   std::string Grant(bool run = true) {
-    book_.Add(
+    book_.queue().Add(
         {.job_id = "job", .target_key = "t"},
         [this](absl::StatusOr<WorkResult> result, Acknowledge acknowledge) {
           results_.push_back(std::move(result));

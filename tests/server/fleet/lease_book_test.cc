@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 class LeaseBookTest : public ::testing::Test {
  protected:
   void Add(const std::string& owner = "ann") {
-    book_.Add({.job_id = "job", .owner = owner, .target_key = "t"}, nullptr, now_);
+    book_.queue().Add({.job_id = "job", .owner = owner, .target_key = "t"}, nullptr, now_);
   }
   const Lease* Grant(const std::string& worker) {
     return book_.Grant(
@@ -40,7 +40,7 @@ TEST_F(LeaseBookTest, ALeaseIsFoundByItsIdAndItsWorkerUntilItEnds) {
   EXPECT_EQ(book_.Find(id), nullptr);
   EXPECT_THAT(book_.Of("w"), IsEmpty());
   EXPECT_EQ(book_.queue().waiting(), 1);
-  EXPECT_THAT(book_.TakeFresh(), SizeIs(1));
+  EXPECT_THAT(book_.queue().TakeFresh(), SizeIs(1));
 }
 
 TEST_F(LeaseBookTest, AnItemIsGivenUpAfterItsAttempts) {
