@@ -3,7 +3,6 @@
 #include <functional>
 #include <utility>
 
-#include "common/rpc/status.h"
 #include "server/service/record_stream.h"
 
 namespace hone::service {
@@ -11,12 +10,6 @@ namespace {
 
 constexpr int kDefaultKeepBest = 32;
 constexpr int kMaxKeepBest = 1'000'000;
-
-grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(rpc::ToGrpc(status));
-  return reactor;
-}
 
 // Long work ends when its caller has gone or the server drains.
 std::function<bool()> CancelledBy(grpc::CallbackServerContext* context,
@@ -26,34 +19,27 @@ std::function<bool()> CancelledBy(grpc::CallbackServerContext* context,
 
 }  // namespace
 
-grpc::ServerUnaryReactor* AdminService::BackupStore(grpc::CallbackServerContext* context,
-                                                    const v1::BackupStoreRequest* request,
-                                                    v1::BackupStoreResponse* response) {
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  deps_.executor->Schedule([this, context, reactor, request, response] {
+void AdminService::BackupStore(Context* context, const v1::BackupStoreRequest* request,
+                               v1::BackupStoreResponse* response, Reply reply) {
+  deps_.executor->Schedule([this, context, reply, request, response] {
     const absl::StatusOr<store::BackupReport> report =
         deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness));
     if (report.ok()) {
       response->set_size_bytes(report->size_bytes);
       response->set_records(report->records);
     }
-    reactor->Finish(rpc::ToGrpc(report.status()));
+    reply(report.status());
   });
-  return reactor;
 }
 
-grpc::ServerUnaryReactor* AdminService::CompactStore(grpc::CallbackServerContext* context,
-                                                     const v1::CompactStoreRequest* request,
-                                                     v1::CompactStoreResponse* response) {
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+void AdminService::CompactStore(Context* context, const v1::CompactStoreRequest* request,
+                                v1::CompactStoreResponse* response, Reply reply) {
   if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
       request->keep_unix_ms() < 0) {
-    return Reply(context, absl::InvalidArgumentError(
-                              "keep_best and keep_unix_ms: a number and a time, not negative"));
+    return reply(absl::InvalidArgumentError(
+        "keep_best and keep_unix_ms: a number and a time, not negative"));
   }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  deps_.executor->Schedule([this, context, reactor, request, response] {
+  deps_.executor->Schedule([this, context, reply, request, response] {
     const store::CompactOptions options{
         .keep_unix_ms = request->keep_unix_ms(),
         .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
@@ -68,9 +54,8 @@ grpc::ServerUnaryReactor* AdminService::CompactStore(grpc::CallbackServerContext
       response->set_bytes_before(report->bytes_before);
       response->set_bytes_after(report->bytes_after);
     }
-    reactor->Finish(rpc::ToGrpc(report.status()));
+    reply(report.status());
   });
-  return reactor;
 }
 
 grpc::ServerReadReactor<v1::TextChunk>* AdminService::ImportRecords(

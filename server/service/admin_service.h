@@ -3,6 +3,7 @@
 
 #include "hone/v1/admin.grpc.pb.h"
 #include "server/fleet/fleet.h"
+#include "server/service/guarded_service.h"
 #include "server/service/readiness.h"
 #include "server/service/standing_keeper.h"
 #include "server/store/store.h"
@@ -12,34 +13,26 @@
 namespace hone::service {
 
 // The gRPC service for administrators. Thread-safe. Errors are those of admin.proto.
-class AdminService final : public v1::AdminService::CallbackService {
+class AdminService {
  public:
   struct Dependencies {
     fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
     const task::TaskEnvironment* environment = nullptr;
-    task::Executor* executor = nullptr;  // for what takes longer than a handler may
+    task::Executor* executor = nullptr;  // for what takes longer than a call may
     const Readiness* readiness = nullptr;
     StandingKeeper* standings = nullptr;
   };
   explicit AdminService(const Dependencies& deps) : deps_(deps) {}
 
+  using Context = grpc::CallbackServerContext;
   // admin_workers.cc
-  grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
-                                        const v1::DrainWorkerRequest* request,
-                                        v1::WorkerInfo* response) override;
-  grpc::ServerUnaryReactor* RemoveWorker(grpc::CallbackServerContext* context,
-                                         const v1::RemoveWorkerRequest* request,
-                                         v1::RemoveWorkerResponse* response) override;
+  void DrainWorker(Context*, const v1::DrainWorkerRequest*, v1::WorkerInfo*, Reply);
+  void RemoveWorker(Context*, const v1::RemoveWorkerRequest*, v1::RemoveWorkerResponse*, Reply);
 
-  grpc::ServerUnaryReactor* BackupStore(grpc::CallbackServerContext* context,
-                                        const v1::BackupStoreRequest* request,
-                                        v1::BackupStoreResponse* response) override;
-  grpc::ServerUnaryReactor* CompactStore(grpc::CallbackServerContext* context,
-                                         const v1::CompactStoreRequest* request,
-                                         v1::CompactStoreResponse* response) override;
-  grpc::ServerReadReactor<v1::TextChunk>* ImportRecords(
-      grpc::CallbackServerContext* context, v1::ImportRecordsResponse* response) override;
+  void BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*, Reply);
+  void CompactStore(Context*, const v1::CompactStoreRequest*, v1::CompactStoreResponse*, Reply);
+  grpc::ServerReadReactor<v1::TextChunk>* ImportRecords(Context*, v1::ImportRecordsResponse*);
 
  private:
   const Dependencies deps_;

@@ -13,8 +13,20 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/service/gate.h"
+#include "server/service/readiness.h"
+#include "server/task/executor.h"
 
 namespace hone::service {
+
+// Ends a unary call, once, from any thread.
+class Reply {
+ public:
+  explicit Reply(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
+  void operator()(const absl::Status& status) const { reactor_->Finish(rpc::ToGrpc(status)); }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;
+};
 
 // A service of one listener: the gate admits each call by its method's name, and then a handler
 // takes it. Where a request names a worker, the caller must be that worker. Methods that are not
@@ -24,26 +36,45 @@ class GuardedService final : public grpc::Service {
   using Context = grpc::CallbackServerContext;
   using Arrival = std::chrono::steady_clock::time_point;
 
-  // The gate, and the services of all handlers, outlive it.
-  explicit GuardedService(const Gate* gate) : gate_(gate) {}
+  // All outlive it, as the services of all handlers do. While the server is not ready, calls of
+  // Add's first two forms and of AddWork end with Unavailable.
+  GuardedService(const Gate* gate, const Readiness* readiness, task::Executor* executor)
+      : gate_(gate), readiness_(readiness), executor_(executor) {}
 
-  // `method` is a literal: "/hone.v1.TuningService/GetJob".
+  // `method` is a literal: "/hone.v1.TuningService/GetJob". The handler answers at once.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*)) {
+    AddReady<Request, Response>(
+        method, [=](Context*, const Request* request, Response* response, Reply reply) {
+          reply((service->*handle)(*request, response));
+        });
+  }
+  // The handler answers later.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
-           grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*)) {
-    AddUnary<Request, Response>(method, [service, handle](Context* context, const Request* request,
-                                                          Response* response, Arrival) {
-      return (service->*handle)(context, request, response);
-    });
+           void (S::*handle)(Context*, const Request*, Response*, Reply)) {
+    AddReady<Request, Response>(
+        method, [=](Context* context, const Request* request, Response* response, Reply reply) {
+          (service->*handle)(context, request, response, reply);
+        });
   }
-  // A handler that is told when the call arrived.
+  // The handler takes longer than a call may, and runs on the executor.
+  template <typename S, typename Request, typename Response>
+  void AddWork(const char* method, S* service,
+               absl::Status (S::*handle)(const Request&, Response*)) {
+    AddReady<Request, Response>(
+        method, [=, this](Context*, const Request* request, Response* response, Reply reply) {
+          executor_->Schedule([=] { reply((service->*handle)(*request, response)); });
+        });
+  }
+  // A handler with a reactor of its own, which is told when the call arrived.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
            grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*, Arrival)) {
-    AddUnary<Request, Response>(method, [service, handle](Context* context, const Request* request,
-                                                          Response* response, Arrival arrived) {
-      return (service->*handle)(context, request, response, arrived);
-    });
+    AddUnary<Request, Response>(
+        method, [=](Context* context, const Request* request, Response* response, Arrival arrived) {
+          return (service->*handle)(context, request, response, arrived);
+        });
   }
   // A stream of answers.
   template <typename S, typename Request, typename Response>
@@ -85,6 +116,19 @@ class GuardedService final : public grpc::Service {
   };
 
   template <typename Request, typename Response, typename Handle>
+  void AddReady(const char* method, Handle handle) {
+    AddUnary<Request, Response>(
+        method, [=, this](Context* context, const Request* request, Response* response, Arrival) {
+          grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+          if (absl::Status ready = readiness_->Check(); !ready.ok()) {
+            Reply(reactor)(ready);
+          } else {
+            handle(context, request, response, Reply(reactor));
+          }
+          return reactor;
+        });
+  }
+  template <typename Request, typename Response, typename Handle>
   void AddUnary(const char* method, Handle handle) {
     AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
                new grpc::internal::CallbackUnaryHandler<Request, Response>(
@@ -92,7 +136,7 @@ class GuardedService final : public grpc::Service {
                      const Arrival arrived = std::chrono::steady_clock::now();
                      if (absl::Status why = Admit(*context, method, *request); !why.ok()) {
                        grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-                       reactor->Finish(rpc::ToGrpc(why));
+                       Reply(reactor)(why);
                        return reactor;
                      }
                      return handle(context, request, response, arrived);
@@ -113,6 +157,8 @@ class GuardedService final : public grpc::Service {
   }
 
   const Gate* const gate_;
+  const Readiness* const readiness_;
+  task::Executor* const executor_;
   int count_ = 0;  // of methods
 };
 

@@ -15,27 +15,28 @@ namespace hone::service {
 Listener::Listener(const GateOptions& options, const Dependencies& deps)
     : address_(options.address),
       gate_(options, deps.authenticator, deps.limiter),
-      tuning_(&gate_),
-      worker_(&gate_),
-      admin_(&gate_) {
+      tuning_(&gate_, deps.readiness, deps.executor),
+      worker_(&gate_, deps.readiness, deps.executor),
+      admin_(&gate_, deps.readiness, deps.executor) {
   TuningService* const tuning = deps.tuning;
   tuning_.Add("/hone.v1.TuningService/CreateJob", tuning, &TuningService::CreateJob);
   tuning_.Add("/hone.v1.TuningService/GetJob", tuning, &TuningService::GetJob);
   tuning_.Add("/hone.v1.TuningService/WatchJob", tuning, &TuningService::WatchJob);
   tuning_.Add("/hone.v1.TuningService/CancelJob", tuning, &TuningService::CancelJob);
-  tuning_.Add("/hone.v1.TuningService/ListJobs", tuning, &TuningService::ListJobs);
+  tuning_.AddWork("/hone.v1.TuningService/ListJobs", tuning, &TuningService::ListJobs);
   tuning_.Add("/hone.v1.TuningService/ResumeJob", tuning, &TuningService::ResumeJob);
   tuning_.Add("/hone.v1.TuningService/LookupBest", tuning, &TuningService::LookupBest);
-  tuning_.Add("/hone.v1.TuningService/ListRecords", tuning, &TuningService::ListRecords);
+  tuning_.AddWork("/hone.v1.TuningService/ListRecords", tuning, &TuningService::ListRecords);
   tuning_.Add("/hone.v1.TuningService/ListWorkers", tuning, &TuningService::ListWorkers);
   tuning_.Add("/hone.v1.TuningService/ExportRecords", tuning, &TuningService::ExportRecords);
   tuning_.Add("/hone.v1.TuningService/GetArtifact", tuning, &TuningService::GetArtifact);
-  tuning_.Add("/hone.v1.TuningService/DescribeFeatures", tuning, &TuningService::DescribeFeatures);
-  tuning_.Add("/hone.v1.TuningService/ListModels", tuning, &TuningService::ListModels);
+  tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", tuning,
+                  &TuningService::DescribeFeatures);
+  tuning_.AddWork("/hone.v1.TuningService/ListModels", tuning, &TuningService::ListModels);
   tuning_.Add("/hone.v1.TuningService/TrainModel", tuning, &TuningService::TrainModel);
   tuning_.Add("/hone.v1.TuningService/EvaluateModels", tuning, &TuningService::EvaluateModels);
   WorkerService* const worker = deps.worker;
-  worker_.Add("/hone.v1.WorkerService/Synchronize", worker, &WorkerService::Take);
+  worker_.Add("/hone.v1.WorkerService/Synchronize", worker, &WorkerService::Synchronize);
   worker_.Add("/hone.v1.WorkerService/UploadArtifact", worker, &WorkerService::UploadArtifact);
   worker_.Add("/hone.v1.WorkerService/DownloadArtifact", worker, &WorkerService::DownloadArtifact);
   AdminService* const admin = deps.admin;

@@ -31,6 +31,8 @@ class Listener {
     rpc::RateLimiter* limiter = nullptr;
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;
+    const Readiness* readiness = nullptr;
+    task::Executor* executor = nullptr;  // for calls that take longer
     TuningService* tuning = nullptr;
     WorkerService* worker = nullptr;
     AdminService* admin = nullptr;

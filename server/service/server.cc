@@ -138,6 +138,8 @@ absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
                                            .limiter = &limiter_,
                                            .audit = audit_.get(),
                                            .observer = options_.observer,
+                                           .readiness = &readiness_,
+                                           .executor = pool_.get(),
                                            .tuning = tuning_service_.get(),
                                            .worker = worker_service_.get(),
                                            .admin = admin_service_.get()}));

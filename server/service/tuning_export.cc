@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
-#include "common/rpc/status.h"
 #include "server/service/job_convert.h"
 #include "server/service/record_stream.h"
 #include "server/service/tuning_service.h"
@@ -58,7 +57,7 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
 
 }  // namespace
 
-absl::Status TuningService::FindRecords(const v1::ListRecordsRequest& request,
+absl::Status TuningService::ListRecords(const v1::ListRecordsRequest& request,
                                         v1::ListRecordsResponse* response) {
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
@@ -75,20 +74,6 @@ absl::Status TuningService::FindRecords(const v1::ListRecordsRequest& request,
     response->set_next_page_token(absl::StrCat(records.back().id));
   }
   return absl::OkStatus();
-}
-
-grpc::ServerUnaryReactor* TuningService::ListRecords(grpc::CallbackServerContext* context,
-                                                     const v1::ListRecordsRequest* request,
-                                                     v1::ListRecordsResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) {
-    reactor->Finish(rpc::ToGrpc(ready));
-    return reactor;
-  }
-  deps_.executor->Schedule([this, reactor, request, response] {
-    reactor->Finish(rpc::ToGrpc(FindRecords(*request, response)));
-  });
-  return reactor;
 }
 
 grpc::ServerWriteReactor<v1::TextChunk>* TuningService::ExportRecords(

@@ -20,12 +20,6 @@ namespace {
 
 constexpr char kNative[] = "native";
 
-grpc::ServerUnaryReactor* Reply(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(rpc::ToGrpc(status));
-  return reactor;
-}
-
 absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) {
   if (!snapshot.ok()) return snapshot.status();
   *response = ToProto(**snapshot);
@@ -39,48 +33,34 @@ absl::Status CheckToken(const std::string& token) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* TuningService::CreateJob(grpc::CallbackServerContext* context,
-                                                   const v1::CreateJobRequest* request,
-                                                   v1::Job* response) {
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+void TuningService::CreateJob(Context* context, const v1::CreateJobRequest* request,
+                              v1::Job* response, Reply reply) {
   absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *deps_.environment);
-  if (!spec.ok()) return Reply(context, spec.status());
+  if (!spec.ok() || request->validate_only()) return reply(spec.status());
   spec->owner = deps_.authenticator->NameOf(*context);
-  if (request->validate_only()) return Reply(context, absl::OkStatus());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::string key = spec->requested_target == kNative ? "" : spec->requested_target;
   // What waits for its target has its place among the owner's jobs from now on.
   absl::StatusOr<std::shared_ptr<void>> place = nullptr;
-  if (absl::IsUnavailable(deps_.fleet->FindTarget(key).status()))
+  if (absl::IsUnavailable(deps_.fleet->FindTarget(key).status())) {
     place = deps_.jobs->Reserve(*spec);
-  if (!place.ok()) {
-    reactor->Finish(rpc::ToGrpc(place.status()));
-    return reactor;
   }
+  if (!place.ok()) return reply(place.status());
   deps_.fleet->AwaitTarget(
       key, deps_.target_wait,
-      [this, reactor, response, place = *std::move(place),
+      [this, reply, response, place = *std::move(place),
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
         place.reset();  // Create takes a place of its own
-        if (!target.ok()) {
-          reactor->Finish(rpc::ToGrpc(target.status()));
-          return;
-        }
+        if (!target.ok()) return reply(target.status());
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
-        deps_.jobs->Create(std::move(spec), [reactor, response](task::SnapshotOr snapshot) {
-          reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
+        deps_.jobs->Create(std::move(spec), [reply, response](const task::SnapshotOr& snapshot) {
+          reply(Fill(snapshot, response));
         });
       });
-  return reactor;
 }
 
-grpc::ServerUnaryReactor* TuningService::GetJob(grpc::CallbackServerContext* context,
-                                                const v1::GetJobRequest* request,
-                                                v1::Job* response) {
-  absl::Status status = deps_.readiness->Check();
-  if (status.ok()) status = Fill(deps_.jobs->Get(request->id()), response);
-  return Reply(context, status);
+absl::Status TuningService::GetJob(const v1::GetJobRequest& request, v1::Job* response) {
+  return Fill(deps_.jobs->Get(request.id()), response);
 }
 
 grpc::ServerWriteReactor<v1::Job>* TuningService::WatchJob(grpc::CallbackServerContext*,
@@ -88,33 +68,21 @@ grpc::ServerWriteReactor<v1::Job>* TuningService::WatchJob(grpc::CallbackServerC
   return deps_.watches->Open(request->id());
 }
 
-grpc::ServerUnaryReactor* TuningService::CancelJob(grpc::CallbackServerContext* context,
-                                                   const v1::CancelJobRequest* request,
-                                                   v1::Job* response) {
-  absl::Status status = deps_.readiness->Check();
-  if (status.ok()) {
-    status = Fill(deps_.jobs->Cancel(request->id(), request->confirm_finalists()), response);
-  }
-  return Reply(context, status);
+absl::Status TuningService::CancelJob(const v1::CancelJobRequest& request, v1::Job* response) {
+  return Fill(deps_.jobs->Cancel(request.id(), request.confirm_finalists()), response);
 }
 
-grpc::ServerUnaryReactor* TuningService::ResumeJob(grpc::CallbackServerContext* context,
-                                                   const v1::ResumeJobRequest* request,
-                                                   v1::Job* response) {
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
+void TuningService::ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Job* response,
+                              Reply reply) {
   if (request->max_trials() < 0 || request->max_time_ms() < 0) {
-    return Reply(context, absl::InvalidArgumentError("max_trials, max_time_ms: negative"));
+    return reply(absl::InvalidArgumentError("max_trials, max_time_ms: negative"));
   }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  deps_.jobs->Resume(request->id(), request->max_trials(),
-                     absl::Milliseconds(request->max_time_ms()),
-                     [reactor, response](task::SnapshotOr snapshot) {
-                       reactor->Finish(rpc::ToGrpc(Fill(snapshot, response)));
-                     });
-  return reactor;
+  deps_.jobs->Resume(
+      request->id(), request->max_trials(), absl::Milliseconds(request->max_time_ms()),
+      [reply, response](const task::SnapshotOr& snapshot) { reply(Fill(snapshot, response)); });
 }
 
-absl::Status TuningService::FindJobs(const v1::ListJobsRequest& request,
+absl::Status TuningService::ListJobs(const v1::ListJobsRequest& request,
                                      v1::ListJobsResponse* response) {
   HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
@@ -129,17 +97,6 @@ absl::Status TuningService::FindJobs(const v1::ListJobsRequest& request,
     response->set_next_page_token(jobs->back()->id);
   }
   return absl::OkStatus();
-}
-
-grpc::ServerUnaryReactor* TuningService::ListJobs(grpc::CallbackServerContext* context,
-                                                  const v1::ListJobsRequest* request,
-                                                  v1::ListJobsResponse* response) {
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  deps_.executor->Schedule([this, reactor, request, response] {
-    reactor->Finish(rpc::ToGrpc(FindJobs(*request, response)));
-  });
-  return reactor;
 }
 
 absl::Status TuningService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
@@ -217,22 +174,15 @@ absl::Status TuningService::FindNearest(const v1::LookupBestRequest& request,
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* TuningService::LookupBest(grpc::CallbackServerContext* context,
-                                                    const v1::LookupBestRequest* request,
-                                                    v1::Best* response) {
-  absl::Status status = deps_.readiness->Check();
-  if (status.ok() && request->nearest()) {  // makes design spaces, which takes longer
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    deps_.executor->Schedule([this, reactor, request, response] {
-      reactor->Finish(rpc::ToGrpc(FindBest(*request, response)));
-    });
-    return reactor;
-  }
-  if (status.ok()) status = FindBest(*request, response);
-  return Reply(context, status);
+void TuningService::LookupBest(Context*, const v1::LookupBestRequest* request, v1::Best* response,
+                               Reply reply) {
+  if (!request->nearest()) return reply(FindBest(*request, response));
+  // It makes design spaces, which takes longer.
+  deps_.executor->Schedule(
+      [this, request, response, reply] { reply(FindBest(*request, response)); });
 }
 
-absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
+absl::Status TuningService::ListWorkers(const v1::ListWorkersRequest& request,
                                         v1::ListWorkersResponse* response) {
   HONE_RETURN_IF_ERROR(CheckToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
@@ -247,22 +197,14 @@ absl::Status TuningService::FindWorkers(const v1::ListWorkersRequest& request,
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* TuningService::ListWorkers(grpc::CallbackServerContext* context,
-                                                     const v1::ListWorkersRequest* request,
-                                                     v1::ListWorkersResponse* response) {
-  absl::Status status = deps_.readiness->Check();
-  if (status.ok()) status = FindWorkers(*request, response);
-  return Reply(context, status);
-}
-
 grpc::ServerWriteReactor<v1::ArtifactChunk>* TuningService::GetArtifact(
     grpc::CallbackServerContext*, const v1::GetArtifactRequest* request) {
   return new ArtifactWriter<v1::ArtifactChunk>(
       request->digest(), FindArtifact(request->digest(), *deps_.artifacts, *deps_.store));
 }
 
-absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& request,
-                                         v1::FeatureTable* response) {
+absl::Status TuningService::DescribeFeatures(const v1::DescribeFeaturesRequest& request,
+                                             v1::FeatureTable* response) {
   if (request.target().size() > kMaxTargetBytes) {
     return absl::InvalidArgumentError("target: too long");
   }
@@ -290,17 +232,6 @@ absl::Status TuningService::FindFeatures(const v1::DescribeFeaturesRequest& requ
       deps_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));
   *response = ToProto(table);
   return absl::OkStatus();
-}
-
-grpc::ServerUnaryReactor* TuningService::DescribeFeatures(
-    grpc::CallbackServerContext* context, const v1::DescribeFeaturesRequest* request,
-    v1::FeatureTable* response) {
-  if (absl::Status ready = deps_.readiness->Check(); !ready.ok()) return Reply(context, ready);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  deps_.executor->Schedule([this, reactor, request, response] {
-    reactor->Finish(rpc::ToGrpc(FindFeatures(*request, response)));
-  });
-  return reactor;
 }
 
 }  // namespace hone::service

@@ -10,6 +10,7 @@
 #include "hone/v1/tuning.grpc.pb.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
+#include "server/service/guarded_service.h"
 #include "server/service/readiness.h"
 #include "server/service/watch_hub.h"
 #include "server/store/store.h"
@@ -22,7 +23,7 @@ namespace hone::service {
 
 // The gRPC service for clients: validates, converts, and leaves the work to its dependencies.
 // Thread-safe. Errors are those of tuning.proto; the limits are in job_convert.h.
-class TuningService final : public v1::TuningService::CallbackService {
+class TuningService {
  public:
   struct Dependencies {
     const Clock* clock = nullptr;
@@ -33,70 +34,39 @@ class TuningService final : public v1::TuningService::CallbackService {
     fleet::ArtifactCache* artifacts = nullptr;
     store::Store* store = nullptr;
     WatchHub* watches = nullptr;
-    task::Executor* executor = nullptr;  // for reads that take longer than a handler may
+    task::Executor* executor = nullptr;  // for reads that take longer than a call may
     const Readiness* readiness = nullptr;
     const rpc::Authenticator* authenticator = nullptr;  // who owns a job
     absl::Duration target_wait;                         // see ServerOptions
   };
   explicit TuningService(const Dependencies& deps) : deps_(deps) {}
 
-  grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext* context,
-                                      const v1::CreateJobRequest* request,
-                                      v1::Job* response) override;
-  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
-                                   const v1::GetJobRequest* request, v1::Job* response) override;
-  grpc::ServerWriteReactor<v1::Job>* WatchJob(grpc::CallbackServerContext* context,
-                                              const v1::GetJobRequest* request) override;
-  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
-                                      const v1::CancelJobRequest* request,
-                                      v1::Job* response) override;
-  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
-                                     const v1::ListJobsRequest* request,
-                                     v1::ListJobsResponse* response) override;
-  grpc::ServerUnaryReactor* ResumeJob(grpc::CallbackServerContext* context,
-                                      const v1::ResumeJobRequest* request,
-                                      v1::Job* response) override;
-  grpc::ServerUnaryReactor* LookupBest(grpc::CallbackServerContext* context,
-                                       const v1::LookupBestRequest* request,
-                                       v1::Best* response) override;
-  grpc::ServerUnaryReactor* ListRecords(grpc::CallbackServerContext* context,
-                                        const v1::ListRecordsRequest* request,
-                                        v1::ListRecordsResponse* response) override;
-  grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(
-      grpc::CallbackServerContext* context, const v1::ListRecordsRequest* request) override;
-  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
-                                        const v1::ListWorkersRequest* request,
-                                        v1::ListWorkersResponse* response) override;
-  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(
-      grpc::CallbackServerContext* context, const v1::GetArtifactRequest* request) override;
-  grpc::ServerUnaryReactor* DescribeFeatures(grpc::CallbackServerContext* context,
-                                             const v1::DescribeFeaturesRequest* request,
-                                             v1::FeatureTable* response) override;
-  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
-                                       const v1::ListModelsRequest* request,
-                                       v1::ListModelsResponse* response) override;
-  grpc::ServerUnaryReactor* TrainModel(grpc::CallbackServerContext* context,
-                                       const v1::TrainModelRequest* request,
-                                       v1::StoredModel* response) override;
-  grpc::ServerUnaryReactor* EvaluateModels(grpc::CallbackServerContext* context,
-                                           const v1::EvaluateModelsRequest* request,
-                                           v1::EvaluateModelsResponse* response) override;
+  using Context = grpc::CallbackServerContext;
+  void CreateJob(Context*, const v1::CreateJobRequest*, v1::Job*, Reply);
+  absl::Status GetJob(const v1::GetJobRequest&, v1::Job*);
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(Context*, const v1::GetJobRequest*);
+  absl::Status CancelJob(const v1::CancelJobRequest&, v1::Job*);
+  absl::Status ListJobs(const v1::ListJobsRequest&, v1::ListJobsResponse*);
+  void ResumeJob(Context*, const v1::ResumeJobRequest*, v1::Job*, Reply);
+  void LookupBest(Context*, const v1::LookupBestRequest*, v1::Best*, Reply);
+  absl::Status ListRecords(const v1::ListRecordsRequest&, v1::ListRecordsResponse*);
+  grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(Context*, const v1::ListRecordsRequest*);
+  absl::Status ListWorkers(const v1::ListWorkersRequest&, v1::ListWorkersResponse*);
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(Context*, const v1::GetArtifactRequest*);
+  absl::Status DescribeFeatures(const v1::DescribeFeaturesRequest&, v1::FeatureTable*);
+  absl::Status ListModels(const v1::ListModelsRequest&, v1::ListModelsResponse*);
+  void TrainModel(Context*, const v1::TrainModelRequest*, v1::StoredModel*, Reply);
+  void EvaluateModels(Context*, const v1::EvaluateModelsRequest*, v1::EvaluateModelsResponse*,
+                      Reply);
 
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
-  // The record as a best, with the peaks of its device as far as anybody knows them.
+  // The record as a best, with the peaks of its device where they are known.
   task::Best WithPeaks(const record::Record& record, double flops) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
                            const std::string& target, v1::Best* response);
   // NotFound: nothing of the operator was measured on a target of that key.
   absl::StatusOr<std::string> TargetText(const std::string& key, const std::string& op) const;
-  absl::Status FindRecords(const v1::ListRecordsRequest& request,
-                           v1::ListRecordsResponse* response);
-  absl::Status FindFeatures(const v1::DescribeFeaturesRequest& request, v1::FeatureTable* response);
-  absl::Status FindJobs(const v1::ListJobsRequest& request, v1::ListJobsResponse* response);
-  absl::Status FindWorkers(const v1::ListWorkersRequest& request,
-                           v1::ListWorkersResponse* response);
-  absl::Status FindModels(const v1::ListModelsRequest& request, v1::ListModelsResponse* response);
 
   const Dependencies deps_;
 };

@@ -192,10 +192,10 @@ absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::strin
   return std::make_shared<const std::string>(*std::move(bytes));
 }
 
-grpc::ServerUnaryReactor* WorkerService::Take(grpc::CallbackServerContext* context,
-                                              const v1::SynchronizeRequest* request,
-                                              v1::SynchronizeResponse* response,
-                                              Monotonic::time_point arrived) {
+grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
+                                                     const v1::SynchronizeRequest* request,
+                                                     v1::SynchronizeResponse* response,
+                                                     Monotonic::time_point arrived) {
   const absl::Status ready = readiness_->Check();
   absl::StatusOr<fleet::WorkerReport> report =
       ready.ok() ? FromProto(*request) : absl::StatusOr<fleet::WorkerReport>(ready);

@@ -20,7 +20,7 @@ namespace hone::service {
 // digest, or are not of their name (reference_cache.h); NOT_FOUND no such artifact;
 // RESOURCE_EXHAUSTED no room for an upload beside others (upload_handler.h); UNAVAILABLE the server
 // starts or drains.
-class WorkerService final : public v1::WorkerService::CallbackService {
+class WorkerService {
  public:
   // All outlive it; `observer` may be null.
   WorkerService(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, store::Store* store,
@@ -34,20 +34,15 @@ class WorkerService final : public v1::WorkerService::CallbackService {
         uploads_(uploads),
         observer_(observer) {}
 
+  // `arrived`: when the call came.
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
                                         const v1::SynchronizeRequest* request,
-                                        v1::SynchronizeResponse* response) override {
-    return Take(context, request, response, std::chrono::steady_clock::now());
-  }
-  // Synchronize of a call that came at that time.
-  grpc::ServerUnaryReactor* Take(grpc::CallbackServerContext* context,
-                                 const v1::SynchronizeRequest* request,
-                                 v1::SynchronizeResponse* response,
-                                 std::chrono::steady_clock::time_point arrived);
+                                        v1::SynchronizeResponse* response,
+                                        std::chrono::steady_clock::time_point arrived);
   grpc::ServerReadReactor<v1::WorkerArtifactChunk>* UploadArtifact(
-      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* DownloadArtifact(
-      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request);
 
  private:
   fleet::Fleet* const fleet_;

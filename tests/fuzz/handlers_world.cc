@@ -163,6 +163,8 @@ HandlersWorld::HandlersWorld(bool on_disk)
                                            {.clock = &clock_,
                                             .authenticator = &authenticator_,
                                             .limiter = &limiter_,
+                                            .readiness = &readiness_,
+                                            .executor = &executor_,
                                             .tuning = &tuning_,
                                             .worker = &worker_,
                                             .admin = &admin_});
