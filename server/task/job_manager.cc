@@ -198,7 +198,7 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
     auto request = requests_.find(spec.request_id);
     if (!spec.request_id.empty() && request != requests_.end()) {
       known = jobs_.at(request->second)->snapshot();  // being created by another call
-    } else if (absl::Status room = CheckQuota(spec.owner); !suspended_ && !room.ok()) {
+    } else if (absl::Status room = CheckQuota(spec); !suspended_ && !room.ok()) {
       known = room;
     } else if (!suspended_) {
       JobSnapshot snapshot;
@@ -227,13 +227,16 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
 }
 
 absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
+  if (!spec.request_id.empty() && services_.store->GetJobByRequest(spec.request_id).ok()) {
+    return nullptr;
+  }
   absl::MutexLock lock(&mutex_);
   if (!spec.request_id.empty() && requests_.contains(spec.request_id)) return nullptr;
-  HONE_RETURN_IF_ERROR(CheckQuota(spec.owner));
-  ++reserved_[spec.owner];
-  return std::shared_ptr<void>(nullptr, [this, owner = spec.owner](void*) {
+  HONE_RETURN_IF_ERROR(CheckQuota(spec));
+  const auto place = reserved_.emplace(spec.request_id, spec.owner);
+  return std::shared_ptr<void>(nullptr, [this, place](void*) {
     absl::MutexLock lock(&mutex_);
-    if (--reserved_[owner] == 0) reserved_.erase(owner);
+    reserved_.erase(place);
   });
 }
 
@@ -322,7 +325,8 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   StoreAndStart(*std::move(row), std::move(job), std::move(done));
 }
 
-absl::Status JobManager::CheckQuota(const std::string& owner) const {
+absl::Status JobManager::CheckQuota(const JobSpec& spec) const {
+  const std::string& owner = spec.owner;
   int all = 0;
   int own = 0;
   for (const auto& [id, job] : jobs_) {
@@ -331,9 +335,14 @@ absl::Status JobManager::CheckQuota(const std::string& owner) const {
     ++all;
     own += shown->spec.owner == owner ? 1 : 0;
   }
-  for (const auto& [holder, places] : reserved_) {
-    all += places;
-    own += holder == owner ? places : 0;
+  const std::string* last = nullptr;
+  for (const auto& [request, holder] : reserved_) {
+    const bool counted = request == spec.request_id || requests_.contains(request) ||
+                         (last != nullptr && request == *last);
+    if (counted && !request.empty()) continue;
+    last = &request;
+    ++all;
+    own += holder == owner ? 1 : 0;
   }
   if (own >= options_.max_jobs_per_owner) {
     return absl::ResourceExhaustedError(absl::StrCat(

@@ -33,8 +33,8 @@ class JobManager {
   // down. ResourceExhausted: too many jobs of the owner, or of all, are under way.
   void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Takes a place among the jobs under way, for a call of Create that cannot be made yet; the place
-  // is given back with the result, which the manager outlives. A request_id that was used before
-  // needs none. ResourceExhausted: as for Create.
+  // is given back with the result, which the manager outlives. Calls with the same request_id share
+  // one place, and a request_id that was used before needs none. ResourceExhausted: as for Create.
   absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
@@ -76,7 +76,7 @@ class JobManager {
   // Stores the row of a job that is in jobs_ and starts it.
   void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
-  absl::Status CheckQuota(const std::string& owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckQuota(const JobSpec& spec) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string replica_;  // this run of this server, in claims
   const std::string boot_;     // of this machine
@@ -85,8 +85,9 @@ class JobManager {
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> requests_
-      ABSL_GUARDED_BY(mutex_);                                   // request id → job, of jobs_
-  std::map<std::string, int> reserved_ ABSL_GUARDED_BY(mutex_);  // places by owner
+      ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
+  // Request id → owner, an entry for each call that waits. Calls of one request share a place.
+  std::multimap<std::string, std::string> reserved_ ABSL_GUARDED_BY(mutex_);
   // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
   // one of them crashes the server again, no other job is in such a step.
   std::deque<std::shared_ptr<Job>> waiting_ ABSL_GUARDED_BY(mutex_);

@@ -71,6 +71,45 @@ TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
   EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
 }
 
+TEST(JobQuotaTest, ARetriedRequestSharesOnePlaceWhileItWaits) {
+  JobOptions options = JobHarness::DefaultOptions();
+  options.max_jobs_per_owner = 2;
+  JobHarness harness(options);
+  JobSpec spec = JobHarness::Spec(20, "1");
+  spec.owner = "ann";
+  JobSpec other = JobHarness::Spec(20, "2");
+  other.owner = "ann";
+  std::shared_ptr<void> first = harness.jobs->Reserve(spec).value();
+  std::shared_ptr<void> retry = harness.jobs->Reserve(spec).value();
+  std::shared_ptr<void> second = harness.jobs->Reserve(other).value();
+  EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
+  JobSpec third = JobHarness::Spec(20, "3");
+  third.owner = "ann";
+  EXPECT_EQ(harness.jobs->Reserve(third).status().code(), absl::StatusCode::kResourceExhausted);
+  first.reset();  // the retry still waits, and does not count against its own job
+  const std::string id = harness.Create(spec);
+  retry.reset();
+  EXPECT_EQ(harness.Create(spec), id);
+  EXPECT_EQ(harness.jobs->Reserve(third).status().code(), absl::StatusCode::kResourceExhausted);
+  second.reset();
+  EXPECT_TRUE(harness.jobs->Reserve(third).ok());
+}
+
+TEST(JobQuotaTest, AStoredRequestNeedsNoPlace) {
+  JobOptions options = JobHarness::DefaultOptions();
+  options.max_jobs_per_owner = 1;
+  JobHarness harness(options);
+  JobSpec spec = JobHarness::Spec(20, "1");
+  spec.owner = "ann";
+  const std::string id = harness.Create(spec);
+  for (int i = 0; i < 500 && !harness.jobs->Unfinished().empty(); ++i) harness.Step();
+  JobSpec other = JobHarness::Spec(20, "2");
+  other.owner = "ann";
+  harness.Create(other);
+  EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
+  EXPECT_EQ(harness.Create(spec), id);
+}
+
 // The device measures 100 ns or more and has a peak of 50 operations per nanosecond.
 TEST(PeakTest, OnlyWithAToleranceMayAKernelNeedFewerOperations) {
   for (const double tolerance : {0.0, 1e-3}) {
