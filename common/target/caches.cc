@@ -3,23 +3,15 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/file.h"
+#include "common/target/host.h"
 
 namespace hone::target {
 namespace {
 
 constexpr int kMostCpus = 1 << 16;
-
-// Returns the first line of a small file, or "" if it cannot be read.
-std::string FirstLine(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadFile(path);
-  if (!content.ok()) return "";
-  return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
-}
 
 // "1024K" → 1048576; 0 if the text is not a size.
 int64_t ParseSize(absl::string_view text) {

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <thread>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -23,13 +21,6 @@
 
 namespace hone::target {
 namespace {
-
-// Returns the first line of a small file, or "" if it cannot be read.
-std::string FirstLine(const std::string& path) {
-  const absl::StatusOr<std::string> content = ReadFile(path);
-  if (!content.ok()) return "";
-  return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
-}
 
 // The CPU quota of the cgroup, in cores; 0 if there is no limit or it cannot be read.
 double QuotaInCores() {

@@ -29,6 +29,12 @@ std::string CpuInfo(absl::string_view key) {
 
 }  // namespace
 
+std::string FirstLine(const std::string& path) {
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (!content.ok()) return "";
+  return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
+}
+
 HostFacts DescribeHost() {
   HostFacts facts;
   utsname names;
@@ -40,10 +46,8 @@ HostFacts DescribeHost() {
   const Target target = DetectHost();
   if (facts.cpu.empty()) facts.cpu = target.cpu;
   facts.isa = absl::StrJoin(target.features, " ");
-  const absl::StatusOr<std::string> governor =
-      ReadFile("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  facts.governor =
-      governor.ok() ? std::string(absl::StripAsciiWhitespace(*governor)) : std::string("unknown");
+  facts.governor = FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  if (facts.governor.empty()) facts.governor = "unknown";
   facts.cores = target.cores;
   struct sysinfo memory;
   if (sysinfo(&memory) == 0) {

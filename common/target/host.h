@@ -25,6 +25,10 @@ HostFacts DescribeHost();
 // of its cgroup (rounded down, at least 1).
 int UsableCores();
 
+// Returns the first line of a file of /proc or /sys without blanks at its ends; "" if it cannot be
+// read.
+std::string FirstLine(const std::string& path);
+
 // Returns LLVM's name of the CPU with this CPUID identity, or "" if it is unknown; detection then
 // falls back to a level of the x86-64 psABI. The features distinguish CPUs that share a model
 // number.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/digest.h"
+#include "common/base/status_macros.h"
 
 namespace hone::target {
 namespace {
@@ -17,31 +19,23 @@ absl::Status Refuse(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("target: ", why));
 }
 
-// An integer of the text form: its key, its member and its valid range.
-struct IntegerField {
-  absl::string_view word;
-  int Target::* small = nullptr;
-  int64_t Target::* large = nullptr;
-  int64_t min;
-  int64_t max;
-};
-
-constexpr std::array<IntegerField, 7> kIntegers = {{
-    {"cores", &Target::cores, nullptr, 1, 1 << 16},
-    {"vector_bits", &Target::vector_bits, nullptr, 64, 1 << 16},
-    {"vector_registers", &Target::vector_registers, nullptr, 1, 1024},
-    {"l1", nullptr, &Target::l1_bytes, 1 << 10, int64_t{1} << 40},
-    {"l2", nullptr, &Target::l2_bytes, 0, int64_t{1} << 40},
-    {"l3", nullptr, &Target::l3_bytes, 0, int64_t{1} << 40},
-    {"line", &Target::cache_line_bytes, nullptr, 8, 1 << 12},
-}};
-
-struct TextField {
-  absl::string_view word;
-  std::string Target::* value;
-};
-constexpr std::array<TextField, 3> kTexts = {
-    {{"arch", &Target::arch}, {"triple", &Target::triple}, {"cpu", &Target::cpu}}};
+// Calls visit(word, value) for each field, in the order of the text form; for an integer
+// visit(word, value, min, max).
+template <typename T, typename Visitor>
+void VisitFields(T& target, Visitor visit) {
+  constexpr int64_t kMaxCache = int64_t{1} << 40;
+  visit("arch", target.arch);
+  visit("triple", target.triple);
+  visit("cpu", target.cpu);
+  visit("features", target.features);
+  visit("cores", target.cores, 1, 1 << 16);
+  visit("vector_bits", target.vector_bits, 64, 1 << 16);
+  visit("vector_registers", target.vector_registers, 1, 1024);
+  visit("l1", target.l1_bytes, 1 << 10, kMaxCache);
+  visit("l2", target.l2_bytes, 0, kMaxCache);
+  visit("l3", target.l3_bytes, 0, kMaxCache);
+  visit("line", target.cache_line_bytes, 8, 1 << 12);
+}
 
 bool IsName(absl::string_view text) {
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, [](unsigned char c) {
@@ -49,53 +43,34 @@ bool IsName(absl::string_view text) {
   });
 }
 
-absl::Status ParseFeatures(absl::string_view value, std::vector<std::string>& features) {
-  if (value.empty()) return absl::OkStatus();
-  for (const absl::string_view feature : absl::StrSplit(value, ',')) {
-    if (!IsName(feature))
-      return Refuse(absl::StrCat("'", feature, "' is not the name of a feature"));
-    features.emplace_back(feature);
-  }
-  const auto out_of_order = std::ranges::adjacent_find(features, std::ranges::greater_equal());
-  if (out_of_order != features.end()) {
-    return Refuse("features must be sorted, each once");
-  }
+absl::Status Parse(absl::string_view word, absl::string_view value, std::string& field) {
+  if (!IsName(value)) return Refuse(absl::StrCat(word, "='", value, "' is not a name"));
+  field = std::string(value);
   return absl::OkStatus();
 }
 
-// Sets the field named `word`. NotFound: unknown field.
-absl::Status SetField(Target& target, absl::string_view word, absl::string_view value) {
-  if (word == "features") return ParseFeatures(value, target.features);
-  for (const TextField& field : kTexts) {
-    if (field.word != word) continue;
-    if (!IsName(value)) return Refuse(absl::StrCat(word, "='", value, "' is no name"));
-    target.*field.value = std::string(value);
-    return absl::OkStatus();
+absl::Status Parse(absl::string_view, absl::string_view value, std::vector<std::string>& field) {
+  if (value.empty()) return absl::OkStatus();
+  field = absl::StrSplit(value, ',');
+  for (const std::string& feature : field) {
+    if (IsName(feature)) continue;
+    return Refuse(absl::StrCat("'", feature, "' is not the name of a feature"));
   }
-  for (const IntegerField& field : kIntegers) {
-    if (field.word != word) continue;
-    int64_t number = 0;
-    if (!absl::SimpleAtoi(value, &number) || number < field.min || number > field.max) {
-      return Refuse(absl::StrCat(word, "=", value, " is not an integer in [", field.min, ", ",
-                                 field.max, "]"));
-    }
-    if (field.small != nullptr) {
-      target.*field.small = static_cast<int>(number);
-    } else {
-      target.*field.large = number;
-    }
-    return absl::OkStatus();
-  }
-  return Refuse(absl::StrCat("unknown word '", word, "'"));
+  const bool sorted =
+      std::ranges::adjacent_find(field, std::ranges::greater_equal()) == field.end();
+  return sorted ? absl::OkStatus() : Refuse("features must be sorted, each once");
 }
 
-std::vector<absl::string_view> AllWords() {
-  std::vector<absl::string_view> words;
-  for (const TextField& field : kTexts) words.push_back(field.word);
-  words.push_back("features");
-  for (const IntegerField& field : kIntegers) words.push_back(field.word);
-  return words;
+template <typename Integer>
+absl::Status Parse(absl::string_view word, absl::string_view value, Integer& field, int64_t min,
+                   int64_t max) {
+  if (absl::SimpleAtoi(value, &field) && field >= min && field <= max) return absl::OkStatus();
+  return Refuse(absl::StrCat(word, "=", value, " is not an integer in [", min, ", ", max, "]"));
 }
+
+std::string FieldText(const std::string& field) { return field; }
+std::string FieldText(const std::vector<std::string>& field) { return absl::StrJoin(field, ","); }
+std::string FieldText(int64_t field) { return absl::StrCat(field); }
 
 std::string InstructionSet(const Target& target) {
   for (const absl::string_view feature : {"avx512f", "avx2", "sve", "neon"}) {
@@ -118,14 +93,9 @@ std::string Target::Key() const {
 
 std::string Target::ToText() const {
   std::string text = "target";
-  for (const TextField& field : kTexts) {
-    absl::StrAppend(&text, " ", field.word, "=", this->*field.value);
-  }
-  absl::StrAppend(&text, " features=", absl::StrJoin(features, ","));
-  for (const IntegerField& field : kIntegers) {
-    const int64_t value = field.small != nullptr ? this->*field.small : this->*field.large;
-    absl::StrAppend(&text, " ", field.word, "=", value);
-  }
+  VisitFields(*this, [&](absl::string_view word, const auto& field, auto...) {
+    absl::StrAppend(&text, " ", word, "=", FieldText(field));
+  });
   return text;
 }
 
@@ -133,18 +103,31 @@ absl::StatusOr<Target> Target::FromText(absl::string_view text) {
   const std::vector<absl::string_view> words = absl::StrSplit(
       absl::StripAsciiWhitespace(text), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
   if (words.empty() || words[0] != "target") return Refuse("the text does not begin with 'target'");
-  Target target;
-  std::vector<absl::string_view> missing = AllWords();
+  std::map<absl::string_view, absl::string_view> values;
   for (size_t i = 1; i < words.size(); ++i) {
     const size_t equals = words[i].find('=');
     if (equals == absl::string_view::npos) {
       return Refuse(absl::StrCat("'", words[i], "' is not of the form key=value"));
     }
     const absl::string_view word = words[i].substr(0, equals);
-    if (absl::Status set = SetField(target, word, words[i].substr(equals + 1)); !set.ok()) {
-      return set;
+    if (!values.emplace(word, words[i].substr(equals + 1)).second) {
+      return Refuse(absl::StrCat("'", word, "' is given twice"));
     }
-    if (std::erase(missing, word) == 0) return Refuse(absl::StrCat("'", word, "' is given twice"));
+  }
+  Target target;
+  absl::Status parsed;
+  std::vector<absl::string_view> missing;
+  VisitFields(target, [&](absl::string_view word, auto& field, auto... range) {
+    const auto value = values.extract(word);
+    if (value.empty()) {
+      missing.push_back(word);
+    } else {
+      parsed.Update(Parse(word, value.mapped(), field, range...));
+    }
+  });
+  HONE_RETURN_IF_ERROR(parsed);
+  if (!values.empty()) {
+    return Refuse(absl::StrCat("unknown word '", values.begin()->first, "'"));
   }
   if (!missing.empty()) {
     return Refuse(absl::StrCat("missing ", absl::StrJoin(missing, ", ")));

@@ -27,14 +27,6 @@ constexpr std::array<ModelRange, 35> kIntelFamily6 = {{
     {0xc5, 0xc6, "arrowlake"},       {0xcf, 0xcf, "emeraldrapids"},
 }};
 
-constexpr std::array<ModelRange, 5> kAmdFamily19Zen4 = {{
-    {0x10, 0x1f, "znver4"},
-    {0x60, 0x6f, "znver4"},
-    {0x70, 0x77, "znver4"},
-    {0x78, 0x7f, "znver4"},
-    {0xa0, 0xaf, "znver4"},
-}};
-
 }  // namespace
 
 absl::string_view X86CpuName(absl::string_view vendor, int family, int model, bool has_vnni,
@@ -50,10 +42,8 @@ absl::string_view X86CpuName(absl::string_view vendor, int family, int model, bo
   if (vendor == "AuthenticAMD") {
     if (family == 0x17) return model >= 0x30 ? "znver2" : "znver1";
     if (family == 0x19) {
-      for (const ModelRange& range : kAmdFamily19Zen4) {
-        if (model >= range.first && model <= range.last) return range.name;
-      }
-      return "znver3";
+      const int row = model >> 4;
+      return row == 1 || row == 6 || row == 7 || row == 0xa ? "znver4" : "znver3";
     }
     if (family == 0x1a) return "znver5";
   }

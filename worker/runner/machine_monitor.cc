@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "common/base/file.h"
+#include "common/target/host.h"
 
 namespace hone::runner {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 constexpr double kShortestS = 0.25;  // ticks are 10 ms, so shorter intervals say nothing
 constexpr double kLongestS = 60;
 constexpr double kPastStepS = 0.1;
-constexpr double kHottestC = 150;  // missing sensors report nonsense
+constexpr double kHottestC = 150;  // missing sensors report arbitrary values
 
 int Open(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
 
@@ -28,11 +28,6 @@ double Seconds(clockid_t clock) {
   timespec time = {};
   clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-std::string FirstLine(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
 bool IsOfProcessor(absl::string_view sensor) {
@@ -99,7 +94,7 @@ MachineMonitor::MachineMonitor(const std::string& root)
     if (const int fd = Open(path); fd >= 0) temperatures_.push_back(fd);
   };
   for (const std::string& sensor : FilesIn(root + "/sys/class/hwmon")) {
-    if (!IsOfProcessor(FirstLine(sensor + "/name"))) continue;
+    if (!IsOfProcessor(target::FirstLine(sensor + "/name"))) continue;
     for (const std::string& file : FilesIn(sensor)) {
       const std::string name = std::filesystem::path(file).filename();
       if (absl::StartsWith(name, "temp") && absl::EndsWith(name, "_input")) add(file);
@@ -107,7 +102,7 @@ MachineMonitor::MachineMonitor(const std::string& root)
   }
   if (!temperatures_.empty()) return;
   for (const std::string& zone : FilesIn(root + "/sys/class/thermal")) {
-    if (IsOfProcessor(FirstLine(zone + "/type"))) add(zone + "/temp");
+    if (IsOfProcessor(target::FirstLine(zone + "/type"))) add(zone + "/temp");
   }
 }
 

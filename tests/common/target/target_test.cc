@@ -69,7 +69,7 @@ TEST(TargetTest, MalformedTextSaysWhatIsWrong) {
   EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"avx,avx2", "avx2,avx"}})), HasSubstr("sorted"));
   EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"avx,avx2", "avx,avx"}})), HasSubstr("sorted"));
   EXPECT_THAT(Refusal(absl::StrReplaceAll(good, {{"arch=x86_64", "arch=$(rm)"}})),
-              HasSubstr("no name"));
+              HasSubstr("not a name"));
 }
 
 TEST(TargetTest, AnUnknownNameListsTheKnownOnes) {
