@@ -34,7 +34,7 @@ constexpr uint64_t kRefer = 1 << 13, kTruncate = 1 << 14, kIoctlDevice = 1 << 15
 constexpr uint64_t kOfFiles = kExecute | kWriteFile | kReadFile | kTruncate | kIoctlDevice;
 constexpr uint64_t kScopeSockets = 1 << 0, kScopeSignals = 1 << 1;
 
-uint64_t HandledAccess(int version) {
+uint64_t HandledAccess(long version) {
   uint64_t access = kFirstVersion;
   if (version >= 2) access |= kRefer;
   if (version >= 3) access |= kTruncate;
@@ -73,15 +73,10 @@ absl::Status Fill(int ruleset, uint64_t handled, const std::vector<std::string>&
 
 }  // namespace
 
-int LandlockVersion() {
-  const long version = syscall(kCreateRuleset, nullptr, 0, kVersionFlag);
-  return version > 0 ? static_cast<int>(version) : 0;
-}
-
 absl::Status GuardFiles(const std::vector<std::string>& readable,
                         const std::vector<std::string>& writable) {
-  const int version = LandlockVersion();
-  if (version == 0) return absl::OkStatus();
+  const long version = syscall(kCreateRuleset, nullptr, 0, kVersionFlag);
+  if (version <= 0) return absl::OkStatus();
   RulesetAttributes attributes = {.handled_access_fs = HandledAccess(version)};
   size_t size = sizeof(attributes.handled_access_fs);
   if (version >= 6) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -23,12 +22,8 @@ constexpr int kRounds = 12;       // minimum
 constexpr int kMostRounds = 150;  // maximum, if the best rounds do not agree
 constexpr double kAgree = 0.02;
 constexpr int64_t kFmaIterations = 300'000;  // 1.4 ms at 2.5 GHz and one iteration in 12 cycles
-constexpr size_t kStreamBytes = size_t{48}
-                                << 20;  // per core; more than its share of the last-level cache
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+// Per core; more than its share of the last-level cache.
+constexpr size_t kStreamBytes = size_t{48} << 20;
 
 // Returns at most `count` CPUs that this process may use.
 std::vector<int> Cpus(int count) {
@@ -42,17 +37,17 @@ std::vector<int> Cpus(int count) {
 }
 
 struct Rate {
-  double per_second = 0;
+  double per_ns = 0;
   bool steady = false;
 };
 
 // Runs `work` in rounds on `threads` pinned threads at once until the best three rounds agree. A
-// round takes as long as its slowest thread. Returns the most work per second of all rounds.
+// round takes as long as its slowest thread. Returns the most work per nanosecond of all rounds.
 Rate BestRate(int threads, const std::function<double(int)>& work) {
   const std::vector<int> cpus = Cpus(threads);
   struct Round {
     double done = 0;
-    double seconds = 0;
+    double ns = 0;
   };
   std::vector<Round> round(threads);
   std::vector<double> rates;  // of the best three rounds, descending
@@ -61,12 +56,12 @@ Rate BestRate(int threads, const std::function<double(int)>& work) {
   bool more = true;
   const auto finish_round = [&]() noexcept {
     double amount = 0;
-    double seconds = 1e-9;
+    double ns = 1;
     for (const Round& part : round) {
       amount += part.done;
-      seconds = std::max(seconds, part.seconds);
+      ns = std::max(ns, part.ns);
     }
-    rates.push_back(amount / seconds);
+    rates.push_back(amount / ns);
     std::sort(rates.begin(), rates.end(), std::greater<>());
     if (rates.size() > 3) rates.pop_back();
     rate.steady = rates.size() == 3 && rates[2] >= (1 - kAgree) * rates[0];
@@ -86,30 +81,26 @@ Rate BestRate(int threads, const std::function<double(int)>& work) {
       }
       while (more) {
         start.arrive_and_wait();
-        const double begin = Now();
+        const double begin = NowNs();
         round[t].done = work(t);
-        round[t].seconds = Now() - begin;
+        round[t].ns = NowNs() - begin;
         end.arrive_and_wait();
       }
     });
   }
   for (std::thread& thread : pool) thread.join();
-  rate.per_second = rates[0];
+  rate.per_ns = rates[0];
   return rate;
 }
 
 }  // namespace
 
 double Peak::gflops_one_core() const {
-  double best = 0;
-  for (const Width& width : widths) best = std::max(best, width.gflops_one_core);
-  return best;
+  return std::ranges::max_element(widths, {}, &Width::gflops_one_core)->gflops_one_core;
 }
 
 double Peak::gflops_all_cores() const {
-  double best = 0;
-  for (const Width& width : widths) best = std::max(best, width.gflops_all_cores);
-  return best;
+  return std::ranges::max_element(widths, {}, &Width::gflops_all_cores)->gflops_all_cores;
 }
 
 std::string Peak::ToJson() const {
@@ -131,7 +122,7 @@ Peak MeasurePeak(int cores) {
   const auto rate = [&peak](int threads, const std::function<double(int)>& work) {
     const Rate best = BestRate(threads, work);
     peak.steady = peak.steady && best.steady;
-    return best.per_second * 1e-9;
+    return best.per_ns;
   };
   for (const int bits : FmaWidths()) {
     const auto fma = [bits](int) { return RunFma(bits, kFmaIterations); };
@@ -155,8 +146,8 @@ Peak MeasurePeak(int cores) {
     sums[thread] += RunStream(buffer.get(), kStreamBytes);
     return static_cast<double>(kStreamBytes);
   };
-  peak.read_gbps_one_core = BestRate(1, stream).per_second * 1e-9;
-  peak.read_gbps_all_cores = BestRate(cores, stream).per_second * 1e-9;
+  peak.read_gbps_one_core = BestRate(1, stream).per_ns;
+  peak.read_gbps_all_cores = BestRate(cores, stream).per_ns;
   return peak;
 }
 

@@ -19,7 +19,7 @@ struct Peak {
   int cores = 1;
   bool steady = true;  // the best rounds agreed, so nothing else used the machine
 
-  // The best of all widths.
+  // The best of all widths. REQUIRES: there are widths.
   double gflops_one_core() const;
   double gflops_all_cores() const;
   // {"cores": 2, "steady": true, "gflops_one_core": …, "gflops_all_cores": …, "read_gbps_…": …,

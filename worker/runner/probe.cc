@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 
 #include "common/base/status_macros.h"
@@ -14,15 +13,9 @@ namespace hone::runner {
 namespace {
 
 constexpr int64_t kFmaIterations = 20000;  // about 0.1 ms
-constexpr size_t kStreamBytes = size_t{1}
-                                << 20;  // out of the inner caches on most CPUs; about 60 µs
+// Out of the inner caches on most CPUs; about 60 µs.
+constexpr size_t kStreamBytes = size_t{1} << 20;
 constexpr int kCalibrationSamples = 24;
-
-double Now() {
-  return std::chrono::duration<double, std::nano>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 class RealProbe final : public Probe {
  public:
@@ -40,13 +33,13 @@ class RealProbe final : public Probe {
 #pragma omp parallel reduction(max : fma, flops)
     {
 #pragma omp barrier
-      const double begin = Now();
+      const double begin = NowNs();
       flops = RunFma(width_, kFmaIterations);
-      fma = Now() - begin;
+      fma = NowNs() - begin;
     }
-    const double begin = Now();
+    const double begin = NowNs();
     sink_ = RunStream(stream_->data(), kStreamBytes);
-    const double stream = Now() - begin;
+    const double stream = NowNs() - begin;
     best_fma_ = std::min(best_fma_, fma);
     best_stream_ = std::min(best_stream_, stream);
     const double at_registration = gflops_per_core_ > 0 ? flops / gflops_per_core_ : best_fma_;

@@ -1,11 +1,5 @@
 #include "worker/runner/reference_loops.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 namespace hone::runner {
 namespace {
 
@@ -13,82 +7,40 @@ namespace {
 // into 16 registers beside the two factors.
 constexpr int kChains = 12;
 
-// Keeps the optimizer from removing the values.
-template <typename Vector>
-inline void Keep(Vector& value) {
 #if defined(__x86_64__)
-  asm volatile("" : "+v"(value));
+#define HONE_VECTOR_REGISTER "+v"
 #else
-  asm volatile("" : "+w"(value));
+#define HONE_VECTOR_REGISTER "+w"
 #endif
+
+// Inlined into functions that each allow other instructions, and compiled for these. The empty
+// assembly keeps the optimizer from computing or removing the values.
+template <int kLanes>
+[[gnu::always_inline]] inline double RunChains(int64_t iterations) {
+  typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+  Vector sums[kChains];
+  for (Vector& sum : sums) sum = Vector{} + 1.0f;
+  Vector factor = Vector{} + 0.5f;
+  Vector term = Vector{} + 0.25f;
+  asm volatile("" : HONE_VECTOR_REGISTER(factor), HONE_VECTOR_REGISTER(term));
+  for (int64_t i = 0; i < iterations; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < kChains; ++c) sums[c] = sums[c] * factor + term;
+  }
+  for (Vector& sum : sums) asm volatile("" : HONE_VECTOR_REGISTER(sum));
+  return static_cast<double>(iterations) * kChains * kLanes * 2;
 }
 
 #if defined(__x86_64__)
-
 __attribute__((target("avx512f"))) double Fma512(int64_t iterations) {
-  __m512 sums[kChains];
-  for (auto& sum : sums) sum = _mm512_set1_ps(1);
-  __m512 factor = _mm512_set1_ps(0.5f);
-  __m512 term = _mm512_set1_ps(0.25f);
-  Keep(factor);
-  Keep(term);
-  for (int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sums[c] = _mm512_fmadd_ps(sums[c], factor, term);
-  }
-  for (auto& sum : sums) Keep(sum);
-  return static_cast<double>(iterations) * kChains * 16 * 2;
+  return RunChains<16>(iterations);
 }
-
 __attribute__((target("avx2,fma"))) double Fma256(int64_t iterations) {
-  __m256 sums[kChains];
-  for (auto& sum : sums) sum = _mm256_set1_ps(1);
-  __m256 factor = _mm256_set1_ps(0.5f);
-  __m256 term = _mm256_set1_ps(0.25f);
-  Keep(factor);
-  Keep(term);
-  for (int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sums[c] = _mm256_fmadd_ps(sums[c], factor, term);
-  }
-  for (auto& sum : sums) Keep(sum);
-  return static_cast<double>(iterations) * kChains * 8 * 2;
+  return RunChains<8>(iterations);
 }
-
-// For every x86-64 CPU: a multiply and an add instead of a fused operation.
-double Sse128(int64_t iterations) {
-  __m128 sums[kChains];
-  for (auto& sum : sums) sum = _mm_set1_ps(1);
-  __m128 factor = _mm_set1_ps(0.5f);
-  __m128 term = _mm_set1_ps(0.25f);
-  Keep(factor);
-  Keep(term);
-  for (int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sums[c] = _mm_add_ps(_mm_mul_ps(sums[c], factor), term);
-  }
-  for (auto& sum : sums) Keep(sum);
-  return static_cast<double>(iterations) * kChains * 4 * 2;
-}
-
-#elif defined(__aarch64__)
-
-double Neon128(int64_t iterations) {
-  float32x4_t sums[kChains];
-  for (auto& sum : sums) sum = vdupq_n_f32(1);
-  float32x4_t factor = vdupq_n_f32(0.5f);
-  float32x4_t term = vdupq_n_f32(0.25f);
-  Keep(factor);
-  Keep(term);
-  for (int64_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 12
-    for (int c = 0; c < kChains; ++c) sums[c] = vfmaq_f32(term, sums[c], factor);
-  }
-  for (auto& sum : sums) Keep(sum);
-  return static_cast<double>(iterations) * kChains * 4 * 2;
-}
-
 #endif
+// On x86-64 a multiply and an add, because not every CPU has the fused operation.
+double Fma128(int64_t iterations) { return RunChains<4>(iterations); }
 
 }  // namespace
 
@@ -102,15 +54,12 @@ std::vector<int> FmaWidths() {
   return widths;
 }
 
-double RunFma(int width_bits, int64_t iterations) {
+double RunFma([[maybe_unused]] int width_bits, int64_t iterations) {
 #if defined(__x86_64__)
   if (width_bits == 512) return Fma512(iterations);
   if (width_bits == 256) return Fma256(iterations);
-  return Sse128(iterations);
-#else
-  (void)width_bits;
-  return Neon128(iterations);
 #endif
+  return Fma128(iterations);
 }
 
 uint64_t RunStream(const void* data, size_t bytes) {

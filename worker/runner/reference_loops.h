@@ -1,11 +1,18 @@
 #ifndef HONE_WORKER_RUNNER_REFERENCE_LOOPS_H_
 #define HONE_WORKER_RUNNER_REFERENCE_LOOPS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace hone::runner {
+
+// The time of a steady clock, in nanoseconds.
+inline double NowNs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::nano>(now).count();
+}
 
 // Loops of known cost. They measure the machine's peaks and show whether it is disturbed.
 

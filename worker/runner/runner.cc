@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -40,12 +39,6 @@ constexpr double kFakeNs = 5e6;
 constexpr int kFakeRuns = 12;  // at least, and for at least kFakeSearchNs
 constexpr double kFakeSearchNs = 1e9;
 constexpr int64_t kFlushedCount = 4;  // runs in a block when the caches are emptied before each
-
-double NowNs() {
-  return std::chrono::duration<double, std::nano>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 Outcome OutcomeOf(const absl::Status& status) {
   switch (status.code()) {

@@ -30,9 +30,6 @@ struct SandboxOptions {
 // path of the options cannot be opened.
 absl::Status EnterSandbox(const SandboxOptions& options);
 
-// Whether this machine can guard files.
-bool GuardsFiles();
-
 }  // namespace hone::runner
 
 #endif  // HONE_WORKER_RUNNER_SANDBOX_H_

@@ -6,6 +6,7 @@
 namespace hone::runner {
 namespace {
 
+constexpr double kBlockNs = 1e6;        // a block of runs takes at least this long
 constexpr double kDisturbed = 1.15;     // the probe's own noise is a few percent
 constexpr double kHopeless = 2;         // times the best; not worth a block
 constexpr double kClearlySlower = 1.5;  // times the best; one block is enough
@@ -20,17 +21,17 @@ constexpr double kFirstCounts = 5e6;  // a first run above this is a sample like
 constexpr int kConfirmBlocks = 10;
 constexpr int kConfirmLongBlocks = 5;  // for kernels whose first run already counts as a sample
 constexpr double kConfirmNs = 30e6;
-constexpr double kExtraBlocks =
-    0.5;  // extra blocks that replace disturbed ones, as a share of the wanted number
+// Extra blocks that replace disturbed ones, as a share of the wanted number.
+constexpr double kExtraBlocks = 0.5;
 
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
-    const double block_ns = std::max(options.block_ns, run_ns);
+    const double block_ns = std::max(kBlockNs, run_ns);
     return std::max({run_ns >= kFirstCounts ? kConfirmLongBlocks : kConfirmBlocks,
                      options.min_blocks, static_cast<int>(std::ceil(kConfirmNs / block_ns))});
   }
   if (run_ns >= kFirstCounts) return 2;
-  return run_ns >= options.block_ns ? 3 : 4;
+  return run_ns >= kBlockNs ? 3 : 4;
 }
 
 Timing Summarize(Timing timing) {
@@ -78,7 +79,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
   int accepted = 0;
   const int most = wanted + static_cast<int>(std::ceil(kExtraBlocks * wanted));
   for (int block = 0; accepted < wanted && block < most; ++block) {
-    const double count_wanted = std::ceil(options.block_ns / std::max(run_ns, 1.0));
+    const double count_wanted = std::ceil(kBlockNs / std::max(run_ns, 1.0));
     const int64_t count =
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
     const double sample = run(count) / static_cast<double>(count);

@@ -14,7 +14,6 @@ struct TimingOptions {
   // Screening stops at twice this latency, corrected for drift; 0: no best yet.
   double best_latency_ns = 0;
   int min_blocks = 0;             // minimum for a confirmation, from its policy
-  double block_ns = 1e6;          // a block of runs takes at least this long
   int64_t max_count = INT64_MAX;  // runs in a block
 };
 
