@@ -2,6 +2,10 @@
 
 #include <fcntl.h>
 #include <lld/Common/Driver.h>
+#include <llvm/InterfaceStub/ELFObjHandler.h>
+#include <llvm/InterfaceStub/IFSHandler.h>
+#include <llvm/InterfaceStub/IFSStub.h>
+#include <llvm/Support/Error.h>
 #include <llvm/Support/raw_ostream.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,16 +20,35 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/target/kernel_abi.h"
-#include "worker/builder/stub_library.h"
 
 LLD_HAS_DRIVER(elf)
 
 namespace hone::builder {
 namespace {
+
+// A shared library that a kernel may call: its name, and its functions as words of a text.
+struct KnownLibrary {
+  const char* soname;
+  const char* functions;
+};
+
+// The OpenMP runtime, libc's memory functions (which the optimizer creates from loops) and libm.
+constexpr KnownLibrary kKnownLibraries[] = {
+    {"libgomp.so.1",
+     "GOMP_barrier GOMP_loop_dynamic_next GOMP_loop_end_nowait GOMP_parallel "
+     "GOMP_parallel_loop_dynamic omp_get_max_threads omp_get_num_threads omp_get_thread_num "
+     "omp_in_parallel"},
+    {"libc.so.6", "bzero memcmp memcpy memmove memset"},
+    {"libm.so.6",
+     "exp exp2 exp2f expf expm1 expm1f erf erff log log1p log1pf log2 log2f logf pow powf sin sinf "
+     "cos cosf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf rint rintf round roundf "
+     "trunc truncf fmin fminf fmax fmaxf fmod fmodf nearbyint nearbyintf"},
+};
 
 // An in-memory file that the linker opens by its name under /proc.
 class MemoryFile {
@@ -79,20 +102,25 @@ absl::Status RunLinker(const std::vector<std::string>& arguments)
   return absl::OkStatus();
 }
 
-// Runs the linker with its output in the scratch folder, and returns the output.
-absl::StatusOr<std::string> LinkToBytes(std::vector<std::string> arguments,
-                                        const std::string& scratch_dir)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(linker_mutex) {
-  // LLD itself would only say "cannot open output file".
-  if (access(scratch_dir.c_str(), W_OK | X_OK) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("write to ", scratch_dir));
+// Returns a library as the linker sees it, with symbols and without code. With stubs the builder
+// needs no host toolchain, and kernels for other machines link the same way.
+absl::StatusOr<std::unique_ptr<MemoryFile>> MakeStub(const KnownLibrary& library,
+                                                     const LinkOptions& options) {
+  llvm::ifs::IFSStub stub;
+  stub.SoName = library.soname;
+  stub.Target = llvm::ifs::parseTriple(options.triple);
+  for (const absl::string_view function : absl::StrSplit(library.functions, ' ')) {
+    stub.Symbols.emplace_back(std::string(function)).Type = llvm::ifs::IFSSymbolType::Func;
   }
-  const std::string output = absl::StrCat(scratch_dir, "/.link-", getpid());
-  arguments.insert(arguments.end(), {"-o", output});
-  HONE_RETURN_IF_ERROR(RunLinker(arguments));
-  absl::StatusOr<std::string> bytes = ReadFile(output);
-  unlink(output.c_str());
-  return bytes;
+  const std::string path = absl::StrCat(options.scratch_dir, "/.stub-", getpid());
+  if (llvm::Error error = llvm::ifs::writeBinaryStub(path, stub)) {
+    return absl::InternalError(absl::StrCat("write a stub of ", library.soname, " to ", path, ": ",
+                                            llvm::toString(std::move(error))));
+  }
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  unlink(path.c_str());
+  HONE_RETURN_IF_ERROR(bytes.status());
+  return MemoryFile::Create(*bytes);
 }
 
 absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
@@ -105,14 +133,8 @@ absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
   HONE_ASSIGN_OR_RETURN(
       made.version_script,
       MemoryFile::Create(absl::StrCat("{ global: ", target::kFunctionPrefix, "*; local: *; };\n")));
-  for (const StubLibrary& library : KnownLibraries()) {
-    HONE_ASSIGN_OR_RETURN(const std::string object, CompileStub(library, options.triple));
-    HONE_ASSIGN_OR_RETURN(const auto file, MemoryFile::Create(object));
-    HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                          LinkToBytes({"-shared", "--threads=1", "--build-id=none", "-soname",
-                                       library.soname, file->path()},
-                                      options.scratch_dir));
-    HONE_ASSIGN_OR_RETURN(made.libraries.emplace_back(), MemoryFile::Create(bytes));
+  for (const KnownLibrary& library : kKnownLibraries) {
+    HONE_ASSIGN_OR_RETURN(made.libraries.emplace_back(), MakeStub(library, options));
   }
   return &by_triple->emplace(options.triple, std::move(made)).first->second;
 }
@@ -120,29 +142,28 @@ absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
 }  // namespace
 
 absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options) {
-  if (!absl::StartsWith(object,
-                        "\x7f"
-                        "ELF")) {  // the linker would parse it as a script
+  if (!absl::StartsWith(object, "\177ELF")) {  // the linker would parse it as a script
     return absl::InvalidArgumentError("link: the input is not an ELF object file");
+  }
+  // LLD itself would only say "cannot open output file".
+  if (access(options.scratch_dir.c_str(), W_OK | X_OK) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("write to ", options.scratch_dir));
   }
   absl::MutexLock lock(&linker_mutex);
   HONE_ASSIGN_OR_RETURN(const Surroundings* const surroundings, SurroundingsFor(options));
   HONE_ASSIGN_OR_RETURN(const auto input, MemoryFile::Create(object));
-  std::vector<std::string> arguments = {"-shared",
-                                        "--threads=1",
-                                        "--build-id=none",
-                                        "--gc-sections",
-                                        "--no-undefined",
-                                        "-z",
-                                        "now",
-                                        "-z",
-                                        "noexecstack",
-                                        "--version-script",
-                                        surroundings->version_script->path(),
-                                        input->path(),
-                                        "--as-needed"};
+  const std::string output = absl::StrCat(options.scratch_dir, "/.link-", getpid());
+  std::vector<std::string> arguments = absl::StrSplit(
+      "-shared --threads=1 --build-id=none --gc-sections --no-undefined -z now -z noexecstack "
+      "--as-needed",
+      ' ');
+  arguments.insert(arguments.end(), {"--version-script", surroundings->version_script->path(), "-o",
+                                     output, input->path()});
   for (const auto& library : surroundings->libraries) arguments.push_back(library->path());
-  return LinkToBytes(std::move(arguments), options.scratch_dir);
+  HONE_RETURN_IF_ERROR(RunLinker(arguments));
+  absl::StatusOr<std::string> bytes = ReadFile(output);
+  unlink(output.c_str());
+  return bytes;
 }
 
 }  // namespace hone::builder

@@ -90,6 +90,24 @@ TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
   for (const float value : c) ASSERT_EQ(value, 2 * 3 * 32);
 }
 
+TEST_F(BuildTest, KernelsForOtherMachinesAreBuiltHere) {
+  target::Target board = *target::TargetByName("x86-avx2");
+  board.arch = "aarch64";
+  board.triple = "aarch64-unknown-linux-gnu";
+  board.cpu = "cortex-a72";
+  board.features = {"neon"};
+  BuildRequest request = Request();
+  request.target = board.ToText();
+  const BuildResponse response = Build(request);
+  ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
+  const auto bytes = ReadFile(absl::StrCat(folder_, "/", response.artifact_digest));
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const auto artifact = record::DecodeArtifact(*bytes);
+  ASSERT_TRUE(artifact.ok()) << artifact.status();
+  EXPECT_EQ(static_cast<unsigned char>(artifact->shared_object[18]), 183);  // EM_AARCH64
+  EXPECT_THAT(artifact->shared_object, HasSubstr("libgomp.so.1"));
+}
+
 TEST_F(BuildTest, EqualRequestsGiveEqualArtifacts) {
   EXPECT_EQ(Build(Request()).artifact_digest, Build(Request()).artifact_digest);
 }

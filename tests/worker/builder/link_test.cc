@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/target/kernel_abi.h"
-#include "worker/builder/stub_library.h"
 
 namespace hone::builder {
 namespace {
@@ -91,16 +90,6 @@ TEST(LinkTest, AFolderThatCannotBeWrittenIsNamed) {
       LinkSharedObject(ReadFile(GOOD_OBJECT).value(), {.scratch_dir = "/no/such/folder"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/folder"));
-}
-
-TEST(LinkTest, KernelsForOtherMachinesLinkHere) {
-  const std::string triple = "aarch64-unknown-linux-gnu";
-  const StubLibrary kernel = {.soname = "", .functions = {"hone_kernel_run", "hone_kernel_abi"}};
-  const absl::StatusOr<std::string> object = CompileStub(kernel, triple);
-  ASSERT_TRUE(object.ok()) << object.status();
-  const absl::StatusOr<std::string> linked = LinkSharedObject(*object, {.triple = triple});
-  ASSERT_TRUE(linked.ok()) << linked.status();
-  EXPECT_EQ(static_cast<unsigned char>((*linked)[18]), 183);  // EM_AARCH64
 }
 
 }  // namespace
