@@ -11,7 +11,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
@@ -140,19 +139,6 @@ int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
   return count;
 }
 
-int64_t TextBytes(const std::string& object) {
-  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
-  if (!file) {
-    llvm::consumeError(file.takeError());
-    return 0;
-  }
-  int64_t bytes = 0;
-  for (const llvm::object::SectionRef& section : (*file)->sections()) {
-    if (section.isText()) bytes += static_cast<int64_t>(section.getSize());
-  }
-  return bytes;
-}
-
 }  // namespace
 
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
@@ -208,7 +194,6 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   }
   HONE_ASSIGN_OR_RETURN(result.object,
                         Generate(module, *machine, llvm::CodeGenFileType::ObjectFile));
-  result.code_bytes = TextBytes(result.object);
   return result;
 }
 

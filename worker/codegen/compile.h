@@ -27,10 +27,9 @@ struct CompileOptions {
 };
 
 struct CompiledObject {
-  std::string object;  // an ELF object file with the symbols of common/target/kernel_abi.h
-  std::string ir;
-  std::string assembly;
-  int64_t code_bytes = 0;  // of the text section
+  std::string object;    // an ELF object file with the symbols of common/target/kernel_abi.h
+  std::string ir;        // if asked for
+  std::string assembly;  // if asked for
 };
 
 // Generates machine code for a lowered program. Thread-compatible: calls from several threads are

@@ -1,12 +1,12 @@
 #include "worker/codegen/cpu_guard.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/target/x86_features.h"
 #include "llvm/IR/IRBuilder.h"
@@ -18,95 +18,36 @@ using llvm::Value;
 
 namespace {
 
-// Every CPU of the architecture has these.
-constexpr std::array<absl::string_view, 10> kBaseline = {
-    "64bit", "64bit-mode", "cmov", "cx8", "fxsr", "mmx", "nopl", "sse", "sse2", "x87"};
+// Features that kernels need not check.
+constexpr absl::string_view kUnchecked =
+    // Every CPU of the architecture has these.
+    "64bit 64bit-mode cmov cx8 fxsr mmx nopl sse sse2 x87 "
+    // Instructions that LLVM emits only for intrinsics or assembly, which kernels do not use.
+    // Hypervisors hide many of them, so requiring them would refuse CPUs that can run the code.
+    "adx aes avx512vp2intersect cldemote clflushopt clwb clzero crc32 enqcmd fsgsbase hreset "
+    "invpcid kl lwp movdir64b movdiri mwaitx pclmul pconfig pku prefetchi prfchw ptwrite rdpid "
+    "rdpru rdrnd rdseed serialize sha sha512 shstk sm3 sm4 tsxldtrk uintr usermsr vaes vpclmulqdq "
+    "waitpkg wbnoinvd widekl xsave xsavec xsaveopt xsaves "
+    // Tuning flags: code that depends on them runs on every CPU. (evex512 is the width of avx512f;
+    // ermsb and fsrm are speeds of an old instruction.)
+    "allow-light-256-bit branch-hint branchfusion ermsb evex512 false-deps-getmant "
+    "false-deps-lzcnt-tzcnt false-deps-mulc false-deps-mullq false-deps-perm false-deps-popcnt "
+    "false-deps-range fast-11bytenop fast-15bytenop fast-7bytenop fast-bextr fast-dpwssd "
+    "fast-gather fast-hops fast-imm16 fast-lzcnt fast-movbe fast-scalar-fsqrt "
+    "fast-scalar-shift-masks fast-shld-rotate fast-variable-crosslane-shuffle "
+    "fast-variable-perlane-shuffle fast-vector-fsqrt fast-vector-shift-masks "
+    "faster-shift-than-shuffle fsrm idivl-to-divb idivq-to-divl lea-sp lea-uses-ag macrofusion "
+    "no-bypass-delay no-bypass-delay-blend no-bypass-delay-mov no-bypass-delay-shuffle "
+    "pad-short-functions prefer-128-bit prefer-256-bit prefer-mask-registers "
+    "prefer-movmsk-over-vtest prefer-no-gather prefer-no-scatter sbb-dep-breaking slow-3ops-lea "
+    "slow-incdec slow-lea slow-pmaddwd slow-pmulld slow-shld slow-two-mem-ops "
+    "slow-unaligned-mem-16 slow-unaligned-mem-32 tuning-fast-imm-vector-shift "
+    "use-glm-div-sqrt-costs use-slm-arith-costs vzeroupper";
 
-// Instructions that LLVM emits only for intrinsics or assembly, which kernels do not use.
-// Hypervisors hide many of them, so requiring them would refuse CPUs that can run the code.
-constexpr std::array<absl::string_view, 45> kNamedOnly = {
-    "adx",       "aes",        "avx512vp2intersect",
-    "cldemote",  "clflushopt", "clwb",
-    "clzero",    "crc32",      "enqcmd",
-    "fsgsbase",  "hreset",     "invpcid",
-    "kl",        "lwp",        "movdir64b",
-    "movdiri",   "mwaitx",     "pclmul",
-    "pconfig",   "pku",        "prefetchi",
-    "prfchw",    "ptwrite",    "rdpid",
-    "rdpru",     "rdrnd",      "rdseed",
-    "serialize", "sha",        "sha512",
-    "shstk",     "sm3",        "sm4",
-    "tsxldtrk",  "uintr",      "usermsr",
-    "vaes",      "vpclmulqdq", "waitpkg",
-    "wbnoinvd",  "widekl",     "xsave",
-    "xsavec",    "xsaveopt",   "xsaves"};
-
-// Tuning flags: code that depends on them runs on every CPU. (evex512 is the width of avx512f;
-// ermsb and fsrm are speeds of an old instruction.)
-constexpr std::array<absl::string_view, 61> kTuning = {"allow-light-256-bit",
-                                                       "branch-hint",
-                                                       "branchfusion",
-                                                       "ermsb",
-                                                       "evex512",
-                                                       "false-deps-getmant",
-                                                       "false-deps-lzcnt-tzcnt",
-                                                       "false-deps-mulc",
-                                                       "false-deps-mullq",
-                                                       "false-deps-perm",
-                                                       "false-deps-popcnt",
-                                                       "false-deps-range",
-                                                       "fast-11bytenop",
-                                                       "fast-15bytenop",
-                                                       "fast-7bytenop",
-                                                       "fast-bextr",
-                                                       "fast-dpwssd",
-                                                       "fast-gather",
-                                                       "fast-hops",
-                                                       "fast-imm16",
-                                                       "fast-lzcnt",
-                                                       "fast-movbe",
-                                                       "fast-scalar-fsqrt",
-                                                       "fast-scalar-shift-masks",
-                                                       "fast-shld-rotate",
-                                                       "fast-variable-crosslane-shuffle",
-                                                       "fast-variable-perlane-shuffle",
-                                                       "fast-vector-fsqrt",
-                                                       "fast-vector-shift-masks",
-                                                       "faster-shift-than-shuffle",
-                                                       "fsrm",
-                                                       "idivl-to-divb",
-                                                       "idivq-to-divl",
-                                                       "lea-sp",
-                                                       "lea-uses-ag",
-                                                       "macrofusion",
-                                                       "no-bypass-delay",
-                                                       "no-bypass-delay-blend",
-                                                       "no-bypass-delay-mov",
-                                                       "no-bypass-delay-shuffle",
-                                                       "pad-short-functions",
-                                                       "prefer-128-bit",
-                                                       "prefer-256-bit",
-                                                       "prefer-mask-registers",
-                                                       "prefer-movmsk-over-vtest",
-                                                       "prefer-no-gather",
-                                                       "prefer-no-scatter",
-                                                       "sbb-dep-breaking",
-                                                       "slow-3ops-lea",
-                                                       "slow-incdec",
-                                                       "slow-lea",
-                                                       "slow-pmaddwd",
-                                                       "slow-pmulld",
-                                                       "slow-shld",
-                                                       "slow-two-mem-ops",
-                                                       "slow-unaligned-mem-16",
-                                                       "slow-unaligned-mem-32",
-                                                       "tuning-fast-imm-vector-shift",
-                                                       "use-glm-div-sqrt-costs",
-                                                       "use-slm-arith-costs",
-                                                       "vzeroupper"};
-
-bool IsOneOf(absl::Span<const absl::string_view> names, absl::string_view name) {
-  return std::ranges::find(names, name) != names.end();
+bool IsUnchecked(absl::string_view feature) {
+  static const auto* const features =
+      new absl::flat_hash_set<absl::string_view>(absl::StrSplit(kUnchecked, ' '));
+  return features->contains(feature);
 }
 
 // The bits that must be set, by leaf, sub-leaf and register, and the bits of XCR0.
@@ -121,14 +62,13 @@ absl::StatusOr<Questions> QuestionsOf(const llvm::MCSubtargetInfo& subtarget,
   for (const llvm::SubtargetFeatureKV& on : subtarget.getAllProcessorFeatures()) {
     if (!subtarget.getFeatureBits().test(on.Value)) continue;
     const absl::string_view name = on.Key;
-    if (IsOneOf(kBaseline, name) || IsOneOf(kNamedOnly, name) || IsOneOf(kTuning, name)) continue;
+    if (IsUnchecked(name)) continue;
     const target::X86Feature* feature = target::FindX86Feature(name);
     if (feature == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("cpu=", target.cpu, " of the target has the feature '", name,
                        "' (LLVM), and it is not known how to ask a CPU for it; name a CPU without "
-                       "it, or a level "
-                       "such as x86-64-v3"));
+                       "it, or a level such as x86-64-v3"));
     }
     // LLVM uses tiles only through the instructions that the target's text names.
     if (feature->saved == target::kSavesAmx && !target.HasFeature(name)) continue;
