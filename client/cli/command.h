@@ -5,47 +5,42 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "client/cli/globals.h"
+#include "common/base/command_line.h"
 
 namespace hone::cli {
 
-// What the command line chose; called once it has been read in full. Prints its results on standard
-// output; an error is returned, and printed by main.
-using Action = std::function<absl::Status()>;
+// Each adds one command: its name, options, help with examples, and action. An action prints its
+// results on standard output; main prints the error that it returns. `globals` outlives `app`.
+void AddTune(Command& app, Globals& globals);
+void AddBest(Command& app, Globals& globals);
+void AddExport(Command& app, Globals& globals);
+void AddCompare(Command& app, Globals& globals);
+void AddRevalidate(Command& app, Globals& globals);
+void AddRun(Command& app, Globals& globals);
+void AddSchedule(Command& app, Globals& globals);
+void AddShow(Command& app, Globals& globals);
+void AddRecords(Command& app, Globals& globals);
+void AddWorkers(Command& app, Globals& globals);
+void AddWorkerConfig(Command& app, Globals& globals);
+void AddJobs(Command& app, Globals& globals);
+void AddModels(Command& app, Globals& globals);
+void AddOperators(Command& app, Globals& globals);
+void AddFeatures(Command& app, Globals& globals);
+void AddDoctor(Command& app, Globals& globals);
 
-// Each adds its command to the application: a name, options, a help text with examples, and a
-// callback that sets `action`. `globals` and `action` outlive the application. One file per
-// command.
-void AddTune(CLI::App& app, Globals& globals, Action& action);
-void AddBest(CLI::App& app, Globals& globals, Action& action);
-void AddExport(CLI::App& app, Globals& globals, Action& action);
-void AddCompare(CLI::App& app, Globals& globals, Action& action);
-void AddRevalidate(CLI::App& app, Globals& globals, Action& action);
-void AddRun(CLI::App& app, Globals& globals, Action& action);
-void AddSchedule(CLI::App& app, Globals& globals, Action& action);
-void AddShow(CLI::App& app, Globals& globals, Action& action);
-void AddRecords(CLI::App& app, Globals& globals, Action& action);
-void AddWorkers(CLI::App& app, Globals& globals, Action& action);
-void AddWorkerConfig(CLI::App& app, Globals& globals, Action& action);
-void AddJobs(CLI::App& app, Globals& globals, Action& action);
-void AddModels(CLI::App& app, Globals& globals, Action& action);
-void AddOperators(CLI::App& app, Globals& globals, Action& action);
-void AddFeatures(CLI::App& app, Globals& globals, Action& action);
-void AddDoctor(CLI::App& app, Globals& globals, Action& action);
+// Commands below `hone records`: export and import; backup and compact.
+void AddRecordFiles(Command& records, Globals& globals);
+void AddRecordStore(Command& records, Globals& globals);
 
 // The words "OP key=value… | FILE.hone" of a command.
-void AddWorkloadWords(CLI::App& command, std::vector<std::string>& words, bool required);
+void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required);
 
-// Checks of options. An empty value is an error: it is a script's variable that nobody set, and to
-// go on as if the option were not there would use another server, or another strategy.
-CLI::Validator NotEmpty();
-// A whole number of 64 bits without sign.
-CLI::Validator IsSeed();
-
-// The hint of every command that found no stored best.
-std::string TuneFirstHint(const std::string& title);
+// Completes a command once its own options have been added: the options that every command takes,
+// the end of its help, and its action.
+void Complete(Command& command, Globals& globals, const std::string& footer,
+              std::function<absl::Status()> action);
 
 }  // namespace hone::cli
 

@@ -107,16 +107,16 @@ Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_
 
 void PrintRoofline(const Roofline& roofline) {
   if (!(roofline.gflops > 0)) {
-    std::printf("\nroofline: unknown, for no worker of the target has registered\n");
+    absl::PrintF("\nroofline: unknown, for no worker of the target has registered\n");
     return;
   }
-  std::printf("\nroofline: %s GFLOP/s, ", FormatGflops(roofline.gflops).c_str());
+  absl::PrintF("\nroofline: %s GFLOP/s, ", FormatGflops(roofline.gflops));
   if (roofline.memory_bound) {
-    std::printf("memory: %.1f GB/s measured, %.1f operations per byte\n", roofline.read_gbps,
-                roofline.flops / roofline.bytes);
+    absl::PrintF("memory: %.1f GB/s measured, %.1f operations per byte\n", roofline.read_gbps,
+                 roofline.flops / roofline.bytes);
   } else {
-    std::printf("the measured peak of fused multiply-adds%s\n",
-                roofline.read_gbps > 0 ? "" : " (the rate of the memory is unknown)");
+    absl::PrintF("the measured peak of fused multiply-adds%s\n",
+                 roofline.read_gbps > 0 ? "" : " (the rate of the memory is unknown)");
   }
 }
 
@@ -133,14 +133,9 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   const Roofline roofline = RooflineOf(known.argument.workload, best);
 
   Json json = {{"workload", best.workload}, {"target", best.record.target}};
-  Table table({{"", Table::Align::kLeft},
-               {"latency"},
-               {"GFLOP/s"},
-               {roofline.read_gbps > 0 ? "of roofline" : "of peak"},
-               {"speed-up"},
-               {"measured", Table::Align::kLeft},
-               {"policy", Table::Align::kLeft},
-               {"found by", Table::Align::kLeft}});
+  Table table({Left(""), Right("latency"), Right("GFLOP/s"),
+               Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
+               Left("measured"), Left("policy"), Left("found by")});
   const double base = rows[0].record.is_default ? rows[0].latency_ns : 0;
   for (const Row& row : rows) {
     const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
@@ -158,37 +153,32 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
                         {"read_gbps", roofline.read_gbps},
                         {"bytes", roofline.bytes},
                         {"bound", roofline.memory_bound ? "memory" : "compute"}};
-    PrintJson(json);
-    return absl::OkStatus();
+    return PrintJson(json);
   }
-  std::printf("%s on %s\n\n", known.argument.title.c_str(), best.record.target.c_str());
-  std::fputs(table.ToText().c_str(), stdout);
+  absl::PrintF("%s on %s\n\n", known.argument.title, best.record.target);
+  table.Print();
   PrintRoofline(roofline);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddCompare(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
+void AddCompare(Command& app, Globals& globals) {
+  Command& command = app.AddCommand(
       "compare", "Compare the default, the best and the runner-up that are known of an operator");
   auto words = std::make_shared<BestWords>();
-  AddBestWords(*command, *words);
-  AddGlobals(*command, globals);
-  command->footer(
+  AddBestWords(command, *words);
+  Complete(
+      command, globals,
       "Measures nothing; ends with exit code 3 when nothing is known. The runner-up is the fastest "
       "schedule with another program than the best. The roofline is the lesser of the measured "
-      "peak "
-      "and of the memory's measured rate times the operations per byte of inputs and outputs; what "
-      "fits into caches may exceed the latter. Latencies are brought to the speed that the machine "
-      "had when the best was measured.\n\n"
+      "peak and of the memory's measured rate times the operations per byte of inputs and outputs; "
+      "what fits into caches may exceed the latter. Latencies are brought to the speed that the "
+      "machine had when the best was measured.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"
-      "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq "
-      ".best.share_of_roofline");
-  command->callback([&globals, &action, words] {
-    action = [&globals, words] { return Compare(globals, *words); };
-  });
+      "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq .best.share_of_roofline",
+      [&globals, words] { return Compare(globals, *words); });
 }
 
 }  // namespace hone::cli

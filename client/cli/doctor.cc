@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "client/cli/health_check.h"
 #include "client/cli/json_output.h"
 #include "client/cli/quiet_check.h"
 #include "client/cli/table.h"
 #include "client/lib/private_server.h"
+#include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
@@ -41,12 +43,11 @@ absl::Status Doctor(const Globals& globals) {
                       {"finding", check.finding},
                       {"advice", check.advice}});
     }
-    PrintJson({{"ok", problems == 0}, {"checks", std::move(list)}});
+    HONE_RETURN_IF_ERROR(PrintJson({{"ok", problems == 0}, {"checks", std::move(list)}}));
   } else {
     for (const HealthCheck& check : checks) {
-      std::printf("%-8s %-16s %s\n", HealthStateName(check.state), check.name.c_str(),
-                  check.finding.c_str());
-      if (!check.advice.empty()) std::printf("%-25s -> %s\n", "", check.advice.c_str());
+      absl::PrintF("%-8s %-16s %s\n", HealthStateName(check.state), check.name, check.finding);
+      if (!check.advice.empty()) absl::PrintF("%-25s -> %s\n", "", check.advice);
     }
     std::fflush(stdout);
   }
@@ -57,16 +58,15 @@ absl::Status Doctor(const Globals& globals) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "Check this machine, the programs, the store and the server");
-  AddGlobals(*command, globals);
-  command->footer(
-      "Ends with exit code 1 when something does not work; each finding says what to do.\n\n"
-      "Examples:\n"
-      "  hone doctor\n"
-      "  hone doctor --server hone.internal:7070 --json");
-  command->callback([&globals, &action] { action = [&globals] { return Doctor(globals); }; });
+void AddDoctor(Command& app, Globals& globals) {
+  Command& command =
+      app.AddCommand("doctor", "Check this machine, the programs, the store and the server");
+  Complete(command, globals,
+           "Ends with exit code 1 when something does not work; each finding says what to do.\n\n"
+           "Examples:\n"
+           "  hone doctor\n"
+           "  hone doctor --server hone.internal:7070 --json",
+           [&globals] { return Doctor(globals); });
 }
 
 }  // namespace hone::cli

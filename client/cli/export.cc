@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
@@ -88,43 +89,37 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   if (globals.json) {
     Json json = BestJson(known.best);
     json["files"] = written;
-    PrintJson(json);
-    return absl::OkStatus();
+    return PrintJson(json);
   }
   for (size_t i = 0; i < files.size(); ++i) {
-    std::printf("%s  %s\n", written[i].c_str(),
-                FormatBytes(static_cast<int64_t>(files[i].second.size())).c_str());
+    absl::PrintF("%s  %s\n", written[i], FormatBytes(static_cast<int64_t>(files[i].second.size())));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddExport(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "export", "Write the best kernel to files: the very bytes that were measured");
+void AddExport(Command& app, Globals& globals) {
+  Command& command =
+      app.AddCommand("export", "Write the best kernel to files: the very bytes that were measured");
   auto options = std::make_shared<ExportOptions>();
-  AddBestWords(*command, options->words);
-  command->add_option("-o,--output", options->folder, "DIR for the files; made when it is missing")
-      ->required();
-  command->add_option(
+  AddBestWords(command, options->words);
+  command.Add("-o,--output", options->folder, "DIR for the files; made when it is missing",
+              {Required()});
+  command.Add(
       "--name", options->name,
       "Name of the files and of the object's functions (NAME_run instead of hone_kernel_run), so "
       "that one program can link several (default: the workload's name, hone_kernel)");
-  AddGlobals(*command, globals);
-  command->footer(
+  Complete(
+      command, globals,
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
-      "NAME.program (workload, "
-      "trace and program as text). A schedule that was adapted (hone best --nearest) has no kernel "
-      "to "
-      "export until it is built: tune or check it first.\n\n"
+      "NAME.program (workload, trace and program as text). A schedule that was adapted (hone best "
+      "--nearest) has no kernel to export until it is built: tune or check it first.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc main.c kernel/matmul.o -Ikernel -lgomp\n"
-      "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return Export(globals, *options); };
-  });
+      "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities",
+      [&globals, options] { return Export(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -31,17 +31,18 @@ absl::StatusOr<std::string> ReadCandidate(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", file.status().message()));
   const int open = file->parsed.trace.decisions;
   if (file->parsed.decisions.empty() && open > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the trace is a design space, with ", open,
-        " decisions open, and features are of a candidate; write the decisions behind its "
-        "samplings, as in \"= [16, 64]\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the trace is a design space, with ", open,
+                     " decisions open, and features are of a candidate; write the decisions behind "
+                     "its samplings, as in \"= [16, 64]\""));
   }
   return text;
 }
 
 void Print(const client::FeatureTable& features, bool all) {
-  std::vector<Table::Column> columns = {{"column", Table::Align::kLeft}};
-  for (size_t r = 0; r < features.rows.size(); ++r) columns.push_back({absl::StrCat("row ", r)});
+  std::vector<Column> columns = {Left("column")};
+  for (size_t r = 0; r < features.rows.size(); ++r)
+    columns.push_back(Right(absl::StrCat("row ", r)));
   Table table(columns);
   int hidden = 0;
   for (size_t c = 0; c < features.columns.size(); ++c) {
@@ -57,56 +58,48 @@ void Print(const client::FeatureTable& features, bool all) {
     }
     table.AddRow(std::move(cells));
   }
-  std::printf("%s for %s: %zu columns, %zu %s\n\n%s", features.feature_set.c_str(),
-              features.target.c_str(), features.columns.size(), features.rows.size(),
-              features.rows.size() == 1 ? "row" : "rows", table.ToText().c_str());
-  if (hidden > 0) std::printf("\n%d columns are 0 in every row; --all shows them\n", hidden);
+  absl::PrintF("%s for %s: %d columns, %d %s\n\n%s", features.feature_set, features.target,
+               features.columns.size(), features.rows.size(),
+               features.rows.size() == 1 ? "row" : "rows", table.ToText());
+  if (hidden > 0) absl::PrintF("\n%d columns are 0 in every row; --all shows them\n", hidden);
   std::fflush(stdout);
 }
 
 absl::Status ShowFeatures(const Globals& globals, const FeaturesOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadCandidate(options.file));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetText());
   HONE_ASSIGN_OR_RETURN(const client::FeatureTable features,
                         session->connection().DescribeFeatures(text, target, options.set));
   if (globals.json) {
-    PrintJson({{"feature_set", features.feature_set},
-               {"target", features.target},
-               {"columns", features.columns},
-               {"rows", features.rows}});
-  } else {
-    Print(features, options.all);
+    return PrintJson({{"feature_set", features.feature_set},
+                      {"target", features.target},
+                      {"columns", features.columns},
+                      {"rows", features.rows}});
   }
+  Print(features, options.all);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddFeatures(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
+void AddFeatures(Command& app, Globals& globals) {
+  Command& command = app.AddCommand(
       "features", "Show what a cost model is told of a schedule, with the names of the columns");
   auto options = std::make_shared<FeaturesOptions>();
-  command
-      ->add_option("file", options->file,
-                   "FILE.trace with its decisions; \"-\" reads standard input")
-      ->required();
-  command->add_option("--set", options->set,
-                      "Feature set by name (default statement); the server lists them for an "
-                      "unknown one");
-  command->add_flag("--all", options->all, "Also the columns that are 0 in every row");
-  AddGlobals(*command, globals);
-  command->footer(
-      "Measures nothing and needs no worker: features are computed from the schedule and the "
-      "target, this machine unless --target names another one.\n\n"
-      "Examples:\n"
-      "  hone show matmul m=512 n=512 k=512 --trace > best.trace && hone features best.trace\n"
-      "  hone features best.trace --set curve-fix --json | jq '.columns | length'\n"
-      "  hone features best.trace --set analytic --target x86-avx2");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return ShowFeatures(globals, *options); };
-  });
+  command.Add("file", options->file, "FILE.trace with its decisions; \"-\" reads standard input",
+              {Required()});
+  command.Add("--set", options->set,
+              "Feature set by name (default statement); the server lists them for an unknown one");
+  command.AddFlag("--all", options->all, "Also the columns that are 0 in every row");
+  Complete(command, globals,
+           "Measures nothing and needs no worker: features are computed from the schedule and the "
+           "target, this machine unless --target names another one.\n\n"
+           "Examples:\n"
+           "  hone show matmul m=512 n=512 k=512 --trace > best.trace && hone features best.trace\n"
+           "  hone features best.trace --set curve-fix --json | jq '.columns | length'\n"
+           "  hone features best.trace --set analytic --target x86-avx2",
+           [&globals, options] { return ShowFeatures(globals, *options); });
 }
 
 }  // namespace hone::cli

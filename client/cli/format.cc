@@ -68,9 +68,13 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
                          : absl::ParseDuration(text, &duration);
   if (!known || !(duration > absl::ZeroDuration()) || duration > absl::Hours(24 * 365 * 100)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no duration; write 60s, 2m, 1h30m or 30d"));
+        absl::StrCat("\"", text, "\" is not a duration; write 60s, 2m, 1h30m or 30d"));
   }
   return duration;
+}
+
+void PrintText(absl::string_view text) {
+  absl::PrintF("%s%s", text, text.empty() || text.back() == '\n' ? "" : "\n");
 }
 
 }  // namespace hone::cli

@@ -28,6 +28,9 @@ std::string FormatBytes(int64_t bytes);
 // not positive.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
+// Prints a text of one line or more on standard output, and ends its last line.
+void PrintText(absl::string_view text);
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_FORMAT_H_

@@ -1,15 +1,13 @@
 #include "client/cli/globals.h"
 
-#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
-#include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 
-void AddGlobals(CLI::App& command, Globals& globals) {
+void AddGlobals(Command& command, Globals& globals) {
   const auto add = [&](const char* name, std::string& value, const char* help) {
-    command.add_option(name, value, help)->check(NotEmpty());
+    command.Add(name, value, help, {NotEmpty()});
   };
   add("--server", globals.server,
       "ADDR of the server, host:port or unix:/path; without it a private server on this machine is "
@@ -21,19 +19,11 @@ void AddGlobals(CLI::App& command, Globals& globals) {
   add("--token-file", globals.sources.token_file, "FILE with your token");
   add("--certificate", globals.sources.certificate, "FILE with your certificate");
   add("--key", globals.sources.key, "FILE with its private key");
-  command.add_flag("--insecure", globals.sources.insecure,
-                   "Allow a server on another machine, without encryption");
-  command
-      .add_option_function<std::string>(
-          "--target",
-          [&globals](const std::string& name) {
-            globals.target = name;
-            globals.target_given = true;
-          },
-          "What to make kernels for: native (default), a preset, or a key as other commands print "
-          "it")
-      ->check(NotEmpty());
-  command.add_flag("--json", globals.json, "Print one JSON object on one line");
+  command.AddFlag("--insecure", globals.sources.insecure,
+                  "Allow a server on another machine, without encryption");
+  add("--target", globals.target,
+      "What to make kernels for: native (default), a preset, or a key as other commands print it");
+  command.AddFlag("--json", globals.json, "Print one JSON object on one line");
 }
 
 absl::Status CompleteGlobals(Globals& globals) {

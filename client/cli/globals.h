@@ -5,11 +5,8 @@
 
 #include "absl/status/status.h"
 #include "client/lib/client_config.h"
+#include "common/base/command_line.h"
 #include "common/rpc/security.h"
-
-namespace CLI {
-class App;
-}
 
 namespace hone::cli {
 
@@ -19,13 +16,12 @@ struct Globals {
   std::string config;             // file; "": the default one, if there is one
   rpc::SecuritySources sources;   // as the command line says
   rpc::ChannelSecurity security;  // once CompleteGlobals has run
-  std::string target = "native";  // "native", a preset or a key
-  bool target_given = false;
+  std::string target;             // "native", a preset or a key; "" not given: native
   bool json = false;
 };
 
 // Adds them to a command.
-void AddGlobals(CLI::App& command, Globals& globals);
+void AddGlobals(Command& command, Globals& globals);
 
 // Finds the server and what it asks for: by command line, environment and configuration file (see
 // client::CompleteConfig). Errors as there and of rpc::LoadSecurity.

@@ -155,8 +155,7 @@ std::vector<HealthCheck> CheckDataFolder() {
 
 std::vector<HealthCheck> CheckServer(const Globals& globals) {
   HealthCheck check{globals.server.empty() ? "store" : "server"};
-  const absl::StatusOr<std::unique_ptr<Session>> session =
-      Session::Open(globals, /*with_worker=*/false);
+  const absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(globals);
   if (!session.ok()) {
     check.state = State::kProblem;
     check.finding = std::string(session.status().message());

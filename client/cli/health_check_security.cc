@@ -71,8 +71,7 @@ HealthCheck CheckIdentity(const Globals& globals) {
 std::vector<HealthCheck> CheckSecurity(const Globals& globals) {
   std::vector<HealthCheck> checks = {CheckEncryption(globals), CheckIdentity(globals)};
   if (checks[0].state == State::kProblem) return checks;
-  const absl::StatusOr<std::unique_ptr<Session>> session =
-      Session::Open(globals, /*with_worker=*/false);
+  const absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(globals);
   if (!session.ok()) return checks;
   const absl::StatusOr<absl::Duration> skew = (*session)->connection().ClockSkew();
   if (absl::IsUnauthenticated(skew.status()) || absl::IsPermissionDenied(skew.status())) {

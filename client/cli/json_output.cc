@@ -2,6 +2,9 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
 
 namespace hone::cli {
 
@@ -68,6 +71,22 @@ Json ToJson(const client::Worker& worker) {
       {"accelerator", worker.accelerator},
       {"environment", worker.environment},
   };
+}
+
+Json ToJson(const client::StoredModel& model) {
+  Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
+  if (metrics.is_discarded()) metrics = nullptr;
+  return {{"id", model.id},
+          {"name", model.name},
+          {"feature_set", model.feature_set},
+          {"target", model.target},
+          {"operator", model.op},
+          {"version", model.version},
+          {"records", model.records},
+          {"workloads", model.workloads},
+          {"created_unix_ms", model.created_unix_ms},
+          {"bytes", model.size_bytes},
+          {"metrics", std::move(metrics)}};
 }
 
 Json LatencyJson(const std::optional<client::Best>& best) {
@@ -146,10 +165,11 @@ Json BestJson(const client::Best& best) {
   return whole;
 }
 
-void PrintJson(const Json& json) {
+absl::Status PrintJson(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::printf("%s\n", text.c_str());
+  absl::PrintF("%s\n", text);
   std::fflush(stdout);
+  return absl::OkStatus();
 }
 
 }  // namespace hone::cli

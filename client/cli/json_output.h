@@ -1,6 +1,10 @@
 #ifndef HONE_CLIENT_CLI_JSON_OUTPUT_H_
 #define HONE_CLIENT_CLI_JSON_OUTPUT_H_
 
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
 #include "client/lib/api.h"
 #include "nlohmann/json.hpp"
 
@@ -13,6 +17,7 @@ Json ToJson(const record::Record& record);
 Json ToJson(const client::Worker& worker);
 // A line of `hone jobs list`.
 Json ToJson(const client::Job& job);
+Json ToJson(const client::StoredModel& model);
 // latency_ns and gflops; null where there is none.
 Json LatencyJson(const std::optional<client::Best>& best);
 
@@ -23,8 +28,16 @@ Json TuneJson(const client::Job& job, double peak_gflops);
 // "nearest" tell of it.
 Json BestJson(const client::Best& best);
 
-// One object on one line on standard output. Text that is not UTF-8 is replaced.
-void PrintJson(const Json& json);
+template <typename T>
+Json ListJson(const std::vector<T>& items) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(ToJson(item));
+  return list;
+}
+
+// One object on one line on standard output. Text that is not UTF-8 is replaced. Returns ok, with
+// which a command ends; main finds out whether the output could be written.
+absl::Status PrintJson(const Json& json);
 
 }  // namespace hone::cli
 

@@ -8,12 +8,10 @@
 
 namespace hone::cli {
 
-void AddBestWords(CLI::App& command, BestWords& words) {
+void AddBestWords(Command& command, BestWords& words) {
   AddWorkloadWords(command, words.words, /*required=*/true);
-  command
-      .add_option("--tolerance", words.tolerance,
-                  "Tolerance that it was tuned with; 0 (default) is strict")
-      ->check(CLI::Range(0.0, 0.5));
+  command.Add("--tolerance", words.tolerance,
+              "Tolerance that it was tuned with; 0 (default) is strict", {Range(0.0, 0.5)});
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
@@ -25,7 +23,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options) {
   KnownBest known{.argument = std::move(argument)};
-  HONE_ASSIGN_OR_RETURN(known.session, Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(known.session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, known.session->TargetKey());
   absl::StatusOr<client::Best> best = known.session->connection().LookupBest(
       known.argument.text, target, tolerance, options.nearest);
@@ -33,7 +31,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
     return absl::NotFoundError(absl::StrCat(
         "no best is known of ", known.argument.title,
         options.nearest ? absl::StrCat(", nor of another ", known.argument.workload.name) : "",
-        " on ", target, options.hint, TuneFirstHint(known.argument.title)));
+        " on ", target, options.hint, "; find one with: hone tune ", known.argument.title));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "client/cli/globals.h"
 #include "client/cli/session.h"
@@ -21,7 +20,7 @@ struct BestWords {
 };
 
 // The words and --tolerance.
-void AddBestWords(CLI::App& command, BestWords& words);
+void AddBestWords(Command& command, BestWords& words);
 
 // An answer of the store, with what it was asked about. Looking one up starts no worker.
 struct KnownBest {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/globals.h"
@@ -58,58 +58,42 @@ void FillStandardDescriptors() {
 int Finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "hone: standard output could not be written%s%s\n", errno == 0 ? "" : ": ",
-               errno == 0 ? "" : std::strerror(errno));
+  absl::FPrintF(stderr, "hone: standard output could not be written%s%s\n", errno == 0 ? "" : ": ",
+                errno == 0 ? "" : std::strerror(errno));
   return code == kExitOk ? kExitFailed : code;
 }
 
 int Main(int argc, char** argv) {
   FillStandardDescriptors();
   Globals globals;
-  Action action;
-  CLI::App app(
-      "Hone finds fast kernels for tensor operators by measuring them, and keeps the best.",
-      "hone");
-  app.require_subcommand(1);
-  app.footer(Footer());
-  app.set_version_flag("--version", "hone " HONE_VERSION);
+  Command app("Hone finds fast kernels for tensor operators by measuring them, and keeps the best.",
+              "hone");
+  app.RequireCommand(1, 1);
+  app.Footer(Footer());
+  app.AddVersion("hone " HONE_VERSION);
   AddGlobals(app, globals);
-  AddTune(app, globals, action);
-  AddBest(app, globals, action);
-  AddCompare(app, globals, action);
-  AddExport(app, globals, action);
-  AddRun(app, globals, action);
-  AddShow(app, globals, action);
-  AddSchedule(app, globals, action);
-  AddRevalidate(app, globals, action);
-  AddRecords(app, globals, action);
-  AddWorkers(app, globals, action);
-  AddWorkerConfig(app, globals, action);
-  AddJobs(app, globals, action);
-  AddModels(app, globals, action);
-  AddOperators(app, globals, action);
-  AddFeatures(app, globals, action);
-  AddDoctor(app, globals, action);
+  for (const auto add : {AddTune, AddBest, AddCompare, AddExport, AddRun, AddShow, AddSchedule,
+                         AddRevalidate, AddRecords, AddWorkers, AddWorkerConfig, AddJobs, AddModels,
+                         AddOperators, AddFeatures, AddDoctor}) {
+    add(app, globals);
+  }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   for (const std::string& word : arguments) {
     // The parser would take the next word as the value.
     if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
-      std::fprintf(stderr, "hone: %s is empty; leave the option out, or give it a value\n",
-                   word.c_str());
+      absl::FPrintF(stderr, "hone: %s is empty; leave the option out, or give it a value\n", word);
       return kExitUsage;
     }
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {  // --help, --version
-    return Finish(app.exit(success));
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, error.what()).c_str());
+  absl::Status status = app.Parse(argc, argv);
+  if (absl::IsCancelled(status)) return Finish(kExitOk);  // --help, --version
+  if (!status.ok()) {
+    absl::FPrintF(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, status.message()));
     return kExitUsage;
   }
-  absl::Status status = CompleteGlobals(globals);
-  if (status.ok()) status = action();
-  if (!status.ok()) std::fprintf(stderr, "hone: %s\n", std::string(status.message()).c_str());
+  status = CompleteGlobals(globals);
+  if (status.ok()) status = app.Run();
+  if (!status.ok()) absl::FPrintF(stderr, "hone: %s\n", status.message());
   return Finish(ExitCodeFor(status));
 }
 

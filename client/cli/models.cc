@@ -19,7 +19,8 @@ namespace hone::cli {
 namespace {
 
 struct ModelsOptions {
-  std::vector<std::string> models;
+  std::string model;                // to train
+  std::vector<std::string> models;  // to judge
   std::string op;
   std::string feature_set;
   std::vector<std::string> held_out;
@@ -38,22 +39,6 @@ std::string Cell(double value, int digits = 3) {
 // JSON has no "not a number".
 Json Number(double value) { return std::isnan(value) ? Json(nullptr) : Json(value); }
 
-Json ToJson(const client::StoredModel& model) {
-  Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
-  if (metrics.is_discarded()) metrics = nullptr;
-  return {{"id", model.id},
-          {"name", model.name},
-          {"feature_set", model.feature_set},
-          {"target", model.target},
-          {"operator", model.op},
-          {"version", model.version},
-          {"records", model.records},
-          {"workloads", model.workloads},
-          {"created_unix_ms", model.created_unix_ms},
-          {"bytes", model.size_bytes},
-          {"metrics", std::move(metrics)}};
-}
-
 // One metric of a stored model; "-" when it has none.
 std::string Metric(const client::StoredModel& model, const char* name) {
   const Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
@@ -61,37 +46,25 @@ std::string Metric(const client::StoredModel& model, const char* name) {
   return Cell(metrics[name].get<double>());
 }
 
-std::string StoredTable(const std::vector<client::StoredModel>& models) {
-  Table table({{"id"},
-               {"model", Table::Align::kLeft},
-               {"features", Table::Align::kLeft},
-               {"target", Table::Align::kLeft},
-               {"operator", Table::Align::kLeft},
-               {"records"},
-               {"workloads"},
-               {"top-1"},
-               {"pairs"},
-               {"size"},
-               {"when", Table::Align::kLeft}});
+Table StoredTable(const std::vector<client::StoredModel>& models) {
+  Table table({Right("id"), Left("model"), Left("features"), Left("target"), Left("operator"),
+               Right("records"), Right("workloads"), Right("top-1"), Right("pairs"), Right("size"),
+               Left("when")});
   for (const client::StoredModel& model : models) {
     table.AddRow({absl::StrCat(model.id), model.name, model.feature_set, model.target,
                   model.op.empty() ? "all" : model.op, absl::StrCat(model.records),
                   absl::StrCat(model.workloads), Metric(model, "top1"), Metric(model, "pairwise"),
                   FormatBytes(model.size_bytes), FormatTime(model.created_unix_ms)});
   }
-  return table.ToText();
+  return table;
 }
 
 absl::Status ListModels(const Globals& globals) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  std::string target;
-  if (globals.target_given) {
-    HONE_ASSIGN_OR_RETURN(target, session->TargetKey());
-  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
   HONE_ASSIGN_OR_RETURN(const client::ModelList list, session->connection().ListModels("", target));
   if (globals.json) {
-    Json kinds = Json::array(), models = Json::array();
+    Json kinds = Json::array();
     for (const client::ModelKind& kind : list.kinds) {
       kinds.push_back({{"name", kind.name},
                        {"feature_set", kind.feature_set},
@@ -100,47 +73,31 @@ absl::Status ListModels(const Globals& globals) {
                        {"available", kind.missing.empty()},
                        {"missing", kind.missing}});
     }
-    for (const client::StoredModel& model : list.models) models.push_back(ToJson(model));
-    PrintJson({{"kinds", std::move(kinds)}, {"models", std::move(models)}});
-    return absl::OkStatus();
+    return PrintJson({{"kinds", std::move(kinds)}, {"models", ListJson(list.models)}});
   }
-  Table table({{"model", Table::Align::kLeft},
-               {"features", Table::Align::kLeft},
-               {"other features", Table::Align::kLeft},
-               {"spread", Table::Align::kLeft},
-               {"", Table::Align::kLeft}});
+  Table table({Left("model"), Left("features"), Left("other features"), Left("spread"), Left("")});
   for (const client::ModelKind& kind : list.kinds) {
     table.AddRow({kind.name, kind.feature_set.empty() ? "-" : kind.feature_set,
                   kind.any_features ? "yes" : "no", kind.has_spread ? "yes" : "no",
                   kind.missing.empty() ? "" : absl::StrCat("unavailable: ", kind.missing)});
   }
-  std::printf("%s\n", table.ToText().c_str());
-  if (list.models.empty()) {
-    std::printf("no trained models in the store; hone models train makes one from its records\n");
-  } else {
-    std::fputs(StoredTable(list.models).c_str(), stdout);
-  }
+  absl::PrintF("%s\n", table.ToText());
+  StoredTable(list.models)
+      .Print("no trained models in the store; hone models train makes one from its records");
   return absl::OkStatus();
 }
 
 absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   client::TrainingRequest request{
       .op = options.op, .records = options.records, .seed = options.seed};
-  if (!options.models.empty()) request.model.name = options.models.front();
-  request.model.feature_set = options.feature_set;
+  request.model = {options.model, options.feature_set};
   HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  if (globals.target_given) {
-    HONE_ASSIGN_OR_RETURN(request.target, session->TargetKey());
-  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(request.target, session->GivenTargetKey());
   HONE_ASSIGN_OR_RETURN(const client::StoredModel model,
                         session->connection().TrainModel(request, limit));
-  if (globals.json) {
-    PrintJson(ToJson(model));
-    return absl::OkStatus();
-  }
-  std::fputs(StoredTable({model}).c_str(), stdout);
+  if (globals.json) return PrintJson(ToJson(model));
+  StoredTable({model}).Print();
   return absl::OkStatus();
 }
 
@@ -153,31 +110,19 @@ absl::StatusOr<std::string> HeldOut(const std::string& words) {
 }
 
 void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
-  std::printf("%lld candidates of %lld workloads on %s",
-              static_cast<long long>(evaluation.candidates),
-              static_cast<long long>(evaluation.workloads), evaluation.target.c_str());
+  absl::PrintF("%d candidates of %d workloads on %s", evaluation.candidates, evaluation.workloads,
+               evaluation.target);
   if (evaluation.left_out > 0) {
-    std::printf("; %lld measurements left out:", static_cast<long long>(evaluation.left_out));
+    absl::PrintF("; %d measurements left out:", evaluation.left_out);
     for (const auto& [reason, count] : evaluation.left_out_because) {
-      std::printf("\n  %lld %s", static_cast<long long>(count), reason.c_str());
+      absl::PrintF("\n  %d %s", count, reason);
     }
   }
-  std::printf("\n\n");
-  Table table({{"model", Table::Align::kLeft},
-               {"features", Table::Align::kLeft},
-               {"held out", Table::Align::kLeft},
-               {"trained on"},
-               {"asked"},
-               {"top-1"},
-               {"top-5"},
-               {absl::StrCat("peak@", k)},
-               {"pairs"},
-               {absl::StrCat("recall@", k)},
-               {"RMSE"},
-               {"calibration"},
-               {"in spread"},
-               {"us each"},
-               {"train ms"}});
+  absl::PrintF("\n\n");
+  Table table({Left("model"), Left("features"), Left("held out"), Right("trained on"),
+               Right("asked"), Right("top-1"), Right("top-5"), Right(absl::StrCat("peak@", k)),
+               Right("pairs"), Right(absl::StrCat("recall@", k)), Right("RMSE"),
+               Right("calibration"), Right("in spread"), Right("us each"), Right("train ms")});
   for (const client::ModelScore& score : evaluation.scores) {
     table.AddRow(
         {score.model, score.feature_set.empty() ? "-" : score.feature_set,
@@ -187,7 +132,7 @@ void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
          Cell(score.rmse), Cell(score.calibration_error), Cell(score.coverage1),
          Cell(score.predict_us, 2), Cell(score.train_ms, 1)});
   }
-  std::fputs(table.ToText().c_str(), stdout);
+  table.Print();
 }
 
 absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options) {
@@ -207,11 +152,8 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
     request.held_out.push_back(std::move(word));
   }
   HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  if (globals.target_given) {
-    HONE_ASSIGN_OR_RETURN(request.target, session->TargetKey());
-  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(request.target, session->GivenTargetKey());
   HONE_ASSIGN_OR_RETURN(const client::ModelEvaluation evaluation,
                         session->connection().EvaluateModels(request, limit));
   if (!globals.json) {
@@ -242,95 +184,76 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
   for (const auto& [reason, count] : evaluation.left_out_because) {
     left_out.push_back({{"reason", reason}, {"count", count}});
   }
-  PrintJson({{"target", evaluation.target},
-             {"workloads", evaluation.workloads},
-             {"candidates", evaluation.candidates},
-             {"left_out", evaluation.left_out},
-             {"left_out_because", std::move(left_out)},
-             {"k", options.k},
-             {"scores", std::move(scores)}});
-  return absl::OkStatus();
+  return PrintJson({{"target", evaluation.target},
+                    {"workloads", evaluation.workloads},
+                    {"candidates", evaluation.candidates},
+                    {"left_out", evaluation.left_out},
+                    {"left_out_because", std::move(left_out)},
+                    {"k", options.k},
+                    {"scores", std::move(scores)}});
 }
 
-void AddCommon(CLI::App& command, ModelsOptions& options) {
-  command.add_option("--op", options.op, "Only records of workloads with this name");
-  command.add_option("--feature-set", options.feature_set,
-                     "Feature set that the model reads instead of its own");
-  command
-      .add_option("--records", options.records,
-                  "At most this many records, evenly over workloads (default 4000)")
-      ->check(CLI::Range(1, 50'000));
-  command.add_option("--seed", options.seed, "Of the split and of the models (default 0)")
-      ->check(IsSeed());
-  command.add_option("--time", options.time, "Give up after this time (default 10m)");
+void AddCommon(Command& command, ModelsOptions& options) {
+  command.Add("--op", options.op, "Only records of workloads with this name");
+  command.Add("--feature-set", options.feature_set,
+              "Feature set that the model reads instead of its own");
+  command.Add("--records", options.records,
+              "At most this many records, evenly over workloads (default 4000)",
+              {Range(1, 50'000)});
+  command.Add("--seed", options.seed, "Of the split and of the models (default 0)", {Seed()});
+  command.Add("--time", options.time, "Give up after this time (default 10m)");
 }
 
 }  // namespace
 
-void AddModels(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* models =
-      app.add_subcommand("models", "List, train and judge cost models; measures nothing");
-  models->require_subcommand(0, 1);
-  AddGlobals(*models, globals);
-  models->footer(
-      "Without a command: the registered kinds and the trained models.\n\n"
-      "Examples:\n"
-      "  hone models\n"
-      "  hone models train --model xgboost --op matmul\n"
-      "  hone models evaluate --held-out conv2d --json");
-  models->callback([&globals, &action, models] {
-    if (models->get_subcommands().empty()) action = [&globals] { return ListModels(globals); };
-  });
+void AddModels(Command& app, Globals& globals) {
+  Command& models = app.AddCommand("models", "List, train and judge cost models; measures nothing");
+  models.RequireCommand(0, 1);
+  Complete(models, globals,
+           "Without a command: the registered kinds and the trained models.\n\n"
+           "Examples:\n"
+           "  hone models\n"
+           "  hone models train --model xgboost --op matmul\n"
+           "  hone models evaluate --held-out conv2d --json",
+           [&globals] { return ListModels(globals); });
 
-  CLI::App* list = models->add_subcommand("list", "The registered kinds and the trained models");
-  AddGlobals(*list, globals);
-  list->footer("Examples:\n  hone models list --json | jq '.kinds[].name'");
-  list->callback([&globals, &action] { action = [&globals] { return ListModels(globals); }; });
+  Command& list = models.AddCommand("list", "The registered kinds and the trained models");
+  Complete(list, globals, "Examples:\n  hone models list --json | jq '.kinds[].name'",
+           [&globals] { return ListModels(globals); });
 
   auto training = std::make_shared<ModelsOptions>();
-  CLI::App* train =
-      models->add_subcommand("train", "Train a model from the store's records and keep it");
-  train->add_option("--model", training->models, "Its name (default: the server's default)")
-      ->expected(1);
-  AddCommon(*train, *training);
-  AddGlobals(*train, globals);
-  train->footer(
-      "The target is the one with most records unless --target names another.\n\n"
-      "Examples:\n"
-      "  hone models train\n"
-      "  hone models train --model gp --feature-set analytic --op conv2d");
-  train->callback([&globals, &action, training] {
-    action = [&globals, training] { return TrainModel(globals, *training); };
-  });
+  Command& train = models.AddCommand("train", "Train a model from the store's records and keep it");
+  train.Add("--model", training->model, "Its name (default: the server's default)");
+  AddCommon(train, *training);
+  Complete(train, globals,
+           "The target is the one with most records unless --target names another.\n\n"
+           "Examples:\n"
+           "  hone models train\n"
+           "  hone models train --model gp --feature-set analytic --op conv2d",
+           [&globals, training] { return TrainModel(globals, *training); });
 
   auto judging = std::make_shared<ModelsOptions>();
-  CLI::App* evaluate = models->add_subcommand(
+  Command& evaluate = models.AddCommand(
       "evaluate", "Train models on a part of the records, and ask them about the rest");
-  evaluate->add_option("--model", judging->models,
-                       "Models to judge; may be repeated (default: every one)");
-  evaluate->add_option("--held-out", judging->held_out,
-                       "Workloads to hold out: an operator, the beginning of a digest, or a "
-                       "workload in quotes; may be repeated");
-  evaluate
-      ->add_option("--held-out-trials", judging->held_out_trials,
-                   "Share of every workload's trials to hold out, as 0.3")
-      ->check(CLI::Range(0.01, 0.99));
-  evaluate->add_option("--k", judging->k, "Picks that peak@k and recall@k look at (default 16)")
-      ->check(CLI::Range(1, 10'000));
-  AddCommon(*evaluate, *judging);
-  AddGlobals(*evaluate, globals);
-  evaluate->footer(
-      "Holds out 0.3 of the trials, and every workload in turn, unless told otherwise.\n"
-      "top-1, top-5: time of the best over that of the best of the model's first picks;\n"
-      "peak@k: mean over the first k picks of best so far over best; pairs: in right order;\n"
-      "recall@k: of the k best; calibration: distance of predicted from measured means.\n\n"
-      "Examples:\n"
-      "  hone models evaluate --model xgboost --model gp\n"
-      "  hone models evaluate --held-out conv2d --json\n"
-      "  hone models evaluate --held-out \"matmul m=512 n=512 k=512\" --held-out-trials 0.5");
-  evaluate->callback([&globals, &action, judging] {
-    action = [&globals, judging] { return EvaluateModels(globals, *judging); };
-  });
+  evaluate.Add("--model", judging->models, "Models to judge; may be repeated (default: every one)");
+  evaluate.Add("--held-out", judging->held_out,
+               "Workloads to hold out: an operator, the beginning of a digest, or a workload in "
+               "quotes; may be repeated");
+  evaluate.Add("--held-out-trials", judging->held_out_trials,
+               "Share of every workload's trials to hold out, as 0.3", {Range(0.01, 0.99)});
+  evaluate.Add("--k", judging->k, "Picks that peak@k and recall@k look at (default 16)",
+               {Range(1, 10'000)});
+  AddCommon(evaluate, *judging);
+  Complete(evaluate, globals,
+           "Holds out 0.3 of the trials, and every workload in turn, unless told otherwise.\n"
+           "top-1, top-5: time of the best over that of the best of the model's first picks;\n"
+           "peak@k: mean over the first k picks of best so far over best; pairs: in right order;\n"
+           "recall@k: of the k best; calibration: distance of predicted from measured means.\n\n"
+           "Examples:\n"
+           "  hone models evaluate --model xgboost --model gp\n"
+           "  hone models evaluate --held-out conv2d --json\n"
+           "  hone models evaluate --held-out \"matmul m=512 n=512 k=512\" --held-out-trials 0.5",
+           [&globals, judging] { return EvaluateModels(globals, *judging); });
 }
 
 }  // namespace hone::cli

@@ -22,6 +22,14 @@ namespace {
 struct Shown {
   const op::OperatorInfo* info;
   std::optional<ir::Workload> workload;
+
+  // Of the workload; none without one.
+  std::vector<ir::BufferId> Inputs() const {
+    return workload.has_value() ? workload->Inputs() : std::vector<ir::BufferId>();
+  }
+  std::vector<ir::BufferId> Outputs() const {
+    return workload.has_value() ? workload->Outputs() : std::vector<ir::BufferId>();
+  }
 };
 
 std::string DefaultOf(const op::KeyInfo& key) {
@@ -42,10 +50,7 @@ std::string Usage(const op::OperatorInfo& info) {
 
 // Inputs and outputs in their order: a type where shapes are known, else the layout.
 std::string TensorsText(const Shown& shown) {
-  Table table({{"", Table::Align::kLeft},
-               {"", Table::Align::kLeft},
-               {"", Table::Align::kLeft},
-               {"", Table::Align::kLeft}});
+  Table table({Left(""), Left(""), Left(""), Left("")});
   const auto add = [&](const char* title, const std::vector<op::TensorInfo>& tensors,
                        const std::vector<ir::BufferId>& ids) {
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -61,10 +66,8 @@ std::string TensorsText(const Shown& shown) {
            absl::StrCat(type, tensor.constant ? (type.empty() ? "constant" : " constant") : "")});
     }
   };
-  const bool built = shown.workload.has_value();
-  add("inputs", shown.info->inputs, built ? shown.workload->Inputs() : std::vector<ir::BufferId>());
-  add("outputs", shown.info->outputs,
-      built ? shown.workload->Outputs() : std::vector<ir::BufferId>());
+  add("inputs", shown.info->inputs, shown.Inputs());
+  add("outputs", shown.info->outputs, shown.Outputs());
   const std::string text = table.ToText();
   return text.substr(text.find('\n') + 1);  // the columns have no titles
 }
@@ -83,9 +86,7 @@ std::string Wrapped(const std::string& paragraph) {
 }
 
 std::string KeysText(const op::OperatorInfo& info) {
-  Table table({{"  key", Table::Align::kLeft},
-               {"default", Table::Align::kLeft},
-               {"meaning", Table::Align::kLeft}});
+  Table table({Left("  key"), Left("default"), Left("meaning")});
   for (const op::KeyInfo& key : info.keys) {
     table.AddRow({absl::StrCat("  ", key.name), DefaultOf(key), key.meaning});
   }
@@ -135,17 +136,13 @@ Json ToJson(const Shown& shown) {
     }
     return list;
   };
-  const bool built = shown.workload.has_value();
-  Json json = {
-      {"name", info.name},
-      {"meaning", info.meaning},
-      {"note", info.note},
-      {"keys", std::move(keys)},
-      {"inputs", tensors(info.inputs,
-                         built ? shown.workload->Inputs() : std::vector<ir::BufferId>(), "dtype")},
-      {"outputs", tensors(info.outputs,
-                          built ? shown.workload->Outputs() : std::vector<ir::BufferId>(), "acc")}};
-  if (built) json["flops"] = shown.workload->FlopCount();
+  Json json = {{"name", info.name},
+               {"meaning", info.meaning},
+               {"note", info.note},
+               {"keys", std::move(keys)},
+               {"inputs", tensors(info.inputs, shown.Inputs(), "dtype")},
+               {"outputs", tensors(info.outputs, shown.Outputs(), "acc")}};
+  if (shown.workload.has_value()) json["flops"] = shown.workload->FlopCount();
   return json;
 }
 
@@ -170,8 +167,7 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
   if (globals.json) {
     Json list = Json::array();
     for (const Shown& shown : all) list.push_back(ToJson(shown));
-    PrintJson({{"operators", std::move(list)}});
-    return absl::OkStatus();
+    return PrintJson({{"operators", std::move(list)}});
   }
   std::string text;
   for (const Shown& shown : all) {
@@ -205,23 +201,20 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
 
 }  // namespace
 
-void AddOperators(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("operators", "List the operators with their keys, inputs and outputs");
+void AddOperators(Command& app, Globals& globals) {
+  Command& command =
+      app.AddCommand("operators", "List the operators with their keys, inputs and outputs");
   auto words = std::make_shared<std::vector<std::string>>();
-  command->add_option("operator", *words,
-                      "OP for what its keys mean; OP key=value... for shapes, work and stages");
-  AddGlobals(*command, globals);
-  command->footer(
-      "Examples:\n"
-      "  hone operators\n"
-      "  hone operators conv2d\n"
-      "  hone operators reduce_max    (what it does with NaN)\n"
-      "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
-      "  hone operators --json | jq -r '.operators[].name'");
-  command->callback([&globals, &action, words] {
-    action = [&globals, words] { return ListOperators(globals, *words); };
-  });
+  command.Add("operator", *words,
+              "OP for what its keys mean; OP key=value... for shapes, work and stages");
+  Complete(command, globals,
+           "Examples:\n"
+           "  hone operators\n"
+           "  hone operators conv2d\n"
+           "  hone operators reduce_max    (what it does with NaN)\n"
+           "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
+           "  hone operators --json | jq -r '.operators[].name'",
+           [&globals, words] { return ListOperators(globals, *words); });
 }
 
 }  // namespace hone::cli

@@ -138,9 +138,9 @@ void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   const double share = used > 0 ? ticks[7] / used : 0;
   HealthCheck check{
       "steal", State::kOk,
-      absl::StrFormat("the host took away %.1f %% of the time that was wanted since the "
-                      "start of this machine",
-                      100 * share)};
+      absl::StrFormat(
+          "the host took away %.1f %% of the time that was wanted since the start of this machine",
+          100 * share)};
   if (share > kMuchSteal) {
     check.state = State::kWarning;
     check.advice =

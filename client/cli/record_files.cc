@@ -7,9 +7,10 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/command.h"
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
-#include "client/cli/records.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 
@@ -25,9 +26,8 @@ struct ExportOptions {
 
 absl::Status ExportRecords(const Globals& globals, const ExportOptions& options) {
   HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  HONE_RETURN_IF_ERROR(CompleteSelection(globals, *session, filter));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));
   const bool to_stdout = options.output.empty();
   const std::string part = absl::StrCat(options.output, ".part");
   std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
@@ -54,11 +54,8 @@ absl::Status ExportRecords(const Globals& globals, const ExportOptions& options)
     std::remove(part.c_str());
     return status;
   }
-  if (globals.json) {
-    PrintJson({{"path", options.output}, {"bytes", bytes}});
-  } else {
-    std::printf("wrote %s\n", options.output.c_str());
-  }
+  if (globals.json) return PrintJson({{"path", options.output}, {"bytes", bytes}});
+  absl::PrintF("wrote %s\n", options.output);
   return absl::OkStatus();
 }
 
@@ -68,8 +65,7 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
   const auto close = absl::MakeCleanup([&] {
     if (file != stdin) std::fclose(file);
   });
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::ImportCounts counts,
                         session->connection().ImportRecords([&]() -> absl::StatusOr<std::string> {
                           std::string piece(kPiece, '\0');
@@ -79,44 +75,34 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
                           }
                           return piece;
                         }));
-  if (globals.json) {
-    PrintJson({{"added", counts.added}, {"known", counts.known}});
-  } else {
-    std::printf("%lld records added, %lld were there already\n",
-                static_cast<long long>(counts.added), static_cast<long long>(counts.known));
-  }
+  if (globals.json) return PrintJson({{"added", counts.added}, {"known", counts.known}});
+  absl::PrintF("%d records added, %d were there already\n", counts.added, counts.known);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddRecordFiles(CLI::App& records, Globals& globals, Action& action) {
-  CLI::App* const out = records.add_subcommand(
-      "export", "Write records, with all that is known of them, as JSON lines");
+void AddRecordFiles(Command& records, Globals& globals) {
+  Command& out =
+      records.AddCommand("export", "Write records, with all that is known of them, as JSON lines");
   auto options = std::make_shared<ExportOptions>();
-  AddSelection(*out, options->which);
-  out->add_option("-o,--output", options->output, "File to write; else standard output");
-  AddGlobals(*out, globals);
-  out->footer(
-      "Examples:\n"
-      "  hone records export --op conv2d --since 30d -o records.jsonl\n"
-      "  hone records export | zstd > records.jsonl.zst");
-  out->callback([&globals, &action, options] {
-    action = [&globals, options] { return ExportRecords(globals, *options); };
-  });
+  AddSelection(out, options->which);
+  out.Add("-o,--output", options->output, "File to write; else standard output");
+  Complete(out, globals,
+           "Examples:\n"
+           "  hone records export --op conv2d --since 30d -o records.jsonl\n"
+           "  hone records export | zstd > records.jsonl.zst",
+           [&globals, options] { return ExportRecords(globals, *options); });
 
-  CLI::App* const in = records.add_subcommand(
+  Command& in = records.AddCommand(
       "import", "Add the records of an export; all of them or none, and none twice");
   auto path = std::make_shared<std::string>();
-  in->add_option("file", *path, "What hone records export wrote; - for standard input")->required();
-  AddGlobals(*in, globals);
-  in->footer(
-      "Examples:\n"
-      "  hone records import records.jsonl\n"
-      "  zstdcat records.jsonl.zst | hone records import -");
-  in->callback([&globals, &action, path] {
-    action = [&globals, path] { return ImportRecords(globals, *path); };
-  });
+  in.Add("file", *path, "What hone records export wrote; - for standard input", {Required()});
+  Complete(in, globals,
+           "Examples:\n"
+           "  hone records import records.jsonl\n"
+           "  zstdcat records.jsonl.zst | hone records import -",
+           [&globals, path] { return ImportRecords(globals, *path); });
 }
 
 }  // namespace hone::cli

@@ -20,19 +20,17 @@ absl::StatusOr<int64_t> Ago(const std::string& age) {
 
 }  // namespace
 
-void AddSelection(CLI::App& command, RecordSelection& selection) {
+void AddSelection(Command& command, RecordSelection& selection) {
   AddWorkloadWords(command, selection.words, /*required=*/false);
-  command.add_option("--op", selection.op, "Only of workloads with this name")->check(NotEmpty());
-  command.add_option("--job", selection.job, "Only of this job")->check(NotEmpty());
-  command.add_option("--since", selection.since, "Only of the last 2h, 30d, …")->check(NotEmpty());
-  command.add_option("--until", selection.until, "Only older than 2h, 30d, …")->check(NotEmpty());
-  command.add_option("--outcome", selection.outcome, "Only with this outcome: ok, crash, …")
-      ->check(NotEmpty());
-  command.add_flag("--best", selection.best, "Only the published bests");
-  CLI::Option* const only =
-      command.add_flag("--quarantined", selection.quarantined, "Only quarantined ones");
-  command.add_flag("--not-quarantined", selection.not_quarantined, "No quarantined ones")
-      ->excludes(only);
+  command.Add("--op", selection.op, "Only of workloads with this name", {NotEmpty()});
+  command.Add("--job", selection.job, "Only of this job", {NotEmpty()});
+  command.Add("--since", selection.since, "Only of the last 2h, 30d, …", {NotEmpty()});
+  command.Add("--until", selection.until, "Only older than 2h, 30d, …", {NotEmpty()});
+  command.Add("--outcome", selection.outcome, "Only with this outcome: ok, crash, …", {NotEmpty()});
+  command.AddFlag("--best", selection.best, "Only the published bests");
+  command.AddFlag("--quarantined", selection.quarantined, "Only quarantined ones");
+  command.AddFlag("--not-quarantined", selection.not_quarantined, "No quarantined ones",
+                  {Excludes("--quarantined")});
 }
 
 absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection) {
@@ -65,11 +63,8 @@ absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& select
   return filter;
 }
 
-absl::Status CompleteSelection(const Globals& globals, Session& session,
-                               client::RecordFilter& filter) {
-  if (globals.target_given) {
-    HONE_ASSIGN_OR_RETURN(filter.target, session.TargetKey());
-  }
+absl::Status CompleteSelection(Session& session, client::RecordFilter& filter) {
+  HONE_ASSIGN_OR_RETURN(filter.target, session.GivenTargetKey());
   if (filter.job.empty()) return absl::OkStatus();
   return session.connection().GetJob(filter.job).status();  // there is one
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/globals.h"
@@ -26,12 +25,11 @@ struct RecordSelection {
   bool not_quarantined = false;
 };
 
-void AddSelection(CLI::App& command, RecordSelection& selection);
+void AddSelection(Command& command, RecordSelection& selection);
 // InvalidArgument: a workload, an age or an outcome that is none.
 absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection);
 // Adds what needs the server: the target that was named. NotFound: there is no such job.
-absl::Status CompleteSelection(const Globals& globals, Session& session,
-                               client::RecordFilter& filter);
+absl::Status CompleteSelection(Session& session, client::RecordFilter& filter);
 
 }  // namespace hone::cli
 

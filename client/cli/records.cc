@@ -1,4 +1,3 @@
-#include "client/cli/records.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,17 +47,9 @@ std::string Detail(const record::Record& record) {
 }
 
 void PrintTable(const std::vector<record::Record>& records) {
-  Table table({{"id"},
-               {"operator", Table::Align::kLeft},
-               {"workload", Table::Align::kLeft},
-               {"target", Table::Align::kLeft},
-               {"policy", Table::Align::kLeft},
-               {"outcome", Table::Align::kLeft},
-               {"latency"},
-               {"trial"},
-               {"job", Table::Align::kLeft},
-               {"when", Table::Align::kLeft},
-               {"detail", Table::Align::kLeft}});
+  Table table({Right("id"), Left("operator"), Left("workload"), Left("target"), Left("policy"),
+               Left("outcome"), Right("latency"), Right("trial"), Left("job"), Left("when"),
+               Left("detail")});
   for (const record::Record& record : records) {
     table.AddRow({absl::StrCat(record.id), record.op, record.workload_digest.substr(0, 8),
                   record.target, record.policy.Key(),
@@ -66,11 +57,7 @@ void PrintTable(const std::vector<record::Record>& records) {
                   FormatLatency(record.result.latency_ns), absl::StrCat(record.trial),
                   record.job_id, FormatTime(record.created_unix_ms), Detail(record)});
   }
-  if (table.empty()) {
-    std::printf("no records\n");
-  } else {
-    std::fputs(table.ToText().c_str(), stdout);
-  }
+  table.Print("no records");
 }
 
 // A field of a CSV file (RFC 4180).
@@ -104,16 +91,16 @@ void PrintCsvLine(const record::Record& record) {
                                            absl::StrCat(record.quarantined ? 1 : 0),
                                            Quoted(record.quarantine_reason),
                                            Quoted(result.detail)};
-  std::printf("%s\n", absl::StrJoin(fields, ",").c_str());
+  absl::PrintF("%s\n", absl::StrJoin(fields, ","));
 }
 
 // A page at a time: a store of millions of records does not fit into this process.
 absl::Status PrintCsv(client::Connection& connection, const client::RecordFilter& filter,
                       int limit) {
-  std::printf(
+  absl::PrintF(
       "id,operator,workload_digest,target,policy,outcome,latency_ns,dispersion,max_error,compile_"
-      "ms,"
-      "space_digest,job,trial,created_unix_ms,is_default,quarantined,quarantine_reason,detail\n");
+      "ms,space_digest,job,trial,created_unix_ms,is_default,quarantined,quarantine_reason,"
+      "detail\n");
   std::string token;
   int64_t printed = 0;
   do {
@@ -132,9 +119,8 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
     return absl::InvalidArgumentError("--csv and --json are two ways to print: choose one");
   }
   HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
-  HONE_RETURN_IF_ERROR(CompleteSelection(globals, *session, filter));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));
   client::Connection& connection = session->connection();
   if (options.csv) return PrintCsv(connection, filter, options.limit);
   filter.newest_first = true;
@@ -144,48 +130,40 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
   const bool more = options.limit != 0 && records.size() > static_cast<size_t>(options.limit);
   if (more) records.pop_back();
   if (globals.json) {
-    Json list = Json::array();
-    for (const record::Record& record : records) list.push_back(ToJson(record));
-    PrintJson({{"records", std::move(list)}, {"more", more}});
-  } else {
-    PrintTable(records);
-    if (more) std::printf("the newest %d; --limit 0 for all\n", options.limit);
+    return PrintJson({{"records", ListJson(records)}, {"more", more}});
   }
+  PrintTable(records);
+  if (more) absl::PrintF("the newest %d; --limit 0 for all\n", options.limit);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddRecords(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* records =
-      app.add_subcommand("records", "Look at what was measured; export, import and keep it");
-  records->require_subcommand(1);
-  records->footer(
+void AddRecords(Command& app, Globals& globals) {
+  Command& records =
+      app.AddCommand("records", "Look at what was measured; export, import and keep it");
+  records.RequireCommand(1, 1);
+  records.Footer(
       "Examples:\n"
       "  hone records query --op conv2d --best\n"
       "  hone records export --since 30d -o records.jsonl\n"
       "  hone records compact --keep 90d --dry-run");
-  CLI::App* command = records->add_subcommand("query", "List measurements, failed ones too");
+  Command& command = records.AddCommand("query", "List measurements, failed ones too");
   auto options = std::make_shared<RecordsOptions>();
-  AddSelection(*command, options->which);
-  command
-      ->add_option("--limit", options->limit,
-                   "At most this many, the newest; 0 for all (default 50)")
-      ->check(CLI::Range(0, 1'000'000'000));
-  command->add_flag("--csv", options->csv, "Print comma-separated values, with a line of titles");
-  AddGlobals(*command, globals);
-  command->footer(
-      "The newest come first; with --csv the oldest do.\n\n"
-      "Examples:\n"
-      "  hone records query --op conv2d --best\n"
-      "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"
-      "  hone records query matmul m=1024 n=1024 k=1024 --limit 0 --json | jq "
-      "'.records[].latency_ns'");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return QueryRecords(globals, *options); };
-  });
-  AddRecordFiles(*records, globals, action);
-  AddRecordStore(*records, globals, action);
+  AddSelection(command, options->which);
+  command.Add("--limit", options->limit, "At most this many, the newest; 0 for all (default 50)",
+              {Range(0, 1'000'000'000)});
+  command.AddFlag("--csv", options->csv, "Print comma-separated values, with a line of titles");
+  Complete(command, globals,
+           "The newest come first; with --csv the oldest do.\n\n"
+           "Examples:\n"
+           "  hone records query --op conv2d --best\n"
+           "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"
+           "  hone records query matmul m=1024 n=1024 k=1024 --limit 0 --json | jq "
+           "'.records[].latency_ns'",
+           [&globals, options] { return QueryRecords(globals, *options); });
+  AddRecordFiles(records, globals);
+  AddRecordStore(records, globals);
 }
 
 }  // namespace hone::cli

@@ -110,15 +110,8 @@ double LatencyNs(const client::Job& job) {
 }
 
 void PrintReport(const std::vector<Revalidated>& all) {
-  Table table({{"operator", Table::Align::kLeft},
-               {"workload", Table::Align::kLeft},
-               {"before"},
-               {"code"},
-               {"after"},
-               {"code"},
-               {"ratio"},
-               {"quarantined"},
-               {"", Table::Align::kLeft}});
+  Table table({Left("operator"), Left("workload"), Right("before"), Right("code"), Right("after"),
+               Right("code"), Right("ratio"), Right("quarantined"), Left("")});
   for (const Revalidated& each : all) {
     const double before = each.before.result.latency_ns;
     const double after = each.Worked() ? LatencyNs(each.job) : 0;
@@ -131,8 +124,7 @@ void PrintReport(const std::vector<Revalidated>& all) {
          absl::StrCat(each.job.quarantined),
          each.Worked() ? (same ? "the same schedule" : "another schedule") : each.job.error});
   }
-  std::fputs(table.ToText().c_str(), stdout);
-  std::fflush(stdout);
+  table.Print();
 }
 
 Json ReportJson(const std::vector<Revalidated>& all) {
@@ -162,9 +154,9 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
     if (all.back().job.state == client::JobState::kCancelled) break;  // Ctrl-C
   }
   if (globals.json) {
-    PrintJson(ReportJson(all));
+    HONE_RETURN_IF_ERROR(PrintJson(ReportJson(all)));
   } else if (all.empty()) {
-    std::printf("every best was measured by today's code generator in today's environment\n");
+    absl::PrintF("every best was measured by today's code generator in today's environment\n");
   } else {
     PrintReport(all);
   }
@@ -178,30 +170,27 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
 
 }  // namespace
 
-void AddRevalidate(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
+void AddRevalidate(Command& app, Globals& globals) {
+  Command& command = app.AddCommand(
       "revalidate", "Measure the best few again after a change of code generator or environment");
   auto options = std::make_shared<RevalidateOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/false);
-  command
-      ->add_option("--top", options->top, "So many stored schedules of each operator (default 3)")
-      ->check(CLI::Range(1, 64));
-  CLI::Option* older = command->add_flag(
+  AddWorkloadWords(command, options->words, /*required=*/false);
+  command.Add("--top", options->top, "So many stored schedules of each operator (default 3)",
+              {Range(1, 64)});
+  command.AddFlag(
       "--older-codegen", options->older_codegen,
       "Only bests that an older code generator made; else also those of another environment");
-  command->add_flag("--all", options->all, "All bests, whatever made them")->excludes(older);
-  AddGlobals(*command, globals);
-  command->footer(
-      "Without an operator, all published bests of the target. Schedules are built anew and "
-      "confirmed as at the end of tuning; the fastest is published, whatever was before. What no "
-      "longer replays, gives another program or another output is quarantined.\n\n"
-      "Examples:\n"
-      "  hone revalidate\n"
-      "  hone revalidate matmul m=1024 n=1024 k=1024 --top 8 --all\n"
-      "  hone revalidate --older-codegen --json");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return Revalidate(globals, *options); };
-  });
+  command.AddFlag("--all", options->all, "All bests, whatever made them",
+                  {Excludes("--older-codegen")});
+  Complete(command, globals,
+           "Without an operator, all published bests of the target. Schedules are built anew and "
+           "confirmed as at the end of tuning; the fastest is published, whatever was before. What "
+           "no longer replays, gives another program or another output is quarantined.\n\n"
+           "Examples:\n"
+           "  hone revalidate\n"
+           "  hone revalidate matmul m=1024 n=1024 k=1024 --top 8 --all\n"
+           "  hone revalidate --older-codegen --json",
+           [&globals, options] { return Revalidate(globals, *options); });
 }
 
 }  // namespace hone::cli

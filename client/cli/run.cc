@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
@@ -109,8 +110,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
     HONE_ASSIGN_OR_RETURN(inputs.emplace_back(), ReadInput(options.in[i], workload.tensors[in[i]]));
   }
 
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const Found found, FindKernel(*session, argument, options));
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*session, found.best));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
@@ -128,56 +128,46 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                      {"dtype", std::string(ir::DTypeName(tensor.dtype))},
                      {"shape", std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end())}});
     if (!globals.json) {
-      std::printf("%s  %s: %s\n", options.out[o].c_str(), tensor.name.c_str(),
-                  ir::TypeText(tensor.dtype, tensor.shape).c_str());
+      absl::PrintF("%s  %s: %s\n", options.out[o], tensor.name,
+                   ir::TypeText(tensor.dtype, tensor.shape));
     }
   }
   if (globals.json) {
     Json json = BestJson(found.best);
     json["schedule"] = found.stored ? "best" : "default";
     json["outputs"] = std::move(files);
-    PrintJson(json);
-  } else {
-    std::printf("computed by the %s, measured at %s\n",
-                found.stored ? "best kernel that is known"
-                             : "default schedule, the first that is known now",
-                FormatLatency(found.best.record.result.latency_ns).c_str());
+    return PrintJson(json);
   }
+  absl::PrintF(
+      "computed by the %s, measured at %s\n",
+      found.stored ? "best kernel that is known" : "default schedule, the first that is known now",
+      FormatLatency(found.best.record.result.latency_ns));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddRun(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand("run", "Compute an operator on NumPy files");
+void AddRun(Command& app, Globals& globals) {
+  Command& command = app.AddCommand("run", "Compute an operator on NumPy files");
   auto options = std::make_shared<RunOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/true);
-  command
-      ->add_option("--in", options->in,
-                   "A.npy of an input, once for each in their order (hone operators lists them)")
-      ->allow_extra_args(false)
-      ->required();
-  command->add_option("--out", options->out, "C.npy of an output, once for each in their order")
-      ->allow_extra_args(false)
-      ->required();
-  command
-      ->add_option("--tolerance", options->tolerance,
-                   "Tolerance that it was tuned with; 0 (default) is strict")
-      ->check(CLI::Range(0.0, 0.5));
-  AddGlobals(*command, globals);
-  command->footer(
-      "Runs the best kernel that is known on this machine. When none is known, the untiled default "
-      "schedule is built, checked, timed and kept first, by a job of one trial.\n\n"
-      "Files are of .npy version 1 or 2, little-endian and in C order, of the workload's shapes "
-      "and "
-      "types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is given as its bits, u2 or V2, and written as u2 "
-      "(in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"
-      "Examples:\n"
-      "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
-      "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return Run(globals, *options); };
-  });
+  AddWorkloadWords(command, options->words, /*required=*/true);
+  command.Add("--in", options->in,
+              "A.npy of an input, once for each in their order (hone operators lists them)",
+              {OneWordPerUse(), Required()});
+  command.Add("--out", options->out, "C.npy of an output, once for each in their order",
+              {OneWordPerUse(), Required()});
+  command.Add("--tolerance", options->tolerance,
+              "Tolerance that it was tuned with; 0 (default) is strict", {Range(0.0, 0.5)});
+  Complete(command, globals,
+           "Runs the best kernel that is known on this machine. When none is known, the untiled "
+           "default schedule is built, checked, timed and kept first, by a job of one trial.\n\n"
+           "Files are of .npy version 1 or 2, little-endian and in C order, of the workload's "
+           "shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is given as its bits, u2 or V2, and "
+           "written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"
+           "Examples:\n"
+           "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
+           "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json",
+           [&globals, options] { return Run(globals, *options); });
 }
 
 }  // namespace hone::cli

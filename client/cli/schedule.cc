@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/apply_trace.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
@@ -27,10 +28,9 @@ struct ScheduleOptions {
 void PrintSteps(const std::string& file, const std::vector<TraceStep>& steps) {
   for (const TraceStep& step : steps) {
     if (step.line == 0) {
-      std::printf("# unscheduled\n%s\n", step.program.c_str());
+      absl::PrintF("# unscheduled\n%s\n", step.program);
     } else {
-      std::printf("# %s:%d  %s\n%s\n", file.c_str(), step.line, step.instruction.c_str(),
-                  step.program.c_str());
+      absl::PrintF("# %s:%d  %s\n%s\n", file, step.line, step.instruction, step.program);
     }
   }
 }
@@ -53,8 +53,7 @@ absl::StatusOr<client::Job> Check(const Globals& globals, const ScheduleOptions&
   spec.max_trials = 2;  // the default schedule is the other one
   spec.seed = options.seed;
   spec.tolerance = options.tolerance;
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
   return RunJob(*session, spec);
 }
@@ -96,25 +95,23 @@ void AddCheck(const client::Job& job, Json& json) {
 void PrintCheck(const client::Job& job) {
   const client::Best& given = *job.given;
   const record::MeasureResult& result = given.record.result;
-  std::printf("checked   right: the largest error is %.3g of what is allowed\n", result.max_error);
-  std::printf("latency   %s on %s (%s)\n", FormatLatency(result.latency_ns).c_str(),
-              job.target.c_str(), result.detail.c_str());
-  std::printf("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops).c_str(),
-              FormatShare(given.gflops, given.peak_gflops).c_str(),
-              FormatGflops(given.peak_gflops).c_str());
-  std::printf("compiled  in %.1f ms\n", result.facts.compile_ms);
+  absl::PrintF("checked   right: the largest error is %.3g of what is allowed\n", result.max_error);
+  absl::PrintF("latency   %s on %s (%s)\n", FormatLatency(result.latency_ns), job.target,
+               result.detail);
+  absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops),
+               FormatShare(given.gflops, given.peak_gflops), FormatGflops(given.peak_gflops));
+  absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);
   if (job.default_schedule.has_value()) {
     const double untiled = job.default_schedule->record.result.latency_ns;
     if (untiled > 0 && result.latency_ns > 0) {
-      std::printf("default   %s, %.2f times as long\n", FormatLatency(untiled).c_str(),
-                  untiled / result.latency_ns);
+      absl::PrintF("default   %s, %.2f times as long\n", FormatLatency(untiled),
+                   untiled / result.latency_ns);
     }
   }
   if (job.best.has_value() && job.best->record.candidate != given.record.candidate) {
-    std::printf("best      %s is known\n",
-                FormatLatency(job.best->record.result.latency_ns).c_str());
+    absl::PrintF("best      %s is known\n", FormatLatency(job.best->record.result.latency_ns));
   } else if (job.best.has_value()) {
-    std::printf("best      nothing faster is known: it is kept as the best\n");
+    absl::PrintF("best      nothing faster is known: it is kept as the best\n");
   }
   std::fflush(stdout);
 }
@@ -137,14 +134,13 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
   }
   std::fflush(stdout);
   if (!options.check) {
-    if (globals.json) PrintJson(json);
-    return absl::OkStatus();
+    return globals.json ? PrintJson(json) : absl::OkStatus();
   }
 
   HONE_ASSIGN_OR_RETURN(const client::Job job, Check(globals, options, applied));
   if (globals.json) {
     AddCheck(job, json);
-    PrintJson(json);
+    HONE_RETURN_IF_ERROR(PrintJson(json));
   } else if (Passed(job)) {
     PrintCheck(job);
   }
@@ -161,38 +157,31 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
 
 }  // namespace
 
-void AddSchedule(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
+void AddSchedule(Command& app, Globals& globals) {
+  Command& command = app.AddCommand(
       "schedule", "Apply a schedule written by hand; show what it does, check and time it");
   auto options = std::make_shared<ScheduleOptions>();
-  command
-      ->add_option("file", options->file,
-                   "FILE.trace: the workload, a line \"trace 1\", one instruction a line; \"-\" "
-                   "reads standard input")
-      ->required();
-  command->add_flag("--print", options->print, "The program after each instruction");
-  command->add_flag("--check", options->check,
-                    "Compile it, compare its output with the reference, and time it as tuning "
-                    "confirms a finalist");
-  command->add_option("--seed", options->seed, "Of the decisions that the trace leaves open")
-      ->check(IsSeed());
-  command
-      ->add_option("--tolerance", options->tolerance,
-                   "Allowed relative error of the output; 0 (default) is strict")
-      ->check(CLI::Range(0.0, 0.5));
-  AddGlobals(*command, globals);
-  command->footer(
-      "Without --print and --check it shows the program that the trace gives. A checked schedule "
-      "is "
-      "measured like any candidate: it is kept as the best when nothing faster is known. A wrong "
-      "trace ends with exit code 2 and its line, a check that fails with 1 and the outcome.\n\n"
-      "Examples:\n"
-      "  hone schedule mine.trace --print\n"
-      "  hone schedule mine.trace --check --json | jq .share_of_peak\n"
-      "  hone show matmul m=512 n=512 k=512 --trace > mine.trace");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return Schedule(globals, *options); };
-  });
+  command.Add("file", options->file,
+              "FILE.trace: the workload, a line \"trace 1\", one instruction a line; \"-\" reads "
+              "standard input",
+              {Required()});
+  command.AddFlag("--print", options->print, "The program after each instruction");
+  command.AddFlag("--check", options->check,
+                  "Compile it, compare its output with the reference, and time it as tuning "
+                  "confirms a finalist");
+  command.Add("--seed", options->seed, "Of the decisions that the trace leaves open", {Seed()});
+  command.Add("--tolerance", options->tolerance,
+              "Allowed relative error of the output; 0 (default) is strict", {Range(0.0, 0.5)});
+  Complete(command, globals,
+           "Without --print and --check it shows the program that the trace gives. A checked "
+           "schedule is measured like any candidate: it is kept as the best when nothing faster is "
+           "known. A wrong trace ends with exit code 2 and its line, a check that fails with 1 and "
+           "the outcome.\n\n"
+           "Examples:\n"
+           "  hone schedule mine.trace --print\n"
+           "  hone schedule mine.trace --check --json | jq .share_of_peak\n"
+           "  hone show matmul m=512 n=512 k=512 --trace > mine.trace",
+           [&globals, options] { return Schedule(globals, *options); });
 }
 
 }  // namespace hone::cli

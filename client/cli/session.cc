@@ -22,7 +22,7 @@ constexpr absl::Duration kWorkerPoll = absl::Milliseconds(20);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, bool with_worker) {
-  auto session = std::unique_ptr<Session>(new Session(globals));
+  auto session = std::unique_ptr<Session>(new Session(globals.target));
   client::ConnectionOptions options;
   options.security = globals.security;
   std::string address = globals.server;
@@ -44,41 +44,45 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
 }
 
 absl::StatusOr<std::string> Session::TargetKey() const {
-  if (globals_.target == "native") return host_key_;
-  const absl::StatusOr<target::Target> preset = target::TargetByName(globals_.target);
+  if (IsNative()) return host_key_;
+  const absl::StatusOr<target::Target> preset = target::TargetByName(target_);
   if (preset.ok()) return preset->Key();
   // A key ends in eight hex digits; its parts are joined by hyphens.
-  const size_t hyphen = globals_.target.rfind('-');
+  const size_t hyphen = target_.rfind('-');
   const absl::string_view tail =
-      absl::string_view(globals_.target).substr(hyphen == std::string::npos ? 0 : hyphen + 1);
+      absl::string_view(target_).substr(hyphen == std::string::npos ? 0 : hyphen + 1);
   if (hyphen != std::string::npos && tail.size() == 8 &&
       std::all_of(tail.begin(), tail.end(), absl::ascii_isxdigit)) {
-    return globals_.target;
+    return target_;
   }
   const std::vector<std::string> names = target::TargetNames();
-  const std::string nearest = op::Nearest(globals_.target, names);
+  const std::string nearest = op::Nearest(target_, names);
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown target ", globals_.target,
+      absl::StrCat("unknown target ", target_,
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
                    "; the names are ", absl::StrJoin(names, ", "), "; or give a key"));
 }
 
+absl::StatusOr<std::string> Session::GivenTargetKey() const {
+  return target_.empty() ? std::string() : TargetKey();
+}
+
 absl::StatusOr<std::string> Session::TargetText() const {
-  if (globals_.target == "native") return host_.ToText();
-  const absl::StatusOr<target::Target> preset = target::TargetByName(globals_.target);
+  if (IsNative()) return host_.ToText();
+  const absl::StatusOr<target::Target> preset = target::TargetByName(target_);
   return preset.ok() ? preset->ToText() : TargetKey();
 }
 
 absl::StatusOr<std::string> Session::TargetForTuning() const {
   if (private_server_ == nullptr) {
-    return globals_.target == "native" ? std::string("native") : TargetKey();
+    return IsNative() ? std::string("native") : TargetKey();
   }
   HONE_ASSIGN_OR_RETURN(std::string key, TargetKey());
   if (key == host_key_) return key;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--target ", globals_.target, ": this machine is ", host_key_,
-      ", and a private worker measures this machine only; name a server that has a worker of the "
-      "target with --server, or leave --target out"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--target ", target_, ": this machine is ", host_key_,
+                   ", and a private worker measures this machine only; name a server that has a "
+                   "worker of the target with --server, or leave --target out"));
 }
 
 absl::Status Session::CheckPrivate() {

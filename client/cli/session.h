@@ -20,7 +20,8 @@ class Session {
   // `with_worker`: the command measures, so that a private server needs a worker of this machine.
   // Errors as in PrivateServer::StartOrJoin and WaitUntilReady, and Connection::Open. REQUIRES: no
   // threads yet.
-  static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals, bool with_worker);
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals,
+                                                       bool with_worker = false);
 
   client::Connection& connection() { return *connection_; }
   // Null with a server that was named.
@@ -33,6 +34,8 @@ class Session {
   // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
   // has that name.
   absl::StatusOr<std::string> TargetKey() const;
+  // The same for a filter: "" if no target was named.
+  absl::StatusOr<std::string> GivenTargetKey() const;
   // The text form of the target that was named; a key that was given stays a key: only a server
   // with a worker of it knows more. Errors as of TargetKey.
   absl::StatusOr<std::string> TargetText() const;
@@ -50,10 +53,12 @@ class Session {
   absl::Status WaitForWorker(const std::function<bool()>& waiting);
 
  private:
-  explicit Session(const Globals& globals) : globals_(globals) {}
+  explicit Session(const std::string& target) : target_(target) {}
 
-  const Globals globals_;
-  target::Target host_;  // this machine
+  bool IsNative() const { return target_.empty() || target_ == "native"; }
+
+  const std::string target_;  // as it was named; "" not at all
+  target::Target host_;       // this machine
   std::string host_key_;
   std::unique_ptr<client::PrivateServer> private_server_;
   std::unique_ptr<client::PrivateServer> with_worker_;  // joined later

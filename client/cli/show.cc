@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/apply_trace.h"
 #include "client/cli/command.h"
+#include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "common/base/status_macros.h"
@@ -29,7 +31,7 @@ struct Shown {
   std::string trace;
 };
 
-void Print(const Globals& globals, const ShowOptions& options, const Shown& shown) {
+absl::Status Print(const Globals& globals, const ShowOptions& options, const Shown& shown) {
   const bool all = !options.workload && !options.program && !options.trace;
   const struct {
     const char* name;
@@ -45,12 +47,11 @@ void Print(const Globals& globals, const ShowOptions& options, const Shown& show
     if (!part.wanted) continue;
     json[part.name] = part.text;
     if (globals.json) continue;
-    if (wanted > 1) std::printf("# %s\n", part.name);
-    std::fputs(part.text.c_str(), stdout);
-    if (!part.text.empty() && part.text.back() != '\n') std::printf("\n");
-    if (wanted > 1) std::printf("\n");
+    if (wanted > 1) absl::PrintF("# %s\n", part.name);
+    PrintText(part.text);
+    if (wanted > 1) absl::PrintF("\n");
   }
-  if (globals.json) PrintJson(json);
+  return globals.json ? PrintJson(json) : absl::OkStatus();
 }
 
 // A trace file: its own workload, and what replaying it gives. Needs no server.
@@ -75,8 +76,7 @@ absl::Status Show(const Globals& globals, const ShowOptions& options) {
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(path));
     if (IsTrace(text)) {
       HONE_ASSIGN_OR_RETURN(const Shown shown, ReadTrace(path, text));
-      Print(globals, options, shown);
-      return absl::OkStatus();
+      return Print(globals, options, shown);
     }
     HONE_ASSIGN_OR_RETURN(argument, ParseWorkloadArgument(path, text));
   } else {
@@ -93,30 +93,26 @@ absl::Status Show(const Globals& globals, const ShowOptions& options) {
     HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*known.session, known.best));
     shown.program = artifact.program;
   }
-  Print(globals, options, shown);
-  return absl::OkStatus();
+  return Print(globals, options, shown);
 }
 
 }  // namespace
 
-void AddShow(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
+void AddShow(Command& app, Globals& globals) {
+  Command& command = app.AddCommand(
       "show", "Show a workload with its best schedule's program and trace, or a trace file");
   auto options = std::make_shared<ShowOptions>();
-  AddBestWords(*command, options->words);
-  command->add_flag("--workload", options->workload, "The workload as text");
-  command->add_flag("--program", options->program, "The loop nest that the best schedule gives");
-  command->add_flag("--trace", options->trace, "The best schedule: its primitives and decisions");
-  AddGlobals(*command, globals);
-  command->footer(
-      "Shows all three unless some are chosen.\n\n"
-      "Examples:\n"
-      "  hone show matmul m=1024 n=1024 k=1024 --program\n"
-      "  hone show kernel/matmul.trace --program\n"
-      "  hone show conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1 --workload > conv.hone");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return Show(globals, *options); };
-  });
+  AddBestWords(command, options->words);
+  command.AddFlag("--workload", options->workload, "The workload as text");
+  command.AddFlag("--program", options->program, "The loop nest that the best schedule gives");
+  command.AddFlag("--trace", options->trace, "The best schedule: its primitives and decisions");
+  Complete(command, globals,
+           "Shows all three unless some are chosen.\n\n"
+           "Examples:\n"
+           "  hone show matmul m=1024 n=1024 k=1024 --program\n"
+           "  hone show kernel/matmul.trace --program\n"
+           "  hone show conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1 --workload > conv.hone",
+           [&globals, options] { return Show(globals, *options); });
 }
 
 }  // namespace hone::cli

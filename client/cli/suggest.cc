@@ -1,6 +1,7 @@
 #include "client/cli/suggest.h"
 
-#include "CLI/CLI.hpp"
+#include <optional>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,28 +10,6 @@
 namespace hone::cli {
 namespace {
 
-std::vector<std::string> CommandNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  return names;
-}
-
-std::vector<std::string> OptionNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back(absl::StrCat("--", name));
-  }
-  return names;
-}
-
-const CLI::App* CommandNamed(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* command :
-       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == name; }))
-    return command;
-  return nullptr;
-}
-
 std::string DidYouMean(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = op::Nearest(word, known);
   return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
@@ -38,29 +17,27 @@ std::string DidYouMean(const std::string& word, const std::vector<std::string>& 
 
 }  // namespace
 
-std::string ExplainCommandLine(const CLI::App& app, const std::vector<std::string>& arguments,
-                               const std::string& parser_says) {
-  const CLI::App* command = &app;
+std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,
+                               absl::string_view parser_says) {
+  const Command* command = &app;
   std::string path = "hone";
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (absl::StartsWith(word, "--")) {
       const std::string name = word.substr(0, word.find('='));
-      const CLI::Option* option = command->get_option_no_throw(name);
-      if (option == nullptr) {
+      const std::optional<bool> takes_value = command->TakesValue(name);
+      if (!takes_value.has_value()) {
         return absl::StrCat("unknown option ", name, " of '", path, "'",
-                            DidYouMean(name, OptionNames(*command)));
+                            DidYouMean(name, command->OptionNames()));
       }
-      if (option->get_items_expected() > 0 && name == word) {
-        if (++i == arguments.size()) {
-          return absl::StrCat(name, " needs a value (see ", path, " --help)");
-        }
+      if (*takes_value && name == word && ++i == arguments.size()) {
+        return absl::StrCat(name, " needs a value (see ", path, " --help)");
       }
       continue;
     }
-    const std::vector<std::string> names = CommandNames(*command);
+    const std::vector<std::string> names = command->CommandNames();
     if (names.empty()) continue;  // words of the command itself
-    const CLI::App* next = CommandNamed(*command, word);
+    const Command* const next = command->Find(word);
     if (next == nullptr) {
       return absl::StrCat("unknown command '", word, "' of '", path, "'", DidYouMean(word, names),
                           "; the commands are ", absl::StrJoin(names, ", "));
@@ -68,7 +45,7 @@ std::string ExplainCommandLine(const CLI::App& app, const std::vector<std::strin
     command = next;
     absl::StrAppend(&path, " ", word);
   }
-  const std::vector<std::string> names = CommandNames(*command);
+  const std::vector<std::string> names = command->CommandNames();
   if (!names.empty())
     return absl::StrCat("'", path, "' needs a command: ", absl::StrJoin(names, ", "));
   return absl::StrCat(parser_says, " (see ", path, " --help)");

@@ -4,16 +4,15 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "absl/strings/string_view.h"
+#include "common/base/command_line.h"
 
 namespace hone::cli {
 
 // What is wrong with a command line that the parser refused, for a person: an unknown command or
 // option with the nearest known one, else `parser_says`. `arguments`: without the program's name.
-std::string ExplainCommandLine(const CLI::App& app, const std::vector<std::string>& arguments,
-                               const std::string& parser_says);
+std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,
+                               absl::string_view parser_says);
 
 }  // namespace hone::cli
 

@@ -1,6 +1,7 @@
 #include "client/cli/table.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -19,8 +20,8 @@ std::string Table::ToText() const {
     for (size_t i = 0; i < cells.size(); ++i) {
       const std::string padding(widths[i] - cells[i].size(), ' ');
       if (i > 0) line += "  ";
-      absl::StrAppend(&line, columns_[i].align == Align::kRight ? absl::StrCat(padding, cells[i])
-                                                                : absl::StrCat(cells[i], padding));
+      absl::StrAppend(&line, columns_[i].right ? padding : "", cells[i],
+                      columns_[i].right ? "" : padding);
     }
     absl::StripTrailingAsciiWhitespace(&line);
     absl::StrAppend(&text, line, "\n");
@@ -30,6 +31,13 @@ std::string Table::ToText() const {
   add_line(titles);
   for (const auto& row : rows_) add_line(row);
   return text;
+}
+
+void Table::Print(absl::string_view if_empty) const {
+  const std::string text =
+      rows_.empty() && !if_empty.empty() ? absl::StrCat(if_empty, "\n") : ToText();
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
 }
 
 }  // namespace hone::cli

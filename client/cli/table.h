@@ -2,25 +2,31 @@
 #define HONE_CLIENT_CLI_TABLE_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace hone::cli {
+
+// A column of a table, by its title.
+struct Column {
+  std::string title;
+  bool right;
+};
+inline Column Left(absl::string_view title) { return {std::string(title), false}; }
+inline Column Right(absl::string_view title) { return {std::string(title), true}; }
 
 // Columns of text, aligned by their widest cell.
 class Table {
  public:
-  enum class Align { kLeft, kRight };
-  struct Column {
-    std::string title;
-    Align align = Align::kRight;
-  };
-
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // REQUIRES: as many cells as columns.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  bool empty() const { return rows_.empty(); }
   // A line per row and one of titles, each ended by a newline, without blanks at the end.
   std::string ToText() const;
+  // Prints it on standard output; a table without rows is the line `if_empty`.
+  void Print(absl::string_view if_empty = "") const;
 
  private:
   std::vector<Column> columns_;

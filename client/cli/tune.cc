@@ -57,11 +57,10 @@ std::string WhyDefaultFailed(const client::Job& job) {
 }
 
 void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak) {
-  std::printf("%s on %s: %lld trials in %s\n\n", argument.title.c_str(), job.target.c_str(),
-              static_cast<long long>(job.trials),
-              FormatClock(absl::Milliseconds(job.wall_ms)).c_str());
+  absl::PrintF("%s on %s: %d trials in %s\n\n", argument.title, job.target, job.trials,
+               FormatClock(absl::Milliseconds(job.wall_ms)));
   Table table(
-      {{"", Table::Align::kLeft}, {"latency"}, {"GFLOP/s"}, {"share of peak"}, {"speed-up"}});
+      {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
   const double base =
       job.default_schedule.has_value() ? job.default_schedule->record.result.latency_ns : 0;
   const auto add = [&](const char* name, const std::optional<client::Best>& best) {
@@ -74,23 +73,23 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   add("default", job.default_schedule);
   const bool confirmed = client::BestIsConfirmed(job);
   add(confirmed ? "best" : "best, not confirmed", job.best);
-  std::fputs(table.ToText().c_str(), stdout);
+  table.Print();
   if (job.best.has_value() && !confirmed) {
-    std::printf("\nnot confirmed: \"hone best\" does not know it");
+    absl::PrintF("\nnot confirmed: \"hone best\" does not know it");
     // A job that failed says in its error what is wrong with it.
     if (job.state == client::JobState::kCancelled) {
-      std::printf("; \"hone jobs resume %s\" goes on with the search and confirms what is best",
-                  job.id.c_str());
+      absl::PrintF("; \"hone jobs resume %s\" goes on with the search and confirms what is best",
+                   job.id);
     }
-    std::printf("\n");
+    absl::PrintF("\n");
   }
-  if (!job.note.empty()) std::printf("\n%s\n", job.note.c_str());
+  if (!job.note.empty()) absl::PrintF("\n%s\n", job.note);
   if (job.best.has_value()) {
     if (peak > 0)
-      std::printf("\npeak: %s GFLOP/s, measured with fused multiply-adds beside the best\n",
-                  FormatGflops(peak).c_str());
-    std::printf("\nbest schedule:\n%s", job.best->trace.c_str());
-    if (!job.best->trace.empty() && job.best->trace.back() != '\n') std::printf("\n");
+      absl::PrintF("\npeak: %s GFLOP/s, measured with fused multiply-adds beside the best\n",
+                   FormatGflops(peak));
+    absl::PrintF("\nbest schedule:\n");
+    PrintText(job.best->trace);
   }
   std::fflush(stdout);
 }
@@ -102,12 +101,12 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
   if (own.workload.StructuralDigest() == argument.workload.StructuralDigest()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--space ", title, " is of another computation: it schedules ",
-      DescribeWorkload(own.workload), ", and not ", DescribeWorkload(argument.workload), " (",
-      argument.title,
-      "); leave the operator out to tune what the trace schedules, or tune the operator without "
-      "--space"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--space ", title, " is of another computation: it schedules ",
+                   DescribeWorkload(own.workload), ", and not ",
+                   DescribeWorkload(argument.workload), " (", argument.title,
+                   "); leave the operator out to tune what the trace schedules, or tune the "
+                   "operator without --space"));
 }
 
 absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
@@ -138,14 +137,13 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
   HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
   spec.space = space;
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
   HONE_ASSIGN_OR_RETURN(const client::Job job, RunJob(*session, spec));
 
   const double peak = PeakOf(job, session->connection());
   if (globals.json) {
-    PrintJson(TuneJson(job, peak));
+    HONE_RETURN_IF_ERROR(PrintJson(TuneJson(job, peak)));
   } else {
     PrintReport(job, argument, peak);
   }
@@ -164,50 +162,39 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
 
 }  // namespace
 
-void AddTune(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("tune", "Search for the fastest schedule of an operator on a target");
+void AddTune(Command& app, Globals& globals) {
+  Command& command =
+      app.AddCommand("tune", "Search for the fastest schedule of an operator on a target");
   auto options = std::make_shared<TuneOptions>();
-  AddWorkloadWords(*command, options->words, /*required=*/false);
-  command
-      ->add_option("--trials", options->trials,
-                   "Measure at most this many candidates (default 256 without --time)")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
-  command->add_option("--time", options->time, "Search at most this long: 60s, 10m, 1h30m")
-      ->check(NotEmpty());
-  command->add_option("--seed", options->seed, "Seed of the search")->check(IsSeed());
-  command
-      ->add_option("--strategy", options->strategy,
-                   "Search strategy by name; the server lists them for an unknown one")
-      ->check(NotEmpty());
-  command
-      ->add_option("--cost-model", options->cost_model,
-                   "Cost model by name; the server lists them for an unknown one")
-      ->check(NotEmpty());
-  command
-      ->add_option("--feature-set", options->feature_set,
-                   "What the cost model reads instead of its own feature set, by name")
-      ->check(NotEmpty());
-  command->add_flag("--transfer", options->transfer,
-                    "Start from results and stored models of other workloads of the target");
-  command
-      ->add_option("--priority", options->priority,
-                   "low, normal (default) or high: how large a share of the workers it gets while "
-                   "others tune, too")
-      ->check(CLI::IsMember({"low", "normal", "high"}));
-  command->add_option("--space", options->space,
-                      "What is searched: rules (default), templates (AutoTVM's, of the operators "
-                      "that have one), or "
-                      "trace:FILE, a schedule written by hand whose open samplings are searched");
-  command
-      ->add_option("--tolerance", options->tolerance,
-                   "Allowed relative error of the output; 0 (default) is strict. A convolution "
-                   "by Winograd's method needs 1.7e-6 to 1.2e-4 in f32; its error is relative to "
-                   "the largest magnitude in a tile, so an output whose own window is much smaller "
-                   "than the rest of its tile can be wrong by more")
-      ->check(CLI::Range(0.0, 0.5));
-  AddGlobals(*command, globals);
-  command->footer(
+  AddWorkloadWords(command, options->words, /*required=*/false);
+  command.Add("--trials", options->trials,
+              "Measure at most this many candidates (default 256 without --time)",
+              {Range(1, 100'000'000)});
+  command.Add("--time", options->time, "Search at most this long: 60s, 10m, 1h30m", {NotEmpty()});
+  command.Add("--seed", options->seed, "Seed of the search", {Seed()});
+  command.Add("--strategy", options->strategy,
+              "Search strategy by name; the server lists them for an unknown one", {NotEmpty()});
+  command.Add("--cost-model", options->cost_model,
+              "Cost model by name; the server lists them for an unknown one", {NotEmpty()});
+  command.Add("--feature-set", options->feature_set,
+              "What the cost model reads instead of its own feature set, by name", {NotEmpty()});
+  command.AddFlag("--transfer", options->transfer,
+                  "Start from results and stored models of other workloads of the target");
+  command.Add("--priority", options->priority,
+              "low, normal (default) or high: how large a share of the workers it gets while "
+              "others tune, too",
+              {OneOf({"low", "normal", "high"})});
+  command.Add("--space", options->space,
+              "What is searched: rules (default), templates (AutoTVM's, of the operators that have "
+              "one), or trace:FILE, a schedule written by hand whose open samplings are searched");
+  command.Add("--tolerance", options->tolerance,
+              "Allowed relative error of the output; 0 (default) is strict. A convolution by "
+              "Winograd's method needs 1.7e-6 to 1.2e-4 in f32; its error is relative to the "
+              "largest magnitude in a tile, so an output whose own window is much smaller than the "
+              "rest of its tile can be wrong by more",
+              {Range(0.0, 0.5)});
+  Complete(
+      command, globals,
       "Ctrl-C once confirms the finalists and ends; twice ends at once. What was measured is kept "
       "either way. With --space trace:FILE the workload is the trace's own unless it is given.\n\n"
       "Examples:\n"
@@ -216,10 +203,8 @@ void AddTune(CLI::App& app, Globals& globals, Action& action) {
       "  hone tune dense_relu m=128 n=768 k=768 --space templates --strategy annealing \\\n"
       "    --cost-model xgboost-rank --feature-set knob\n"
       "  hone tune --space trace:mine.trace --trials 64\n"
-      "  hone tune mine.hone --json --seed 7 | jq .best.gflops");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return Tune(globals, *options); };
-  });
+      "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
+      [&globals, options] { return Tune(globals, *options); });
 }
 
 }  // namespace hone::cli

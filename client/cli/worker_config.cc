@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
@@ -47,48 +48,39 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
                                         .uri = rpc::IdentityUri(identity),
                                         .not_before = now - kClockSkew,
                                         .not_after = now + absl::Hours(24) * options.days}));
-  if (globals.json) {
-    PrintJson({{"server", server},
-               {"name", options.name},
-               {"ca", authority.certificate},
-               {"certificate", pair.certificate},
-               {"key", pair.key}});
-    return absl::OkStatus();
-  }
-  std::printf(
+  if (globals.json)
+    return PrintJson({{"server", server},
+                      {"name", options.name},
+                      {"ca", authority.certificate},
+                      {"certificate", pair.certificate},
+                      {"key", pair.key}});
+  absl::PrintF(
       "# Of the worker %s, until %s: hone-worker --config FILE. It holds a secret.\n"
       "server = %s\nname = %s\nca = %s\ncertificate = %s\nkey = %s\n",
-      options.name.c_str(), rpc::FormatDay(now + absl::Hours(24) * options.days).c_str(),
-      QuoteConfigValue(server).c_str(), QuoteConfigValue(options.name).c_str(),
-      QuoteConfigValue(authority.certificate).c_str(), QuoteConfigValue(pair.certificate).c_str(),
-      QuoteConfigValue(pair.key).c_str());
+      options.name, rpc::FormatDay(now + absl::Hours(24) * options.days), QuoteConfigValue(server),
+      QuoteConfigValue(options.name), QuoteConfigValue(authority.certificate),
+      QuoteConfigValue(pair.certificate), QuoteConfigValue(pair.key));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddWorkerConfig(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* command = app.add_subcommand(
+void AddWorkerConfig(Command& app, Globals& globals) {
+  Command& command = app.AddCommand(
       "worker-config", "Print everything that a worker needs to reach the server, in one file");
   auto options = std::make_shared<WorkerConfigOptions>();
-  command->add_option("--name", options->name, "The worker's name; no other worker can take it")
-      ->required();
-  command
-      ->add_option("--authority", options->authority,
-                   "Folder that hone-server init made, with the authority's key")
-      ->capture_default_str();
-  command->add_option("--days", options->days, "How long the certificate is valid")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 3650));
-  AddGlobals(*command, globals);
-  command->footer(
-      "Examples:\n"
-      "  hone worker-config --name pi-07 > pi-07.conf\n"
-      "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 > "
-      "pi.conf");
-  command->callback([&globals, &action, options] {
-    action = [&globals, options] { return PrintWorkerConfig(globals, *options); };
-  });
+  command.Add("--name", options->name, "The worker's name; no other worker can take it",
+              {Required()});
+  command.Add("--authority", options->authority,
+              "Folder that hone-server init made, with the authority's key", {ShowDefault()});
+  command.Add("--days", options->days, "How long the certificate is valid",
+              {ShowDefault(), Range(1, 3650)});
+  Complete(command, globals,
+           "Examples:\n"
+           "  hone worker-config --name pi-07 > pi-07.conf\n"
+           "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 > "
+           "pi.conf",
+           [&globals, options] { return PrintWorkerConfig(globals, *options); });
 }
 
 }  // namespace hone::cli

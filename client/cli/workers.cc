@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
@@ -21,25 +22,12 @@ std::string StateOf(const client::Worker& worker) {
 }
 
 absl::Status ListWorkers(const Globals& globals) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
                         session->connection().ListWorkers());
-  if (globals.json) {
-    Json list = Json::array();
-    for (const client::Worker& worker : workers) list.push_back(ToJson(worker));
-    PrintJson({{"workers", std::move(list)}});
-    return absl::OkStatus();
-  }
-  Table table({{"worker", Table::Align::kLeft},
-               {"host", Table::Align::kLeft},
-               {"state", Table::Align::kLeft},
-               {"does", Table::Align::kLeft},
-               {"leases"},
-               {"peak GFLOP/s"},
-               {"target", Table::Align::kLeft},
-               {"last seen", Table::Align::kLeft},
-               {"last error", Table::Align::kLeft}});
+  if (globals.json) return PrintJson({{"workers", ListJson(workers)}});
+  Table table({Left("worker"), Left("host"), Left("state"), Left("does"), Right("leases"),
+               Right("peak GFLOP/s"), Left("target"), Left("last seen"), Left("last error")});
   for (const client::Worker& worker : workers) {
     table.AddRow({worker.id, worker.host, StateOf(worker),
                   worker.can_build && worker.can_run ? "build, run"
@@ -50,90 +38,73 @@ absl::Status ListWorkers(const Globals& globals) {
                   worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
                   worker.flagged.empty() ? worker.last_error : worker.flagged});
   }
-  if (!table.empty()) {
-    std::fputs(table.ToText().c_str(), stdout);
-  } else if (globals.server.empty()) {
-    std::printf("no workers: the private server starts one only while something is tuned\n");
-  } else {
-    std::printf("no workers; start one with: hone-worker --server %s\n", globals.server.c_str());
-  }
+  table.Print(
+      globals.server.empty()
+          ? "no workers: the private server starts one only while something is tuned"
+          : absl::StrCat("no workers; start one with: hone-worker --server ", globals.server));
   return absl::OkStatus();
 }
 
 absl::Status DrainWorker(const Globals& globals, const std::string& name, bool resume) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Worker worker,
                         session->connection().DrainWorker(name, resume));
-  if (globals.json) {
-    PrintJson(ToJson(worker));
-  } else if (resume) {
-    std::printf("%s gets work again\n", name.c_str());
+  if (globals.json) return PrintJson(ToJson(worker));
+  if (resume) {
+    absl::PrintF("%s gets work again\n", name);
   } else {
-    std::printf("%s finishes what it has begun (%d leases) and gets no more\n", name.c_str(),
-                worker.leases);
+    absl::PrintF("%s finishes what it has begun (%d leases) and gets no more\n", name,
+                 worker.leases);
   }
   return absl::OkStatus();
 }
 
 absl::Status RemoveWorker(const Globals& globals, const std::string& name) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                        Session::Open(globals, /*with_worker=*/false));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const int requeued, session->connection().RemoveWorker(name));
-  if (globals.json) {
-    PrintJson({{"id", name}, {"requeued", requeued}});
-  } else {
-    std::printf("%s is forgotten; %d of its leases went back to the queue\n", name.c_str(),
-                requeued);
-  }
+  if (globals.json) return PrintJson({{"id", name}, {"requeued", requeued}});
+  absl::PrintF("%s is forgotten; %d of its leases went back to the queue\n", name, requeued);
   return absl::OkStatus();
 }
 
 // A command on one worker.
-void AddOnWorker(CLI::App& workers, Globals& globals, Action& action, const char* name,
-                 const char* what, const char* example,
+void AddOnWorker(Command& workers, Globals& globals, const std::string& name, const char* what,
                  absl::Status (*run)(const Globals& globals, const std::string& worker)) {
-  CLI::App* command = workers.add_subcommand(name, what);
+  Command& command = workers.AddCommand(name, what);
   auto worker = std::make_shared<std::string>();
-  command->add_option("worker", *worker, "Its name, as in hone workers list")->required();
-  AddGlobals(*command, globals);
-  command->footer(example);
-  command->callback([&globals, &action, worker, run] {
-    action = [&globals, worker, run] { return run(globals, *worker); };
-  });
+  command.Add("worker", *worker, "Its name, as in hone workers list", {Required()});
+  Complete(command, globals,
+           absl::StrCat("Examples:\n  hone workers ", name, " pi-07 --server hone.internal:7070"),
+           [&globals, worker, run] { return run(globals, *worker); });
 }
 
 }  // namespace
 
-void AddWorkers(CLI::App& app, Globals& globals, Action& action) {
-  CLI::App* workers = app.add_subcommand("workers", "Look at the machines that build and measure");
-  workers->require_subcommand(1);
-  workers->footer(
+void AddWorkers(Command& app, Globals& globals) {
+  Command& workers = app.AddCommand("workers", "Look at the machines that build and measure");
+  workers.RequireCommand(1, 1);
+  workers.Footer(
       "Examples:\n"
       "  hone workers list --server hone.internal:7070\n"
       "  hone workers drain pi-07 --server hone.internal:7070");
-  CLI::App* command = workers->add_subcommand("list", "List the workers of the server");
-  AddGlobals(*command, globals);
-  command->footer(
-      "Examples:\n"
-      "  hone workers list --server localhost:7070\n"
-      "  hone workers list --server localhost:7070 --json | jq '.workers[].target'");
-  command->callback([&globals, &action] { action = [&globals] { return ListWorkers(globals); }; });
-  AddOnWorker(*workers, globals, action, "drain",
+  Command& command = workers.AddCommand("list", "List the workers of the server");
+  Complete(command, globals,
+           "Examples:\n"
+           "  hone workers list --server localhost:7070\n"
+           "  hone workers list --server localhost:7070 --json | jq '.workers[].target'",
+           [&globals] { return ListWorkers(globals); });
+  AddOnWorker(workers, globals, "drain",
               "Let a worker finish what it has begun and give it no more",
-              "Examples:\n  hone workers drain pi-07 --server hone.internal:7070",
               [](const Globals& with, const std::string& worker) {
                 return DrainWorker(with, worker, /*resume=*/false);
               });
-  AddOnWorker(*workers, globals, action, "resume",
+  AddOnWorker(workers, globals, "resume",
               "Give a worker work again that was drained, removed or refused",
-              "Examples:\n  hone workers resume pi-07 --server hone.internal:7070",
               [](const Globals& with, const std::string& worker) {
                 return DrainWorker(with, worker, /*resume=*/true);
               });
-  AddOnWorker(*workers, globals, action, "remove",
-              "Forget a worker and let it in no more until it is resumed",
-              "Examples:\n  hone workers remove pi-07 --server hone.internal:7070", RemoveWorker);
+  AddOnWorker(workers, globals, "remove",
+              "Forget a worker and let it in no more until it is resumed", RemoveWorker);
 }
 
 }  // namespace hone::cli

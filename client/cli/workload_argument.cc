@@ -83,8 +83,8 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
   if (IsTrace(text)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path,
-                     " is a trace; give the workload that it begins with as a file of its "
-                     "own, or look at it with: hone show ",
+                     " is a trace; give the workload that it begins with as a file of its own, or "
+                     "look at it with: hone show ",
                      path));
   }
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
@@ -103,8 +103,7 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   if (words.empty()) {
     return absl::InvalidArgumentError(
         "a workload is missing: an operator with its shape, as in \"matmul m=512 n=512 k=512\", or "
-        "a file, as in "
-        "\"mine.hone\"");
+        "a file, as in \"mine.hone\"");
   }
   if (NamesFile(words)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));

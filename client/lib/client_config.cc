@@ -22,11 +22,6 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool EverybodyReads(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0;
-}
-
 }  // namespace
 
 absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
@@ -64,7 +59,7 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
     *known->second = value;
   }
   const bool secret = !security.token.empty() || absl::StrContains(security.key, "-----BEGIN");
-  if (secret && EverybodyReads(path)) {
+  if (secret && EverybodyMayRead(path)) {
     return absl::PermissionDeniedError(absl::StrCat(
         path,
         " holds a secret, and every user of this machine may read it; as its owner: chmod 600 ",
@@ -74,10 +69,8 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
 }
 
 std::string DefaultClientConfig() {
-  const std::string config = Variable("XDG_CONFIG_HOME");
-  if (absl::StartsWith(config, "/")) return absl::StrCat(config, "/hone/client.conf");
-  const std::string home = Variable("HOME");
-  return absl::StartsWith(home, "/") ? absl::StrCat(home, "/.config/hone/client.conf") : "";
+  const std::string folder = UserFolder("XDG_CONFIG_HOME", ".config");
+  return folder.empty() ? "" : absl::StrCat(folder, "/client.conf");
 }
 
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -38,6 +39,11 @@ uint64_t RandomSeed() {
   return (uint64_t{device()} << 32) | device();
 }
 
+// The items on a page of a list.
+const auto& Items(const v1::ListJobsResponse& page) { return page.jobs(); }
+const auto& Items(const v1::ListRecordsResponse& page) { return page.records(); }
+const auto& Items(const v1::ListWorkersResponse& page) { return page.workers(); }
+
 class GrpcConnection final : public Connection {
  public:
   GrpcConnection(std::string address, std::shared_ptr<grpc::Channel> channel,
@@ -50,22 +56,19 @@ class GrpcConnection final : public Connection {
   absl::StatusOr<Job> CreateJob(const JobSpec& spec) override {
     // One id for all attempts: whichever of them arrives first makes the job.
     const std::string request_id = absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16));
-    HONE_ASSIGN_OR_RETURN(v1::Job job,
-                          (Call<v1::Job>(&Stub::CreateJob, ToProto(spec, request_id))));
-    return FromProto(job);
+    return Ask<Job>(&Stub::CreateJob, ToProto(spec, request_id));
   }
 
   absl::Status CheckJob(const JobSpec& spec) override {
     v1::CreateJobRequest request = ToProto(spec, /*request_id=*/"");
     request.set_validate_only(true);
-    return Call<v1::Job>(&Stub::CreateJob, request).status();
+    return Call(&Stub::CreateJob, request).status();
   }
 
   absl::StatusOr<Job> GetJob(const std::string& id) override {
     v1::GetJobRequest request;
     request.set_id(id);
-    HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::GetJob, request)));
-    return FromProto(job);
+    return Ask<Job>(&Stub::GetJob, request);
   }
 
   absl::StatusOr<Job> WatchJob(
@@ -103,8 +106,7 @@ class GrpcConnection final : public Connection {
     v1::CancelJobRequest request;
     request.set_id(id);
     request.set_confirm_finalists(confirm_finalists);
-    HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::CancelJob, request)));
-    return FromProto(job);
+    return Ask<Job>(&Stub::CancelJob, request);
   }
 
   absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
@@ -113,8 +115,7 @@ class GrpcConnection final : public Connection {
     request.set_id(id);
     request.set_max_trials(max_trials);
     request.set_max_time_ms(max_time_ms);
-    HONE_ASSIGN_OR_RETURN(v1::Job job, (Call<v1::Job>(&Stub::ResumeJob, request)));
-    return FromProto(job);
+    return Ask<Job>(&Stub::ResumeJob, request);
   }
 
   absl::StatusOr<absl::Duration> ClockSkew() override {
@@ -138,19 +139,7 @@ class GrpcConnection final : public Connection {
   }
 
   absl::StatusOr<std::vector<Job>> ListJobs(int limit) override {
-    std::vector<Job> jobs;
-    v1::ListJobsRequest request;
-    do {
-      request.set_page_size(PageSize(limit, jobs.size()));
-      HONE_ASSIGN_OR_RETURN(v1::ListJobsResponse page,
-                            (Call<v1::ListJobsResponse>(&Stub::ListJobs, request)));
-      for (const v1::Job& message : page.jobs()) {
-        HONE_ASSIGN_OR_RETURN(Job job, FromProto(message));
-        jobs.push_back(std::move(job));
-      }
-      request.set_page_token(page.next_page_token());
-    } while (WantsMore(limit, jobs.size(), request.page_token()));
-    return jobs;
+    return List<Job>(&Stub::ListJobs, v1::ListJobsRequest(), limit);
   }
 
   absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
@@ -160,20 +149,12 @@ class GrpcConnection final : public Connection {
     request.set_target(target);
     request.set_tolerance(tolerance);
     request.set_nearest(nearest);
-    HONE_ASSIGN_OR_RETURN(v1::Best best, (Call<v1::Best>(&Stub::LookupBest, request)));
-    return FromProto(best);
+    return Ask<Best>(&Stub::LookupBest, request);
   }
 
   absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                           int limit) override {
-    std::vector<record::Record> records;
-    std::string token;
-    do {
-      HONE_ASSIGN_OR_RETURN(std::vector<record::Record> page,
-                            RecordPage(filter, PageSize(limit, records.size()), token));
-      for (record::Record& record : page) records.push_back(std::move(record));
-    } while (WantsMore(limit, records.size(), token));
-    return records;
+    return List<record::Record>(&Stub::ListRecords, ToProto(filter), limit);
   }
 
   absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter, int page_size,
@@ -181,12 +162,10 @@ class GrpcConnection final : public Connection {
     v1::ListRecordsRequest request = ToProto(filter);
     request.set_page_size(page_size);
     request.set_page_token(page_token);
-    HONE_ASSIGN_OR_RETURN(v1::ListRecordsResponse page,
-                          (Call<v1::ListRecordsResponse>(&Stub::ListRecords, request)));
+    HONE_ASSIGN_OR_RETURN(const v1::ListRecordsResponse page, Call(&Stub::ListRecords, request));
     std::vector<record::Record> records;
     for (const v1::Record& message : page.records()) {
-      HONE_ASSIGN_OR_RETURN(record::Record record, record::FromProto(message));
-      records.push_back(std::move(record));
+      HONE_ASSIGN_OR_RETURN(records.emplace_back(), record::FromProto(message));
     }
     page_token = page.next_page_token();
     return records;
@@ -234,9 +213,8 @@ class GrpcConnection final : public Connection {
   absl::StatusOr<StoreBackup> BackupStore(const std::string& path) override {
     v1::BackupStoreRequest request;
     request.set_path(path);
-    HONE_ASSIGN_OR_RETURN(
-        const v1::BackupStoreResponse response,
-        AdminCall<v1::BackupStoreResponse>(&AdminStub::BackupStore, request, kLongTimeout));
+    HONE_ASSIGN_OR_RETURN(const v1::BackupStoreResponse response,
+                          Call(&AdminStub::BackupStore, request, kLongTimeout));
     return StoreBackup{.size_bytes = response.size_bytes(), .records = response.records()};
   }
 
@@ -245,9 +223,8 @@ class GrpcConnection final : public Connection {
     request.set_keep_unix_ms(retention.keep_unix_ms);
     request.set_keep_best(retention.keep_best);
     request.set_dry_run(retention.dry_run);
-    HONE_ASSIGN_OR_RETURN(
-        const v1::CompactStoreResponse response,
-        AdminCall<v1::CompactStoreResponse>(&AdminStub::CompactStore, request, kLongTimeout));
+    HONE_ASSIGN_OR_RETURN(const v1::CompactStoreResponse response,
+                          Call(&AdminStub::CompactStore, request, kLongTimeout));
     return Compaction{.records_removed = response.records_removed(),
                       .jobs_removed = response.jobs_removed(),
                       .texts_removed = response.texts_removed(),
@@ -257,18 +234,7 @@ class GrpcConnection final : public Connection {
   }
 
   absl::StatusOr<std::vector<Worker>> ListWorkers() override {
-    std::vector<Worker> workers;
-    v1::ListWorkersRequest request;
-    request.set_page_size(kPageSize);
-    do {
-      HONE_ASSIGN_OR_RETURN(v1::ListWorkersResponse page,
-                            (Call<v1::ListWorkersResponse>(&Stub::ListWorkers, request)));
-      for (const v1::WorkerInfo& message : page.workers()) {
-        HONE_ASSIGN_OR_RETURN(workers.emplace_back(), FromProto(message));
-      }
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty());
-    return workers;
+    return List<Worker>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
   }
 
   absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
@@ -277,9 +243,7 @@ class GrpcConnection final : public Connection {
     request.set_trace(trace);
     request.set_target(target);
     request.set_feature_set(feature_set);
-    HONE_ASSIGN_OR_RETURN(v1::FeatureTable table,
-                          (Call<v1::FeatureTable>(&Stub::DescribeFeatures, request)));
-    return FromProto(table);
+    return Ask<FeatureTable>(&Stub::DescribeFeatures, request);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {
@@ -296,42 +260,31 @@ class GrpcConnection final : public Connection {
     v1::ListModelsRequest request;
     request.set_name(name);
     request.set_target(target);
-    HONE_ASSIGN_OR_RETURN(v1::ListModelsResponse list,
-                          (Call<v1::ListModelsResponse>(&Stub::ListModels, request)));
-    return FromProto(list);
+    return Ask<ModelList>(&Stub::ListModels, request);
   }
 
   absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
                                          absl::Duration limit) override {
-    HONE_ASSIGN_OR_RETURN(v1::StoredModel model,
-                          (Call<v1::StoredModel>(&Stub::TrainModel, ToProto(request), limit)));
-    return FromProto(model);
+    return Ask<StoredModel>(&Stub::TrainModel, ToProto(request), limit);
   }
 
   absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
                                                  absl::Duration limit) override {
-    HONE_ASSIGN_OR_RETURN(
-        v1::EvaluateModelsResponse evaluation,
-        (Call<v1::EvaluateModelsResponse>(&Stub::EvaluateModels, ToProto(request), limit)));
-    return FromProto(evaluation);
+    return Ask<ModelEvaluation>(&Stub::EvaluateModels, ToProto(request), limit);
   }
 
   absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) override {
     v1::DrainWorkerRequest request;
     request.set_id(id);
     request.set_resume(resume);
-    HONE_ASSIGN_OR_RETURN(
-        v1::WorkerInfo worker,
-        (AdminCall<v1::WorkerInfo>(&AdminStub::DrainWorker, request, options_.call_timeout)));
-    return FromProto(worker);
+    return Ask<Worker>(&AdminStub::DrainWorker, request);
   }
 
   absl::StatusOr<int> RemoveWorker(const std::string& id) override {
     v1::RemoveWorkerRequest request;
     request.set_id(id);
     HONE_ASSIGN_OR_RETURN(const v1::RemoveWorkerResponse response,
-                          (AdminCall<v1::RemoveWorkerResponse>(&AdminStub::RemoveWorker, request,
-                                                               options_.call_timeout)));
+                          Call(&AdminStub::RemoveWorker, request));
     return response.requeued();
   }
 
@@ -339,40 +292,54 @@ class GrpcConnection final : public Connection {
   using Stub = v1::TuningService::Stub;
   using AdminStub = v1::AdminService::Stub;
 
-  template <typename Response, typename Request>
-  absl::StatusOr<Response> AdminCall(grpc::Status (AdminStub::*method)(grpc::ClientContext*,
-                                                                       const Request&, Response*),
-                                     const Request& request, absl::Duration timeout) {
+  template <typename S, typename Request, typename Response>
+  using Method = grpc::Status (S::*)(grpc::ClientContext*, const Request&, Response*);
+
+  // One unary call, repeated while the server is unavailable. `timeout` of each attempt; 0:
+  // ConnectionOptions::call_timeout.
+  template <typename S, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<S, Request, Response> method, const Request& request,
+                                absl::Duration timeout = absl::ZeroDuration()) {
+    if (timeout == absl::ZeroDuration()) timeout = options_.call_timeout;
     Response response;
     HONE_RETURN_IF_ERROR(Retry([&] {
       response.Clear();
       grpc::ClientContext context;
       rpc::SetDeadline(context, timeout);
-      return rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
+      if constexpr (std::is_same_v<S, AdminStub>) {
+        return rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
+      } else {
+        return rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
+      }
     }));
     return response;
   }
 
-  template <typename Response, typename Request>
-  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                             Response*),
-                                const Request& request) {
-    return Call<Response>(method, request, options_.call_timeout);
+  // The same, with the answer as a struct of api.h.
+  template <typename Result, typename S, typename Request, typename Response>
+  absl::StatusOr<Result> Ask(Method<S, Request, Response> method, const Request& request,
+                             absl::Duration timeout = absl::ZeroDuration()) {
+    HONE_ASSIGN_OR_RETURN(const Response response, Call(method, request, timeout));
+    return FromProto(response);
   }
 
-  // One unary call, repeated while the server is unavailable.
-  template <typename Response, typename Request>
-  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                             Response*),
-                                const Request& request, absl::Duration timeout) {
-    Response response;
-    HONE_RETURN_IF_ERROR(Retry([&] {
-      response.Clear();
-      grpc::ClientContext context;
-      rpc::SetDeadline(context, timeout);
-      return rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
-    }));
-    return response;
+  // All items of a list that comes in pages, `limit` at most (0: all).
+  template <typename Item, typename Request, typename Page>
+  absl::StatusOr<std::vector<Item>> List(Method<Stub, Request, Page> method, Request request,
+                                         int limit) {
+    using client::FromProto;
+    using record::FromProto;
+    std::vector<Item> all;
+    const auto left = [&] { return limit == 0 ? kPageSize : limit - static_cast<int>(all.size()); };
+    do {
+      request.set_page_size(std::min(kPageSize, left()));
+      HONE_ASSIGN_OR_RETURN(const Page page, Call(method, request));
+      for (const auto& message : Items(page)) {
+        HONE_ASSIGN_OR_RETURN(all.emplace_back(), FromProto(message));
+      }
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && left() > 0);
+    return all;
   }
 
   absl::Status Retry(const std::function<absl::Status()>& attempt) const {
@@ -389,11 +356,11 @@ class GrpcConnection final : public Connection {
   }
 
   absl::Status Explain(const absl::Status& status) const {
-    // Somebody answers, in HTTP, and knows no such call.
+    // An HTTP server that is not ours answers.
     if (absl::StrContains(status.message(), "http2 header with status") ||
         absl::StrContains(status.message(), "http1.x server")) {
       return absl::UnavailableError(absl::StrCat("what listens at ", address_,
-                                                 " is no hone-server (", status.message(),
+                                                 " is not a hone-server (", status.message(),
                                                  "); is the port right?"));
     }
     if (absl::IsUnavailable(status) && options_.security.tls()) {
@@ -405,7 +372,7 @@ class GrpcConnection final : public Connection {
       }
     }
     if (absl::IsUnavailable(status)) {
-      // Whoever answers in plain text is hung up on where calls are to be encrypted.
+      // A server that wants encryption closes connections in plain text.
       const bool hung_up =
           !options_.security.tls() && absl::StrContains(status.message(), "Socket closed");
       return absl::UnavailableError(absl::StrCat(
@@ -446,13 +413,6 @@ class GrpcConnection final : public Connection {
     return absl::OkStatus();
   }
 
-  static int PageSize(int limit, size_t have) {
-    return limit == 0 ? kPageSize : std::min<int>(kPageSize, limit - static_cast<int>(have));
-  }
-  static bool WantsMore(int limit, size_t have, const std::string& token) {
-    return !token.empty() && (limit == 0 || static_cast<int>(have) < limit);
-  }
-
   const std::string address_;
   const ConnectionOptions options_;
   const std::unique_ptr<Stub> stub_;
@@ -465,7 +425,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
                                                              const ConnectionOptions& options) {
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       rpc::CreateChannel(address, options.security);
-  // Nothing was tried: an address that may not be called is a wrong word as one that is none.
+  // Nothing was tried: an address that may not be called is as wrong as one that is malformed.
   if (absl::IsPermissionDenied(channel.status())) {
     return absl::InvalidArgumentError(channel.status().message());
   }

@@ -4,10 +4,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/config_file.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -48,10 +48,8 @@ absl::StatusOr<std::string> ShortSocketDir(const std::string& data_dir) {
 }  // namespace
 
 absl::StatusOr<std::string> DefaultDataDir() {
-  const char* data_home = std::getenv("XDG_DATA_HOME");
-  if (data_home != nullptr && data_home[0] == '/') return absl::StrCat(data_home, "/hone");
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return absl::StrCat(home, "/.local/share/hone");
+  std::string folder = UserFolder("XDG_DATA_HOME", ".local/share");
+  if (!folder.empty()) return folder;
   return absl::FailedPreconditionError(
       "there is no place for the data: set HOME or XDG_DATA_HOME to a full path");
 }

@@ -1,5 +1,6 @@
 #include "common/base/config_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -188,13 +189,22 @@ std::string QuoteConfigValue(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
-std::string DefaultServerFolder() {
-  if (geteuid() == 0) return "/etc/hone";
-  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && *config == '/') {
-    return absl::StrCat(config, "/hone/server");
+bool EverybodyMayRead(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0;
+}
+
+std::string UserFolder(const char* variable, absl::string_view usual) {
+  if (const char* folder = std::getenv(variable); folder != nullptr && *folder == '/') {
+    return absl::StrCat(folder, "/hone");
   }
   const char* home = std::getenv("HOME");
-  return absl::StrCat(home == nullptr ? "" : home, "/.config/hone/server");
+  return home != nullptr && *home == '/' ? absl::StrCat(home, "/", usual, "/hone") : "";
+}
+
+std::string DefaultServerFolder() {
+  if (geteuid() == 0) return "/etc/hone";
+  return absl::StrCat(UserFolder("XDG_CONFIG_HOME", ".config"), "/server");
 }
 
 }  // namespace hone

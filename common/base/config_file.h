@@ -30,6 +30,13 @@ absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text);
 // Quotes the text as a value.
 std::string QuoteConfigValue(absl::string_view text);
 
+// Whether every user of this machine may read the file. Such a file must not hold a secret.
+bool EverybodyMayRead(const std::string& path);
+
+// Hone's folder among the user's files of one kind: $`variable`/hone or else ~/`usual`/hone, where
+// the variable is one of XDG's. "" if neither the variable nor $HOME holds an absolute path.
+std::string UserFolder(const char* variable, absl::string_view usual);
+
 // The folder that hone-server init writes to by default: /etc/hone for root, otherwise
 // $XDG_CONFIG_HOME/hone/server or ~/.config/hone/server.
 std::string DefaultServerFolder();

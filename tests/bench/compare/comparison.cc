@@ -122,12 +122,9 @@ void AddDefault(const Json& tuned, Comparison& comparison) {
 }
 
 std::string ToTable(const Comparison& comparison) {
-  cli::Table table({{"", cli::Table::Align::kLeft},
-                    {"latency"},
-                    {"GFLOP/s"},
-                    {"share of peak"},
-                    {"of copy rate"},
-                    {"Hone is faster by"}});
+  cli::Table table({cli::Left(""), cli::Right("latency"), cli::Right("GFLOP/s"),
+                    cli::Right("share of peak"), cli::Right("of copy rate"),
+                    cli::Right("Hone is faster by")});
   for (const Row& row : comparison.rows) {
     table.AddRow({row.name, cli::FormatLatency(row.latency_ns), cli::FormatGflops(row.gflops),
                   row.share_of_peak == 0 ? "" : cli::FormatShare(row.share_of_peak, 1),

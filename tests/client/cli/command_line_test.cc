@@ -141,14 +141,14 @@ TEST_F(CommandLineTest, LimitsThatCannotBe) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--trials", "-3"},
                    HasSubstr("--trials"));
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--time", "soon"},
-                   HasSubstr("\"soon\" is no duration"));
+                   HasSubstr("\"soon\" is not a duration"));
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--time", "-5s"},
-                   HasSubstr("is no duration"));
+                   HasSubstr("is not a duration"));
   for (const char* seed : {"-1", "18446744073709551616", "1.5"}) {
-    ExpectUsageError(
-        {"tune", "matmul", "m=4", "n=4", "k=4", "--seed", seed},
-        AllOf(HasSubstr("--seed"),
-              HasSubstr(absl::StrCat(seed, " is no whole number from 0 to 18446744073709551615"))));
+    ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--seed", seed},
+                     AllOf(HasSubstr("--seed"),
+                           HasSubstr(absl::StrCat(
+                               seed, " is not a whole number from 0 to 18446744073709551615"))));
   }
 }
 
@@ -362,7 +362,7 @@ TEST_F(CommandLineTest, AServerThatHangsUpOnPlainTextPerhapsWantsEncryption) {
   EXPECT_THAT(result.errors, AllOf(HasSubstr("encryption"), HasSubstr("--ca")));
 }
 
-// Whoever answers, and is no hone-server: a web server of HTTP/1, and one of HTTP/2.
+// Other servers that answer: a web server of HTTP/1, and one of HTTP/2.
 TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
   using std::string_literals::operator""s;
   const std::string plain = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
@@ -397,7 +397,7 @@ TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
     close(listener);
     EXPECT_EQ(result.code, 4) << result.errors;
     EXPECT_THAT(result.errors,
-                AllOf(HasSubstr("what listens at 127.0.0.1:"), HasSubstr("is no hone-server")));
+                AllOf(HasSubstr("what listens at 127.0.0.1:"), HasSubstr("is not a hone-server")));
   }
 }
 

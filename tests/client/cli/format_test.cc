@@ -38,7 +38,7 @@ TEST(ParseDurationTest, ReadsWhatPeopleType) {
 }
 
 TEST(TableTest, AlignsColumns) {
-  Table table({{"", Table::Align::kLeft}, {"latency"}});
+  Table table({Left(""), Right("latency")});
   table.AddRow({"default", "31.20 ms"});
   table.AddRow({"best", "9.1 ms"});
   EXPECT_EQ(table.ToText(),

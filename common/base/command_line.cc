@@ -1,0 +1,237 @@
+#include "common/base/command_line.h"
+
+#include <unistd.h>
+
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/config_file.h"
+
+namespace hone {
+namespace {
+
+CLI::ConfigError Error(const std::string& message) {
+  return CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
+}
+
+// Reads the configuration file of --config.
+class ConfigReader final : public CLI::Config {
+ public:
+  ConfigReader(const CLI::App* app, Command::FileOnly file_only, std::set<std::string> never)
+      : app_(app), file_only_(std::move(file_only)), never_(std::move(never)) {}
+
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    const std::string text{std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
+    const std::string path = app_->get_config_ptr()->as<std::string>();
+    const auto entries = ParseConfig(text);
+    if (!entries.ok()) throw Error(absl::StrCat(path, ": ", entries.status().message()));
+    std::vector<CLI::ConfigItem> items;
+    for (const ConfigEntry& entry : *entries) {
+      const std::string where = absl::StrCat(path, ": line ", entry.line, ": ");
+      if (auto target = file_only_.find(entry.key); target != file_only_.end()) {
+        if (entry.values.size() != 1) throw Error(absl::StrCat(where, entry.key, ": not a list"));
+        if (access(entry.values[0].c_str(), F_OK) != 0 && EverybodyMayRead(path)) {
+          throw Error(absl::StrCat(where, entry.key,
+                                   " is a secret, and every user of this machine "
+                                   "may read the file; as its owner: chmod 600 ",
+                                   path));
+        }
+        *target->second = entry.values[0];
+        continue;
+      }
+      const CLI::Option* option = app_->get_option_no_throw("--" + entry.key);
+      if (option == nullptr || never_.count(entry.key) != 0) {
+        throw Error(absl::StrCat(where, "there is no key '", entry.key,
+                                 "'; --help and deploy/README.md list them"));
+      }
+      if (entry.values.empty()) continue;
+      if (entry.values.size() > 1 && option->get_expected_max() <= 1 &&
+          option->get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll) {
+        throw Error(absl::StrCat(where, entry.key, ": not a list"));
+      }
+      // CLI11 checks the values of other options, without the line.
+      if (option->get_expected_max() == 0 && entry.values[0] != "true" &&
+          entry.values[0] != "false") {
+        throw Error(absl::StrCat(where, entry.key, ": true or false"));
+      }
+      CLI::ConfigItem& item = items.emplace_back();
+      item.name = entry.key;
+      item.inputs = entry.values;
+    }
+    return items;
+  }
+
+ private:
+  const CLI::App* const app_;
+  const Command::FileOnly file_only_;
+  const std::set<std::string> never_;
+};
+
+OptionRule Checked(const CLI::Validator& validator) {
+  return [validator](CLI::Option& option) { option.check(validator); };
+}
+
+// `problem` returns what is wrong with a value, or "".
+OptionRule Checked(std::function<std::string(const std::string&)> problem) {
+  return Checked(CLI::Validator([problem](std::string& value) { return problem(value); }, ""));
+}
+
+void Apply(std::initializer_list<OptionRule> rules, CLI::Option& option) {
+  for (const OptionRule& rule : rules) rule(option);
+}
+
+}  // namespace
+
+OptionRule Required() {
+  return [](CLI::Option& option) { option.required(); };
+}
+OptionRule ShowDefault() {
+  return [](CLI::Option& option) { option.capture_default_str(); };
+}
+OptionRule ShowDefault(const std::string& text) {
+  return [text](CLI::Option& option) { option.default_str(text); };
+}
+OptionRule Hidden() {
+  return [](CLI::Option& option) { option.group(""); };
+}
+OptionRule Excludes(const std::string& other) {
+  return [other](CLI::Option& option) { option.excludes(other); };
+}
+OptionRule OneWordPerUse() {
+  return [](CLI::Option& option) { option.expected(1)->take_all()->allow_extra_args(false); };
+}
+
+OptionRule Range(int64_t low, int64_t high) { return Checked(CLI::Range(low, high)); }
+OptionRule Range(int low, int high) { return Range(int64_t{low}, int64_t{high}); }
+OptionRule Range(double low, double high) { return Checked(CLI::Range(low, high)); }
+OptionRule Positive() { return Checked(CLI::PositiveNumber); }
+OptionRule OneOf(const std::vector<std::string>& words) { return Checked(CLI::IsMember(words)); }
+OptionRule ExistingFile() { return Checked(CLI::ExistingFile); }
+OptionRule ExistingFolder() { return Checked(CLI::ExistingDirectory); }
+OptionRule ExistingPath() { return Checked(CLI::ExistingPath); }
+
+OptionRule NotEmpty() {
+  return Checked([](const std::string& value) {
+    return value.empty() ? "the value is empty; leave the option out, or give it one" : "";
+  });
+}
+
+OptionRule Seed() {
+  return Checked([](const std::string& value) {
+    uint64_t seed = 0;
+    if (absl::SimpleAtoi(value, &seed)) return std::string();
+    return absl::StrCat(value, " is not a whole number from 0 to ",
+                        std::numeric_limits<uint64_t>::max());
+  });
+}
+
+Command::Command(const std::string& description, const std::string& name)
+    : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {}
+
+Command::Command(CLI::App* app) : app_(app) {}
+
+Command::~Command() = default;
+
+Command& Command::AddCommand(const std::string& name, const std::string& description) {
+  commands_.emplace_back(new Command(app_->add_subcommand(name, description)));
+  return *commands_.back();
+}
+
+void Command::RequireCommand(int least, int most) { app_->require_subcommand(least, most); }
+
+template <typename T>
+void Command::Add(const std::string& name, T& value, const std::string& help,
+                  std::initializer_list<OptionRule> rules) {
+  Apply(rules, *app_->add_option(name, value, help));
+}
+template void Command::Add(const std::string&, std::string&, const std::string&,
+                           std::initializer_list<OptionRule>);
+template void Command::Add(const std::string&, std::vector<std::string>&, const std::string&,
+                           std::initializer_list<OptionRule>);
+template void Command::Add(const std::string&, int&, const std::string&,
+                           std::initializer_list<OptionRule>);
+template void Command::Add(const std::string&, int64_t&, const std::string&,
+                           std::initializer_list<OptionRule>);
+template void Command::Add(const std::string&, uint64_t&, const std::string&,
+                           std::initializer_list<OptionRule>);
+template void Command::Add(const std::string&, double&, const std::string&,
+                           std::initializer_list<OptionRule>);
+
+void Command::AddFlag(const std::string& name, bool& value, const std::string& help,
+                      std::initializer_list<OptionRule> rules) {
+  Apply(rules, *app_->add_flag(name, value, help));
+}
+
+void Command::AddVersion(const std::string& text) { app_->set_version_flag("--version", text); }
+
+void Command::AddConfigFile(FileOnly file_only, std::set<std::string> never) {
+  never.insert({"config", "help", "version"});
+  app_->set_config("--config", "", "Configuration file (deploy/README.md has every key)");
+  app_->config_formatter(
+      std::make_shared<ConfigReader>(app_, std::move(file_only), std::move(never)));
+}
+
+void Command::Footer(const std::string& text) { app_->footer(text); }
+
+absl::Status Command::Parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    app_->exit(success);
+    return absl::CancelledError("");
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  return absl::OkStatus();
+}
+
+std::optional<int> Command::ParseOrExit(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error) == 0 ? 0 : kUsageExitCode;
+  }
+  return std::nullopt;
+}
+
+absl::Status Command::Run() const {
+  const std::vector<CLI::App*> given = app_->get_subcommands();
+  return given.empty() ? run_() : Find(given[0]->get_name())->Run();
+}
+
+bool Command::Given() const { return app_->parsed(); }
+
+std::vector<std::string> Command::CommandNames() const {
+  std::vector<std::string> names;
+  for (const auto& command : commands_) names.push_back(command->app_->get_name());
+  return names;
+}
+
+const Command* Command::Find(const std::string& name) const {
+  for (const auto& command : commands_) {
+    if (command->app_->get_name() == name) return command.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Command::OptionNames() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::optional<bool> Command::TakesValue(const std::string& name) const {
+  const CLI::Option* const option = std::as_const(*app_).get_option_no_throw(name);
+  if (option == nullptr) return std::nullopt;
+  return option->get_items_expected() > 0;
+}
+
+}  // namespace hone

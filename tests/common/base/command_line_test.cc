@@ -1,0 +1,232 @@
+#include "common/base/command_line.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+absl::Status Parse(Command& app, std::vector<std::string> words) {
+  std::vector<char*> argv = {const_cast<char*>("program")};
+  for (std::string& word : words) argv.push_back(word.data());
+  return app.Parse(static_cast<int>(argv.size()), argv.data());
+}
+
+// A program with an option of each type.
+class CommandTest : public ::testing::Test {
+ protected:
+  CommandTest() {
+    app_.Add("workload", words_, "");
+    app_.Add("--name", name_, "", {NotEmpty()});
+    app_.Add("--trials", trials_, "", {ShowDefault(), Range(1, 100)});
+    app_.Add("--share", share_, "", {Range(0.0, 0.5)});
+    app_.Add("--seed", seed_, "", {Seed()});
+    app_.Add("--in", files_, "", {OneWordPerUse()});
+    app_.AddFlag("--all", all_, "");
+    app_.AddFlag("--some", some_, "", {Excludes("--all")});
+  }
+
+  Command app_{"What it does", "program"};
+  std::vector<std::string> words_, files_;
+  std::string name_ = "before";
+  int trials_ = 7;
+  double share_ = 0;
+  uint64_t seed_ = 0;
+  bool all_ = false;
+  bool some_ = false;
+};
+
+TEST_F(CommandTest, ValuesStayUnlessTheirOptionIsGiven) {
+  ASSERT_TRUE(Parse(app_, {}).ok());
+  EXPECT_EQ(name_, "before");
+  EXPECT_EQ(trials_, 7);
+  EXPECT_FALSE(all_);
+}
+
+TEST_F(CommandTest, OptionsAndArgumentsMayMix) {
+  ASSERT_TRUE(Parse(app_, {"a", "--in", "x", "b", "--all", "--in=y", "--seed",
+                           "18446744073709551615", "--share", "0.5", "c"})
+                  .ok());
+  EXPECT_THAT(words_, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(files_, ElementsAre("x", "y"));
+  EXPECT_EQ(seed_, UINT64_MAX);
+  EXPECT_EQ(share_, 0.5);
+  EXPECT_TRUE(all_);
+}
+
+TEST_F(CommandTest, RefusesWhatItDoesNotKnowOrAllow) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--nonsense"},
+           {"-x"},
+           {"--trials"},
+           {"--trials", "0"},
+           {"--trials", "101"},
+           {"--trials", "1e1"},
+           {"--trials", "many"},
+           {"--trials", "1", "--trials", "2"},
+           {"--share", "0.6"},
+           {"--seed", "-1"},
+           {"--seed", "18446744073709551616"},
+           {"--name", ""},
+           {"--all", "--some"},
+           {"--all=maybe"},
+       }) {
+    Command app("");
+    app.Add("--trials", trials_, "", {Range(1, 100)});
+    app.Add("--share", share_, "", {Range(0.0, 0.5)});
+    app.Add("--seed", seed_, "", {Seed()});
+    app.Add("--name", name_, "", {NotEmpty()});
+    app.AddFlag("--all", all_, "");
+    app.AddFlag("--some", some_, "", {Excludes("--all")});
+    EXPECT_EQ(Parse(app, words).code(), absl::StatusCode::kInvalidArgument)
+        << ::testing::PrintToString(words);
+  }
+}
+
+TEST_F(CommandTest, HelpAndVersionAreNoErrors) {
+  app_.AddVersion("program 1.2");
+  app_.Footer("The end.");
+  ::testing::internal::CaptureStdout();
+  EXPECT_TRUE(absl::IsCancelled(Parse(app_, {"--version"})));
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "program 1.2\n");
+  ::testing::internal::CaptureStdout();
+  EXPECT_TRUE(absl::IsCancelled(Parse(app_, {"--help"})));
+  const std::string help = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(help, HasSubstr("What it does"));
+  EXPECT_THAT(help, HasSubstr("--trials INT:INT in [1 - 100]=7"));
+  EXPECT_THAT(help, HasSubstr("The end."));
+}
+
+TEST_F(CommandTest, ParseOrExitGivesTheExitCode) {
+  char program[] = "program", help[] = "--help", bad[] = "--nonsense";
+  char* good_words[] = {program};
+  char* help_words[] = {program, help};
+  char* bad_words[] = {program, bad};
+  EXPECT_EQ(app_.ParseOrExit(1, good_words), std::nullopt);
+  EXPECT_EQ(app_.ParseOrExit(2, help_words), 0);
+  EXPECT_EQ(app_.ParseOrExit(2, bad_words), 2);
+}
+
+TEST(SubcommandTest, RunsTheInnermostCommand) {
+  std::string ran, worker;
+  const auto runs = [&](const char* name) {
+    return [&ran, name] {
+      ran = name;
+      return absl::OkStatus();
+    };
+  };
+  Command app("", "hone");
+  app.RequireCommand(1, 1);
+  Command& workers = app.AddCommand("workers", "");
+  workers.RequireCommand(0, 1);
+  workers.OnRun(runs("workers"));
+  Command& drain = workers.AddCommand("drain", "");
+  drain.Add("worker", worker, "", {Required()});
+  drain.OnRun(runs("drain"));
+
+  ASSERT_TRUE(Parse(app, {"workers"}).ok());
+  EXPECT_TRUE(workers.Given());
+  EXPECT_FALSE(drain.Given());
+  ASSERT_TRUE(app.Run().ok());
+  EXPECT_EQ(ran, "workers");
+
+  ASSERT_TRUE(Parse(app, {"workers", "drain", "pi"}).ok());
+  ASSERT_TRUE(app.Run().ok());
+  EXPECT_EQ(ran, "drain");
+  EXPECT_EQ(worker, "pi");
+
+  EXPECT_TRUE(absl::IsInvalidArgument(Parse(app, {})));
+  EXPECT_TRUE(absl::IsInvalidArgument(Parse(app, {"workers", "drain"})));
+}
+
+TEST(SubcommandTest, DescribesItself) {
+  std::string text;
+  bool flag = false;
+  Command app("", "hone");
+  app.Add("--server", text, "");
+  app.AddFlag("--json", flag, "");
+  app.AddCommand("tune", "").Add("--trials", text, "");
+  EXPECT_THAT(app.CommandNames(), ElementsAre("tune"));
+  EXPECT_THAT(app.OptionNames(), ElementsAre("--help", "--server", "--json"));
+  EXPECT_EQ(app.TakesValue("--server"), true);
+  EXPECT_EQ(app.TakesValue("--json"), false);
+  EXPECT_EQ(app.TakesValue("--trials"), std::nullopt);
+  EXPECT_EQ(app.Find("best"), nullptr);
+  EXPECT_EQ(app.Find("tune")->TakesValue("--trials"), true);
+}
+
+class ConfigOptionTest : public ::testing::Test {
+ protected:
+  // The status of reading a file of this text with these further words.
+  absl::Status Read(const std::string& text, std::vector<std::string> words = {}) {
+    const std::string path = ::testing::TempDir() + "/command_line_test.conf";
+    std::ofstream(path) << text;
+    std::filesystem::permissions(path, std::filesystem::perms(mode_));
+    Command app("");
+    app.Add("--listen", listen_, "", {OneWordPerUse()});
+    app.Add("--store", store_, "");
+    app.Add("--threads", threads_, "", {Range(0, 8)});
+    app.AddFlag("--insecure", insecure_, "");
+    app.AddFlag("--check-config", check_, "");
+    app.AddConfigFile({{"token", &token_}}, {"check-config"});
+    words.insert(words.begin(), {"--config", path});
+    return Parse(app, words);
+  }
+
+  int mode_ = 0600;
+  std::vector<std::string> listen_;
+  std::string store_, token_;
+  int threads_ = 0;
+  bool insecure_ = false, check_ = false;
+};
+
+TEST_F(ConfigOptionTest, KeysAreOptions) {
+  ASSERT_TRUE(
+      Read("listen = ['a', 'b']\nstore = 'x'\nthreads = 3\ninsecure = true\ntoken = 't'\n").ok());
+  EXPECT_THAT(listen_, ElementsAre("a", "b"));
+  EXPECT_EQ(store_, "x");
+  EXPECT_EQ(threads_, 3);
+  EXPECT_TRUE(insecure_);
+  EXPECT_EQ(token_, "t");
+}
+
+TEST_F(ConfigOptionTest, TheCommandLineWins) {
+  ASSERT_TRUE(Read("store = 'x'\nthreads = 3\n", {"--store", "y"}).ok());
+  EXPECT_EQ(store_, "y");
+  EXPECT_EQ(threads_, 3);
+}
+
+TEST_F(ConfigOptionTest, ErrorsNameTheLine) {
+  const auto message = [this](const std::string& text) {
+    return std::string(Read("\n" + text).message());
+  };
+  EXPECT_THAT(message("nosuch = 1"), HasSubstr("line 2: there is no key 'nosuch'"));
+  EXPECT_THAT(message("check-config = true"), HasSubstr("there is no key 'check-config'"));
+  EXPECT_THAT(message("store = ['a', 'b']"), HasSubstr("line 2: store: not a list"));
+  EXPECT_THAT(message("token = ['a', 'b']"), HasSubstr("line 2: token: not a list"));
+  EXPECT_THAT(message("insecure = 'maybe'"), HasSubstr("line 2: insecure: true or false"));
+  EXPECT_THAT(message("store 'a'"), HasSubstr("line 2"));
+  EXPECT_THAT(message("threads = 9"), HasSubstr("threads"));
+  EXPECT_THAT(listen_, IsEmpty());
+}
+
+TEST_F(ConfigOptionTest, AFileWithASecretIsPrivate) {
+  mode_ = 0644;
+  EXPECT_THAT(std::string(Read("token = 't'").message()), HasSubstr("chmod 600"));
+  EXPECT_TRUE(Read("store = 'x'").ok());
+}
+
+}  // namespace
+}  // namespace hone
