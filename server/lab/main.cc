@@ -1,9 +1,9 @@
 // hone-lab: flags and wiring.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/command_line.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
@@ -32,7 +33,6 @@ namespace hone::lab {
 namespace {
 
 constexpr int kFailure = 1;
-constexpr int kUsage = 2;
 constexpr char kFolder[] = "tests/bench/recorded";
 
 struct Flags {
@@ -237,10 +237,10 @@ absl::Status Record(Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app{
+  Command app{
       "Hone's laboratory: compares strategies, cost models and features on recorded design spaces, "
       "which are measured completely, so that no device is needed."};
-  app.footer(absl::StrCat(
+  app.Footer(absl::StrCat(
       "Presets: ", absl::StrJoin(PresetNames(), ", "),
       "\n\nExamples:\n"
       "  hone-lab --preset rocke --recorded --seeds 5 --out out/\n"
@@ -253,73 +253,63 @@ int Main(int argc, char** argv) {
       "  hone-lab models --cost-model xgboost --cost-model gp\n"
       "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
-  app.add_option("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
-  app.add_option("--preset", flags.preset, "A comparison by name");
-  CLI::Option* recorded =
-      app.add_flag("--recorded", flags.recorded, "On recorded sets (the default)");
-  app.add_flag("--live", flags.live,
-               "On this machine: the sets' workloads are tuned by hone, in all their design spaces")
-      ->excludes(recorded);
-  app.add_option("--set", flags.sets, "Recorded set; may be repeated (default: all)");
-  app.add_option("--op", flags.ops,
-                 "With --live: an operator with its shape, in one word for the shell, in the place "
-                 "of a set; may be repeated");
-  app.add_option("--strategy", flags.strategies, "Search strategy; may be repeated");
-  app.add_option("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
-  app.add_option("--feature-set", flags.features,
-                 "Feature set that the model reads; may be repeated (default: its own)");
-  app.add_option("--baseline", flags.baseline, "What ratios refer to (default: the first)");
-  app.add_option("--seeds", flags.seeds, "Runs of each (default 5)")->check(CLI::Range(1, 1000));
-  app.add_option("--trials", flags.trials, "Trials of a run at most (default 256)")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--batch", flags.batch,
-                 "Candidates per proposal (default: an eighth of the trials, 4 to 32)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--threads", flags.threads, "Runs at a time (default: one per core)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--out", flags.out, "Folder for the tables, CSV files and plots");
-  CLI::App* sets = app.add_subcommand("sets", "List the recorded sets");
-  CLI::App* record =
-      app.add_subcommand("record", "Measure design spaces completely on this machine");
-  record->add_option("name", flags.record.name, "Name of the set")->required();
-  record
-      ->add_option("--space", flags.record.space_files, "Trace file with open samplings; repeated")
-      ->required()
-      ->check(CLI::ExistingFile);
-  record->add_option("--work", flags.record.work_folder, "Folder for what is measured so far")
-      ->required();
-  record->add_option("--rounds", flags.record.rounds, "How often the fastest are measured")
-      ->check(CLI::Range(1, 100));
-  record->add_option("--top", flags.record.top_share, "Share of the programs that are the fastest")
-      ->check(CLI::Range(0.0, 1.0));
-  record->add_flag("--count", flags.record.only_count, "Only say how many candidates there are");
-  record->add_option("--limit", flags.record.limit, "Candidates of all spaces at most");
-  CLI::App* models = app.add_subcommand(
+  app.Add("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
+  app.Add("--preset", flags.preset, "A comparison by name");
+  app.AddFlag("--recorded", flags.recorded, "On recorded sets (the default)");
+  app.AddFlag("--live", flags.live,
+              "On this machine: the sets' workloads are tuned by hone, in all their design spaces",
+              {Excludes("--recorded")});
+  app.Add("--set", flags.sets, "Recorded set; may be repeated (default: all)");
+  app.Add("--op", flags.ops,
+          "With --live: an operator with its shape, in one word for the shell, in the place "
+          "of a set; may be repeated");
+  app.Add("--strategy", flags.strategies, "Search strategy; may be repeated");
+  app.Add("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
+  app.Add("--feature-set", flags.features,
+          "Feature set that the model reads; may be repeated (default: its own)");
+  app.Add("--baseline", flags.baseline, "What ratios refer to (default: the first)");
+  app.Add("--seeds", flags.seeds, "Runs of each (default 5)", {Range(1, 1000)});
+  app.Add("--trials", flags.trials, "Trials of a run at most (default 256)", {Range(1, 1000000)});
+  app.Add("--batch", flags.batch,
+          "Candidates per proposal (default: an eighth of the trials, 4 to 32)", {Range(1, 4096)});
+  app.Add("--threads", flags.threads, "Runs at a time (default: one per core)", {Range(1, 1024)});
+  app.Add("--out", flags.out, "Folder for the tables, CSV files and plots");
+  Command& sets = app.AddCommand("sets", "List the recorded sets");
+  Command& record = app.AddCommand("record", "Measure design spaces completely on this machine");
+  record.Add("name", flags.record.name, "Name of the set", {Required()});
+  record.Add("--space", flags.record.space_files, "Trace file with open samplings; repeated",
+             {Required(), ExistingFile()});
+  record.Add("--work", flags.record.work_folder, "Folder for what is measured so far",
+             {Required()});
+  record.Add("--rounds", flags.record.rounds, "How often the fastest are measured",
+             {Range(1, 100)});
+  record.Add("--top", flags.record.top_share, "Share of the programs that are the fastest",
+             {Range(0.0, 1.0)});
+  record.AddFlag("--count", flags.record.only_count, "Only say how many candidates there are");
+  record.Add("--limit", flags.record.limit, "Candidates of all spaces at most");
+  Command& models = app.AddCommand(
       "models", "Train and judge cost models on recorded sets, as hone models evaluate does");
-  models->add_option("--cost-model", flags.models, "Cost model; may be repeated")->required();
-  models->add_option("--feature-set", flags.features,
-                     "Feature set that they read instead of their own; may be repeated");
-  models->add_option("--set", flags.sets, "Recorded set; may be repeated (default: all)");
-  models->add_option("--candidates", flags.candidates, "Of all sets together, evenly")
-      ->check(CLI::Range(int64_t{64}, int64_t{1000000}));
-  models->add_option("--seeds", flags.seeds, "Seed of what is held out (default 1)");
-  CLI::App* spaces = app.add_subcommand(
+  models.Add("--cost-model", flags.models, "Cost model; may be repeated", {Required()});
+  models.Add("--feature-set", flags.features,
+             "Feature set that they read instead of their own; may be repeated");
+  models.Add("--set", flags.sets, "Recorded set; may be repeated (default: all)");
+  models.Add("--candidates", flags.candidates, "Of all sets together, evenly",
+             {Range(64, 1000000)});
+  models.Add("--seeds", flags.seeds, "Seed of what is held out (default 1)");
+  Command& spaces = app.AddCommand(
       "spaces", "Write the design spaces that the rules make for an operator, to be restricted");
-  spaces->add_option("words", flags.words, "OP key=value...")->required();
-  spaces->add_option("--out", flags.out, "Folder for the trace files")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
-  const absl::Status status = sets->parsed()     ? ListSets(flags)
-                              : spaces->parsed() ? WriteSpaces(flags)
-                              : record->parsed() ? Record(flags)
-                              : models->parsed() ? JudgeModels(flags)
-                                                 : Compare(flags);
+  spaces.Add("words", flags.words, "OP key=value...", {Required()});
+  spaces.Add("--out", flags.out, "Folder for the trace files", {Required()});
+  app.OnRun([&] { return Compare(flags); });
+  sets.OnRun([&] { return ListSets(flags); });
+  record.OnRun([&] { return Record(flags); });
+  models.OnRun([&] { return JudgeModels(flags); });
+  spaces.OnRun([&] { return WriteSpaces(flags); });
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
+  const absl::Status status = app.Run();
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-lab: %s\n", std::string(status.message()).c_str());
-  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) ? kUsage : kFailure;
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) ? kUsageExitCode : kFailure;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -16,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "common/base/cli_config.h"
+#include "common/base/command_line.h"
 #include "common/base/config_file.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
@@ -39,7 +38,6 @@ namespace hone {
 namespace {
 
 constexpr int kFailure = 1;
-constexpr int kUsage = 2;
 
 int Fail(int code, const std::string& what) {
   fprintf(stderr, "hone-server: %s\n", what.c_str());
@@ -93,11 +91,11 @@ void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, service
 int Run(const service::Flags& flags) {
   if (const absl::Status log = SetUpLog("hone-server", flags.log_format, flags.log_level);
       !log.ok()) {
-    return Fail(kUsage, std::string(log.message()));
+    return Fail(kUsageExitCode, std::string(log.message()));
   }
   service::FileWatch files(service::ReloadedFiles(flags));  // as they are before they are read
   absl::StatusOr<service::ServerOptions> options = service::ToOptions(flags);
-  if (!options.ok()) return Fail(kUsage, std::string(options.status().message()));
+  if (!options.ok()) return Fail(kUsageExitCode, std::string(options.status().message()));
   if (flags.check_config) {
     printf("the configuration is in order\n");
     return 0;
@@ -180,79 +178,68 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 && *name != 0 ? name : "localhost";
 }
 
-void AddOptions(CLI::App& app, service::Flags& flags) {
+void AddOptions(Command& app, service::Flags& flags) {
   const auto add_listen = [&](const char* name, std::vector<std::string>& addresses,
                               const char* help) {
-    app.add_option(name, addresses, help)->expected(1)->take_all();
+    app.Add(name, addresses, help, {OneWordPerUse()});
   };
   add_listen("--listen", flags.listen,
              "Address to serve on: unix:/path, host:port or [ipv6]:port; may be repeated");
   add_listen("--listen-clients", flags.listen_clients, "Address that serves clients alone");
   add_listen("--listen-workers", flags.listen_workers, "Address that serves workers alone");
   add_listen("--listen-admin", flags.listen_admin, "Address that serves administrators alone");
-  app.add_option("--store", flags.store,
-                 "Database file, made when it is missing; or postgresql://user@host/database");
-  app.add_option("--certificate", flags.security.certificate,
-                 "The server's certificate, PEM: TCP addresses are encrypted");
-  app.add_option("--key", flags.security.key, "Its private key, PEM");
-  app.add_option("--client-ca", flags.security.client_ca,
-                 "Authorities of callers' certificates, PEM");
-  app.add_option("--client-certificates", flags.security.client_certificates,
-                 "none (default), accept (a caller without one needs a token) or require")
-      ->check(CLI::IsMember({"none", "accept", "require"}));
-  app.add_option("--tokens", flags.tokens, "Who may call: a file of roles, names and hashes");
-  app.add_flag("--insecure", flags.security.insecure,
-               "Also serve addresses of other machines without encryption or without asking who "
-               "calls");
-  app.add_option("--rate-limit", flags.rate_limit,
-                 "Calls a second that each caller may make; 0: any number")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e9));
-  app.add_option("--upload-limit", flags.upload_limit_mib,
-                 "MiB that workers' uploads under way may hold together")
-      ->capture_default_str()
-      ->check(CLI::Range(64, 1 << 20));
-  app.add_option("--audit-log", flags.audit_log, "File that says who asked for what, JSON lines");
-  app.add_option("--metrics-listen", flags.metrics_listen,
-                 "Address for Prometheus, host:port of this machine: GET /metrics");
-  app.add_option("--log-format", flags.log_format, "text or json")->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off")
-      ->capture_default_str();
-  app.add_flag("--private", flags.private_mode,
-               "Serve one user: end with the process that started this one, and cancel jobs that "
-               "nobody watches");
-  app.add_option("--ready-file", flags.ready_file,
-                 "File to write, with the process id and the addresses, once calls are answered");
-  app.add_option("--threads", flags.threads,
-                 "Threads that evaluate candidates and train; 0: one per core")
-      ->check(CLI::Range(0, 1024));
-  app.add_option("--shutdown-limit", flags.shutdown_limit,
-                 "Seconds from the signal to the end: calls end, jobs are saved")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 600.0));
-  app.add_flag("--check-config", flags.check_config,
-               "Say what is wrong with the configuration, and end");
+  app.Add("--store", flags.store,
+          "Database file, made when it is missing; or postgresql://user@host/database");
+  app.Add("--certificate", flags.security.certificate,
+          "The server's certificate, PEM: TCP addresses are encrypted");
+  app.Add("--key", flags.security.key, "Its private key, PEM");
+  app.Add("--client-ca", flags.security.client_ca, "Authorities of callers' certificates, PEM");
+  app.Add("--client-certificates", flags.security.client_certificates,
+          "none (default), accept (a caller without one needs a token) or require",
+          {OneOf({"none", "accept", "require"})});
+  app.Add("--tokens", flags.tokens, "Who may call: a file of roles, names and hashes");
+  app.AddFlag("--insecure", flags.security.insecure,
+              "Also serve addresses of other machines without encryption or without asking who "
+              "calls");
+  app.Add("--rate-limit", flags.rate_limit,
+          "Calls a second that each caller may make; 0: any number",
+          {ShowDefault(), Range(0.0, 1e9)});
+  app.Add("--upload-limit", flags.upload_limit_mib,
+          "MiB that workers' uploads under way may hold together",
+          {ShowDefault(), Range(64, 1 << 20)});
+  app.Add("--audit-log", flags.audit_log, "File that says who asked for what, JSON lines");
+  app.Add("--metrics-listen", flags.metrics_listen,
+          "Address for Prometheus, host:port of this machine: GET /metrics");
+  app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
+  app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
+  app.AddFlag("--private", flags.private_mode,
+              "Serve one user: end with the process that started this one, and cancel jobs that "
+              "nobody watches");
+  app.Add("--ready-file", flags.ready_file,
+          "File to write, with the process id and the addresses, once calls are answered");
+  app.Add("--threads", flags.threads, "Threads that evaluate candidates and train; 0: one per core",
+          {Range(0, 1024)});
+  app.Add("--shutdown-limit", flags.shutdown_limit,
+          "Seconds from the signal to the end: calls end, jobs are saved",
+          {ShowDefault(), Range(1.0, 600.0)});
+  app.AddFlag("--check-config", flags.check_config,
+              "Say what is wrong with the configuration, and end");
 }
 
-void AddInit(CLI::App& app, service::InitOptions& options) {
-  CLI::App* init = app.add_subcommand(
+Command& AddInit(Command& app, service::InitOptions& options) {
+  Command& init = app.AddCommand(
       "init", "Make what a server for a team needs: authority, certificates, tokens, hone.toml");
-  init->add_option("DIR", options.folder, "Folder for it; it must hold none of the files yet")
-      ->default_str(DefaultServerFolder());
-  init->add_option(
-          "--host", options.hosts,
-          "Name or address by which clients and workers reach the server; may be repeated; "
-          "default: this machine's name")
-      ->expected(1)
-      ->take_all();
-  init->add_option("--port", options.port, "TCP port")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 65535));
-  init->add_option("--store", options.store, "Database file; default: hone.db in the folder");
-  init->add_option("--worker", options.workers,
-                   "Name of a worker to make a configuration for; may be repeated")
-      ->expected(1)
-      ->take_all();
+  init.Add("DIR", options.folder, "Folder for it; it must hold none of the files yet",
+           {ShowDefault(DefaultServerFolder())});
+  init.Add("--host", options.hosts,
+           "Name or address by which clients and workers reach the server; may be repeated; "
+           "default: this machine's name",
+           {OneWordPerUse()});
+  init.Add("--port", options.port, "TCP port", {ShowDefault(), Range(1, 65535)});
+  init.Add("--store", options.store, "Database file; default: hone.db in the folder");
+  init.Add("--worker", options.workers,
+           "Name of a worker to make a configuration for; may be repeated", {OneWordPerUse()});
+  return init;
 }
 
 }  // namespace
@@ -261,8 +248,9 @@ void AddInit(CLI::App& app, service::InitOptions& options) {
 int main(int argc, char** argv) {
   if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
   if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
-  CLI::App app{"Hone's server: keeps jobs and records, searches, and hands work to the workers."};
-  app.footer(
+  hone::Command app{
+      "Hone's server: keeps jobs and records, searches, and hands work to the workers."};
+  app.Footer(
       "Examples:\n"
       "  hone-server init /etc/hone --host hone.internal\n"
       "  hone-server --config /etc/hone/hone.toml\n"
@@ -272,20 +260,15 @@ int main(int argc, char** argv) {
       "Exit codes: 0 ended by a signal, 1 failed (the store cannot be opened, an address is in "
       "use), 2 usage or configuration.");
   hone::service::Flags flags;
-  hone::service::InitOptions init;
+  hone::service::InitOptions init_options;
   hone::AddOptions(app, flags);
-  hone::AddInit(app, init);
-  hone::CliConfig::Add(app, {}, {"check-config"});
-  app.set_version_flag("--version", "hone-server " HONE_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : hone::kUsage;
-  }
-  if (app.got_subcommand("init")) {
-    if (init.hosts.empty()) init.hosts = {hone::HostName()};
-    return hone::Initialize(init);
+  const hone::Command& init = hone::AddInit(app, init_options);
+  app.AddConfigFile({}, {"check-config"});
+  app.AddVersion("hone-server " HONE_VERSION);
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
+  if (init.Given()) {
+    if (init_options.hosts.empty()) init_options.hosts = {hone::HostName()};
+    return hone::Initialize(init_options);
   }
   return hone::Run(flags);
 }

@@ -2,13 +2,14 @@
 
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/command_line.h"
 #include "common/base/status_macros.h"
 #include "server/store/exchange/merge.h"
 #include "server/store/sqlite/restore.h"
@@ -18,7 +19,6 @@ namespace hone::service {
 namespace {
 
 constexpr int kFailure = 1;
-constexpr int kUsage = 2;
 
 struct Flags {
   std::string store;
@@ -52,29 +52,25 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   if (name != "restore" && name != "merge") return std::nullopt;
   const bool restore = name == "restore";
-  CLI::App app(restore ? "Puts a backup in the place of a store, and keeps what was there."
-                       : "Adds to a store what another one has and it has not.",
-               absl::StrCat("hone-server ", name));
-  app.footer(restore
+  Command app(restore ? "Puts a backup in the place of a store, and keeps what was there."
+                      : "Adds to a store what another one has and it has not.",
+              absl::StrCat("hone-server ", name));
+  app.Footer(restore
                  ? "Example:\n  hone-server restore --store /var/lib/hone/hone.db --from "
                    "/backups/hone.db\nNo server may have the store open."
                  : "Example:\n  hone-server merge --store /var/lib/hone/hone.db --from "
                    "old/hone.db\nEither may be a PostgreSQL database: postgresql://user@host/name."
                    " No server may have\none of the files open.");
   Flags flags;
-  app.add_option("--store", flags.store, "The store that is changed")->required();
-  app.add_option("--from", flags.from, restore ? "A backup, or any store file" : "The other store")
-      ->required();
-  try {
-    app.parse(argc - 1, argv + 1);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
+  app.Add("--store", flags.store, "The store that is changed", {Required()});
+  app.Add("--from", flags.from, restore ? "A backup, or any store file" : "The other store",
+          {Required()});
+  if (const std::optional<int> code = app.ParseOrExit(argc - 1, argv + 1)) return *code;
   umask(077);  // what a server keeps is nobody else's to read
   const absl::Status status = restore ? Restore(flags) : Merge(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());
-  return absl::IsInvalidArgument(status) ? kUsage : kFailure;
+  return absl::IsInvalidArgument(status) ? kUsageExitCode : kFailure;
 }
 
 }  // namespace hone::service

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/command_line.h"
 #include "server/task/compiler_environment.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr char kName[] = "preflight";
 constexpr int kFailure = 1;
-constexpr int kUsage = 2;
 
 constexpr rlim_t kMostMemory = rlim_t{4} << 30;  // of addresses; a hundred times what is usual
 constexpr rlim_t kMostSeconds = 120;             // of processor time
@@ -74,7 +74,7 @@ std::optional<int> RunPreflightCommand(int argc, char** argv) {
   if (argc != 2 || absl::string_view(argv[1]) != kName) return std::nullopt;
   LimitThisProcess();
   const absl::StatusOr<task::JobSpec> spec = task::DecodeSpec(ReadAll(STDIN_FILENO));
-  if (!spec.ok()) return kUsage;
+  if (!spec.ok()) return kUsageExitCode;
   const absl::Status thrown = task::CatchExceptions([&] {
     const auto environment = task::MakeCompilerEnvironment(/*threads=*/1);
     task::DoFirstWork(*environment, *spec, [](absl::string_view step) { Say("step", step); });

@@ -83,10 +83,6 @@ struct Package {
   std::vector<std::string> confined_to;
 };
 
-const std::vector<std::string> kMains = {"server/service/main.cc", "worker/agent/main.cc",
-                                         "worker/builder/main.cc", "worker/runner/main.cc",
-                                         "server/lab/main.cc"};
-
 std::vector<Package> Packages() {
   return {
       // Domain code uses plain structs. The mains of the builder and the runner read framed
@@ -112,11 +108,7 @@ std::vector<Package> Packages() {
       {"libtorch", {"torch/"}, {"server/cost_model"}},
       {"Eigen", {"Eigen/"}, {}},
       {"Zstandard", {"zstd.h"}, {"server/lab"}},
-      // cli_config.h is what the mains read a configuration file with; nobody else includes it.
-      {"CLI11",
-       {"CLI/"},
-       Join(kMains,
-            {"client/cli", "common/base/cli_config.h", "server/service/offline_commands.cc"})},
+      {"CLI11", {"CLI/"}, {"common/base/command_line.cc"}},
       {"prometheus-cpp", {"prometheus/"}, {"server/service"}},
       {"OpenSSL", {"openssl/"}, {"common/rpc"}},
       {"xxHash", {"xxhash"}, {"common/base"}},

@@ -87,7 +87,7 @@ TEST(WallsTest, PackagesAreConfined) {
               ElementsAre(HasSubstr("CLI11")));
   EXPECT_THAT(FindCrossings({{"worker/codegen/emit.cc", "#include \"llvm/IR/Module.h\"\n"},
                              {"server/store/sqlite/store.cc", "#include <sqlite3.h>\n"},
-                             {"server/service/main.cc", "#include <CLI/CLI.hpp>\n"},
+                             {"common/base/command_line.cc", "#include <CLI/CLI.hpp>\n"},
                              {"tests/bench/compare/library.cc", "#include <cblas.h>\n"}}),
               IsEmpty());
 }

@@ -1,17 +1,19 @@
 // chaos: the chaos test with options. See --help and README.md.
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 
+#include "common/base/command_line.h"
 #include "common/base/file.h"
 #include "tests/fault/chaos.h"
 #include "tests/fault/report.h"
 #include "tests/integration/process.h"
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  using hone::ShowDefault;
+  hone::Command app(
       "Runs a fleet of real processes, lets go wrong what a seed says, and looks whether "
       "everything "
       "holds that must.\nExit codes: 0 it does, 1 it does not, 2 it could not be begun.");
@@ -21,17 +23,16 @@ int main(int argc, char** argv) {
   std::string markdown;
   std::string folder;
   options.talk = true;
-  app.add_option("--seed", options.schedule.seed, "Of the schedule")->capture_default_str();
-  app.add_option("--faults", options.schedule.faults, "How many")->capture_default_str();
-  app.add_option("--seconds", seconds, "In which they come")->capture_default_str();
-  app.add_option("--settle", settle, "Seconds in which everything must end afterwards")
-      ->capture_default_str();
-  app.add_option("--trials", options.trials, "Of each job")->capture_default_str();
-  app.add_flag("--long-faults", options.schedule.long_faults,
-               "Some silences outlast the server's patience");
-  app.add_option("--markdown", markdown, "File for the summary, beside standard output");
-  app.add_option("--folder", folder, "Where everything is kept; default: a folder that goes");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("--seed", options.schedule.seed, "Of the schedule", {ShowDefault()});
+  app.Add("--faults", options.schedule.faults, "How many", {ShowDefault()});
+  app.Add("--seconds", seconds, "In which they come", {ShowDefault()});
+  app.Add("--settle", settle, "Seconds in which everything must end afterwards", {ShowDefault()});
+  app.Add("--trials", options.trials, "Of each job", {ShowDefault()});
+  app.AddFlag("--long-faults", options.schedule.long_faults,
+              "Some silences outlast the server's patience");
+  app.Add("--markdown", markdown, "File for the summary, beside standard output");
+  app.Add("--folder", folder, "Where everything is kept; default: a folder that goes");
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   signal(SIGPIPE, SIG_IGN);
   options.schedule.length = absl::Seconds(seconds);
   options.settle = absl::Seconds(settle);

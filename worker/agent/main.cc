@@ -7,16 +7,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/base/cli_config.h"
+#include "common/base/command_line.h"
+#include "common/base/config_file.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
 #include "common/base/log.h"
@@ -30,8 +30,13 @@
 
 namespace {
 
+using hone::Excludes;
+using hone::kUsageExitCode;
+using hone::Range;
+using hone::Required;
+using hone::ShowDefault;
+
 constexpr int kFailed = 1;
-constexpr int kUsage = 2;
 
 struct Flags {
   std::string server;
@@ -53,13 +58,8 @@ struct Flags {
 };
 
 std::string DefaultStateDir() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/') {
-    return absl::StrCat(state, "/hone/worker");
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
-    return absl::StrCat(home, "/.local/state/hone/worker");
-  }
-  return "/var/lib/hone/worker";
+  const std::string folder = hone::UserFolder("XDG_STATE_HOME", ".local/state");
+  return folder.empty() ? "/var/lib/hone/worker" : absl::StrCat(folder, "/worker");
 }
 
 // Allows one agent per state folder, for the life of the process.
@@ -167,8 +167,8 @@ absl::Status Work(Flags flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Builds and measures kernels on this machine for a Hone server.");
-  app.footer(
+  hone::Command app("Builds and measures kernels on this machine for a Hone server.");
+  app.Footer(
       "It runs until it is told to end (SIGTERM, SIGINT); what it measured while the server was "
       "away is sent later.\n\n"
       "Examples:\n"
@@ -179,51 +179,41 @@ int main(int argc, char** argv) {
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
       "use), 2 usage or configuration.");
   Flags flags;
-  app.add_option("--server", flags.server, "The server's address: host:port or unix:PATH")
-      ->required();
-  app.add_option("--ca", flags.security.ca,
-                 "Authorities of the server's certificate, PEM file, or system: encrypts");
-  app.add_option("--certificate", flags.security.certificate,
-                 "This worker's certificate, PEM file");
-  app.add_option("--token-file", flags.security.token_file, "File of this worker's token");
-  app.add_option("--server-name", flags.security.server_name,
-                 "Name in the server's certificate, when it is dialled by another one");
-  app.add_option("--name", flags.name, "The worker's name; default: host name and random digits");
-  app.add_option("--build-slots", flags.build_slots, "Builder processes; 0: one per core")
-      ->check(CLI::Range(0, 256));
-  CLI::Option* build_only =
-      app.add_flag("--build-only", flags.build_only, "Build for other workers and measure nothing");
-  app.add_flag("--run-only", flags.run_only,
-               "Measure what others build; hone-builder is not needed here")
-      ->excludes(build_only);
-  app.add_option("--state-dir", flags.state_dir, "Artifacts, references and unsent results")
-      ->default_str(DefaultStateDir());
-  app.add_option("--program-dir", flags.program_dir,
-                 "Holds hone-builder and hone-runner; default: beside hone-worker");
-  app.add_option("--ready-file", flags.ready_file, "Written once the server has answered");
-  app.add_option("--lock", flags.lock, "The host's timing lock")->capture_default_str();
-  app.add_option("--compile-limit", flags.compile_limit, "Seconds of processor time of one build")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--run-limit", flags.run_limit, "Seconds of one kernel's check and timing")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_flag("--insecure", flags.security.insecure,
-               "Allow a server on another machine without TLS");
-  app.add_option("--log-format", flags.log_format, "text or json")->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off")
-      ->capture_default_str();
-  app.add_flag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
-  app.set_version_flag("--version", "hone-worker " HONE_VERSION);
-  // Secrets are passed as file names only, never on the command line.
-  app.add_option("--key", flags.key_file, "Private key of the certificate, PEM file");
-  hone::CliConfig::Add(app, {{"key", &flags.security.key}, {"token", &flags.security.token}},
-                       {"exit-with-parent"});
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
+  app.Add("--server", flags.server, "The server's address: host:port or unix:PATH", {Required()});
+  app.Add("--ca", flags.security.ca,
+          "Authorities of the server's certificate, PEM file, or system: encrypts");
+  app.Add("--certificate", flags.security.certificate, "This worker's certificate, PEM file");
+  app.Add("--token-file", flags.security.token_file, "File of this worker's token");
+  app.Add("--server-name", flags.security.server_name,
+          "Name in the server's certificate, when it is dialled by another one");
+  app.Add("--name", flags.name, "The worker's name; default: host name and random digits");
+  app.Add("--build-slots", flags.build_slots, "Builder processes; 0: one per core",
+          {Range(0, 256)});
+  app.AddFlag("--build-only", flags.build_only, "Build for other workers and measure nothing");
+  app.AddFlag("--run-only", flags.run_only,
+              "Measure what others build; hone-builder is not needed here",
+              {Excludes("--build-only")});
+  app.Add("--state-dir", flags.state_dir, "Artifacts, references and unsent results",
+          {ShowDefault(DefaultStateDir())});
+  app.Add("--program-dir", flags.program_dir,
+          "Holds hone-builder and hone-runner; default: beside hone-worker");
+  app.Add("--ready-file", flags.ready_file, "Written once the server has answered");
+  app.Add("--lock", flags.lock, "The host's timing lock", {ShowDefault()});
+  app.Add("--compile-limit", flags.compile_limit, "Seconds of processor time of one build",
+          {ShowDefault(), Range(0.1, 3600.0)});
+  app.Add("--run-limit", flags.run_limit, "Seconds of one kernel's check and timing",
+          {ShowDefault(), Range(0.1, 3600.0)});
+  app.AddFlag("--insecure", flags.security.insecure,
+              "Allow a server on another machine without TLS");
+  app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
+  app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
+  app.AddFlag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
+  app.AddVersion("hone-worker " HONE_VERSION);
+  // Of a secret no more than the name of its file may stand on a command line.
+  app.Add("--key", flags.key_file, "Private key of the certificate, PEM file");
+  app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
+                    {"exit-with-parent"});
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (!flags.key_file.empty()) flags.security.key = flags.key_file;
   if (!flags.security.token_file.empty()) flags.security.token.clear();
 
@@ -231,7 +221,7 @@ int main(int argc, char** argv) {
   if (absl::Status log = hone::SetUpLog("hone-worker", flags.log_format, flags.log_level);
       !log.ok()) {
     fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
-    return kUsage;
+    return kUsageExitCode;
   }
   hone::rpc::TakeGrpcLog();
   signal(SIGPIPE, SIG_IGN);
@@ -254,7 +244,7 @@ int main(int argc, char** argv) {
   }
   if (absl::Status worked = Work(flags); !worked.ok()) {
     spdlog::error("{}", std::string(worked.message()));
-    return absl::IsInvalidArgument(worked) ? kUsage : kFailed;
+    return absl::IsInvalidArgument(worked) ? kUsageExitCode : kFailed;
   }
   return 0;
 }

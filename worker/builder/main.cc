@@ -6,11 +6,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 
+#include "common/base/command_line.h"
 #include "common/base/host_lock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
@@ -20,9 +21,9 @@
 namespace {
 
 using hone::HostLock;
+using hone::ShowDefault;
 using hone::record::BuildResponse;
 
-constexpr int kUsage = 2;
 // A runaway compile ends only this process.
 constexpr rlim_t kAddressSpaceBytes = rlim_t{4} << 30;
 
@@ -72,19 +73,15 @@ int Serve(const std::string& lock_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  hone::Command app(
       "Compiles and links kernels. Started by hone-worker, which sends requests on standard "
       "input.\nExample: hone-builder --version");
   bool describe = false;
   std::string lock_path = HostLock::DefaultPath();
-  app.add_flag("--describe", describe, "Print what compiles here as JSON and end");
-  app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
-  app.set_version_flag("--version", "hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
+  app.AddFlag("--describe", describe, "Print what compiles here as JSON and end");
+  app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
+  app.AddVersion("hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
   if (describe) {
     std::printf(

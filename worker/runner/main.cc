@@ -4,11 +4,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/command_line.h"
 #include "common/base/host_lock.h"
 #include "common/base/steady_clock.h"
 #include "common/record/framing.h"
@@ -22,11 +23,13 @@
 
 namespace {
 
+using hone::ExistingFolder;
+using hone::ExistingPath;
 using hone::HostLock;
+using hone::Positive;
+using hone::ShowDefault;
 using hone::record::MeasureResult;
 using hone::record::Outcome;
-
-constexpr int kUsage = 2;
 
 std::string Encode(const MeasureResult& result) {
   hone::v1::RunResponse response;
@@ -138,28 +141,23 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  hone::Command app(
       "Loads, checks and times kernels. Started by hone-worker, which sends requests on standard "
       "input.\nExample: hone-runner --measure-peak");
   bool measure_peak = false;
   std::string lock_path = HostLock::DefaultPath();
-  app.add_flag("--measure-peak", measure_peak,
-               "Print the measured peaks of this machine as JSON and end");
+  app.AddFlag("--measure-peak", measure_peak,
+              "Print the measured peaks of this machine as JSON and end");
   hone::runner::SandboxOptions sandbox;
   int64_t memory_limit = 0;
-  app.add_option("--read", sandbox.readable, "A file or folder that kernels' files are read from")
-      ->check(CLI::ExistingPath);
-  app.add_option("--write", sandbox.writable, "A folder that references are written to")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--memory", memory_limit,
-                 "Address space in bytes; default: nine tenths of this machine's memory")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--lock", lock_path, "The host's timing lock")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
+  app.Add("--read", sandbox.readable, "A file or folder that kernels' files are read from",
+          {ExistingPath()});
+  app.Add("--write", sandbox.writable, "A folder that references are written to",
+          {ExistingFolder()});
+  app.Add("--memory", memory_limit,
+          "Address space in bytes; default: nine tenths of this machine's memory", {Positive()});
+  app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
   if (measure_peak) return MeasurePeak();
   signal(SIGPIPE, SIG_IGN);

@@ -8,13 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "common/base/command_line.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "common/target/target.h"
@@ -123,10 +124,9 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, int candid
 
 int Main(int argc, char** argv) {
   int candidates = 200;
-  CLI::App app("Times replay and compilation of random candidates.", "candidate_benchmark");
-  app.add_option("--candidates", candidates, "Candidates of each operator")
-      ->check(CLI::Range(1, 100000));
-  CLI11_PARSE(app, argc, argv);
+  Command app("Times replay and compilation of random candidates.", "candidate_benchmark");
+  app.Add("--candidates", candidates, "Candidates of each operator", {Range(1, 100000)});
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   std::string folder = (std::filesystem::temp_directory_path() / "hone-candidates-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   int code = 0;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/command_line.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
@@ -98,34 +98,32 @@ absl::Status Run(const Arguments& arguments) {
 int Main(int argc, char** argv) {
   Arguments arguments;
   arguments.threads = target::DetectHost().cores;
-  CLI::App app(
+  Command app(
       "Compares kernels of Hone with oneDNN and OpenBLAS, interleaved in one process.\n\n"
       "  compare DIR               what hone export wrote into DIR\n"
       "  compare tests/bench/traces/*.trace    hand-written schedules, built here\n"
       "  compare a.trace b.trace --threads 1   two schedules of a workload, on one core",
       "compare");
-  app.add_option("path", arguments.paths, "Folders that hone export wrote, or trace files")
-      ->required();
-  app.add_option("--tuned", arguments.tuned,
-                 "What hone tune --json printed for each path, for the row of the default");
-  app.add_option("--threads", arguments.threads, "Threads; all cores by default")
-      ->check(CLI::Range(1, arguments.threads));
-  app.add_option("--rounds", arguments.options.timing.rounds, "Rounds of the interleaved timing")
-      ->check(CLI::Range(3, 10000));
-  app.add_option("--block-ms", arguments.block_ms, "Milliseconds of one contender in a round")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--bound", arguments.options.bound,
-                 "Largest difference of outputs for inputs in [-1, 1), by the root of the summands")
-      ->check(CLI::PositiveNumber);
-  auto* json = app.add_flag("--json", arguments.json, "Print one JSON object on one line");
-  app.add_flag("--lines", arguments.lines,
-               "Print a line with a JSON object for each comparison, when it is done")
-      ->excludes(json);
+  app.Add("path", arguments.paths, "Folders that hone export wrote, or trace files", {Required()});
+  app.Add("--tuned", arguments.tuned,
+          "What hone tune --json printed for each path, for the row of the default");
+  app.Add("--threads", arguments.threads, "Threads; all cores by default",
+          {Range(1, arguments.threads)});
+  app.Add("--rounds", arguments.options.timing.rounds, "Rounds of the interleaved timing",
+          {Range(3, 10000)});
+  app.Add("--block-ms", arguments.block_ms, "Milliseconds of one contender in a round",
+          {Range(1, 1000)});
+  app.Add("--bound", arguments.options.bound,
+          "Largest difference of outputs for inputs in [-1, 1), by the root of the summands",
+          {Positive()});
+  app.AddFlag("--json", arguments.json, "Print one JSON object on one line");
+  app.AddFlag("--lines", arguments.lines,
+              "Print a line with a JSON object for each comparison, when it is done",
+              {Excludes("--json")});
   std::string lock_path = HostLock::DefaultPath();
-  app.add_option("--lock", lock_path,
-                 "The host's timing lock; another file where times do not count")
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  app.Add("--lock", lock_path, "The host's timing lock; another file where times do not count",
+          {ShowDefault()});
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (!arguments.tuned.empty() && arguments.tuned.size() != arguments.paths.size()) {
     std::fprintf(stderr, "compare: as many --tuned as paths are needed\n");
     return 2;

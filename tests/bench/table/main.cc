@@ -1,11 +1,12 @@
 // Makes the table of benchmark results from the JSON lines that the programs print.
 
 #include <cstdio>
+#include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/command_line.h"
 #include "common/base/file.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
@@ -29,14 +30,14 @@ void PrintMachine() {
 int Main(int argc, char** argv) {
   std::string path, notes_path;
   bool machine = false;
-  CLI::App app(
+  Command app(
       "Prints the table of the results in FILE, JSON lines as compare --lines and "
       "candidate_benchmark print them.",
       "bench_table");
-  app.add_option("file", path, "Lines of results");
-  app.add_option("--notes", notes_path, "A text to end with");
-  app.add_flag("--machine", machine, "Print the line that names this machine");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("file", path, "Lines of results");
+  app.Add("--notes", notes_path, "A text to end with");
+  app.AddFlag("--machine", machine, "Print the line that names this machine");
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (machine) {
     PrintMachine();
     return 0;

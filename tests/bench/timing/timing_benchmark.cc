@@ -4,11 +4,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/command_line.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
@@ -171,7 +172,8 @@ absl::Status Measure(int pairs, double seconds, uint64_t seed, FILE* rounds) {
 }  // namespace hone
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  using hone::ShowDefault;
+  hone::Command app(
       "Judges pairs of kernels as a job confirms its finalists: copies of one, and pairs 3 % "
       "apart. "
       "Prints a table.\nExample: HONE_BIN_DIR=build/release/bin "
@@ -180,14 +182,14 @@ int main(int argc, char** argv) {
   int pairs = 100;
   double seconds = 1e9;
   uint64_t seed = 1;
-  app.add_option("--pairs", pairs, "Pairs of each kind")->capture_default_str();
-  app.add_option("--seconds", seconds, "Begin no pair after so long");
-  app.add_option("--seed", seed, "Of orders and page offsets")->capture_default_str();
+  app.Add("--pairs", pairs, "Pairs of each kind", {ShowDefault()});
+  app.Add("--seconds", seconds, "Begin no pair after so long");
+  app.Add("--seed", seed, "Of orders and page offsets", {ShowDefault()});
   std::string rounds;
-  app.add_option("--rounds", rounds,
-                 "Append a line of each round to this CSV: pair, kind, round, then latency, drift, "
-                 "dispersion and disturbed blocks of both");
-  CLI11_PARSE(app, argc, argv);
+  app.Add("--rounds", rounds,
+          "Append a line of each round to this CSV: pair, kind, round, then latency, drift, "
+          "dispersion and disturbed blocks of both");
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   signal(SIGPIPE, SIG_IGN);
   if (getenv("HONE_BIN_DIR") == nullptr) {
     std::fprintf(stderr, "HONE_BIN_DIR must name the folder of hone-runner\n");
