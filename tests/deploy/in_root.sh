@@ -18,6 +18,9 @@ if [ ! -e "$root/complete" ]; then
   components=main
   [[ $mirror == *ubuntu* ]] && components=main,universe
   debootstrap --variant=minbase --components="$components" --include=ca-certificates,git "$suite" "$root" $mirror
+  if [[ $mirror == *ubuntu* ]]; then  # LLVM 19 came with an update
+    echo "deb $mirror $suite-updates main universe" >>"$root/etc/apt/sources.list"
+  fi
   touch "$root/complete"
 fi
 rm -rf "$root/hone"
