@@ -1,17 +1,10 @@
-#include "server/cost_model/analytic_model.h"
-
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/analytic_rows.h"
-#include "server/cost_model/byte_io.h"
 #include "server/cost_model/column_scaler.h"
-#include "server/cost_model/model_file.h"
+#include "server/cost_model/models.h"
 #include "server/cost_model/robust_line.h"
-#include "server/cost_model/validate.h"
 
 namespace hone::cost_model {
 namespace {
@@ -22,20 +15,9 @@ constexpr double kLeastThroughput = 1.0 / 128;
 constexpr double kPull = 2;
 constexpr double kLargestExponent = 60;
 
-class AnalyticModel final : public CostModel {
+class AnalyticPredictor final : public Predictor {
  public:
-  absl::string_view name() const override { return "analytic"; }
-  absl::string_view feature_set() const override { return "analytic"; }
-
-  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    HONE_RETURN_IF_ERROR(ValidateColumns(features, kAnalyticColumns));
-    HONE_RETURN_IF_ERROR(ValidateThroughput(features, throughput));
-    if (features.candidates() == 0) {
-      scaler_ = ColumnScaler();
-      fit_ = LinearFit();
-      return absl::OkStatus();
-    }
+  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
     scaler_ = ColumnScaler::Fit(features.values, features.columns);
     std::vector<double> prior(scaler_.kept(), 0.0), labels;
     const int draft = scaler_.PositionOf(kDraftColumn);
@@ -47,55 +29,44 @@ class AnalyticModel final : public CostModel {
     return absl::OkStatus();
   }
 
+  int columns() const override { return scaler_.columns(); }
+
   absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    HONE_RETURN_IF_ERROR(ValidateColumns(features, kAnalyticColumns));
     Prediction prediction;
-    prediction.mean.assign(features.candidates(), 0.0);
     if (scaler_.columns() == 0) {
-      for (int i = 0; i < features.candidates(); ++i) prediction.mean[i] = Draft(features, i);
+      for (int i = 0; i < features.candidates(); ++i) prediction.mean.push_back(Draft(features, i));
       return prediction;
     }
     const std::vector<float> rows = scaler_.PoolMeans(features.values, features.row_begin);
     const size_t width = fit_.weights.size();
-    for (size_t i = 0; i < prediction.mean.size(); ++i) {
+    for (int i = 0; i < features.candidates(); ++i) {
       double exponent = fit_.intercept;
       for (size_t c = 0; c < width; ++c) exponent += fit_.weights[c] * rows[i * width + c];
-      prediction.mean[i] = std::exp2(std::clamp(exponent, -kLargestExponent, kLargestExponent));
+      prediction.mean.push_back(
+          std::exp2(std::clamp(exponent, -kLargestExponent, kLargestExponent)));
     }
     return prediction;
   }
 
-  absl::StatusOr<std::string> Save() const override {
-    ByteWriter writer;
+  void Serialize(ByteWriter& writer) const override {
     scaler_.Serialize(writer);
     writer.AddDouble(fit_.intercept);
     for (const double weight : fit_.weights) writer.AddDouble(weight);
-    return EncodeModel(Header(scaler_.columns()), std::move(writer).Finish());
   }
 
-  absl::Status Load(absl::string_view bytes) override {
-    HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header(0)));
-    ByteReader reader(file.payload);
-    HONE_ASSIGN_OR_RETURN(ColumnScaler scaler, ColumnScaler::Parse(reader));
-    LinearFit fit;
-    HONE_ASSIGN_OR_RETURN(fit.intercept, reader.Double());
-    bool finite = std::isfinite(fit.intercept);
-    for (int i = 0; i < scaler.kept(); ++i) {
-      HONE_ASSIGN_OR_RETURN(const double weight, reader.Double());
-      finite &= std::isfinite(weight);
-      fit.weights.push_back(weight);
+  absl::Status Parse(ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(scaler_, ColumnScaler::Parse(reader));
+    fit_.weights.resize(scaler_.kept());
+    HONE_RETURN_IF_ERROR(reader.Read(fit_.intercept));
+    bool fits = std::isfinite(fit_.intercept) &&
+                (scaler_.columns() == 0 || scaler_.columns() == kAnalyticColumns);
+    for (double& weight : fit_.weights) {
+      HONE_RETURN_IF_ERROR(reader.Read(weight));
+      fits &= std::isfinite(weight);
     }
-    if (reader.remaining() != 0 || !finite ||
-        file.header.columns != static_cast<uint32_t>(scaler.columns()) ||
-        (scaler.columns() != 0 && scaler.columns() != kAnalyticColumns)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("not loaded as a cost model: a line over ", scaler.columns(),
-                       " columns contradicts its header or is not finite"));
-    }
-    scaler_ = std::move(scaler);
-    fit_ = std::move(fit);
-    return absl::OkStatus();
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "not loaded as a cost model: not a finite line over the analytic features");
   }
 
  private:
@@ -103,16 +74,8 @@ class AnalyticModel final : public CostModel {
   static double Draft(const FeatureMatrix& features, int candidate) {
     const int32_t begin = features.row_begin[candidate], end = features.row_begin[candidate + 1];
     double sum = 0;
-    for (int32_t r = begin; r < end; ++r)
-      sum += features.values[static_cast<size_t>(r) * kAnalyticColumns + kDraftColumn];
+    for (int32_t r = begin; r < end; ++r) sum += features.row(r)[kDraftColumn];
     return std::exp2(-std::clamp(sum / (end - begin), -kLargestExponent, kLargestExponent));
-  }
-
-  static ModelHeader Header(int columns) {
-    return {.name = "analytic",
-            .version = 2,
-            .feature_set = "analytic",
-            .columns = static_cast<uint32_t>(columns)};
   }
 
   ColumnScaler scaler_;  // of no columns: has seen nothing
@@ -121,8 +84,11 @@ class AnalyticModel final : public CostModel {
 
 }  // namespace
 
-std::unique_ptr<CostModel> MakeAnalyticModel(const CostModelOptions&) {
-  return std::make_unique<AnalyticModel>();
-}
+constexpr ModelKind kAnalyticModel = {.name = "analytic",
+                                      .version = 2,
+                                      .feature_set = "analytic",
+                                      .make = MakePredictor<AnalyticPredictor>,
+                                      .columns = kAnalyticColumns,
+                                      .any_features = false};
 
 }  // namespace hone::cost_model

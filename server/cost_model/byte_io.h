@@ -1,8 +1,10 @@
 #ifndef HONE_SERVER_COST_MODEL_BYTE_IO_H_
 #define HONE_SERVER_COST_MODEL_BYTE_IO_H_
 
+#include <bit>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -10,17 +12,32 @@
 
 namespace hone::cost_model {
 
-// Writes little-endian numbers and length-prefixed strings, the same bytes on every machine.
+// Writes little-endian numbers (floating-point ones by their bit patterns) and length-prefixed
+// strings, the same bytes on every machine.
 class ByteWriter {
  public:
-  void AddU32(uint32_t value);
-  void AddU64(uint64_t value);
-  void AddFloat(float value);    // by its bit pattern
-  void AddDouble(double value);  // the same
-  void AddString(absl::string_view value);
+  // One value after the other, each in the size of its type, which is 4 or 8 bytes, or as a string.
+  template <typename... Values>
+  void Add(const Values&... values) {
+    (AddOne(values), ...);
+  }
+  void AddU32(uint32_t value) { AddOne(value); }
+  void AddU64(uint64_t value) { AddOne(value); }
+  void AddFloat(float value) { AddOne(value); }
+  void AddDouble(double value) { AddOne(value); }
+  void AddString(absl::string_view value) { AddOne(value); }
   std::string Finish() && { return std::move(bytes_); }
 
  private:
+  void AddBits(uint64_t bits, size_t size);
+  void AddOne(absl::string_view value);
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  void AddOne(T value) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    AddBits(std::bit_cast<Bits>(value), sizeof(T));
+  }
+
   std::string bytes_;
 };
 
@@ -30,15 +47,39 @@ class ByteReader {
   // `bytes` outlives the reader.
   explicit ByteReader(absl::string_view bytes) : bytes_(bytes) {}
 
-  absl::StatusOr<uint32_t> U32();
-  absl::StatusOr<uint64_t> U64();
-  absl::StatusOr<float> Float();
-  absl::StatusOr<double> Double();
-  absl::StatusOr<absl::string_view> String();
+  // Reads one value after the other, as ByteWriter::Add writes them.
+  template <typename... Values>
+  absl::Status Read(Values&... values) {
+    absl::Status status;
+    static_cast<void>(((status = ReadOne(values)).ok() && ...));
+    return status;
+  }
+  absl::StatusOr<uint32_t> U32() { return One<uint32_t>(); }
+  absl::StatusOr<uint64_t> U64() { return One<uint64_t>(); }
+  absl::StatusOr<float> Float() { return One<float>(); }
+  absl::StatusOr<double> Double() { return One<double>(); }
+  absl::StatusOr<absl::string_view> String() { return One<absl::string_view>(); }
   size_t remaining() const { return bytes_.size(); }
 
  private:
   absl::StatusOr<absl::string_view> Take(size_t size);
+  absl::StatusOr<uint64_t> Bits(size_t size);
+  absl::Status ReadOne(absl::string_view& value);
+  absl::Status ReadOne(std::string& value);
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  absl::Status ReadOne(T& value) {
+    using Pattern = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    const absl::StatusOr<uint64_t> bits = Bits(sizeof(T));
+    if (bits.ok()) value = std::bit_cast<T>(static_cast<Pattern>(*bits));
+    return bits.status();
+  }
+  template <typename T>
+  absl::StatusOr<T> One() {
+    T value{};
+    if (absl::Status status = ReadOne(value); !status.ok()) return status;
+    return value;
+  }
 
   absl::string_view bytes_;
 };

@@ -32,15 +32,11 @@ Calibration Calibration::Fit(absl::Span<const double> scores, absl::Span<const d
   return line;
 }
 
-void Calibration::Serialize(ByteWriter& writer) const {
-  writer.AddDouble(offset);
-  writer.AddDouble(slope);
-}
+void Calibration::Serialize(ByteWriter& writer) const { writer.Add(offset, slope); }
 
 absl::StatusOr<Calibration> Calibration::Parse(ByteReader& reader) {
   Calibration line;
-  HONE_ASSIGN_OR_RETURN(line.offset, reader.Double());
-  HONE_ASSIGN_OR_RETURN(line.slope, reader.Double());
+  HONE_RETURN_IF_ERROR(reader.Read(line.offset, line.slope));
   if (!std::isfinite(line.offset) || !std::isfinite(line.slope) || line.slope <= 0)
     return absl::InvalidArgumentError("the calibration is not an increasing line");
   return line;

@@ -71,35 +71,27 @@ std::vector<float> ColumnScaler::PoolMeans(absl::Span<const float> rows,
 }
 
 void ColumnScaler::Serialize(ByteWriter& writer) const {
-  writer.AddU32(static_cast<uint32_t>(columns_));
-  writer.AddU32(static_cast<uint32_t>(positions_.size()));
-  for (size_t i = 0; i < positions_.size(); ++i) {
-    writer.AddU32(static_cast<uint32_t>(positions_[i]));
-    writer.AddFloat(means_[i]);
-    writer.AddFloat(scales_[i]);
-  }
+  writer.Add(columns_, static_cast<uint32_t>(positions_.size()));
+  for (size_t i = 0; i < positions_.size(); ++i) writer.Add(positions_[i], means_[i], scales_[i]);
 }
 
 absl::StatusOr<ColumnScaler> ColumnScaler::Parse(ByteReader& reader) {
   ColumnScaler scaler;
-  HONE_ASSIGN_OR_RETURN(const uint32_t columns, reader.U32());
-  HONE_ASSIGN_OR_RETURN(const uint32_t kept, reader.U32());
+  uint32_t columns = 0, kept = 0;
+  HONE_RETURN_IF_ERROR(reader.Read(columns, kept));
   if (kept > columns || columns > (1u << 24))
     return absl::InvalidArgumentError(absl::StrCat(kept, " of ", columns, " columns are scaled"));
   scaler.columns_ = static_cast<int>(columns);
-  int64_t before = -1;
+  int32_t before = -1;
   for (uint32_t i = 0; i < kept; ++i) {
-    HONE_ASSIGN_OR_RETURN(const uint32_t position, reader.U32());
-    HONE_ASSIGN_OR_RETURN(const float mean, reader.Float());
-    HONE_ASSIGN_OR_RETURN(const float scale, reader.Float());
-    if (position >= columns || static_cast<int64_t>(position) <= before || !std::isfinite(mean) ||
+    int32_t& position = scaler.positions_.emplace_back();
+    float &mean = scaler.means_.emplace_back(), &scale = scaler.scales_.emplace_back();
+    HONE_RETURN_IF_ERROR(reader.Read(position, mean, scale));
+    if (position >= scaler.columns_ || position <= before || !std::isfinite(mean) ||
         !std::isfinite(scale)) {
       return absl::InvalidArgumentError(absl::StrCat("scaled column ", i, " is not valid"));
     }
     before = position;
-    scaler.positions_.push_back(static_cast<int32_t>(position));
-    scaler.means_.push_back(mean);
-    scaler.scales_.push_back(scale);
   }
   return scaler;
 }

@@ -24,7 +24,13 @@ struct FeatureMatrix {
   int rows() const { return row_begin.back(); }
   // Adds a candidate with `rows` of `columns` values each. REQUIRES values.size() == rows ×
   // columns.
-  void Append(absl::Span<const float> candidate_values, int candidate_rows);
+  void Append(absl::Span<const float> candidate_values, int candidate_rows) {
+    values.insert(values.end(), candidate_values.begin(), candidate_values.end());
+    row_begin.push_back(row_begin.back() + candidate_rows);
+  }
+  absl::Span<const float> row(int r) const {
+    return absl::MakeConstSpan(values).subspan(static_cast<size_t>(r) * columns, columns);
+  }
 };
 
 // What Predict answers per candidate. Higher is better.

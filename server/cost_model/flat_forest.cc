@@ -114,24 +114,22 @@ void FlatForest::Predict(absl::Span<const float> rows, absl::Span<float> out) co
 }
 
 void FlatForest::Serialize(ByteWriter& writer) const {
-  writer.AddU32(static_cast<uint32_t>(columns_));
-  writer.AddU32(static_cast<uint32_t>(trees_.size()));
+  writer.Add(columns_, static_cast<uint32_t>(trees_.size()));
   for (size_t i = 0; i < trees_.size(); ++i) {
     const size_t begin = trees_[i].root;
     const size_t end = i + 1 < trees_.size() ? trees_[i + 1].root : nodes_.size();
     writer.AddU32(static_cast<uint32_t>(end - begin));
     for (size_t node = begin; node < end; ++node) {
       const bool leaf = nodes_[node].left == static_cast<int32_t>(node);
-      writer.AddU32(leaf ? ~0u : static_cast<uint32_t>(nodes_[node].left - begin));
-      writer.AddU32(static_cast<uint32_t>(nodes_[node].feature));
-      writer.AddFloat(leaf ? leaf_value_[node] : nodes_[node].threshold);
+      writer.Add(leaf ? ~0u : static_cast<uint32_t>(nodes_[node].left - begin),
+                 nodes_[node].feature, leaf ? leaf_value_[node] : nodes_[node].threshold);
     }
   }
 }
 
 absl::StatusOr<FlatForest> FlatForest::Parse(ByteReader& reader) {
-  HONE_ASSIGN_OR_RETURN(const uint32_t columns, reader.U32());
-  HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
+  uint32_t columns = 0, count = 0;
+  HONE_RETURN_IF_ERROR(reader.Read(columns, count));
   if (columns > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("a forest of ", columns, " columns"));
   }
@@ -140,13 +138,11 @@ absl::StatusOr<FlatForest> FlatForest::Parse(ByteReader& reader) {
     HONE_ASSIGN_OR_RETURN(const uint32_t nodes, reader.U32());
     Tree& tree = trees.emplace_back();
     for (uint32_t node = 0; node < nodes; ++node) {  // ends with an error before it outgrows bytes
-      HONE_ASSIGN_OR_RETURN(const uint32_t left, reader.U32());
-      HONE_ASSIGN_OR_RETURN(const uint32_t feature, reader.U32());
-      HONE_ASSIGN_OR_RETURN(const float value, reader.Float());
+      uint32_t left = 0;
+      HONE_RETURN_IF_ERROR(
+          reader.Read(left, tree.feature.emplace_back(), tree.value.emplace_back()));
       tree.left.push_back(static_cast<int32_t>(left));
       tree.right.push_back(static_cast<int32_t>(left + 1));
-      tree.feature.push_back(static_cast<int32_t>(feature));
-      tree.value.push_back(value);
     }
   }
   return Create(trees, static_cast<int>(columns));

@@ -1,24 +1,24 @@
-#include "server/cost_model/gp_model.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/byte_io.h"
 #include "server/cost_model/column_scaler.h"
 #include "server/cost_model/gaussian_process.h"
-#include "server/cost_model/model_file.h"
+#include "server/cost_model/models.h"
 #include "server/cost_model/spread_scale.h"
-#include "server/cost_model/validate.h"
 
 namespace hone::cost_model {
 namespace {
 
 constexpr double kLeastVariance = 1e-10;  // labels closer than that are equal
+// Candidates that it is trained on at most: time grows with the third power. Of more, the better
+// half of that many and every so-many-th of the rest.
+constexpr int kMostTrained = 256;
+// Candidates that its parameters are chosen on.
+constexpr int kMostChosenOn = 128;
 
 // Every so-many-th of `from`, `count` of them in order.
 std::vector<int> Spread(absl::Span<const int> from, size_t count) {
@@ -27,16 +27,16 @@ std::vector<int> Spread(absl::Span<const int> from, size_t count) {
   return chosen;
 }
 
-std::vector<int> Subset(absl::Span<const double> throughput, int cap) {
+std::vector<int> Subset(absl::Span<const double> throughput) {
   std::vector<int> order(throughput.size());
   std::iota(order.begin(), order.end(), 0);
-  if (throughput.size() <= static_cast<size_t>(cap)) return order;
+  if (order.size() <= kMostTrained) return order;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return throughput[a] > throughput[b]; });
-  const int best = cap / 2;
+  const int best = kMostTrained / 2;
   std::vector<int> chosen(order.begin(), order.begin() + best);
   const std::vector<int> rest =
-      Spread(absl::MakeConstSpan(order).subspan(best), static_cast<size_t>(cap - best));
+      Spread(absl::MakeConstSpan(order).subspan(best), kMostTrained - best);
   chosen.insert(chosen.end(), rest.begin(), rest.end());
   return chosen;
 }
@@ -104,169 +104,106 @@ Parameters ChooseParameters(const Matrix& points, absl::Span<const double> label
   return best;
 }
 
-class GpModel final : public CostModel {
+class GpPredictor final : public Predictor {
  public:
-  GpModel(const CostModelOptions& options, const GpOptions& gp)
-      : gp_(gp), feature_set_(options.feature_set.empty() ? "statement" : options.feature_set) {}
-
-  absl::string_view name() const override { return "gp"; }
-  absl::string_view feature_set() const override { return feature_set_; }
-
-  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    HONE_RETURN_IF_ERROR(ValidateThroughput(features, throughput));
-    State state;
-    if (features.candidates() == 0) {
-      state_ = std::move(state);
-      return absl::OkStatus();
-    }
-    state.scaler = ColumnScaler::Fit(features.values, features.columns);
-    const std::vector<float> pooled = state.scaler.PoolMeans(features.values, features.row_begin);
-    const auto take = [&](absl::Span<const int> members, Matrix& points,
-                          std::vector<double>& labels) {
-      points = Matrix(static_cast<int>(members.size()), state.scaler.kept());
-      labels.clear();
+  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+    scaler_ = ColumnScaler::Fit(features.values, features.columns);
+    const std::vector<float> pooled = scaler_.PoolMeans(features.values, features.row_begin);
+    const auto take = [&](absl::Span<const int> members) {
+      points_ = Matrix(static_cast<int>(members.size()), scaler_.kept());
+      labels_.clear();
       for (size_t i = 0; i < members.size(); ++i) {
-        std::copy_n(pooled.begin() + static_cast<size_t>(members[i]) * points.columns,
-                    points.columns, points.row(static_cast<int>(i)));
-        labels.push_back(throughput[members[i]]);
+        std::copy_n(pooled.begin() + static_cast<size_t>(members[i]) * points_.columns,
+                    points_.columns, points_.row(static_cast<int>(i)));
+        labels_.push_back(throughput[members[i]]);
       }
     };
-    const std::vector<int> members = Subset(throughput, gp_.cap);
-    Matrix sample;
-    std::vector<double> sample_labels;
-    take(Spread(members, std::min<size_t>(members.size(), gp_.parameter_cap)), sample,
-         sample_labels);
-    state.parameters = ChooseParameters(sample, sample_labels);
-    take(members, state.points, state.labels);
-    Fit(state);
-    state_ = std::move(state);
+    const std::vector<int> members = Subset(throughput);
+    take(Spread(members, std::min<size_t>(members.size(), kMostChosenOn)));
+    parameters_ = ChooseParameters(points_, labels_);
+    take(members);
+    Fit();
     return absl::OkStatus();
   }
 
+  int columns() const override { return scaler_.columns(); }
+
   absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
     Prediction prediction;
-    prediction.mean.assign(features.candidates(), 0.0);
-    prediction.spread.assign(features.candidates(), 0.0);
-    if (state_.scaler.columns() == 0) return prediction;
-    HONE_RETURN_IF_ERROR(ValidateColumns(features, state_.scaler.columns()));
-    const std::vector<float> pooled = state_.scaler.PoolMeans(features.values, features.row_begin);
-    const size_t width = state_.scaler.kept();
-    for (size_t i = 0; i < prediction.mean.size(); ++i) {
+    const std::vector<float> pooled = scaler_.PoolMeans(features.values, features.row_begin);
+    const size_t width = scaler_.kept();
+    for (int i = 0; i < features.candidates(); ++i) {
       const GaussianProcess::Marginal marginal =
-          state_.process.At(InputOf(pooled.data() + i * width, static_cast<int>(width)));
-      prediction.mean[i] = state_.mean + marginal.mean;
-      prediction.spread[i] = state_.scale(state_.deviation * marginal.deviation);
+          process_.At(InputOf(pooled.data() + i * width, static_cast<int>(width)));
+      prediction.mean.push_back(mean_ + marginal.mean);
+      prediction.spread.push_back(scale_(deviation_ * marginal.deviation));
     }
     return prediction;
   }
 
   // The points and labels; the factor of their covariance and the scale of the spread are computed
-  // again on Load, by the same operations.
-  absl::StatusOr<std::string> Save() const override {
-    ByteWriter writer;
-    state_.scaler.Serialize(writer);
-    writer.AddU32(static_cast<uint32_t>(state_.parameters.shape));
-    writer.AddDouble(state_.parameters.length);
-    writer.AddDouble(state_.parameters.noise);
-    writer.AddU32(static_cast<uint32_t>(state_.labels.size()));
-    for (const double label : state_.labels) writer.AddDouble(label);
-    for (const float value : state_.points.values) writer.AddFloat(value);
-    return EncodeModel(Header(state_.scaler.columns()), std::move(writer).Finish());
+  // again by Parse, by the same operations.
+  void Serialize(ByteWriter& writer) const override {
+    scaler_.Serialize(writer);
+    writer.Add(static_cast<uint32_t>(parameters_.shape), parameters_.length, parameters_.noise,
+               static_cast<uint32_t>(labels_.size()));
+    for (const double label : labels_) writer.Add(label);
+    for (const float value : points_.values) writer.Add(value);
   }
 
-  absl::Status Load(absl::string_view bytes) override {
-    HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header(0)));
-    ByteReader reader(file.payload);
-    HONE_ASSIGN_OR_RETURN(State state, Parse(reader));
-    if (reader.remaining() != 0 ||
-        file.header.columns != static_cast<uint32_t>(state.scaler.columns())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "not loaded as a cost model: points of ", state.scaler.columns(), " columns and ",
-          reader.remaining(), " more bytes under a header of ", file.header.columns, " columns"));
+  absl::Status Parse(ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(scaler_, ColumnScaler::Parse(reader));
+    uint32_t shape = 0, count = 0;
+    HONE_RETURN_IF_ERROR(reader.Read(shape, parameters_.length, parameters_.noise, count));
+    const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
+    if (shape > static_cast<uint32_t>(Kernel::Shape::kMatern52) || !positive(parameters_.length) ||
+        !positive(parameters_.noise) || (count == 0) != (scaler_.columns() == 0) ||
+        count > reader.remaining() || uint64_t{count} * scaler_.kept() > reader.remaining()) {
+      return absl::InvalidArgumentError("not loaded as a cost model: not a Gaussian process");
     }
-    if (state.scaler.columns() != 0) Fit(state);
-    state_ = std::move(state);
+    parameters_.shape = static_cast<Kernel::Shape>(shape);
+    labels_.resize(count);
+    points_ = Matrix(static_cast<int>(count), scaler_.kept());
+    bool finite = true;
+    for (double& label : labels_) {
+      HONE_RETURN_IF_ERROR(reader.Read(label));
+      finite &= std::isfinite(label);
+    }
+    for (float& value : points_.values) {
+      HONE_RETURN_IF_ERROR(reader.Read(value));
+      finite &= std::isfinite(value);
+    }
+    if (!finite) return absl::InvalidArgumentError("not loaded as a cost model: not finite");
+    if (count > 0) Fit();
     return absl::OkStatus();
   }
 
  private:
-  struct State {
-    ColumnScaler scaler;  // of no columns: has seen nothing
-    Parameters parameters;
-    Matrix points;  // pooled
-    std::vector<double> labels;
-    double mean = 0;          // of the labels
-    GaussianProcess process;  // of the labels less their mean, in units of its deviation
-    double deviation = 0;
-    SpreadScale scale;
-  };
-
   // Computes the process from the points, labels and parameters.
-  static void Fit(State& state) {
-    state.mean = MeanOf(state.labels);
-    state.process = GaussianProcess(state.parameters.ToKernel());
-    for (int i = 0; i < state.points.rows; ++i) {
-      state.process.Add(InputOf(state.points.row(i), state.points.columns),
-                        state.labels[i] - state.mean);
-    }
-    state.deviation =
-        std::sqrt(std::max(state.process.Squares() / state.points.rows, kLeastVariance));
-    state.scale = SpreadScale::Fit(state.process, state.deviation, state.points);
+  void Fit() {
+    mean_ = MeanOf(labels_);
+    process_ = GaussianProcess(parameters_.ToKernel());
+    for (int i = 0; i < points_.rows; ++i)
+      process_.Add(InputOf(points_.row(i), points_.columns), labels_[i] - mean_);
+    deviation_ = std::sqrt(std::max(process_.Squares() / points_.rows, kLeastVariance));
+    scale_ = SpreadScale::Fit(process_, deviation_, points_);
   }
 
-  static absl::StatusOr<State> Parse(ByteReader& reader) {
-    State state;
-    HONE_ASSIGN_OR_RETURN(state.scaler, ColumnScaler::Parse(reader));
-    HONE_ASSIGN_OR_RETURN(const uint32_t kernel, reader.U32());
-    HONE_ASSIGN_OR_RETURN(state.parameters.length, reader.Double());
-    HONE_ASSIGN_OR_RETURN(state.parameters.noise, reader.Double());
-    HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
-    const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
-    if (kernel > static_cast<uint32_t>(Kernel::Shape::kMatern52) ||
-        !positive(state.parameters.length) || !positive(state.parameters.noise) ||
-        (count == 0) != (state.scaler.columns() == 0) || count > reader.remaining()) {
-      return absl::InvalidArgumentError("not loaded as a cost model: not a Gaussian process");
-    }
-    state.parameters.shape = static_cast<Kernel::Shape>(kernel);
-    bool finite = true;
-    for (uint32_t i = 0; i < count; ++i) {
-      HONE_ASSIGN_OR_RETURN(const double label, reader.Double());
-      finite &= std::isfinite(label);
-      state.labels.push_back(label);
-    }
-    if (uint64_t{count} * state.scaler.kept() > reader.remaining())
-      return absl::InvalidArgumentError("not loaded as a cost model: truncated points");
-    state.points = Matrix(static_cast<int>(count), state.scaler.kept());
-    for (float& value : state.points.values) {
-      HONE_ASSIGN_OR_RETURN(value, reader.Float());
-      finite &= std::isfinite(value);
-    }
-    if (!finite) return absl::InvalidArgumentError("not loaded as a cost model: not finite");
-    return state;
-  }
-
-  ModelHeader Header(int columns) const {
-    return {.name = "gp",
-            .version = 1,
-            .feature_set = feature_set_,
-            .columns = static_cast<uint32_t>(columns)};
-  }
-
-  const GpOptions gp_;
-  const std::string feature_set_;
-  State state_;
+  ColumnScaler scaler_;  // of no columns: has seen nothing
+  Parameters parameters_;
+  Matrix points_;  // pooled
+  std::vector<double> labels_;
+  double mean_ = 0;          // of the labels
+  GaussianProcess process_;  // of the labels less their mean, in units of its deviation
+  double deviation_ = 0;
+  SpreadScale scale_;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> MakeGpModel(const CostModelOptions& options) {
-  return MakeGpModel(options, GpOptions());
-}
-
-std::unique_ptr<CostModel> MakeGpModel(const CostModelOptions& options, const GpOptions& gp) {
-  return std::make_unique<GpModel>(options, gp);
-}
+constexpr ModelKind kGpModel = {.name = "gp",
+                                .feature_set = "statement",
+                                .make = MakePredictor<GpPredictor>,
+                                .has_spread = true};
 
 }  // namespace hone::cost_model

@@ -20,39 +20,6 @@ absl::Status Refuse(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("not loaded as a cost model: ", why));
 }
 
-absl::StatusOr<ModelFile> Read(ByteReader& reader) {
-  ModelFile file;
-  HONE_ASSIGN_OR_RETURN(const absl::string_view name, reader.String());
-  file.header.name = std::string(name);
-  HONE_ASSIGN_OR_RETURN(file.header.version, reader.U32());
-  HONE_ASSIGN_OR_RETURN(const absl::string_view feature_set, reader.String());
-  file.header.feature_set = std::string(feature_set);
-  HONE_ASSIGN_OR_RETURN(file.header.columns, reader.U32());
-  HONE_ASSIGN_OR_RETURN(const absl::string_view payload, reader.String());
-  file.payload = std::string(payload);
-  return file;
-}
-
-}  // namespace
-
-std::string EncodeModel(const ModelHeader& header, absl::string_view payload) {
-  ByteWriter writer;
-  writer.AddU32(kLayout);
-  writer.AddString(header.name);
-  writer.AddU32(header.version);
-  writer.AddString(header.feature_set);
-  writer.AddU32(header.columns);
-  writer.AddString(payload);
-  std::string bytes = absl::StrCat(kMagic, std::move(writer).Finish());
-  const Digest digest = DigestOf(bytes);
-  ByteWriter trailer;
-  trailer.AddU64(digest.high);
-  trailer.AddU64(digest.low);
-  return absl::StrCat(bytes, std::move(trailer).Finish());
-}
-
-namespace {
-
 // The file, whatever model it is of.
 absl::StatusOr<ModelFile> Decode(absl::string_view bytes) {
   if (!absl::StartsWith(bytes, kMagic)) return Refuse("the bytes do not start with a model header");
@@ -62,21 +29,35 @@ absl::StatusOr<ModelFile> Decode(absl::string_view bytes) {
   if (*layout != kLayout) {
     return Refuse(absl::StrCat("layout ", *layout, ", this program reads layout ", kLayout));
   }
-  absl::StatusOr<ModelFile> file = Read(reader);
-  if (!file.ok()) return Refuse(file.status().message());
+  ModelFile file;
+  ModelHeader& header = file.header;
+  if (const absl::Status status = reader.Read(header.name, header.version, header.feature_set,
+                                              header.columns, file.payload);
+      !status.ok()) {
+    return Refuse(status.message());
+  }
   if (reader.remaining() != kDigestBytes) {
     return Refuse(absl::StrCat("truncated or followed by foreign bytes: ", reader.remaining(),
                                " bytes where the digest of ", kDigestBytes, " is expected"));
   }
-  HONE_ASSIGN_OR_RETURN(const uint64_t high, reader.U64());
-  HONE_ASSIGN_OR_RETURN(const uint64_t low, reader.U64());
-  if (DigestOf(bytes.substr(0, bytes.size() - kDigestBytes)) != Digest{high, low}) {
+  Digest digest;
+  HONE_RETURN_IF_ERROR(reader.Read(digest.high, digest.low));
+  if (DigestOf(bytes.substr(0, bytes.size() - kDigestBytes)) != digest)
     return Refuse("damaged: the digest does not match");
-  }
-  return *std::move(file);
+  return file;
 }
 
 }  // namespace
+
+std::string EncodeModel(const ModelHeader& header, absl::string_view payload) {
+  ByteWriter writer;
+  writer.Add(kLayout, header.name, header.version, header.feature_set, header.columns, payload);
+  std::string bytes = absl::StrCat(kMagic, std::move(writer).Finish());
+  const Digest digest = DigestOf(bytes);
+  ByteWriter trailer;
+  trailer.Add(digest.high, digest.low);
+  return absl::StrCat(bytes, std::move(trailer).Finish());
+}
 
 absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader& expected) {
   HONE_ASSIGN_OR_RETURN(ModelFile file, Decode(bytes));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "common/base/rng.h"
 
 namespace hone::cost_model {
 
@@ -31,6 +32,39 @@ class RankLoss {
   };
   std::vector<Pair> pairs_;
   double total_ = 0;
+};
+
+// The steps of a training by the rank loss of batches: every epoch takes the candidates in a new
+// random order, in equal shares, so that no batch is too small to compare.
+class RankBatches {
+ public:
+  struct Options {
+    int size;         // of a batch at most
+    int epochs;       // at least
+    int least_steps;  // for few candidates
+  };
+  // `throughput` outlives it.
+  RankBatches(absl::Span<const double> throughput, const Options& options, uint64_t seed,
+              uint64_t purpose);
+
+  // To the next batch. False: the training is over.
+  bool Next();
+  // The candidates of the batch.
+  absl::Span<const int> members() const;
+  // The share of the training from this batch on.
+  double left() const { return 1 - static_cast<double>(step_) / steps_; }
+  // Of the mean loss by the scores of the members. Valid until the next call.
+  absl::Span<const double> Gradient(absl::Span<const double> scores);
+
+ private:
+  const absl::Span<const double> throughput_;
+  const int size_;
+  const uint64_t seed_;
+  const int batches_, steps_;
+  Rng rng_;
+  std::vector<int> order_;
+  int step_ = -1;
+  std::vector<double> labels_, gradient_, hessian_;
 };
 
 }  // namespace hone::cost_model

@@ -2,39 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/cost_model/analytic_model.h"
-#include "server/cost_model/cost_model.h"
-#include "server/cost_model/gp_model.h"
-#include "server/cost_model/published/formula_model.h"
-#include "server/cost_model/published/mlp_model.h"
-#include "server/cost_model/published/treegru_model.h"
-#include "server/cost_model/random_model.h"
-#include "server/cost_model/xgboost_bag_model.h"
-#include "server/cost_model/xgboost_model.h"
+#include "server/cost_model/models.h"
 
 namespace hone::cost_model {
 namespace {
 
-struct Entry {
-  absl::string_view name;
-  std::unique_ptr<CostModel> (*make)(const CostModelOptions& options);  // null: not in this build
-  absl::string_view feature_set;
-  bool any_features = true;  // learns from whatever columns there are
-  bool has_spread = false;
-  absl::string_view missing = "";
-};
-
-// One line per model.
-constexpr Entry kModels[] = {
-    {"random", MakeRandomModel, "", /*any_features=*/false},
-    {"analytic", MakeAnalyticModel, "analytic", /*any_features=*/false},
-    {"formula", MakeFormulaModel, "analytic", /*any_features=*/false},
-    {"xgboost", MakeXgboostModel, "statement"},
-    {"xgboost-rank", MakeXgboostRankModel, "statement"},
-    {"xgboost-bag", MakeXgboostBagModel, "statement", true, /*has_spread=*/true},
-    {"mlp", MakeMlpModel, "statement"},
-    {"gp", MakeGpModel, "statement", true, /*has_spread=*/true},
-    {"treegru", kMakeTreeGruModel, "tree", /*any_features=*/false, false, kTreeGruMissing},
+constexpr const ModelKind* kKinds[] = {
+    &kRandomModel,     &kAnalyticModel, &kFormulaModel, &kXgboostModel, &kXgboostRankModel,
+    &kXgboostBagModel, &kMlpModel,      &kGpModel,      &kTreeGruModel,
 };
 
 }  // namespace
@@ -45,21 +20,21 @@ absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view nam
     return absl::InvalidArgumentError(
         absl::StrCat("a cost model needs at least one thread, not ", options.threads));
   }
-  for (const Entry& entry : kModels) {
-    if (entry.name != name) continue;
-    if (entry.make == nullptr) {
+  for (const ModelKind* kind : kKinds) {
+    if (kind->name != name) continue;
+    if (kind->make == nullptr) {
       return absl::FailedPreconditionError(
-          absl::StrCat("cost model '", name, "' is not in this build: ", entry.missing));
+          absl::StrCat("cost model '", name, "' is not in this build: ", kind->missing));
     }
-    if (!entry.any_features && !options.feature_set.empty() &&
-        options.feature_set != entry.feature_set) {
+    if (!kind->any_features && !options.feature_set.empty() &&
+        options.feature_set != kind->feature_set) {
       return absl::InvalidArgumentError(absl::StrCat(
           "cost model '", name, "' reads ",
-          entry.feature_set.empty() ? std::string("no features")
-                                    : absl::StrCat("only feature set '", entry.feature_set, "'"),
+          kind->feature_set.empty() ? std::string("no features")
+                                    : absl::StrCat("only feature set '", kind->feature_set, "'"),
           ", not '", options.feature_set, "'"));
     }
-    return entry.make(options);
+    return MakeModel(*kind, options);
   }
   return absl::NotFoundError(absl::StrCat("no cost model '", name,
                                           "'; there are: ", absl::StrJoin(CostModelNames(), ", ")));
@@ -67,17 +42,17 @@ absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view nam
 
 std::vector<std::string> CostModelNames() {
   std::vector<std::string> names;
-  for (const Entry& entry : kModels) {
-    if (entry.make != nullptr) names.emplace_back(entry.name);
+  for (const ModelKind* kind : kKinds) {
+    if (kind->make != nullptr) names.emplace_back(kind->name);
   }
   return names;
 }
 
 std::vector<CostModelInfo> CostModelInfos() {
   std::vector<CostModelInfo> infos;
-  for (const Entry& entry : kModels) {
-    infos.push_back({std::string(entry.name), std::string(entry.feature_set), entry.any_features,
-                     entry.has_spread, std::string(entry.make == nullptr ? entry.missing : "")});
+  for (const ModelKind* kind : kKinds) {
+    infos.push_back({std::string(kind->name), std::string(kind->feature_set), kind->any_features,
+                     kind->has_spread, std::string(kind->missing)});
   }
   return infos;
 }

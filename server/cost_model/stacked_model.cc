@@ -59,16 +59,16 @@ class StackedModel final : public CostModel {
   absl::StatusOr<std::string> Save() const override {
     HONE_ASSIGN_OR_RETURN(const std::string own, own_->Save());
     ByteWriter writer;
-    writer.AddU64(results_);
-    writer.AddString(own);
+    writer.Add(results_, own);
     return EncodeModel(Header(), std::move(writer).Finish());
   }
 
   absl::Status Load(absl::string_view bytes) override {
     HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header()));
     ByteReader reader(file.payload);
-    HONE_ASSIGN_OR_RETURN(const uint64_t results, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const absl::string_view own, reader.String());
+    uint64_t results = 0;
+    absl::string_view own;
+    HONE_RETURN_IF_ERROR(reader.Read(results, own));
     HONE_RETURN_IF_ERROR(own_->Load(own));
     results_ = results;
     return absl::OkStatus();

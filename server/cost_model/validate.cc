@@ -21,15 +21,13 @@ bool AllFinite(absl::Span<const float> values) {
   return sums[0] + sums[1] + sums[2] + sums[3] == 0.0f;
 }
 
-}  // namespace
-
 absl::Status ValidateFinite(const FeatureMatrix& features) {
   if (AllFinite(features.values)) return absl::OkStatus();
   int candidate = 0;
   for (int row = 0; row < features.rows(); ++row) {
     while (features.row_begin[candidate + 1] <= row) ++candidate;
     for (int column = 0; column < features.columns; ++column) {
-      const float value = features.values[static_cast<size_t>(row) * features.columns + column];
+      const float value = features.row(row)[column];
       if (!std::isfinite(value)) {
         return absl::InvalidArgumentError(
             absl::StrCat("feature ", column, " of candidate ", candidate, ", row ",
@@ -61,23 +59,26 @@ absl::Status ValidateShape(const FeatureMatrix& features) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateFeatures(const FeatureMatrix& features) {
-  HONE_RETURN_IF_ERROR(ValidateShape(features));
-  if (features.candidates() > 0 && features.columns == 0) {
+absl::Status ValidateRows(const FeatureMatrix& features) {
+  if (features.candidates() > 0 && features.columns == 0)
     return absl::InvalidArgumentError("the candidates have no feature columns");
-  }
   for (int i = 0; i < features.candidates(); ++i) {
-    if (features.row_begin[i + 1] == features.row_begin[i]) {
+    if (features.row_begin[i + 1] == features.row_begin[i])
       return absl::InvalidArgumentError(absl::StrCat("candidate ", i, " has no feature rows"));
-    }
   }
-  return ValidateFinite(features);
+  return absl::OkStatus();
 }
 
-absl::Status ValidateColumns(const FeatureMatrix& features, int trained_columns) {
-  if (features.candidates() == 0 || features.columns == trained_columns) return absl::OkStatus();
+}  // namespace
+
+absl::Status ValidateFeatures(const FeatureMatrix& features, bool read, int columns) {
+  HONE_RETURN_IF_ERROR(ValidateShape(features));
+  if (read) HONE_RETURN_IF_ERROR(ValidateRows(features));
+  HONE_RETURN_IF_ERROR(ValidateFinite(features));
+  if (!read || columns == 0 || features.candidates() == 0 || features.columns == columns)
+    return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "rows of ", features.columns, " columns, but the model was trained on ", trained_columns));
+      "rows of ", features.columns, " columns, but the model was trained on ", columns));
 }
 
 absl::Status ValidateThroughput(const FeatureMatrix& features,

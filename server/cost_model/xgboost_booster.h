@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/cost_model/flat_forest.h"
 
 namespace hone::cost_model {
 
@@ -43,6 +45,10 @@ class XgboostBooster {
   void* matrix_ = nullptr;
   void* booster_ = nullptr;
 };
+
+// The first `max_trees` trees of a model in XGBoost's JSON form (1.7: gbtree, numeric splits, one
+// output), without its base score. Internal: not such a model; the message says what is missing.
+absl::StatusOr<FlatForest> ForestOfXgboostJson(absl::string_view json, int columns, int max_trees);
 
 }  // namespace hone::cost_model
 

@@ -7,10 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/pack_rank.h"
-#include "server/cost_model/pack_sum.h"
+#include "server/cost_model/pack_objective.h"
 #include "server/cost_model/xgboost_booster.h"
-#include "server/cost_model/xgboost_json.h"
 
 namespace hone::cost_model {
 namespace {

@@ -15,7 +15,7 @@ namespace hone::cost_model {
 struct ForestOptions {
   double learning_rate = 0.2;
   absl::string_view depth = "10", gamma = "0.001", min_child = "0";
-  bool ranks = false;  // learns the order alone (pack_rank.h), else the sums (pack_sum.h)
+  bool ranks = false;  // learns the order alone (PackRank), else the sums (PackSum)
   // Bounds the time of an Update: the error stops falling at about round 20, because gamma forbids
   // small gains.
   int max_rounds = 100;

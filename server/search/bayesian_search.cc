@@ -1,5 +1,3 @@
-#include "server/search/bayesian_search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -7,7 +5,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/analytic_model.h"
+#include "server/cost_model/models.h"
+#include "server/search/bayesian_search.h"
 #include "server/search/history_search.h"
 #include "server/search/residual_model.h"
 
@@ -37,7 +36,8 @@ struct Member {
 class BayesianSearch final : public HistorySearch {
  public:
   BayesianSearch(SearchContext context, const BayesianOptions& options)
-      : HistorySearch(kState, std::move(context), cost_model::MakeAnalyticModel({})),
+      : HistorySearch(kState, std::move(context),
+                      cost_model::MakeModel(cost_model::kAnalyticModel)),
         options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(

@@ -1,12 +1,11 @@
-#include "server/search/droplet_search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/analytic_model.h"
+#include "server/cost_model/models.h"
+#include "server/search/droplet_search.h"
 #include "server/search/history_search.h"
 #include "server/search/site_values.h"
 
@@ -22,7 +21,7 @@ class DropletSearch final : public HistorySearch {
  public:
   DropletSearch(SearchContext context, const DropletOptions& options)
       : HistorySearch(kState, std::move(context),
-                      options.draft ? cost_model::MakeAnalyticModel({}) : nullptr),
+                      options.draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr),
         options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(

@@ -1,5 +1,3 @@
-#include "server/search/evolutionary_search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,7 +5,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/analytic_model.h"
+#include "server/cost_model/models.h"
+#include "server/search/evolutionary_search.h"
 #include "server/search/history_search.h"
 #include "server/search/roulette.h"
 #include "server/search/site_values.h"
@@ -27,7 +26,7 @@ class EvolutionarySearch final : public HistorySearch {
  public:
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
       : HistorySearch({options.name, kStateVersion}, std::move(context),
-                      options.draft ? cost_model::MakeAnalyticModel({}) : nullptr),
+                      options.draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr),
         options_(options) {
     if (!options_.by_stages) return;
     for (const space::DesignSpace* space : this->context().spaces) {

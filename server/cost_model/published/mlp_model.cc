@@ -1,24 +1,26 @@
-#include "server/cost_model/published/mlp_model.h"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/byte_io.h"
 #include "server/cost_model/calibration.h"
 #include "server/cost_model/column_scaler.h"
-#include "server/cost_model/model_file.h"
-#include "server/cost_model/published/adam.h"
+#include "server/cost_model/models.h"
 #include "server/cost_model/published/mlp_network.h"
 #include "server/cost_model/rank_loss.h"
-#include "server/cost_model/validate.h"
 
 namespace hone::cost_model {
 namespace {
 
+// TenSet's width is 256, for millions of records; 64 fits the hundreds of one task and a search's
+// patience.
+constexpr int kHidden = 64;
+constexpr int kEpochs = 40;
+constexpr int kLeastSteps = 200;        // for few candidates
+constexpr int kBatch = 64;              // candidates, one list of the rank loss
+constexpr double kLearningRate = 2e-3;  // of Adam; falls to nothing over the training
+constexpr double kWeightDecay = 1e-6;
+constexpr double kLargestGradient = 0.5;  // norm; clipped
 // Scores of that many candidates are computed at once, which bounds the memory of a Predict.
 constexpr int kForwardBatch = 256;
 
@@ -32,115 +34,57 @@ void Gather(const FeatureMatrix& features, const ColumnScaler& scaler,
   int at = 0;
   for (const int i : candidates) {
     for (int32_t r = features.row_begin[i]; r < features.row_begin[i + 1]; ++r) {
-      scaler.Apply(absl::MakeConstSpan(features.values)
-                       .subspan(static_cast<size_t>(r) * features.columns, features.columns),
-                   absl::MakeSpan(rows.row(at++), rows.columns));
+      scaler.Apply(features.row(r), absl::MakeSpan(rows.row(at++), rows.columns));
     }
   }
 }
 
-class MlpModel final : public CostModel {
+class MlpPredictor final : public Predictor {
  public:
-  MlpModel(const CostModelOptions& options, const MlpOptions& mlp)
-      : seed_(options.seed),
-        mlp_(mlp),
-        feature_set_(options.feature_set.empty() ? "statement" : options.feature_set) {}
+  explicit MlpPredictor(const CostModelOptions& options) : seed_(options.seed) {}
 
-  absl::string_view name() const override { return "mlp"; }
-  absl::string_view feature_set() const override { return feature_set_; }
-
-  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    HONE_RETURN_IF_ERROR(ValidateThroughput(features, throughput));
-    state_ = State();
-    if (features.candidates() == 0) return absl::OkStatus();
-    state_.scaler = ColumnScaler::Fit(features.values, features.columns);
-    state_.network = MlpNetwork(state_.scaler.kept(), mlp_.hidden, seed_);
-    Train(features, throughput);
-    state_.calibration = Calibration::Fit(Scores(features), throughput);
+  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+    scaler_ = ColumnScaler::Fit(features.values, features.columns);
+    network_ = MlpNetwork(scaler_.kept(), kHidden, seed_);
+    Adam adam(kWeightDecay, kLargestGradient);
+    const std::vector<Matrix*> parameters = network_.Parameters();
+    MlpNetwork::Activations activations;
+    std::vector<int32_t> row_begin;
+    RankBatches batches(throughput, {kBatch, kEpochs, kLeastSteps}, seed_, 0x7368756666);
+    while (batches.Next()) {
+      Gather(features, scaler_, batches.members(), activations.rows, row_begin);
+      network_.Forward(row_begin, activations);
+      adam.Step(parameters,
+                network_.Backward(row_begin, activations, batches.Gradient(activations.scores)),
+                kLearningRate * batches.left());
+    }
+    calibration_ = Calibration::Fit(Scores(features), throughput);
     return absl::OkStatus();
   }
 
+  int columns() const override { return scaler_.columns(); }
+
   absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    Prediction prediction;
-    if (state_.scaler.columns() == 0) {
-      prediction.mean.assign(features.candidates(), 0.0);
-      return prediction;
-    }
-    HONE_RETURN_IF_ERROR(ValidateColumns(features, state_.scaler.columns()));
-    prediction.mean = Scores(features);
-    for (double& mean : prediction.mean) mean = state_.calibration(mean);
+    Prediction prediction{.mean = Scores(features)};
+    for (double& mean : prediction.mean) mean = calibration_(mean);
     return prediction;
   }
 
-  absl::StatusOr<std::string> Save() const override {
-    ByteWriter writer;
-    state_.scaler.Serialize(writer);
-    state_.calibration.Serialize(writer);
-    state_.network.Serialize(writer);
-    return EncodeModel(Header(state_.scaler.columns()), std::move(writer).Finish());
+  void Serialize(ByteWriter& writer) const override {
+    scaler_.Serialize(writer);
+    calibration_.Serialize(writer);
+    network_.Serialize(writer);
   }
 
-  absl::Status Load(absl::string_view bytes) override {
-    HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header(0)));
-    ByteReader reader(file.payload);
-    State state;
-    HONE_ASSIGN_OR_RETURN(state.scaler, ColumnScaler::Parse(reader));
-    HONE_ASSIGN_OR_RETURN(state.calibration, Calibration::Parse(reader));
-    HONE_ASSIGN_OR_RETURN(state.network, MlpNetwork::Parse(reader, state.scaler.kept()));
-    if (reader.remaining() != 0 || state.network.empty() != (state.scaler.columns() == 0) ||
-        file.header.columns != static_cast<uint32_t>(state.scaler.columns())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "not loaded as a cost model: a network over ", state.scaler.columns(), " columns and ",
-          reader.remaining(), " more bytes under a header of ", file.header.columns, " columns"));
-    }
-    state_ = std::move(state);
-    return absl::OkStatus();
+  absl::Status Parse(ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(scaler_, ColumnScaler::Parse(reader));
+    HONE_ASSIGN_OR_RETURN(calibration_, Calibration::Parse(reader));
+    HONE_ASSIGN_OR_RETURN(network_, MlpNetwork::Parse(reader, scaler_.kept()));
+    if (network_.empty() == (scaler_.columns() == 0)) return absl::OkStatus();
+    return absl::InvalidArgumentError("not loaded as a cost model: not the network of its columns");
   }
 
  private:
-  struct State {
-    ColumnScaler scaler;  // of no columns: has seen nothing
-    MlpNetwork network;
-    Calibration calibration;
-  };
-
-  void Train(const FeatureMatrix& features, absl::Span<const double> throughput) {
-    const int count = features.candidates();
-    const int batches = (count + mlp_.batch - 1) / mlp_.batch;
-    const int epochs = std::max(mlp_.epochs, (mlp_.least_steps + batches - 1) / batches);
-    std::vector<int> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    Rng rng(seed_, 0x7368756666);
-    Adam adam(mlp_.weight_decay, mlp_.largest_gradient);
-    const std::vector<Matrix*> parameters = state_.network.Parameters();
-    MlpNetwork::Activations activations;
-    std::vector<int32_t> row_begin;
-    std::vector<double> labels, gradient, hessian;
-    for (int step = 0; step < epochs * batches; ++step) {
-      const int batch = step % batches;
-      if (batch == 0) {
-        for (int i = count - 1; i > 0; --i) std::swap(order[i], order[rng.Below(i + 1)]);
-      }
-      // Equal shares, so that no batch is too small to compare.
-      const int begin = batch * count / batches, end = (batch + 1) * count / batches;
-      const auto members = absl::MakeConstSpan(order).subspan(begin, end - begin);
-      Gather(features, state_.scaler, members, activations.rows, row_begin);
-      labels.clear();
-      for (const int i : members) labels.push_back(throughput[i]);
-      state_.network.Forward(row_begin, activations);
-      gradient.resize(labels.size());
-      hessian.resize(labels.size());
-      RankLoss(labels, mlp_.batch, seed_)
-          .Differentiate(activations.scores, absl::MakeSpan(gradient), absl::MakeSpan(hessian));
-      for (double& each : gradient) each /= static_cast<double>(labels.size());
-      const double left = 1 - static_cast<double>(step) / (epochs * batches);
-      adam.Step(parameters, state_.network.Backward(row_begin, activations, gradient),
-                mlp_.learning_rate * left);
-    }
-  }
-
   std::vector<double> Scores(const FeatureMatrix& features) const {
     std::vector<double> scores;
     MlpNetwork::Activations activations;
@@ -149,34 +93,22 @@ class MlpModel final : public CostModel {
     for (int begin = 0; begin < features.candidates(); begin += kForwardBatch) {
       members.resize(std::min(kForwardBatch, features.candidates() - begin));
       std::iota(members.begin(), members.end(), begin);
-      Gather(features, state_.scaler, members, activations.rows, row_begin);
-      state_.network.Forward(row_begin, activations);
+      Gather(features, scaler_, members, activations.rows, row_begin);
+      network_.Forward(row_begin, activations);
       scores.insert(scores.end(), activations.scores.begin(), activations.scores.end());
     }
     return scores;
   }
 
-  ModelHeader Header(int columns) const {
-    return {.name = "mlp",
-            .version = 1,
-            .feature_set = feature_set_,
-            .columns = static_cast<uint32_t>(columns)};
-  }
-
   const uint64_t seed_;
-  const MlpOptions mlp_;
-  const std::string feature_set_;
-  State state_;
+  ColumnScaler scaler_;  // of no columns: has seen nothing
+  MlpNetwork network_;
+  Calibration calibration_;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> MakeMlpModel(const CostModelOptions& options) {
-  return MakeMlpModel(options, MlpOptions());
-}
-
-std::unique_ptr<CostModel> MakeMlpModel(const CostModelOptions& options, const MlpOptions& mlp) {
-  return std::make_unique<MlpModel>(options, mlp);
-}
+constexpr ModelKind kMlpModel = {
+    .name = "mlp", .feature_set = "statement", .make = MakePredictor<MlpPredictor>};
 
 }  // namespace hone::cost_model

@@ -1,23 +1,17 @@
 // Built only with HONE_WITH_TORCH: the one file that includes libtorch, whose exceptions end here.
 
-#include "server/cost_model/published/treegru_model.h"
-
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/byte_io.h"
 #include "server/cost_model/calibration.h"
 #include "server/cost_model/column_scaler.h"
-#include "server/cost_model/model_file.h"
+#include "server/cost_model/models.h"
 #include "server/cost_model/rank_loss.h"
-#include "server/cost_model/validate.h"
 
 namespace hone::cost_model {
 namespace {
@@ -87,8 +81,7 @@ TORCH_MODULE(Network);
 absl::Status CheckParents(const FeatureMatrix& features) {
   for (int i = 0; i < features.candidates(); ++i) {
     for (int32_t r = features.row_begin[i]; r < features.row_begin[i + 1]; ++r) {
-      const float parent =
-          features.values[static_cast<size_t>(r) * features.columns + kParentColumn];
+      const float parent = features.row(r)[kParentColumn];
       const auto row = static_cast<float>(r - features.row_begin[i]);
       if (parent == std::floor(parent) && parent >= -1 && parent < row) continue;
       return absl::InvalidArgumentError(
@@ -109,8 +102,7 @@ Forest GrowForest(const FeatureMatrix& features, const ColumnScaler& scaler,
                   end = features.row_begin[candidates[c] + 1];
     const auto first = static_cast<int64_t>(forest.parent.size());
     for (int32_t r = begin; r < end; ++r) {
-      const auto row = absl::MakeConstSpan(features.values)
-                           .subspan(static_cast<size_t>(r) * features.columns, features.columns);
+      const absl::Span<const float> row = features.row(r);
       const auto parent = static_cast<int64_t>(row[kParentColumn]);
       forest.parent.push_back(parent < 0 ? -1 : first + parent);
       forest.candidate.push_back(static_cast<int64_t>(c));
@@ -131,180 +123,123 @@ Forest GrowForest(const FeatureMatrix& features, const ColumnScaler& scaler,
   return forest;
 }
 
-class TreeGruModel final : public CostModel {
+class TreeGruPredictor final : public Predictor {
  public:
-  explicit TreeGruModel(const CostModelOptions& options)
+  explicit TreeGruPredictor(const CostModelOptions& options)
       : seed_(options.seed), threads_(options.threads) {}
 
-  absl::string_view name() const override { return "treegru"; }
-  absl::string_view feature_set() const override { return "tree"; }
-
-  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    HONE_RETURN_IF_ERROR(ValidateThroughput(features, throughput));
-    HONE_RETURN_IF_ERROR(CheckParents(features));
-    State state;
-    if (features.candidates() > 0) {
-      try {
-        Train(features, throughput, state);
-      } catch (const std::exception& error) {
-        return absl::InternalError(absl::StrCat("libtorch: ", error.what()));
-      }
-    }
-    state_ = std::move(state);
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features));
-    Prediction prediction;
-    if (state_.scaler.columns() == 0) {
-      prediction.mean.assign(features.candidates(), 0.0);
-      return prediction;
-    }
-    HONE_RETURN_IF_ERROR(ValidateColumns(features, state_.scaler.columns()));
+  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
     HONE_RETURN_IF_ERROR(CheckParents(features));
     try {
-      prediction.mean = Scores(features, state_);
+      TrainNetwork(features, throughput);
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("libtorch: ", error.what()));
     }
-    for (double& mean : prediction.mean) mean = state_.calibration(mean);
+    return absl::OkStatus();
+  }
+
+  int columns() const override { return scaler_.columns(); }
+
+  absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
+    HONE_RETURN_IF_ERROR(CheckParents(features));
+    Prediction prediction;
+    try {
+      prediction.mean = Scores(features);
+    } catch (const std::exception& error) {
+      return absl::InternalError(absl::StrCat("libtorch: ", error.what()));
+    }
+    for (double& mean : prediction.mean) mean = calibration_(mean);
     return prediction;
   }
 
-  absl::StatusOr<std::string> Save() const override {
-    ByteWriter writer;
-    state_.scaler.Serialize(writer);
-    state_.calibration.Serialize(writer);
-    if (state_.scaler.columns() > 0) {
-      for (const torch::Tensor& parameter : state_.network->parameters()) {
-        const torch::Tensor flat = parameter.detach().contiguous().view(-1);
-        writer.AddU64(static_cast<uint64_t>(flat.numel()));
-        for (int64_t i = 0; i < flat.numel(); ++i) writer.AddFloat(flat.data_ptr<float>()[i]);
-      }
+  void Serialize(ByteWriter& writer) const override {
+    scaler_.Serialize(writer);
+    calibration_.Serialize(writer);
+    if (scaler_.columns() == 0) return;
+    for (const torch::Tensor& parameter : network_->parameters()) {
+      const torch::Tensor flat = parameter.detach().contiguous().view(-1);
+      writer.AddU64(static_cast<uint64_t>(flat.numel()));
+      for (int64_t i = 0; i < flat.numel(); ++i) writer.AddFloat(flat.data_ptr<float>()[i]);
     }
-    return EncodeModel(Header(state_.scaler.columns()), std::move(writer).Finish());
   }
 
-  absl::Status Load(absl::string_view bytes) override {
-    HONE_ASSIGN_OR_RETURN(const ModelFile file, DecodeModel(bytes, Header(0)));
-    ByteReader reader(file.payload);
-    State state;
-    HONE_ASSIGN_OR_RETURN(state.scaler, ColumnScaler::Parse(reader));
-    HONE_ASSIGN_OR_RETURN(state.calibration, Calibration::Parse(reader));
-    bool fits = file.header.columns == static_cast<uint32_t>(state.scaler.columns());
-    if (fits && state.scaler.columns() > 0) {
-      state.network = Network(state.scaler.kept());
-      const torch::NoGradGuard no_gradients;
-      for (torch::Tensor& parameter : state.network->parameters()) {
-        HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
-        if (count != static_cast<uint64_t>(parameter.numel())) {
-          fits = false;
-          break;
-        }
-        std::vector<float> values(count);
-        for (float& value : values) {
-          HONE_ASSIGN_OR_RETURN(value, reader.Float());
-          fits = fits && std::isfinite(value);
-        }
-        parameter.copy_(torch::from_blob(values.data(), parameter.sizes(), torch::kFloat));
+  absl::Status Parse(ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(scaler_, ColumnScaler::Parse(reader));
+    HONE_ASSIGN_OR_RETURN(calibration_, Calibration::Parse(reader));
+    if (scaler_.columns() == 0) return absl::OkStatus();
+    network_ = Network(scaler_.kept());
+    const torch::NoGradGuard no_gradients;
+    for (torch::Tensor& parameter : network_->parameters()) {
+      HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
+      bool fits = count == static_cast<uint64_t>(parameter.numel());
+      std::vector<float> values(fits ? count : 0);
+      for (float& value : values) {
+        HONE_RETURN_IF_ERROR(reader.Read(value));
+        fits = fits && std::isfinite(value);
       }
+      if (!fits) {
+        return absl::InvalidArgumentError(
+            "not loaded as a cost model: not the network of its columns");
+      }
+      parameter.copy_(torch::from_blob(values.data(), parameter.sizes(), torch::kFloat));
     }
-    if (!fits || reader.remaining() != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "not loaded as a cost model: a network over ", state.scaler.columns(), " columns and ",
-          reader.remaining(), " more bytes under a header of ", file.header.columns, " columns"));
-    }
-    state_ = std::move(state);
     return absl::OkStatus();
   }
 
  private:
-  struct State {
-    ColumnScaler scaler;        // of no columns: has seen nothing
-    Network network = nullptr;  // null then
-    Calibration calibration;
-  };
-
-  void Train(const FeatureMatrix& features, absl::Span<const double> throughput,
-             State& state) const {
+  void TrainNetwork(const FeatureMatrix& features, absl::Span<const double> throughput) {
     torch::set_num_threads(threads_);
-    state.scaler = ColumnScaler::Fit(features.values, features.columns);
+    scaler_ = ColumnScaler::Fit(features.values, features.columns);
     torch::manual_seed(seed_);
-    state.network = Network(state.scaler.kept());
-    torch::optim::Adam adam(state.network->parameters(),
+    network_ = Network(scaler_.kept());
+    torch::optim::Adam adam(network_->parameters(),
                             torch::optim::AdamOptions(kLearningRate).weight_decay(kWeightDecay));
-    const int count = features.candidates();
-    const int batches = (count + kBatch - 1) / kBatch;
-    const int epochs = std::max(kEpochs, (kLeastSteps + batches - 1) / batches);
-    std::vector<int> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    Rng rng(seed_, 0x74726565);
-    std::vector<double> labels, scores, gradient, hessian;
-    for (int step = 0; step < epochs * batches; ++step) {
-      const int batch = step % batches;
-      if (batch == 0) {
-        for (int i = count - 1; i > 0; --i) std::swap(order[i], order[rng.Below(i + 1)]);
-      }
-      // Equal shares, so that no batch is too small to compare.
-      const int begin = batch * count / batches, end = (batch + 1) * count / batches;
-      const auto members = absl::MakeConstSpan(order).subspan(begin, end - begin);
-      labels.clear();
-      for (const int i : members) labels.push_back(throughput[i]);
+    std::vector<double> scores;
+    RankBatches batches(throughput, {kBatch, kEpochs, kLeastSteps}, seed_, 0x74726565);
+    while (batches.Next()) {
       adam.zero_grad();
       const torch::Tensor output =
-          state.network->forward(GrowForest(features, state.scaler, members));
-      scores.resize(labels.size());
-      for (size_t i = 0; i < labels.size(); ++i) scores[i] = output[i].item<float>();
-      gradient.resize(labels.size());
-      hessian.resize(labels.size());
-      RankLoss(labels, kBatch, seed_)
-          .Differentiate(scores, absl::MakeSpan(gradient), absl::MakeSpan(hessian));
+          network_->forward(GrowForest(features, scaler_, batches.members()));
+      scores.resize(batches.members().size());
+      for (size_t i = 0; i < scores.size(); ++i) scores[i] = output[i].item<float>();
+      const absl::Span<const double> gradient = batches.Gradient(scores);
       torch::Tensor slope = torch::empty_like(output);
-      for (size_t i = 0; i < labels.size(); ++i) {
-        slope[i] = gradient[i] / static_cast<double>(labels.size());
-      }
+      for (size_t i = 0; i < scores.size(); ++i) slope[i] = gradient[i];
       output.backward(slope);
-      torch::nn::utils::clip_grad_norm_(state.network->parameters(), kLargestGradient);
-      const double left = 1 - static_cast<double>(step) / (epochs * batches);
+      torch::nn::utils::clip_grad_norm_(network_->parameters(), kLargestGradient);
       static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
-          .lr(kLearningRate * left);
+          .lr(kLearningRate * batches.left());
       adam.step();
     }
-    state.calibration = Calibration::Fit(Scores(features, state), throughput);
+    calibration_ = Calibration::Fit(Scores(features), throughput);
   }
 
-  static std::vector<double> Scores(const FeatureMatrix& features, const State& state) {
+  std::vector<double> Scores(const FeatureMatrix& features) const {
     const torch::NoGradGuard no_gradients;
     std::vector<double> scores;
     // One by one, so that a score does not depend on those beside it: products of other shapes are
     // summed up in another order. forward is not const in libtorch, but writes nothing here.
-    Network network = state.network;
+    Network network = network_;
     for (int i = 0; i < features.candidates(); ++i) {
       scores.push_back(
-          network->forward(GrowForest(features, state.scaler, absl::MakeConstSpan(&i, 1)))[0]
+          network->forward(GrowForest(features, scaler_, absl::MakeConstSpan(&i, 1)))[0]
               .item<float>());
     }
     return scores;
   }
 
-  static ModelHeader Header(int columns) {
-    return {.name = "treegru",
-            .version = 1,
-            .feature_set = "tree",
-            .columns = static_cast<uint32_t>(columns)};
-  }
-
   const uint64_t seed_;
   const int threads_;
-  State state_;
+  ColumnScaler scaler_;        // of no columns: has seen nothing
+  Network network_ = nullptr;  // null then
+  Calibration calibration_;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> MakeTreeGruModel(const CostModelOptions& options) {
-  return std::make_unique<TreeGruModel>(options);
-}
+constexpr ModelKind kTreeGruModel = {.name = "treegru",
+                                     .feature_set = "tree",
+                                     .make = MakePredictor<TreeGruPredictor>,
+                                     .any_features = false};
 
 }  // namespace hone::cost_model

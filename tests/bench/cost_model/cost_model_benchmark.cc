@@ -9,11 +9,10 @@
 #include <cmath>
 #include <string>
 
-#include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/cost_model.h"
-#include "server/cost_model/pack_sum.h"
+#include "server/cost_model/models.h"
+#include "server/cost_model/pack_objective.h"
 #include "server/cost_model/xgboost_booster.h"
-#include "server/cost_model/xgboost_json.h"
 #include "tests/server/cost_model/synthetic.h"
 
 namespace hone::cost_model {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/operator/operator.h"
-#include "server/cost_model/analytic_model.h"
 #include "server/cost_model/cost_model.h"
+#include "server/cost_model/models.h"
 #include "server/feature/analytic_terms.h"
 #include "server/feature/feature_set.h"
 #include "server/search/evaluator.h"
@@ -206,7 +206,7 @@ void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
     points.push_back({static_cast<int>(space - context.spaces.begin()), drawn.decisions});
   }
   auto strategy = *CreateSearchStrategy("random", context);
-  const auto draft = cost_model::MakeAnalyticModel({});
+  const auto draft = cost_model::MakeModel(cost_model::kAnalyticModel);
   Told told(&spaces);
   told.Tell(*strategy, *strategy->Propose(128, 0, nullptr));
   const cost_model::CostModel* const model = ranked ? told.model() : nullptr;

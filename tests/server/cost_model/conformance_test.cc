@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/cost_model.h"
+#include "server/cost_model/models.h"
 #include "server/cost_model/registry.h"
 #include "tests/server/cost_model/synthetic.h"
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "server/cost_model/analytic_rows.h"
 #include "server/cost_model/metric_ranking.h"
+#include "server/cost_model/models.h"
 #include "server/feature/feature_set.h"
 #include "tests/server/cost_model/synthetic.h"
 #include "tests/server/lab/measured_set.h"

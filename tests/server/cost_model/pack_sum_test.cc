@@ -1,9 +1,9 @@
-#include "server/cost_model/pack_sum.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "server/cost_model/pack_objective.h"
 
 namespace hone::cost_model {
 namespace {

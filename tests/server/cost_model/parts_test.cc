@@ -10,7 +10,7 @@
 #include "server/cost_model/calibration.h"
 #include "server/cost_model/column_scaler.h"
 #include "server/cost_model/dense.h"
-#include "server/cost_model/pack_rank.h"
+#include "server/cost_model/pack_objective.h"
 #include "server/cost_model/published/mlp_network.h"
 #include "server/cost_model/rank_loss.h"
 #include "server/cost_model/robust_line.h"

@@ -9,9 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "server/cost_model/pack_sum.h"
+#include "server/cost_model/pack_objective.h"
 #include "server/cost_model/xgboost_booster.h"
-#include "server/cost_model/xgboost_json.h"
 #include "tests/server/cost_model/synthetic.h"
 
 namespace hone::cost_model {

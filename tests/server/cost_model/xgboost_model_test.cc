@@ -1,5 +1,3 @@
-#include "server/cost_model/xgboost_model.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,20 +7,21 @@
 #include "server/cost_model/flat_forest.h"
 #include "server/cost_model/metric_ranking.h"
 #include "server/cost_model/model_file.h"
+#include "server/cost_model/models.h"
 #include "tests/server/cost_model/synthetic.h"
 
 namespace hone::cost_model {
 namespace {
 
 std::vector<double> TrainAndScore(const SyntheticTask& train, const SyntheticTask& held_out) {
-  const auto model = MakeXgboostModel({.seed = 1});
+  const auto model = MakeModel(kXgboostModel, {.seed = 1});
   const absl::Status status = model->Update(train.features, train.throughput);
   EXPECT_TRUE(status.ok()) << status;
   return model->Predict(held_out.features)->mean;
 }
 
 TEST(XgboostModelTest, ReadsStatementFeatures) {
-  EXPECT_EQ(MakeXgboostModel({})->feature_set(), "statement");
+  EXPECT_EQ(MakeModel(kXgboostModel)->feature_set(), "statement");
 }
 
 TEST(XgboostModelTest, OrdersCandidatesThatItHasNotSeen) {
@@ -35,7 +34,7 @@ TEST(XgboostModelTest, OrdersCandidatesThatItHasNotSeen) {
 // Scores are sums over statements, so a model of single statements must score programs of many.
 TEST(XgboostModelTest, ScoresAreSumsOverStatements) {
   const SyntheticTask train = MakeSyntheticTask(/*seed=*/31, /*candidates=*/200);
-  const auto model = MakeXgboostModel({});
+  const auto model = MakeModel(kXgboostModel);
   ASSERT_TRUE(model->Update(train.features, train.throughput).ok());
   FeatureMatrix apart{.columns = train.features.columns};
   FeatureMatrix joined{.columns = train.features.columns};
@@ -54,7 +53,7 @@ TEST(XgboostModelTest, RefusesTreesThatContradictTheirHeader) {
   FlatForest().Serialize(writer);
   const std::string trees = std::move(writer).Finish();
   ModelHeader header = {.name = "xgboost", .version = 1, .feature_set = "statement"};
-  const auto model = MakeXgboostModel({});
+  const auto model = MakeModel(kXgboostModel);
   EXPECT_TRUE(model->Load(EncodeModel(header, trees)).ok());
   for (const std::string& payload : {trees + "x", trees.substr(1), std::string()}) {
     EXPECT_EQ(model->Load(EncodeModel(header, payload)).code(), absl::StatusCode::kInvalidArgument);

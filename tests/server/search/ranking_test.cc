@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "common/base/rng.h"
-#include "server/cost_model/analytic_model.h"
+#include "server/cost_model/models.h"
 #include "tests/server/search/spaces.h"
 
 namespace hone::search {
@@ -35,7 +35,8 @@ class RankingTest : public testing::Test {
 
   TestSpaces spaces_ = MatmulSpaces(512);
   SearchContext context_ = spaces_.Context(1);
-  const std::unique_ptr<cost_model::CostModel> draft_ = cost_model::MakeAnalyticModel({});
+  const std::unique_ptr<cost_model::CostModel> draft_ =
+      cost_model::MakeModel(cost_model::kAnalyticModel);
   Evaluator evaluator_{&context_, draft_.get()};
   History history_{&context_};
 };
