@@ -11,13 +11,8 @@ void SortByScore(std::vector<Scored>& candidates) {
   });
 }
 
-BatchPicker::BatchPicker(const SearchContext& context, const History& history,
-                         const std::vector<Scored>& pool, int n)
-    : context_(context),
-      history_(history),
-      pool_(pool),
-      n_(n),
-      per_space_(context.spaces.size(), 0) {
+BatchPicker::BatchPicker(const SearchContext& context, const History& history, int n)
+    : context_(context), history_(history), n_(n), per_space_(context.spaces.size(), 0) {
   for (size_t s = 0; s < context.spaces.size(); ++s)
     any_untried_ |= history.IsUntried(static_cast<int>(s));
 }
@@ -36,26 +31,23 @@ bool BatchPicker::Add(Scored candidate) {
   return true;
 }
 
-void BatchPicker::CoverUntried() {
+void BatchPicker::CoverUntried(absl::Span<const Scored> pool) {
   if (!any_untried_) return;
   const int limit = history_.entries().empty() ? n_ : (n_ + 1) / 2;
-  for (const Scored& candidate : pool_) {
+  for (const Scored& candidate : pool) {
     if (size() >= limit) return;
     if (history_.IsUntried(candidate.point.space) && !Covers(candidate.point.space)) Add(candidate);
   }
 }
 
-void BatchPicker::PickBest(int size) {
+void BatchPicker::PickBest(absl::Span<const Scored> pool, int size) {
   const int cap = any_untried_ && context_.spaces.size() > 1 ? std::max(1, n_ / 2) : n_;
-  for (const Scored& candidate : pool_) {
+  for (const Scored& candidate : pool) {
     if (this->size() >= size) return;
     if (per_space_[candidate.point.space] < cap) Add(candidate);
   }
 }
 
-std::vector<Scored> BatchPicker::Take() && {
-  SortByScore(batch_);
-  return std::move(batch_);
-}
+void BatchPicker::Sort() { SortByScore(batch_); }
 
 }  // namespace hone::search

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "common/base/rng.h"
 #include "server/search/history.h"
 #include "server/search/unseen.h"
@@ -22,32 +23,31 @@ struct Scored {
 // Picks a batch of unseen candidates out of scored ones. Used for one Propose.
 class BatchPicker {
  public:
-  // All outlive it. `pool`: sorted, best first.
-  BatchPicker(const SearchContext& context, const History& history, const std::vector<Scored>& pool,
-              int n);
+  // All outlive it.
+  BatchPicker(const SearchContext& context, const History& history, int n);
 
+  // `pool`: sorted, best first.
   // The best of each design space that was never tried; all of them in the first batch, later up to
   // half of a batch.
-  void CoverUntried();
+  void CoverUntried(absl::Span<const Scored> pool);
   // The best of the pool until `size` are picked. While a space was untried when the batch began,
   // none fills more than half.
-  void PickBest(int size);
+  void PickBest(absl::Span<const Scored> pool, int size);
   // Adds a candidate from elsewhere, if it is new to the batch; false when it is not.
   bool Add(Scored candidate);
 
-  const std::vector<Scored>& batch() const { return batch_; }
+  std::vector<Scored>& batch() { return batch_; }
   bool full() const { return static_cast<int>(batch_.size()) >= n_; }
   int size() const { return static_cast<int>(batch_.size()); }
   bool Covers(int space) const { return per_space_[space] > 0; }
-  // Best first.
-  std::vector<Scored> Take() &&;
+  // Puts the best ones first.
+  void Sort();
 
  private:
   bool IsNew(const Scored& candidate) const;
 
   const SearchContext& context_;
   const History& history_;
-  const std::vector<Scored>& pool_;
   const int n_;
   bool any_untried_ = false;
   std::vector<int> per_space_;

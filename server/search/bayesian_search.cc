@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
 #include "server/cost_model/models.h"
-#include "server/search/bayesian_search.h"
 #include "server/search/history_search.h"
+#include "server/search/random_draw.h"
 #include "server/search/residual_model.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
@@ -17,12 +17,14 @@ using cost_model::GaussianProcess;
 using cost_model::KernelInput;
 
 constexpr StateHeader kState = {"bayesian", 1};
-constexpr int kCentres = 4;  // best results of a design space around which its region lies
-
-double Normal(Rng& rng) {
-  const double radius = std::sqrt(-2 * std::log(1 - rng.Uniform()));
-  return radius * std::cos(2 * std::numbers::pi * rng.Uniform());
-}
+constexpr int kFitted = 128;        // results of a design space, at most, that its process holds
+constexpr int kPool = 128;          // candidates of a design space among which a batch is picked
+constexpr int kCentres = 4;         // best results of a design space around which its region lies
+constexpr int kWidest = 8;          // of a trust region, in moves from a good candidate
+constexpr int kFirstWidth = 4;      // of a trust region at first and after a restart
+constexpr int kSuccesses = 3;       // batches with a better result in a row until a region doubles
+constexpr int kFailures = 3;        // batches without one until it halves
+constexpr double kDeviation = 0.4;  // of log latency from the draft, before there are results
 
 // A candidate of the pool with its posterior, in log(latency / best).
 struct Member {
@@ -33,57 +35,56 @@ struct Member {
   double feasible = 1;
 };
 
+bool IsMorePromising(const Member& a, const Member& b) {
+  return a.bound != b.bound ? a.bound < b.bound : a.scored.key < b.scored.key;
+}
+
 class BayesianSearch final : public HistorySearch {
  public:
-  BayesianSearch(SearchContext context, const BayesianOptions& options)
+  explicit BayesianSearch(SearchContext context)
       : HistorySearch(kState, std::move(context),
-                      cost_model::MakeModel(cost_model::kAnalyticModel)),
-        options_(options) {}
+                      cost_model::MakeModel(cost_model::kAnalyticModel)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
-    Rng rng(context().seed, event, /*purpose=*/7);
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/7));
     const ResidualModel residual =
-        ResidualModel::Of(context(), history(), call.ranking, options_.fitted, options_.deviation);
-    HONE_ASSIGN_OR_RETURN(std::vector<std::vector<Member>> pools, Pools(residual, call, rng));
+        ResidualModel::Of(context(), history(), call.ranking, kFitted, kDeviation);
+    HONE_ASSIGN_OR_RETURN(std::vector<std::vector<Member>> pools, Pools(residual, call));
     std::vector<Scored> pool;
     for (const std::vector<Member>& members : pools) {
       for (const Member& member : members) pool.push_back(member.scored);
     }
     SortByScore(pool);
-    UnseenSource source(&context(), &history(), &evaluator());
-    BatchPicker picker(context(), history(), pool, n);
-    picker.CoverUntried();
-    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
-    picker.PickBest(std::min(n, picker.size() + 1));
-    PickByThompson(residual, pools, picker, rng);
-    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
-    return Commit(std::move(picker).Take(), call);
+    call.picker.CoverUntried(pool);
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
+    call.picker.PickBest(pool, std::min(n, call.picker.size() + 1));
+    PickByThompson(residual, pools, call);
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
+    call.picker.Sort();
+    return Commit(call);
   }
 
  private:
   // Per space the most promising unseen candidates; their score is e^−posterior mean.
-  absl::StatusOr<std::vector<std::vector<Member>>> Pools(const ResidualModel& residual, Call& call,
-                                                         Rng& rng) {
+  absl::StatusOr<std::vector<std::vector<Member>>> Pools(const ResidualModel& residual,
+                                                         Call& call) {
     const int half = std::max(1, context().population / 2);
     std::vector<std::vector<Member>> pools(context().spaces.size());
     absl::flat_hash_set<Digest> programs;
-    std::vector<Point> points = Drawn(half, rng);
-    const std::vector<Point> near = NearTheBest(half, rng);
+    std::vector<Point> points;
+    for (int i = 0; i < half; ++i)
+      Sample(i % static_cast<int>(context().spaces.size()), call.rng, points);
+    const std::vector<Point> near = NearTheBest(half, call.rng);
     points.insert(points.end(), near.begin(), near.end());
     HONE_RETURN_IF_ERROR(Judge(points, residual, programs, pools, call));
     HONE_RETURN_IF_ERROR(
-        Judge(NearThePromising(half, pools, rng), residual, programs, pools, call));
-    for (std::vector<Member>& members : pools) Trim(members, options_.pool);
+        Judge(NearThePromising(half, pools, call.rng), residual, programs, pools, call));
+    for (std::vector<Member>& members : pools) {
+      std::sort(members.begin(), members.end(), IsMorePromising);
+      if (members.size() > kPool) members.resize(kPool);
+    }
     return pools;
-  }
-
-  static void Trim(std::vector<Member>& members, int most) {
-    std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
-      return a.bound != b.bound ? a.bound < b.bound : a.scored.key < b.scored.key;
-    });
-    if (static_cast<int>(members.size()) > most) members.resize(most);
   }
 
   absl::Status Judge(absl::Span<const Point> points, const ResidualModel& residual,
@@ -105,16 +106,6 @@ class BayesianSearch final : public HistorySearch {
       pools[space].push_back(std::move(member));
     }
     return absl::OkStatus();
-  }
-
-  std::vector<Point> Drawn(int count, Rng& rng) {
-    std::vector<Point> points;
-    for (int i = 0; i < count; ++i) {
-      const int space = i % static_cast<int>(context().spaces.size());
-      absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
-      if (drawn.ok()) points.push_back({space, *std::move(drawn)});
-    }
-    return points;
   }
 
   Point Moved(Point point, int moves, Rng& rng) {
@@ -157,9 +148,8 @@ class BayesianSearch final : public HistorySearch {
     for (const std::vector<Member>& of_space : pools) {
       for (const Member& member : of_space) members.push_back(&member);
     }
-    std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) {
-      return a->bound != b->bound ? a->bound < b->bound : a->scored.key < b->scored.key;
-    });
+    std::sort(members.begin(), members.end(),
+              [](const Member* a, const Member* b) { return IsMorePromising(*a, *b); });
     members.resize(std::min<size_t>(members.size(), std::max(1, count / 4)));
     std::vector<Point> points;
     for (int i = 0; i < count && !members.empty(); ++i)
@@ -175,7 +165,7 @@ class BayesianSearch final : public HistorySearch {
       uint64_t event = 0;
       bool tried = false;  // in the batch at hand
     };
-    std::vector<Region> regions(context().spaces.size(), {.width = options_.first_width});
+    std::vector<Region> regions(context().spaces.size(), {.width = kFirstWidth});
     const auto close = [&](Region& region) {
       if (!region.tried || region.best_before == 0) {
         region.best_before = region.best;
@@ -184,12 +174,12 @@ class BayesianSearch final : public HistorySearch {
       const bool better = region.best < 0.999 * region.best_before;
       region.successes = better ? region.successes + 1 : 0;
       region.failures = better ? 0 : region.failures + 1;
-      if (region.successes >= options_.successes) {
-        region.width = std::min(2 * region.width, options_.widest);
+      if (region.successes >= kSuccesses) {
+        region.width = std::min(2 * region.width, kWidest);
         region.successes = 0;
       }
-      if (region.failures >= options_.failures) {
-        region.width = region.width > 1 ? region.width / 2 : options_.first_width;  // a restart
+      if (region.failures >= kFailures) {
+        region.width = region.width > 1 ? region.width / 2 : kFirstWidth;  // a restart
         region.failures = 0;
       }
       region.best_before = region.best;
@@ -215,7 +205,7 @@ class BayesianSearch final : public HistorySearch {
 
   // One draw of the posterior per candidate, the best of it.
   void PickByThompson(const ResidualModel& residual, const std::vector<std::vector<Member>>& pools,
-                      BatchPicker& picker, Rng& rng) {
+                      Call& call) {
     std::vector<GaussianProcess::Joint> joints;
     for (size_t s = 0; s < pools.size(); ++s) {
       std::vector<KernelInput> inputs;
@@ -223,16 +213,16 @@ class BayesianSearch final : public HistorySearch {
       joints.push_back(residual.process(static_cast<int>(s)).At(inputs));
     }
     absl::flat_hash_set<const Member*> out;
-    while (!picker.full()) {
+    while (!call.picker.full()) {
       const Member* best = nullptr;
       double lowest = 0;
       for (size_t s = 0; s < pools.size(); ++s) {
         std::vector<double> normal(pools[s].size());
-        for (double& each : normal) each = Normal(rng);
+        for (double& each : normal) each = StandardNormal(call.rng);
         const std::vector<double> deviation = joints[s].factor.Product(normal);
         for (size_t i = 0; i < pools[s].size(); ++i) {
           const Member& member = pools[s][i];
-          const bool feasible = rng.Uniform() < member.feasible;
+          const bool feasible = call.rng.Uniform() < member.feasible;
           const double value = member.estimate + joints[s].mean[i] + deviation[i];
           if (!feasible || out.contains(&member) || (best != nullptr && value >= lowest)) continue;
           best = &member;
@@ -241,18 +231,15 @@ class BayesianSearch final : public HistorySearch {
       }
       if (best == nullptr) return;
       out.insert(best);
-      picker.Add(best->scored);
+      call.picker.Add(best->scored);
     }
   }
-
-  const BayesianOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context,
-                                                   const BayesianOptions& options) {
-  return std::make_unique<BayesianSearch>(std::move(context), options);
+std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context) {
+  return std::make_unique<BayesianSearch>(std::move(context));
 }
 
 }  // namespace hone::search

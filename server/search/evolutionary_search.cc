@@ -6,11 +6,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
 #include "server/cost_model/models.h"
-#include "server/search/evolutionary_search.h"
 #include "server/search/history_search.h"
-#include "server/search/roulette.h"
+#include "server/search/random_draw.h"
 #include "server/search/site_values.h"
 #include "server/search/stage_groups.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
@@ -37,26 +37,29 @@ class EvolutionarySearch final : public HistorySearch {
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
-    Rng rng(context().seed, event, /*purpose=*/2);
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/2));
     Met met;
-    std::vector<Point> generation = FirstGeneration(rng);
+    std::vector<Point> generation = FirstGeneration(call.rng);
     for (int g = 1;; ++g) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(generation, call));
       for (const Scored& each : scored) {
         if (met.keys.insert(each.key).second) met.pool.push_back(each);
       }
       if (g == kGenerations || scored.empty()) break;
-      if (options_.temperature > 0) {
-        HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call, rng));
-      } else {
-        HONE_ASSIGN_OR_RETURN(generation, NextGeneration(scored, met, call, rng));
-      }
+      HONE_ASSIGN_OR_RETURN(generation, options_.temperature > 0
+                                            ? NextChains(scored, met, call)
+                                            : NextGeneration(scored, met, call));
     }
     SortByScore(met.pool);
-    HONE_ASSIGN_OR_RETURN(std::vector<Scored> batch, PickBatch(n, met.pool, call, rng));
+    call.picker.CoverUntried(met.pool);
+    // A small or rarely legal space may have no candidate in the pool.
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
+    const int random = static_cast<int>(kRandomShare * n + call.rng.Uniform());
+    call.picker.PickBest(met.pool, n - random);
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
+    call.picker.Sort();
     KeepSurvivors(met.pool);
-    return Commit(std::move(batch), call);
+    return Commit(call);
   }
 
  private:
@@ -68,9 +71,7 @@ class EvolutionarySearch final : public HistorySearch {
 
   void SaveMore(cost_model::ByteWriter& writer) const override { WritePoints(writer, survivors_); }
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(std::vector<Point> survivors, ReadPoints(reader, context()));
-    HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    survivors_ = std::move(survivors);
+    HONE_ASSIGN_OR_RETURN(survivors_, ReadPoints(reader, context()));
     return absl::OkStatus();
   }
 
@@ -91,13 +92,7 @@ class EvolutionarySearch final : public HistorySearch {
     const size_t spaces = context().spaces.size();
     for (size_t turn = rng.Below(spaces), failures = 0;
          points.size() < population && failures < population; ++turn) {
-      const int space = static_cast<int>(turn % spaces);
-      absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
-      if (drawn.ok()) {
-        points.push_back({space, *std::move(drawn)});
-      } else {
-        ++failures;
-      }
+      if (!Sample(static_cast<int>(turn % spaces), rng, points)) ++failures;
     }
     return points;
   }
@@ -110,7 +105,7 @@ class EvolutionarySearch final : public HistorySearch {
   };
 
   absl::StatusOr<std::vector<Point>> NextGeneration(const std::vector<Scored>& scored,
-                                                    const Met& met, const Call& call, Rng& rng) {
+                                                    const Met& met, Call& call) {
     std::vector<double> scores;
     std::vector<EvaluationPtr> evaluations;
     for (const Scored& each : scored) {
@@ -124,7 +119,7 @@ class EvolutionarySearch final : public HistorySearch {
     while (children.size() < scored.size()) {
       Point child;
       for (int attempt = 0; attempt < kRetries; ++attempt) {
-        child = Breed(parents, rng);
+        child = Breed(parents, call.rng);
         const Digest key = KeyOf(context(), child);
         if (!met.keys.contains(key) && keys.insert(key).second) break;
       }
@@ -135,11 +130,11 @@ class EvolutionarySearch final : public HistorySearch {
 
   // The chains after one step of Metropolis and Hastings.
   absl::StatusOr<std::vector<Point>> NextChains(const std::vector<Scored>& chains, Met& met,
-                                                Call& call, Rng& rng) {
+                                                Call& call) {
     std::vector<Point> children;
     for (const Scored& chain : chains) {
       absl::StatusOr<std::vector<int64_t>> child =
-          context().spaces[chain.point.space]->Mutate(chain.point.decisions, rng);
+          context().spaces[chain.point.space]->Mutate(chain.point.decisions, call.rng);
       children.push_back(child.ok() ? Point{chain.point.space, *std::move(child)} : chain.point);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(children, call));
@@ -150,7 +145,7 @@ class EvolutionarySearch final : public HistorySearch {
     }
     for (size_t i = 0; i < chains.size(); ++i) {
       const auto score = scores.find(KeyOf(context(), children[i]));
-      const double dice = rng.Uniform();
+      const double dice = call.rng.Uniform();
       if (score == scores.end() ||
           dice >= std::exp((score->second - chains[i].score) / options_.temperature))
         children[i] = chains[i].point;
@@ -190,19 +185,6 @@ class EvolutionarySearch final : public HistorySearch {
         groups_[a.space], a.decisions, parents.stages[first], b.decisions, parents.stages[second]);
     if (merged == a.decisions || merged == b.decisions) return absl::NotFoundError("one parent");
     return Fit(*context().spaces[a.space], merged, rng);
-  }
-
-  absl::StatusOr<std::vector<Scored>> PickBatch(int n, const std::vector<Scored>& pool, Call& call,
-                                                Rng& rng) {
-    UnseenSource source(&context(), &history(), &evaluator());
-    BatchPicker picker(context(), history(), pool, n);
-    picker.CoverUntried();
-    // A small or rarely legal space may have no candidate in the pool.
-    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
-    const int random = static_cast<int>(kRandomShare * n + rng.Uniform());
-    picker.PickBest(n - random);
-    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
-    return std::move(picker).Take();
   }
 
   void KeepSurvivors(const std::vector<Scored>& pool) {

@@ -1,7 +1,6 @@
 #include "server/search/history.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -11,26 +10,37 @@
 namespace hone::search {
 
 void WritePoint(cost_model::ByteWriter& writer, const Point& point) {
-  writer.AddU32(static_cast<uint32_t>(point.space));
-  writer.AddU32(static_cast<uint32_t>(point.decisions.size()));
-  for (int64_t decision : point.decisions) writer.AddU64(static_cast<uint64_t>(decision));
+  writer.Add(point.space, static_cast<uint32_t>(point.decisions.size()));
+  for (const int64_t decision : point.decisions) writer.Add(decision);
+}
+
+void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points) {
+  writer.AddU64(points.size());
+  for (const Point& point : points) WritePoint(writer, point);
 }
 
 absl::StatusOr<Point> ReadPoint(cost_model::ByteReader& reader, const SearchContext& context) {
   Point point;
-  HONE_ASSIGN_OR_RETURN(const uint32_t space, reader.U32());
-  HONE_ASSIGN_OR_RETURN(const uint32_t decisions, reader.U32());
-  if (space >= context.spaces.size() ||
-      static_cast<int>(decisions) != context.spaces[space]->decision_count()) {
+  int32_t decisions = 0;
+  HONE_RETURN_IF_ERROR(reader.Read(point.space, decisions));
+  if (point.space < 0 || point.space >= static_cast<int>(context.spaces.size()) ||
+      decisions != context.spaces[point.space]->decision_count()) {
     return absl::InvalidArgumentError(
         "a candidate of the saved state does not fit the design spaces");
   }
-  point.space = static_cast<int>(space);
-  for (uint32_t i = 0; i < decisions; ++i) {
-    HONE_ASSIGN_OR_RETURN(const uint64_t decision, reader.U64());
-    point.decisions.push_back(static_cast<int64_t>(decision));
-  }
+  point.decisions.resize(decisions);
+  for (int64_t& decision : point.decisions) HONE_RETURN_IF_ERROR(reader.Read(decision));
   return point;
+}
+
+absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
+                                              const SearchContext& context) {
+  HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
+  std::vector<Point> points;
+  for (uint64_t i = 0; i < count; ++i) {
+    HONE_ASSIGN_OR_RETURN(points.emplace_back(), ReadPoint(reader, context));
+  }
+  return points;
 }
 
 History::History(const SearchContext* context)
@@ -108,10 +118,8 @@ void History::Save(cost_model::ByteWriter& writer) const {
   writer.AddU64(entries_.size());
   for (const Entry& entry : entries_) {
     WritePoint(writer, entry.point);
-    writer.AddU32(entry.proposed | entry.predicted << 1 | entry.told << 2 | entry.ok << 3);
-    writer.AddU64(entry.event);
-    writer.AddU64(std::bit_cast<uint64_t>(entry.prediction));
-    writer.AddU64(std::bit_cast<uint64_t>(entry.latency_ns));
+    const uint32_t flags = entry.proposed | entry.predicted << 1 | entry.told << 2 | entry.ok << 3;
+    writer.Add(flags, entry.event, entry.prediction, entry.latency_ns);
   }
 }
 
@@ -126,18 +134,13 @@ absl::Status History::Restore(cost_model::ByteReader& reader) {
   HONE_ASSIGN_OR_RETURN(const uint64_t entries, reader.U64());
   for (uint64_t i = 0; i < entries; ++i) {
     HONE_ASSIGN_OR_RETURN(const Point point, ReadPoint(reader, *context_));
-    HONE_ASSIGN_OR_RETURN(const uint32_t flags, reader.U32());
-    HONE_ASSIGN_OR_RETURN(const uint64_t event, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const uint64_t prediction, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const uint64_t latency, reader.U64());
     Entry& entry = At(point);
+    uint32_t flags = 0;
+    HONE_RETURN_IF_ERROR(reader.Read(flags, entry.event, entry.prediction, entry.latency_ns));
     entry.proposed = flags & 1;
     entry.predicted = flags >> 1 & 1;
     entry.told = flags >> 2 & 1;
     entry.ok = flags >> 3 & 1;
-    entry.event = event;
-    entry.prediction = std::bit_cast<double>(prediction);
-    entry.latency_ns = std::bit_cast<double>(latency);
   }
   return absl::OkStatus();
 }

@@ -77,11 +77,14 @@ class History {
   size_t fresh_ = 0;        // entries from here on may lack their evaluation
 };
 
-// Points in saved states.
+// Points and lists of them in saved states.
 void WritePoint(cost_model::ByteWriter& writer, const Point& point);
+void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points);
 // InvalidArgument: damaged, a space that the context does not have, or another number of decisions
 // than it takes.
 absl::StatusOr<Point> ReadPoint(cost_model::ByteReader& reader, const SearchContext& context);
+absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
+                                              const SearchContext& context);
 
 }  // namespace hone::search
 

@@ -27,17 +27,23 @@ absl::Status HistorySearch::Restore(absl::string_view state) {
   cost_model::ByteReader reader(payload);
   HONE_RETURN_IF_ERROR(restored.Restore(reader));
   HONE_RETURN_IF_ERROR(RestoreMore(reader));
+  if (reader.remaining() != 0)
+    return absl::InvalidArgumentError("the search state has bytes too many");
   history_ = std::move(restored);
   return absl::OkStatus();
 }
 
-absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(const cost_model::CostModel* model,
-                                                         uint64_t event) {
+absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
+                                                         const cost_model::CostModel* model,
+                                                         uint64_t purpose) {
   HONE_RETURN_IF_ERROR(evaluator_.UseFeaturesOf(model));
   history_.Refresh(evaluator_);
   return Call{.model = model,
               .event = event,
-              .ranking = Ranking::Of(context_, history_, draft_ != nullptr)};
+              .ranking = Ranking::Of(context_, history_, draft_ != nullptr),
+              .rng = Rng(context_.seed, event, purpose),
+              .source = UnseenSource(&context_, &history_, &evaluator_),
+              .picker = BatchPicker(context_, history_, n)};
 }
 
 absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point> points,
@@ -60,39 +66,39 @@ absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point>
   return scored;
 }
 
-absl::Status HistorySearch::CoverByDraws(Call& call, Rng& rng, UnseenSource& source,
-                                         BatchPicker& picker) {
+absl::StatusOr<bool> HistorySearch::Add(const Point& point, Call& call) {
+  HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(absl::MakeConstSpan(&point, 1), call));
+  return !scored.empty() && call.picker.Add(std::move(scored[0]));
+}
+
+absl::Status HistorySearch::CoverByDraws(Call& call) {
   for (size_t s = 0; s < context_.spaces.size(); ++s) {
     const int space = static_cast<int>(s);
-    if (picker.full() || !history_.IsUntried(space) || picker.Covers(space)) continue;
-    HONE_RETURN_IF_ERROR(AddDrawn(source.Draw(space, rng), call, source, picker).status());
+    if (call.picker.full() || !history_.IsUntried(space) || call.picker.Covers(space)) continue;
+    HONE_RETURN_IF_ERROR(AddDrawn(call.source.Draw(space, call.rng), call).status());
   }
   return absl::OkStatus();
 }
 
-absl::Status HistorySearch::FillByDraws(Call& call, Rng& rng, UnseenSource& source,
-                                        BatchPicker& picker) {
-  for (const Scored& picked : picker.batch()) source.Skip(picked.evaluation->program);
-  while (!picker.full()) {
-    HONE_ASSIGN_OR_RETURN(const bool more, AddDrawn(source.DrawAny(rng), call, source, picker));
+absl::Status HistorySearch::FillByDraws(Call& call) {
+  for (const Scored& picked : call.picker.batch()) call.source.Skip(picked.evaluation->program);
+  while (!call.picker.full()) {
+    HONE_ASSIGN_OR_RETURN(const bool more, AddDrawn(call.source.DrawAny(call.rng), call));
     if (!more) break;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> HistorySearch::AddDrawn(std::optional<Unseen> drawn, Call& call,
-                                             UnseenSource& source, BatchPicker& picker) {
+absl::StatusOr<bool> HistorySearch::AddDrawn(std::optional<Unseen> drawn, Call& call) {
   if (!drawn.has_value()) return false;
-  source.Skip(drawn->evaluation->program);
-  HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored,
-                        Score(absl::MakeConstSpan(&drawn->point, 1), call));
-  picker.Add(std::move(scored[0]));
+  call.source.Skip(drawn->evaluation->program);
+  HONE_RETURN_IF_ERROR(Add(drawn->point, call).status());
   return true;
 }
 
-std::vector<record::Candidate> HistorySearch::Commit(std::vector<Scored> batch, const Call& call) {
+std::vector<record::Candidate> HistorySearch::Commit(Call& call) {
   std::vector<record::Candidate> candidates;
-  for (Scored& each : batch) {
+  for (Scored& each : call.picker.batch()) {
     candidates.push_back(CandidateOf(context_, each.point));
     history_.AddProposal(std::move(each.point), std::move(each.evaluation), call.event, call.learnt,
                          each.prediction);
@@ -100,19 +106,10 @@ std::vector<record::Candidate> HistorySearch::Commit(std::vector<Scored> batch, 
   return candidates;
 }
 
-void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points) {
-  writer.AddU64(points.size());
-  for (const Point& point : points) WritePoint(writer, point);
-}
-
-absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
-                                              const SearchContext& context) {
-  HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
-  std::vector<Point> points;
-  for (uint64_t i = 0; i < count; ++i) {
-    HONE_ASSIGN_OR_RETURN(points.emplace_back(), ReadPoint(reader, context));
-  }
-  return points;
+bool HistorySearch::Sample(int space, Rng& rng, std::vector<Point>& points) const {
+  absl::StatusOr<std::vector<int64_t>> drawn = context_.spaces[space]->Sample(rng);
+  if (drawn.ok()) points.push_back({space, *std::move(drawn)});
+  return drawn.ok();
 }
 
 }  // namespace hone::search

@@ -2,9 +2,11 @@
 #define HONE_SERVER_SEARCH_HISTORY_SEARCH_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/rng.h"
 #include "server/search/batch.h"
 #include "server/search/evaluator.h"
 #include "server/search/history.h"
@@ -25,11 +27,14 @@ class HistorySearch : public SearchStrategy {
   absl::Status Restore(absl::string_view state) final;
 
  protected:
-  // What one Propose knows.
+  // What one Propose knows and picks.
   struct Call {
     const cost_model::CostModel* model;
     uint64_t event;
     Ranking ranking;
+    Rng rng;  // of the event
+    UnseenSource source;
+    BatchPicker picker;
     bool learnt = false;  // the model answered something else than zeros
   };
 
@@ -37,27 +42,32 @@ class HistorySearch : public SearchStrategy {
   HistorySearch(StateHeader header, SearchContext context,
                 std::unique_ptr<const cost_model::CostModel> draft = nullptr);
 
-  // Begins a Propose: the history is refreshed, evaluations carry what the model reads. Errors of
-  // Evaluator::UseFeaturesOf.
-  absl::StatusOr<Call> Begin(const cost_model::CostModel* model, uint64_t event);
+  // Begins a Propose of n candidates: the history is refreshed, evaluations carry what the model
+  // reads. `purpose` tells strategies' random numbers apart. Errors of Evaluator::UseFeaturesOf.
+  absl::StatusOr<Call> Begin(int n, uint64_t event, const cost_model::CostModel* model,
+                             uint64_t purpose);
   // The legal ones of the points, in order, with predictions and scores: that of the result where
   // one was told, else of the ranking. Errors of the model.
   absl::StatusOr<std::vector<Scored>> Score(absl::Span<const Point> points, Call& call);
+  // Scores a point and adds it to the batch. False: it is illegal, or not new.
+  absl::StatusOr<bool> Add(const Point& point, Call& call);
 
   // Adds a draw and lets the source skip its program. False: there was nothing to add.
-  absl::StatusOr<bool> AddDrawn(std::optional<Unseen> drawn, Call& call, UnseenSource& source,
-                                BatchPicker& picker);
+  absl::StatusOr<bool> AddDrawn(std::optional<Unseen> drawn, Call& call);
   // Adds a draw of every untried space that the batch does not cover yet, as far as there is room.
-  absl::Status CoverByDraws(Call& call, Rng& rng, UnseenSource& source, BatchPicker& picker);
+  absl::Status CoverByDraws(Call& call);
   // Fills the batch with uniform draws from all spaces.
-  absl::Status FillByDraws(Call& call, Rng& rng, UnseenSource& source, BatchPicker& picker);
+  absl::Status FillByDraws(Call& call);
   // Notes the batch as proposed.
-  std::vector<record::Candidate> Commit(std::vector<Scored> batch, const Call& call);
+  std::vector<record::Candidate> Commit(Call& call);
 
-  // What is saved beside the history, and back. RestoreMore reads to the end and changes nothing
-  // unless it succeeds. InvalidArgument: damaged, or of other design spaces.
+  // Appends a uniform draw from a space. False: it met no legal vector.
+  bool Sample(int space, Rng& rng, std::vector<Point>& points) const;
+
+  // What is saved beside the history, and back. InvalidArgument: damaged, or of other design
+  // spaces.
   virtual void SaveMore(cost_model::ByteWriter&) const {}
-  virtual absl::Status RestoreMore(cost_model::ByteReader& reader) { return CheckEnd(reader); }
+  virtual absl::Status RestoreMore(cost_model::ByteReader&) { return absl::OkStatus(); }
 
   const SearchContext& context() const { return context_; }
   History& history() { return history_; }
@@ -70,12 +80,6 @@ class HistorySearch : public SearchStrategy {
   History history_;
   Evaluator evaluator_;
 };
-
-// Lists of points in saved states.
-void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points);
-// Errors of ReadPoint.
-absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
-                                              const SearchContext& context);
 
 }  // namespace hone::search
 

@@ -1,26 +1,23 @@
-#include "server/search/portfolio_search.h"
-
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "server/search/bayesian_search.h"
-#include "server/search/droplet_search.h"
-#include "server/search/evolutionary_search.h"
 #include "server/search/history_search.h"
+#include "server/search/random_draw.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
 
 constexpr StateHeader kState = {"portfolio", 1};
-constexpr int kRounds = 3;  // in which strategies may fill what others had proposed already
+constexpr int kRounds = 3;       // in which strategies may fill what others had proposed already
+constexpr double kMemory = 0.9;  // what a batch leaves of the weight of earlier rewards
+constexpr double kClose = 0.4;   // log latency above the best at which a candidate earns nothing
+constexpr int kLearnt = 8;    // results that the opening needs before cells are drawn by Thompson
+constexpr int kOpening = 16;  // results after which the bandit decides
 enum Arm : uint32_t { kEvolutionary, kBayesian, kDroplet, kArms };
-
-using Strategies = std::array<std::unique_ptr<SearchStrategy>, kArms>;
 
 // What an arm earned, and what it did not.
 struct Earned {
@@ -28,9 +25,7 @@ struct Earned {
   // A draw of its expected reward: of a beta distribution, by its normal approximation.
   double Draw(Rng& rng) const {
     const double sum = won + lost;
-    const double normal = std::sqrt(-2 * std::log(1 - rng.Uniform())) *
-                          std::cos(2 * std::numbers::pi * rng.Uniform());
-    return won / sum + normal * std::sqrt(won * lost / (sum * sum * (sum + 1)));
+    return won / sum + StandardNormal(rng) * std::sqrt(won * lost / (sum * sum * (sum + 1)));
   }
 };
 
@@ -42,31 +37,29 @@ struct Pending {
 
 class PortfolioSearch final : public HistorySearch {
  public:
-  PortfolioSearch(SearchContext given, const PortfolioOptions& options)
-      : HistorySearch(kState, std::move(given)), options_(options), strategies_(Made()) {}
+  explicit PortfolioSearch(SearchContext given)
+      : HistorySearch(kState, std::move(given)),
+        strategies_{MakeEvolutionarySearch(context(), {.draft = true}),
+                    MakeBayesianSearch(context()), MakeDropletSearch(context(), /*draft=*/true)} {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/10));
     Settle();
-    Rng rng(context().seed, event, /*purpose=*/10);
-    const std::vector<Scored> none;
-    BatchPicker picker(context(), history(), none, n);
     std::vector<Pending> pending;
-    for (int round = 0; round < kRounds && !picker.full(); ++round) {
-      const std::array<int, kArms> places = Places(n - picker.size(), rng);
+    for (int round = 0; round < kRounds && !call.picker.full(); ++round) {
+      const std::array<int, kArms> places = Places(n - call.picker.size(), call.rng);
       for (uint32_t arm = 0; arm < kArms; ++arm) {
         if (places[arm] == 0) continue;
         HONE_ASSIGN_OR_RETURN(
             const std::vector<record::Candidate> proposed,
             strategies_[arm]->Propose(places[arm], event * kRounds + round, model));
-        HONE_RETURN_IF_ERROR(Add(proposed, arm, call, picker, pending));
+        HONE_RETURN_IF_ERROR(AddProposed(proposed, arm, call, pending));
       }
     }
-    UnseenSource source(&context(), &history(), &evaluator());
-    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
     pending_.insert(pending_.end(), pending.begin(), pending.end());
-    return Commit(picker.batch(), call);
+    return Commit(call);
   }
 
   void Tell(absl::Span<const Measured> results) override {
@@ -75,11 +68,6 @@ class PortfolioSearch final : public HistorySearch {
   }
 
  private:
-  Strategies Made() const {
-    return {MakeEvolutionarySearch(context(), {.draft = true}), MakeBayesianSearch(context()),
-            MakeDropletSearch(context(), {.draft = true})};
-  }
-
   // How many of the next candidates each strategy proposes.
   std::array<int, kArms> Places(int n, Rng& rng) {
     std::array<int, kArms> places{};
@@ -88,9 +76,9 @@ class PortfolioSearch final : public HistorySearch {
     for (const History::Entry& entry : history().entries()) results += entry.told;
     for (size_t s = 0; s < context().spaces.size(); ++s)
       untried |= history().IsUntried(static_cast<int>(s));
-    if (untried || results < options_.learnt) {
+    if (untried || results < kLearnt) {
       places[kEvolutionary] = n;
-    } else if (results < options_.opening) {
+    } else if (results < kOpening) {
       places[kDroplet] = n / 2;
       places[kBayesian] = n - places[kDroplet];
     } else {
@@ -103,8 +91,8 @@ class PortfolioSearch final : public HistorySearch {
     return places;
   }
 
-  absl::Status Add(const std::vector<record::Candidate>& proposed, uint32_t arm, Call& call,
-                   BatchPicker& picker, std::vector<Pending>& pending) {
+  absl::Status AddProposed(const std::vector<record::Candidate>& proposed, uint32_t arm, Call& call,
+                           std::vector<Pending>& pending) {
     std::vector<Point> points;
     for (const record::Candidate& candidate : proposed) {
       int space = 0;
@@ -114,7 +102,7 @@ class PortfolioSearch final : public HistorySearch {
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(points, call));
     for (Scored& each : scored) {
       Point point = each.point;
-      if (picker.Add(std::move(each))) pending.push_back({std::move(point), arm});
+      if (call.picker.Add(std::move(each))) pending.push_back({std::move(point), arm});
     }
     return absl::OkStatus();
   }
@@ -130,14 +118,14 @@ class PortfolioSearch final : public HistorySearch {
     });
     if (!settled.empty() && best_ns_ > 0) {
       for (Earned& earned : earned_) {
-        earned.won = 1 + (earned.won - 1) * options_.memory;
-        earned.lost = 1 + (earned.lost - 1) * options_.memory;
+        earned.won = 1 + (earned.won - 1) * kMemory;
+        earned.lost = 1 + (earned.lost - 1) * kMemory;
       }
       for (const auto& [entry, arm] : settled) {
         double reward = 0;
         if (entry->ok) {
           const double above = std::log(entry->latency_ns / best_ns_);
-          reward = std::clamp(1 - above / options_.close, 0.0, 1.0) / 2 + (above < 0 ? 0.5 : 0);
+          reward = std::clamp(1 - above / kClose, 0.0, 1.0) / 2 + (above < 0 ? 0.5 : 0);
         }
         earned_[arm].won += reward;
         earned_[arm].lost += 1 - reward;
@@ -149,49 +137,34 @@ class PortfolioSearch final : public HistorySearch {
 
   void SaveMore(cost_model::ByteWriter& writer) const override {
     for (const auto& strategy : strategies_) writer.AddString(strategy->Save());
-    for (const Earned& earned : earned_) {
-      writer.AddU64(std::bit_cast<uint64_t>(earned.won));
-      writer.AddU64(std::bit_cast<uint64_t>(earned.lost));
-    }
-    writer.AddU64(std::bit_cast<uint64_t>(best_ns_));
-    writer.AddU64(pending_.size());
+    for (const Earned& earned : earned_) writer.Add(earned.won, earned.lost);
+    writer.Add(best_ns_, pending_.size());
     for (const Pending& each : pending_) {
       WritePoint(writer, each.point);
-      writer.AddU32(each.arm);
+      writer.Add(each.arm);
     }
   }
 
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    Strategies strategies = Made();
-    for (const auto& strategy : strategies) {
+    for (const auto& strategy : strategies_) {
       HONE_ASSIGN_OR_RETURN(const absl::string_view state, reader.String());
       HONE_RETURN_IF_ERROR(strategy->Restore(state));
     }
-    std::array<Earned, kArms> earned;
-    for (Earned& each : earned) {
-      HONE_ASSIGN_OR_RETURN(const uint64_t won, reader.U64());
-      HONE_ASSIGN_OR_RETURN(const uint64_t lost, reader.U64());
-      each = {std::bit_cast<double>(won), std::bit_cast<double>(lost)};
-    }
-    HONE_ASSIGN_OR_RETURN(const uint64_t best, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
-    std::vector<Pending> pending;
+    for (Earned& earned : earned_) HONE_RETURN_IF_ERROR(reader.Read(earned.won, earned.lost));
+    uint64_t count = 0;
+    HONE_RETURN_IF_ERROR(reader.Read(best_ns_, count));
+    pending_.clear();
     for (uint64_t i = 0; i < count; ++i) {
-      HONE_ASSIGN_OR_RETURN(Point point, ReadPoint(reader, context()));
-      HONE_ASSIGN_OR_RETURN(const uint32_t arm, reader.U32());
-      if (arm >= kArms) return absl::InvalidArgumentError("the search state names no strategy");
-      pending.push_back({std::move(point), arm});
+      Pending& each = pending_.emplace_back();
+      HONE_ASSIGN_OR_RETURN(each.point, ReadPoint(reader, context()));
+      HONE_RETURN_IF_ERROR(reader.Read(each.arm));
+      if (each.arm >= kArms)
+        return absl::InvalidArgumentError("the search state names no strategy");
     }
-    HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    strategies_ = std::move(strategies);
-    earned_ = earned;
-    best_ns_ = std::bit_cast<double>(best);
-    pending_ = std::move(pending);
     return absl::OkStatus();
   }
 
-  const PortfolioOptions options_;
-  Strategies strategies_;
+  std::array<std::unique_ptr<SearchStrategy>, kArms> strategies_;
   std::array<Earned, kArms> earned_;
   double best_ns_ = 0;  // before the results that are not settled; 0: none
   std::vector<Pending> pending_;
@@ -199,9 +172,8 @@ class PortfolioSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context,
-                                                    const PortfolioOptions& options) {
-  return std::make_unique<PortfolioSearch>(std::move(context), options);
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context) {
+  return std::make_unique<PortfolioSearch>(std::move(context));
 }
 
 }  // namespace hone::search

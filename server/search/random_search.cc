@@ -1,9 +1,8 @@
-#include "server/search/random_search.h"
-
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "server/search/history_search.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
@@ -16,14 +15,10 @@ class RandomSearch final : public HistorySearch {
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(/*model=*/nullptr, event));
-    Rng rng(context().seed, event, /*purpose=*/1);
-    UnseenSource source(&context(), &history(), &evaluator());
-    const std::vector<Scored> none;
-    BatchPicker picker(context(), history(), none, n);
-    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
-    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
-    return Commit(picker.batch(), call);
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, /*model=*/nullptr, /*purpose=*/1));
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
+    return Commit(call);
   }
 };
 

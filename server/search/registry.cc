@@ -1,69 +1,53 @@
+#include <functional>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/search/bayesian_search.h"
-#include "server/search/droplet_search.h"
-#include "server/search/evolutionary_search.h"
-#include "server/search/portfolio_search.h"
-#include "server/search/published/annealing_search.h"
-#include "server/search/published/bayesian_index_search.h"
-#include "server/search/published/genetic_search.h"
-#include "server/search/published/grid_search.h"
-#include "server/search/random_search.h"
-#include "server/search/search_strategy.h"
 #include "server/search/seeded_search.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
 
 struct Entry {
   absl::string_view name;
-  std::unique_ptr<SearchStrategy> (*make)(SearchContext context);
+  std::function<std::unique_ptr<SearchStrategy>(SearchContext context)> make;
 };
 
-using Cooling = AnnealingOptions::Cooling;
+Entry Annealing(const AnnealingOptions& options) {
+  return {options.name, [options](SearchContext context) {
+            return MakeAnnealingSearch(std::move(context), options);
+          }};
+}
+
+Entry Evolutionary(const EvolutionaryOptions& options) {
+  return {options.name, [options](SearchContext context) {
+            return MakeEvolutionarySearch(std::move(context), options);
+          }};
+}
 
 // One line per strategy.
-constexpr Entry kStrategies[] = {
-    {"annealing", [](SearchContext c) { return MakeAnnealingSearch(std::move(c), {}); }},
-    {"annealing-adaptive",
-     [](SearchContext c) {
-       return MakeAnnealingSearch(std::move(c),
-                                  {.name = "annealing-adaptive", .cooling = Cooling::kAdaptive});
-     }},
-    {"annealing-geometric",
-     [](SearchContext c) {
-       return MakeAnnealingSearch(std::move(c),
-                                  {.name = "annealing-geometric", .cooling = Cooling::kGeometric});
-     }},
-    {"annealing-restarts",
-     [](SearchContext c) {
-       return MakeAnnealingSearch(std::move(c), {.name = "annealing-restarts", .restarts = 4});
-     }},
-    {"bayesian", [](SearchContext c) { return MakeBayesianSearch(std::move(c)); }},
-    {"bayesian-index", [](SearchContext c) { return MakeBayesianIndexSearch(std::move(c)); }},
-    {"droplet", [](SearchContext c) { return MakeDropletSearch(std::move(c)); }},
-    {"evolutionary",
-     [](SearchContext c) { return MakeEvolutionarySearch(std::move(c), {.by_stages = true}); }},
-    {"evolutionary-drafted",
-     [](SearchContext c) {
-       return MakeEvolutionarySearch(
-           std::move(c), {.name = "evolutionary-drafted", .draft = true, .by_stages = true});
-     }},
-    {"evolutionary-metropolis",
-     [](SearchContext c) {
-       return MakeEvolutionarySearch(std::move(c),
-                                     {.name = "evolutionary-metropolis", .temperature = 0.05});
-     }},
-    {"evolutionary-no-crossover",
-     [](SearchContext c) {
-       return MakeEvolutionarySearch(std::move(c),
-                                     {.name = "evolutionary-no-crossover", .mutation = 1});
-     }},
-    {"genetic", [](SearchContext c) { return MakeGeneticSearch(std::move(c)); }},
-    {"grid", MakeGridSearch},
-    {"portfolio", [](SearchContext c) { return MakePortfolioSearch(std::move(c)); }},
-    {"random", MakeRandomSearch},
-};
+const std::vector<Entry>& Strategies() {
+  using Cooling = AnnealingOptions::Cooling;
+  static const auto* const strategies = new std::vector<Entry>{
+      Annealing({}),
+      Annealing({.name = "annealing-adaptive", .cooling = Cooling::kAdaptive}),
+      Annealing({.name = "annealing-geometric", .cooling = Cooling::kGeometric}),
+      Annealing({.name = "annealing-restarts", .restarts = 4}),
+      {"bayesian", MakeBayesianSearch},
+      {"bayesian-index", MakeBayesianIndexSearch},
+      {"droplet", [](SearchContext context) { return MakeDropletSearch(std::move(context)); }},
+      Evolutionary({.by_stages = true}),
+      Evolutionary({.name = "evolutionary-drafted", .draft = true, .by_stages = true}),
+      Evolutionary({.name = "evolutionary-metropolis", .temperature = 0.05}),
+      Evolutionary({.name = "evolutionary-no-crossover", .mutation = 1}),
+      {"genetic", MakeGeneticSearch},
+      {"grid", MakeGridSearch},
+      {"portfolio", MakePortfolioSearch},
+      {"random", MakeRandomSearch},
+  };
+  return *strategies;
+}
 
 }  // namespace
 
@@ -74,7 +58,7 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::strin
     return absl::InvalidArgumentError(absl::StrCat("a search needs a thread and a population, not ",
                                                    context.threads, " and ", context.population));
   }
-  for (const Entry& entry : kStrategies) {
+  for (const Entry& entry : Strategies()) {
     if (entry.name != name) continue;
     return context.seeds.empty() ? entry.make(std::move(context))
                                  : MakeSeededSearch(std::move(context), entry.make);
@@ -85,7 +69,7 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::strin
 
 std::vector<std::string> SearchStrategyNames() {
   std::vector<std::string> names;
-  for (const Entry& entry : kStrategies) names.emplace_back(entry.name);
+  for (const Entry& entry : Strategies()) names.emplace_back(entry.name);
   return names;
 }
 

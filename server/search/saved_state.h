@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/cost_model/byte_io.h"
 
 namespace hone::search {
 
@@ -22,8 +21,6 @@ std::string EncodeState(const StateHeader& header, absl::string_view payload);
 // The payload, inside `state`. InvalidArgument: not a state, of another strategy or version,
 // truncated or damaged.
 absl::StatusOr<absl::string_view> DecodeState(const StateHeader& header, absl::string_view state);
-// InvalidArgument: bytes are left.
-absl::Status CheckEnd(const cost_model::ByteReader& reader);
 
 }  // namespace hone::search
 

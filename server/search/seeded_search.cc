@@ -23,12 +23,10 @@ class SeededSearch final : public HistorySearch {
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(/*model=*/nullptr, event));
-    const std::vector<Scored> none;
-    BatchPicker picker(context(), history(), none, n);
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, /*model=*/nullptr, /*purpose=*/0));
+    BatchPicker& picker = call.picker;
     while (!picker.full() && SeedIsDue(n)) {
-      const record::Candidate& seed = context().seeds[next_seed_++];
-      HONE_ASSIGN_OR_RETURN(const bool added, Add(seed, call, picker));
+      HONE_ASSIGN_OR_RETURN(const bool added, AddCandidate(context().seeds[next_seed_++], call));
       proposed_seeds_ += added ? 1 : 0;
     }
     for (int round = 0; round < kRounds && !picker.full(); ++round) {
@@ -36,10 +34,10 @@ class SeededSearch final : public HistorySearch {
                             inner_->Propose(n - picker.size(), event * kRounds + round, model));
       if (proposed.empty()) break;
       for (const record::Candidate& candidate : proposed)
-        HONE_RETURN_IF_ERROR(Add(candidate, call, picker).status());
+        HONE_RETURN_IF_ERROR(AddCandidate(candidate, call).status());
     }
     proposals_ += picker.size();
-    return Commit(picker.batch(), call);
+    return Commit(call);
   }
 
   void Tell(absl::Span<const Measured> results) override {
@@ -54,38 +52,26 @@ class SeededSearch final : public HistorySearch {
   }
 
   // False: it is no candidate of these spaces, does not replay, or is known.
-  absl::StatusOr<bool> Add(const record::Candidate& candidate, Call& call, BatchPicker& picker) {
+  absl::StatusOr<bool> AddCandidate(const record::Candidate& candidate, Call& call) {
     const auto& spaces = context().spaces;
     const auto space = std::find_if(spaces.begin(), spaces.end(), [&](const auto* each) {
       return each->digest() == candidate.space_digest;
     });
     if (space == spaces.end()) return false;
-    const size_t decisions = candidate.decisions.size();
-    if (static_cast<int>(decisions) != (*space)->decision_count()) return false;
-    if (!(*space)->IsLegal(candidate.decisions)) return false;
-    const Point point{static_cast<int>(space - spaces.begin()), candidate.decisions};
-    HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(absl::MakeConstSpan(&point, 1), call));
-    return !scored.empty() && picker.Add(std::move(scored[0]));
+    const auto decisions = static_cast<int>(candidate.decisions.size());
+    if (decisions != (*space)->decision_count() || !(*space)->IsLegal(candidate.decisions))
+      return false;
+    return Add({static_cast<int>(space - spaces.begin()), candidate.decisions}, call);
   }
 
   void SaveMore(cost_model::ByteWriter& writer) const override {
-    writer.AddU64(next_seed_);
-    writer.AddU64(static_cast<uint64_t>(proposed_seeds_));
-    writer.AddU64(static_cast<uint64_t>(proposals_));
-    writer.AddString(inner_->Save());
+    writer.Add(next_seed_, proposed_seeds_, proposals_, inner_->Save());
   }
 
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(const uint64_t next_seed, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const uint64_t proposed_seeds, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const uint64_t proposals, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const absl::string_view state, reader.String());
-    HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    HONE_RETURN_IF_ERROR(inner_->Restore(state));
-    next_seed_ = next_seed;
-    proposed_seeds_ = static_cast<int64_t>(proposed_seeds);
-    proposals_ = static_cast<int64_t>(proposals);
-    return absl::OkStatus();
+    absl::string_view state;
+    HONE_RETURN_IF_ERROR(reader.Read(next_seed_, proposed_seeds_, proposals_, state));
+    return inner_->Restore(state);
   }
 
   const std::unique_ptr<SearchStrategy> inner_;

@@ -1,6 +1,7 @@
 #include "server/search/site_values.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -153,17 +154,11 @@ size_t SiteValues::IndexOf(const Site& site, absl::Span<const int64_t> values) {
     }
     return 0;
   }
-  size_t low = 0, high = count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    const absl::Span<const int64_t> row = At(site, middle);
-    if (std::lexicographical_compare(row.begin(), row.end(), values.begin(), values.end())) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return std::min(low, count - 1);
+  const auto rows = std::views::iota(size_t{0}, count);
+  const auto found = std::ranges::partition_point(rows, [&](size_t row) {
+    return std::ranges::lexicographical_compare(At(site, row), values);
+  });
+  return std::min<size_t>(found - rows.begin(), count - 1);
 }
 
 absl::StatusOr<std::vector<int64_t>> Fit(const space::DesignSpace& space,

@@ -1,14 +1,12 @@
-#include "server/search/published/annealing_search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
 #include "server/search/history_search.h"
 #include "server/search/site_values.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
@@ -16,35 +14,43 @@ namespace {
 using schedule::Site;
 
 constexpr uint32_t kVersion = 1;
+// Those of AutoTVM's XGBTuner and SimulatedAnnealingOptimizer.
+constexpr int kPlan = 64;         // results between two plans, and candidates of one
+constexpr int kSteps = 500;       // of a chain
+constexpr int kPatience = 50;     // steps without a change of the plan, until the chains stop
+constexpr double kHottest = 1;    // temperature of the first step; it falls to 0
+constexpr double kRandom = 0.05;  // of the plan's length: drawn at random at its end
+// Ours: geometric cooling ends at a hundredth of the first temperature; the share of accepted moves
+// at which adaptive cooling aims at half of the way.
+constexpr double kLeastOfHottest = 0.01;
+constexpr double kAccepted = 0.3;
 
-// The temperature of a step, falling from options.hottest.
+// The temperature of a step, falling from kHottest.
 class Thermometer {
  public:
-  explicit Thermometer(const AnnealingOptions& options)
-      : options_(options), temperature_(options.hottest) {}
+  explicit Thermometer(AnnealingOptions::Cooling cooling) : cooling_(cooling) {}
 
   double temperature() const { return temperature_; }
-  void Reheat() { temperature_ = options_.hottest; }
+  void Reheat() { temperature_ = kHottest; }
   // After a step in which this share of the moves was accepted.
   void Cool(double accepted) {
-    const double hottest = options_.hottest, coldest = options_.coldest;
-    switch (options_.cooling) {
+    switch (cooling_) {
       case AnnealingOptions::Cooling::kLinear:
-        temperature_ -= (hottest - coldest) / (options_.steps + 1);
+        temperature_ -= kHottest / (kSteps + 1);
         break;
       case AnnealingOptions::Cooling::kGeometric:
-        temperature_ *= std::pow(std::max(coldest / hottest, 0.01), 1.0 / options_.steps);
+        temperature_ *= std::pow(kLeastOfHottest, 1.0 / kSteps);
         break;
       case AnnealingOptions::Cooling::kAdaptive:  // many accepted: colder; few: warmer
-        temperature_ *= accepted > options_.accepted ? 0.9 : 1.05;
+        temperature_ *= accepted > kAccepted ? 0.9 : 1.05;
         break;
     }
-    temperature_ = std::clamp(temperature_, coldest, hottest);
+    temperature_ = std::clamp(temperature_, 0.0, kHottest);
   }
 
  private:
-  const AnnealingOptions& options_;
-  double temperature_;
+  const AnnealingOptions::Cooling cooling_;
+  double temperature_ = kHottest;
 };
 
 // The best distinct unseen candidates that were offered.
@@ -82,47 +88,43 @@ class AnnealingSearch final : public HistorySearch {
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
-    Rng rng(context().seed, event, /*purpose=*/6);
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/6));
     uint64_t told = 0;
     for (const History::Entry& entry : history().entries()) told += entry.told;
     const uint64_t age = told - std::min(told, planned_at_);
-    if (n > 0 && (LeftToPlan() == 0 || age >= static_cast<uint64_t>(options_.plan))) {
-      HONE_RETURN_IF_ERROR(Plan(std::max(n, options_.plan), call, rng));
+    if (n > 0 && (taken_ == plan_.size() || age >= kPlan)) {
+      HONE_RETURN_IF_ERROR(Plan(std::max(n, kPlan), call));
       planned_at_ = told;
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<Scored> rest,
                           Score(absl::MakeConstSpan(plan_).subspan(taken_), call));
-    BatchPicker picker(context(), history(), rest, n);
-    UnseenSource source(&context(), &history(), &evaluator());
-    picker.CoverUntried();
-    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
-    const auto random = static_cast<size_t>(options_.random * options_.plan);
-    for (size_t i = 0; !picker.full() && plan_.size() - taken_ > random && i < rest.size(); ++i) {
-      picker.Add(rest[i]);
+    call.picker.CoverUntried(rest);
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
+    constexpr auto kDrawn = static_cast<size_t>(kRandom * kPlan);
+    for (size_t i = 0; !call.picker.full() && plan_.size() - taken_ > kDrawn && i < rest.size();
+         ++i) {
+      call.picker.Add(rest[i]);
       while (plan_[taken_] != rest[i].point) ++taken_;  // illegal ones are left out
       ++taken_;
     }
-    if (plan_.size() - taken_ <= random) taken_ = plan_.size();  // draws end the plan
-    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
-    return Commit(picker.batch(), call);
+    if (plan_.size() - taken_ <= kDrawn) taken_ = plan_.size();  // draws end the plan
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
+    return Commit(call);
   }
 
  private:
-  size_t LeftToPlan() const { return plan_.size() - taken_; }
-
   // Anneals and plans anew.
-  absl::Status Plan(int size, Call& call, Rng& rng) {
-    Top top(static_cast<size_t>(size * std::max(options_.diversity, 1.0)));
+  absl::Status Plan(int size, Call& call) {
+    Rng& rng = call.rng;
+    Top top(static_cast<size_t>(size));
     const size_t chains = std::max(1, context().population / 4);
     if (chains_.size() != chains) chains_ = Drawn(chains, rng);
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> current, Score(chains_, call));
     Offer(current, top);
-    Thermometer thermometer(options_);
+    Thermometer thermometer(options_.cooling);
     int restarts = options_.restarts;
-    for (int step = 0, changed = 0; step < options_.steps && step < changed + options_.patience;
-         ++step) {
-      if (restarts > 0 && step >= changed + options_.patience / 2) {
+    for (int step = 0, changed = 0; step < kSteps && step < changed + kPatience; ++step) {
+      if (restarts > 0 && step >= changed + kPatience / 2) {
         --restarts;
         changed = step;
         thermometer.Reheat();
@@ -146,7 +148,8 @@ class AnnealingSearch final : public HistorySearch {
     }
     chains_.clear();
     for (const Scored& each : current) chains_.push_back(each.point);
-    plan_ = Diverse(std::move(top).Take(), static_cast<size_t>(size));
+    plan_.clear();
+    for (Scored& each : std::move(top).Take()) plan_.push_back(std::move(each.point));
     taken_ = 0;
     return absl::OkStatus();
   }
@@ -177,11 +180,7 @@ class AnnealingSearch final : public HistorySearch {
   std::vector<Point> Drawn(size_t count, Rng& rng) {
     std::vector<Point> points;
     const size_t spaces = context().spaces.size(), first = rng.Below(spaces);
-    for (size_t i = 0; i < count; ++i) {
-      const size_t space = (first + i) % spaces;
-      absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
-      if (drawn.ok()) points.push_back({static_cast<int>(space), *std::move(drawn)});
-    }
+    for (size_t i = 0; i < count; ++i) Sample(static_cast<int>((first + i) % spaces), rng, points);
     return points;
   }
 
@@ -197,54 +196,17 @@ class AnnealingSearch final : public HistorySearch {
     return fitted.ok() ? Point{point.space, *std::move(fitted)} : point;
   }
 
-  // Greedy: score plus what a candidate adds to the values that were chosen at each decision.
-  std::vector<Point> Diverse(std::vector<Scored> best, size_t size) const {
-    std::vector<Point> plan;
-    absl::flat_hash_set<std::pair<std::pair<int, size_t>, int64_t>> values;
-    const auto added = [&](const Point& point) {
-      int count = 0;
-      for (size_t i = 0; i < point.decisions.size(); ++i)
-        count += !values.contains({{point.space, i}, point.decisions[i]});
-      return count;
-    };
-    while (!best.empty() && plan.size() < size) {
-      size_t pick = 0;
-      if (options_.diversity > 1) {
-        double highest = -1e300;
-        for (size_t i = 0; i < best.size(); ++i) {
-          const double gain = best[i].score + options_.diversity_weight * added(best[i].point);
-          if (gain <= highest) continue;
-          highest = gain;
-          pick = i;
-        }
-      }
-      plan.push_back(std::move(best[pick].point));
-      best.erase(best.begin() + pick);
-      for (size_t i = 0; i < plan.back().decisions.size(); ++i)
-        values.insert({{plan.back().space, i}, plan.back().decisions[i]});
-    }
-    return plan;
-  }
-
   void SaveMore(cost_model::ByteWriter& writer) const override {
     WritePoints(writer, chains_);
     WritePoints(writer, plan_);
-    writer.AddU64(taken_);
-    writer.AddU64(planned_at_);
+    writer.Add(taken_, planned_at_);
   }
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(std::vector<Point> chains, ReadPoints(reader, context()));
-    HONE_ASSIGN_OR_RETURN(std::vector<Point> plan, ReadPoints(reader, context()));
-    HONE_ASSIGN_OR_RETURN(const uint64_t taken, reader.U64());
-    HONE_ASSIGN_OR_RETURN(const uint64_t planned_at, reader.U64());
-    HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    if (taken > plan.size())
-      return absl::InvalidArgumentError("the search state took more of its plan than there is");
-    chains_ = std::move(chains);
-    plan_ = std::move(plan);
-    taken_ = taken;
-    planned_at_ = planned_at;
-    return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(chains_, ReadPoints(reader, context()));
+    HONE_ASSIGN_OR_RETURN(plan_, ReadPoints(reader, context()));
+    HONE_RETURN_IF_ERROR(reader.Read(taken_, planned_at_));
+    if (taken_ <= plan_.size()) return absl::OkStatus();
+    return absl::InvalidArgumentError("the search state took more of its plan than there is");
   }
 
   const AnnealingOptions options_;

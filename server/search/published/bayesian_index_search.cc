@@ -1,7 +1,4 @@
-#include "server/search/published/bayesian_index_search.h"
-
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <deque>
 #include <utility>
@@ -10,6 +7,7 @@
 #include "server/cost_model/gaussian_process.h"
 #include "server/search/history_search.h"
 #include "server/search/site_values.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
@@ -22,6 +20,17 @@ constexpr StateHeader kState = {"bayesian-index", 1};
 // Of bayes_opt's regressor: unit variance after normalization, unit length, noise 1e-6 (alpha).
 constexpr cost_model::Kernel kKernel = {.deviation = 1, .length = 1, .noise = 1e-3};
 
+constexpr int kSchedules = 1024;   // drawn per Propose where context.population is 512
+constexpr double kRandom = 0.2;    // of a batch: drawn, without optimization
+constexpr double kMeasured = 0.6;  // of the other seeds: the best measured; the rest the best drawn
+constexpr double kKappa = 5;       // of the upper confidence bound
+// Steps of an optimization while there are fewer results than kEarly, than kLate, and from then on.
+constexpr int kEarlySteps = 1, kMiddleSteps = 10, kLateSteps = 20, kEarly = 64, kLate = 256;
+// Ours: random vectors of which a step takes the one with the highest bound (the original draws
+// 10,000 and climbs), and the latest scores of a design space that its process holds.
+constexpr int kSuggested = 64;
+constexpr size_t kLogged = 128;
+
 // What a process was told.
 struct Logged {
   std::vector<double> place;  // in the box
@@ -30,50 +39,43 @@ struct Logged {
 
 class BayesianIndexSearch final : public HistorySearch {
  public:
-  BayesianIndexSearch(SearchContext given, const BayesianIndexOptions& options)
-      : HistorySearch(kState, std::move(given)),
-        options_(options),
-        logs_(context().spaces.size()) {}
+  explicit BayesianIndexSearch(SearchContext given)
+      : HistorySearch(kState, std::move(given)), logs_(context().spaces.size()) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(model, event));
-    Rng rng(context().seed, event, /*purpose=*/8);
-    HONE_ASSIGN_OR_RETURN(std::vector<Scored> drawn, Score(Drawn(rng), call));
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/8));
+    HONE_ASSIGN_OR_RETURN(std::vector<Scored> drawn, Score(Drawn(call.rng), call));
     SortByScore(drawn);
-    UnseenSource source(&context(), &history(), &evaluator());
-    BatchPicker picker(context(), history(), drawn, n);
-    picker.CoverUntried();
-    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
-    const int random = static_cast<int>(options_.random * n + rng.Uniform());
-    for (const Point& seed : Seeds(n - random - picker.size(), drawn)) {
-      HONE_ASSIGN_OR_RETURN(std::vector<Scored> met, Optimize(seed, call, rng));
+    call.picker.CoverUntried(drawn);
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
+    const int random = static_cast<int>(kRandom * n + call.rng.Uniform());
+    for (const Point& seed : Seeds(n - random - call.picker.size(), drawn)) {
+      HONE_ASSIGN_OR_RETURN(std::vector<Scored> met, Optimize(seed, call));
       SortByScore(met);
       for (Scored& each : met) {
-        if (picker.Add(std::move(each))) break;
+        if (call.picker.Add(std::move(each))) break;
       }
     }
-    picker.PickBest(n - random);  // for runs that met nothing new
-    HONE_RETURN_IF_ERROR(FillByDraws(call, rng, source, picker));
-    return Commit(std::move(picker).Take(), call);
+    call.picker.PickBest(drawn, n - random);  // for runs that met nothing new
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
+    call.picker.Sort();
+    return Commit(call);
   }
 
  private:
   std::vector<Point> Drawn(Rng& rng) {
-    const int count = std::max(1, options_.schedules * context().population / 512);
+    const int count = std::max(1, kSchedules * context().population / 512);
     std::vector<Point> points;
-    for (int i = 0; i < count; ++i) {
-      const auto space = static_cast<int>(rng.Below(context().spaces.size()));
-      absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
-      if (drawn.ok()) points.push_back({space, *std::move(drawn)});
-    }
+    for (int i = 0; i < count; ++i)
+      Sample(static_cast<int>(rng.Below(context().spaces.size())), rng, points);
     return points;
   }
 
   std::vector<Point> Seeds(int count, const std::vector<Scored>& drawn) {
     std::vector<Point> seeds;
     if (count <= 0) return seeds;
-    const auto measured = static_cast<size_t>(std::lround(options_.measured * count));
+    const auto measured = static_cast<size_t>(std::lround(kMeasured * count));
     for (const History::Entry* best : history().Best(measured)) seeds.push_back(best->point);
     for (size_t i = 0; i < drawn.size() && seeds.size() < static_cast<size_t>(count); ++i) {
       if (!history().Knows(drawn[i].point)) seeds.push_back(drawn[i].point);
@@ -84,13 +86,11 @@ class BayesianIndexSearch final : public HistorySearch {
   int Steps() {
     int results = 0;
     for (const History::Entry& entry : history().entries()) results += entry.told;
-    return results < options_.early  ? options_.early_steps
-           : results < options_.late ? options_.middle_steps
-                                     : options_.late_steps;
+    return results < kEarly ? kEarlySteps : results < kLate ? kMiddleSteps : kLateSteps;
   }
 
   // A run from a seed: the candidates that it met, the seed among them.
-  absl::StatusOr<std::vector<Scored>> Optimize(const Point& seed, Call& call, Rng& rng) {
+  absl::StatusOr<std::vector<Scored>> Optimize(const Point& seed, Call& call) {
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> met, Score(absl::MakeConstSpan(&seed, 1), call));
     const space::DesignSpace& space = *context().spaces[seed.space];
     const absl::StatusOr<std::vector<Site>> sites = space.Sites(seed.decisions);
@@ -106,9 +106,9 @@ class BayesianIndexSearch final : public HistorySearch {
     for (const Logged& each : log) process.Add({each.place, {}}, (each.score - mean) / deviation);
     const int steps = Steps();
     for (int step = 0; step < steps; ++step) {
-      const std::vector<double> place = Suggested(process, sites->size(), rng);
+      const std::vector<double> place = Suggested(process, sites->size(), call.rng);
       absl::StatusOr<std::vector<int64_t>> decisions =
-          Fit(space, DecisionsAt(*sites, place, seed.decisions), rng);
+          Fit(space, DecisionsAt(*sites, place, seed.decisions), call.rng);
       double score = 0;  // of what is not legal
       if (decisions.ok()) {
         const Point point{seed.space, *std::move(decisions)};
@@ -122,7 +122,7 @@ class BayesianIndexSearch final : public HistorySearch {
       process.Add({place, {}}, (score - mean) / deviation);
       log.push_back({place, score});
     }
-    while (log.size() > static_cast<size_t>(options_.logged)) log.pop_front();
+    while (log.size() > kLogged) log.pop_front();
     return met;
   }
 
@@ -130,11 +130,11 @@ class BayesianIndexSearch final : public HistorySearch {
   std::vector<double> Suggested(const GaussianProcess& process, size_t sites, Rng& rng) const {
     std::vector<double> best;
     double highest = 0;
-    for (int i = 0; i < options_.suggested; ++i) {
+    for (int i = 0; i < kSuggested; ++i) {
       KernelInput input;
       for (size_t site = 0; site < sites; ++site) input.numbers.push_back(rng.Uniform());
       const GaussianProcess::Marginal marginal = process.At(input);
-      const double bound = marginal.mean + options_.kappa * marginal.deviation;
+      const double bound = marginal.mean + kKappa * marginal.deviation;
       if (!best.empty() && bound <= highest) continue;
       best = std::move(input.numbers);
       highest = bound;
@@ -168,43 +168,34 @@ class BayesianIndexSearch final : public HistorySearch {
       writer.AddU64(log.size());
       for (const Logged& each : log) {
         writer.AddU32(static_cast<uint32_t>(each.place.size()));
-        for (const double coordinate : each.place)
-          writer.AddU64(std::bit_cast<uint64_t>(coordinate));
-        writer.AddU64(std::bit_cast<uint64_t>(each.score));
+        for (const double coordinate : each.place) writer.Add(coordinate);
+        writer.Add(each.score);
       }
     }
   }
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    std::vector<std::deque<Logged>> logs(logs_.size());
-    for (std::deque<Logged>& log : logs) {
+    for (std::deque<Logged>& log : logs_) {
+      log.clear();
       HONE_ASSIGN_OR_RETURN(const uint64_t size, reader.U64());
       for (uint64_t i = 0; i < size; ++i) {
-        Logged each;
+        Logged& each = log.emplace_back();
         HONE_ASSIGN_OR_RETURN(const uint32_t coordinates, reader.U32());
-        for (uint32_t c = 0; c < coordinates; ++c) {
-          HONE_ASSIGN_OR_RETURN(const uint64_t coordinate, reader.U64());
-          each.place.push_back(std::bit_cast<double>(coordinate));
-        }
-        HONE_ASSIGN_OR_RETURN(const uint64_t score, reader.U64());
-        each.score = std::bit_cast<double>(score);
-        log.push_back(std::move(each));
+        for (uint32_t c = 0; c < coordinates; ++c)
+          HONE_RETURN_IF_ERROR(reader.Read(each.place.emplace_back()));
+        HONE_RETURN_IF_ERROR(reader.Read(each.score));
       }
     }
-    HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    logs_ = std::move(logs);
     return absl::OkStatus();
   }
 
-  const BayesianIndexOptions options_;
   SiteValues lists_;
   std::vector<std::deque<Logged>> logs_;  // per space, latest last
 };
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeBayesianIndexSearch(SearchContext context,
-                                                        const BayesianIndexOptions& options) {
-  return std::make_unique<BayesianIndexSearch>(std::move(context), options);
+std::unique_ptr<SearchStrategy> MakeBayesianIndexSearch(SearchContext context) {
+  return std::make_unique<BayesianIndexSearch>(std::move(context));
 }
 
 }  // namespace hone::search

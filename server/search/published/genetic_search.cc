@@ -1,13 +1,12 @@
-#include "server/search/published/genetic_search.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
 #include "server/search/history_search.h"
-#include "server/search/roulette.h"
+#include "server/search/random_draw.h"
 #include "server/search/site_values.h"
+#include "server/search/strategies.h"
 
 namespace hone::search {
 namespace {
@@ -15,44 +14,38 @@ namespace {
 using schedule::Site;
 
 constexpr StateHeader kState = {"genetic", 1};
-constexpr int kMutations = 64;  // of a child that is known, until it is drawn anew
+// Those of AutoTVM's GATuner.
+constexpr size_t kPopulation = 100;  // of a generation; every member is measured
+constexpr int kElites = 3;           // best ones that stay parents
+constexpr double kMutation = 0.1;    // probability that a child's site is drawn anew
+constexpr int kMutations = 64;       // of a child that is known, until it is drawn anew
 
 class GeneticSearch final : public HistorySearch {
  public:
-  GeneticSearch(SearchContext context, const GeneticOptions& options)
-      : HistorySearch(kState, std::move(context)), options_(options) {}
+  explicit GeneticSearch(SearchContext context) : HistorySearch(kState, std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {
-    HONE_ASSIGN_OR_RETURN(Call call, Begin(/*model=*/nullptr, event));
-    Rng rng(context().seed, event, /*purpose=*/4);
-    UnseenSource source(&context(), &history(), &evaluator());
-    const std::vector<Scored> none;
-    BatchPicker picker(context(), history(), none, n);
-    HONE_RETURN_IF_ERROR(CoverByDraws(call, rng, source, picker));
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, /*model=*/nullptr, /*purpose=*/4));
+    BatchPicker& picker = call.picker;
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
     for (const Scored& covering : picker.batch()) generation_.push_back(covering.point);
     proposed_ += picker.batch().size();
     while (!picker.full()) {
-      if (proposed_ >= generation_.size() &&
-          generation_.size() >= static_cast<size_t>(options_.population)) {
-        Breed(rng);
-      }
+      if (proposed_ >= generation_.size() && generation_.size() >= kPopulation) Breed(call.rng);
       if (proposed_ < generation_.size()) {
-        HONE_ASSIGN_OR_RETURN(
-            std::vector<Scored> scored,
-            Score(absl::MakeConstSpan(generation_).subspan(proposed_++, 1), call));
-        if (!scored.empty()) picker.Add(std::move(scored[0]));
+        HONE_RETURN_IF_ERROR(Add(generation_[proposed_++], call).status());
         continue;
       }
       // The first generation, or the rest of one whose children were known.
       const int before = picker.size();
-      for (const Scored& picked : picker.batch()) source.Skip(picked.evaluation->program);
-      HONE_RETURN_IF_ERROR(AddDrawn(source.DrawAny(rng), call, source, picker).status());
+      for (const Scored& picked : picker.batch()) call.source.Skip(picked.evaluation->program);
+      HONE_RETURN_IF_ERROR(AddDrawn(call.source.DrawAny(call.rng), call).status());
       if (picker.size() == before) break;
       generation_.push_back(picker.batch().back().point);
       proposed_ = generation_.size();
     }
-    return Commit(picker.batch(), call);
+    return Commit(call);
   }
 
  private:
@@ -64,7 +57,7 @@ class GeneticSearch final : public HistorySearch {
       const History::Entry* entry = history().Find(KeyOf(context(), point));
       if (entry != nullptr && entry->told && seen.insert(entry).second) parents.push_back(entry);
     }
-    const std::vector<const History::Entry*> best = history().Best(options_.elites);
+    const std::vector<const History::Entry*> best = history().Best(kElites);
     for (const History::Entry* elite : best) {
       if (seen.insert(elite).second) parents.push_back(elite);
     }
@@ -76,7 +69,7 @@ class GeneticSearch final : public HistorySearch {
       fitness.push_back(parent->ok ? best[0]->latency_ns / parent->latency_ns : 0);
     const Roulette roulette(fitness);
     absl::flat_hash_set<Digest> children;
-    for (int c = 0; c < options_.population; ++c) {
+    for (size_t c = 0; c < kPopulation; ++c) {
       const Point& first = parents[roulette.Spin(rng)]->point;
       const Point* second = &first;
       for (int attempt = 0; attempt < 8 && (second == &first || second->space != first.space);
@@ -85,7 +78,7 @@ class GeneticSearch final : public HistorySearch {
       }
       Point child = first;
       if (second->space == first.space) child = Cross(first, *second, rng);
-      child = Mutated(child, options_.mutation, rng);
+      child = Mutated(child, kMutation, rng);
       for (int m = 0; m < kMutations && IsKnown(child, children); ++m) {
         child = Mutated(child, /*share=*/0, rng);
       }
@@ -130,26 +123,20 @@ class GeneticSearch final : public HistorySearch {
     writer.AddU64(proposed_);
   }
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(std::vector<Point> generation, ReadPoints(reader, context()));
-    HONE_ASSIGN_OR_RETURN(const uint64_t proposed, reader.U64());
-    HONE_RETURN_IF_ERROR(CheckEnd(reader));
-    if (proposed > generation.size())
-      return absl::InvalidArgumentError("the search state counts more members than it has");
-    generation_ = std::move(generation);
-    proposed_ = proposed;
-    return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(generation_, ReadPoints(reader, context()));
+    HONE_RETURN_IF_ERROR(reader.Read(proposed_));
+    if (proposed_ <= generation_.size()) return absl::OkStatus();
+    return absl::InvalidArgumentError("the search state counts more members than it has");
   }
 
-  const GeneticOptions options_;
   std::vector<Point> generation_;  // the first grows while it is drawn
   size_t proposed_ = 0;            // members of it
 };
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeGeneticSearch(SearchContext context,
-                                                  const GeneticOptions& options) {
-  return std::make_unique<GeneticSearch>(std::move(context), options);
+std::unique_ptr<SearchStrategy> MakeGeneticSearch(SearchContext context) {
+  return std::make_unique<GeneticSearch>(std::move(context));
 }
 
 }  // namespace hone::search

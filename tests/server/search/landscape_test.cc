@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "server/search/published/annealing_search.h"
 #include "tests/server/search/recorded.h"
 
 namespace hone::search {
@@ -72,25 +70,6 @@ TEST(DropletSearchTest, DescendsFarBelowRandomDraws) {
 
 TEST(AnnealingSearchTest, ProposesBetterOnceItHasLearnt) {
   EXPECT_LT(RunRecorded("annealing").late, 0.85 * RecordedAtRandom().late);
-}
-
-TEST(AnnealingSearchTest, DiversityPlansMoreDifferentDecisions) {
-  const TestSpaces spaces = MatmulSpaces(512);
-  size_t different[2];
-  for (const bool diverse : {false, true}) {
-    SearchContext context = spaces.Context(3);
-    context.population = 64;
-    const auto annealing = MakeAnnealingSearch(
-        context, {.diversity = diverse ? 2.0 : 1.0, .diversity_weight = diverse ? 1.0 : 0.0});
-    std::set<std::pair<std::string, std::pair<size_t, int64_t>>> values;
-    const Candidates proposed = *annealing->Propose(32, 0, nullptr);
-    for (const record::Candidate& candidate : proposed) {
-      for (size_t i = 0; i < candidate.decisions.size(); ++i)
-        values.insert({candidate.space_digest, {i, candidate.decisions[i]}});
-    }
-    different[diverse] = values.size();
-  }
-  EXPECT_GT(different[1], different[0]);
 }
 
 TEST(BayesianSearchTest, ProposesBetterOnceItHasLearnt) {

@@ -13,8 +13,8 @@
 #include "server/cost_model/cost_model.h"
 #include "server/feature/feature_set.h"
 #include "server/search/evaluator.h"
-#include "server/search/evolutionary_search.h"
 #include "server/search/site_values.h"
+#include "server/search/strategies.h"
 #include "tests/server/search/spaces.h"
 
 namespace hone::search {

@@ -1,9 +1,8 @@
-#include "server/search/published/grid_search.h"
-
 #include <gtest/gtest.h>
 
 #include "common/operator/operator.h"
 #include "common/schedule/trace.h"
+#include "server/search/strategies.h"
 #include "server/space/design_space.h"
 
 namespace hone::search {

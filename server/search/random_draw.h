@@ -1,13 +1,21 @@
-#ifndef HONE_SERVER_SEARCH_ROULETTE_H_
-#define HONE_SERVER_SEARCH_ROULETTE_H_
+#ifndef HONE_SERVER_SEARCH_RANDOM_DRAW_H_
+#define HONE_SERVER_SEARCH_RANDOM_DRAW_H_
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "common/base/rng.h"
 
 namespace hone::search {
+
+// A draw from the normal distribution of mean 0 and variance 1.
+inline double StandardNormal(Rng& rng) {
+  const double radius = std::sqrt(-2 * std::log(1 - rng.Uniform()));
+  return radius * std::cos(2 * std::numbers::pi * rng.Uniform());
+}
 
 // Draws indices with probability proportional to max(score, 0); uniformly where none is positive.
 class Roulette {
@@ -31,4 +39,4 @@ class Roulette {
 
 }  // namespace hone::search
 
-#endif  // HONE_SERVER_SEARCH_ROULETTE_H_
+#endif  // HONE_SERVER_SEARCH_RANDOM_DRAW_H_
