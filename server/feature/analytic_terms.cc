@@ -245,22 +245,15 @@ class Estimator {
     Storage storage;
     storage.shape.assign(buffer.shape.begin(), buffer.shape.end());
     if (buffer.input || buffer.output) return storage;
-    const Statement* writer = nullptr;
-    size_t depth = statement.loops.size();
+    const Access* written = nullptr;
     for (const Statement& other : nest_.statements()) {
       const Access* use = other.Find(access.buffer);
-      if (use == nullptr) continue;
-      if (use->kind != AccessKind::kRead) writer = &other;
-      size_t common = 0;
-      while (common < std::min(depth, other.loops.size()) &&
-             other.loops[common].node == statement.loops[common].node)
-        ++common;
-      depth = common;
+      if (use != nullptr && use->kind != AccessKind::kRead) written = use;
     }
-    if (writer == nullptr) return storage;  // of the prepack kernel
+    if (written == nullptr) return storage;  // of the prepack kernel
     storage.compact = true;
     const absl::Span<const int64_t> live =
-        writer->Find(access.buffer)->Box(static_cast<int>(depth));
+        written->Box(static_cast<int>(DepthOfUsers(nest_, statement, access.buffer)));
     storage.shape.assign(live.begin(), live.end());
     storage.live_bytes = access.element_bytes;
     for (int64_t extent : storage.shape) storage.live_bytes *= static_cast<double>(extent);

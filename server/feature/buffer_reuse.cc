@@ -8,12 +8,8 @@ namespace hone::feature {
 void LoopTraffic::Clear(const ir::Program& program) { bytes_.assign(program.nodes.size(), 0.0); }
 
 void LoopTraffic::Add(const Statement& statement) {
-  for (size_t d = 0; d < statement.loops.size(); ++d) {
-    double bytes = 0;
-    for (const Access& access : statement.accesses)
-      bytes += access.touched[d] * access.element_bytes;
-    bytes_[statement.loops[d].node] += bytes;
-  }
+  for (size_t d = 0; d < statement.loops.size(); ++d)
+    bytes_[statement.loops[d].node] += statement.TouchedBytes(d);
 }
 
 Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const Statement> others,

@@ -2,35 +2,46 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/feature/analytic_features.h"
-#include "server/feature/published/curve_features.h"
-#include "server/feature/published/itervar_features.h"
-#include "server/feature/published/knob_features.h"
-#include "server/feature/published/tree_features.h"
-#include "server/feature/statement_features.h"
+#include "common/base/status_macros.h"
+#include "server/feature/feature_sets.h"
+#include "server/feature/nest.h"
 
 namespace hone::feature {
 namespace {
 
-// One line per feature set.
-const FeatureSet* const* Table(size_t& count) {
-  static const FeatureSet* const table[] = {
-      &StatementFeatures(StatementVariant::kCorrected),
-      &StatementFeatures(StatementVariant::kOriginal),
-      &KnobFeatures(),
-      &ItervarFeatures(),
-      &CurveFeatures(),
-      &CurveOneFeatures(),
-      &CurveFixFeatures(),
-      &CurveFixReuseFeatures(),
-      &AnalyticFeatures(),
-      &TreeFeatures(),
-  };
-  count = std::size(table);
-  return table;
+const std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
+  static const auto* const sets = [] {
+    auto* made = new std::vector<std::unique_ptr<FeatureSet>>;
+    made->push_back(MakeStatementFeatures(StatementVariant::kCorrected));
+    made->push_back(MakeStatementFeatures(StatementVariant::kOriginal));
+    made->push_back(MakeKnobFeatures());
+    made->push_back(MakeItervarFeatures());
+    made->push_back(MakeCurveFeatures("curve", {}));                   // AutoTVM's
+    made->push_back(MakeCurveFeatures("curve-one", {.samples = 1}));   // an early fault
+    made->push_back(MakeCurveFeatures("curve-fix", {.samples = 30}));  // Zheng's
+    made->push_back(MakeCurveFeatures(                                 // his best
+        "curve-fix-reuse",
+        {.samples = 30, .relations = CurveOptions::kCountToReuse | CurveOptions::kReuseToCount}));
+    made->push_back(MakeAnalyticFeatures());
+    made->push_back(MakeTreeFeatures());
+    return made;
+  }();
+  return *sets;
 }
 
 }  // namespace
+
+absl::Status FeatureSet::Extract(const ir::Program& program, const target::Target& target,
+                                 std::vector<float>& rows_out, int& row_count) const {
+  thread_local Nest nest;  // keeps its memory from candidate to candidate
+  HONE_RETURN_IF_ERROR(nest.Analyze(program));
+  if (nest.statements().empty())
+    return absl::InvalidArgumentError("the program has no block to describe");
+  const size_t begin = rows_out.size();
+  describe_(nest, target, rows_out);
+  row_count = static_cast<int>((rows_out.size() - begin) / columns_.size());
+  return absl::OkStatus();
+}
 
 absl::Status FeatureSet::ExtractCandidate(const ir::Program& program, const Chosen&,
                                           const target::Target& target,
@@ -39,20 +50,16 @@ absl::Status FeatureSet::ExtractCandidate(const ir::Program& program, const Chos
 }
 
 absl::StatusOr<const FeatureSet*> FindFeatureSet(absl::string_view name) {
-  size_t count = 0;
-  const FeatureSet* const* table = Table(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (table[i]->name() == name) return table[i];
+  for (const auto& set : FeatureSets()) {
+    if (set->name() == name) return set.get();
   }
   return absl::NotFoundError(absl::StrCat(
       "no feature set '", name, "'; there are: ", absl::StrJoin(FeatureSetNames(), ", ")));
 }
 
 std::vector<std::string> FeatureSetNames() {
-  size_t count = 0;
-  const FeatureSet* const* table = Table(count);
   std::vector<std::string> names;
-  for (size_t i = 0; i < count; ++i) names.emplace_back(table[i]->name());
+  for (const auto& set : FeatureSets()) names.emplace_back(set->name());
   return names;
 }
 

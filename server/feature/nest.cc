@@ -88,6 +88,12 @@ const Access* Statement::Find(ir::BufferId buffer) const {
   return nullptr;
 }
 
+double Statement::TouchedBytes(size_t d) const {
+  double bytes = 0;
+  for (const Access& access : accesses) bytes += access.touched[d] * access.element_bytes;
+  return bytes;
+}
+
 absl::Status Nest::Analyze(const ir::Program& program) {
   program_ = &program;
   count_ = 0;
@@ -254,11 +260,17 @@ void Nest::DescribeAccesses(Statement& statement) {
   }
 }
 
-absl::Status AnalyzeBlocks(const ir::Program& program, Nest& nest) {
-  HONE_RETURN_IF_ERROR(nest.Analyze(program));
-  if (nest.statements().empty())
-    return absl::InvalidArgumentError("the program has no block to describe");
-  return absl::OkStatus();
+size_t DepthOfUsers(const Nest& nest, const Statement& statement, ir::BufferId buffer) {
+  size_t depth = statement.loops.size();
+  for (const Statement& other : nest.statements()) {
+    if (other.Find(buffer) == nullptr) continue;
+    size_t common = 0;
+    while (common < std::min(depth, other.loops.size()) &&
+           other.loops[common].node == statement.loops[common].node)
+      ++common;
+    depth = common;
+  }
+  return depth;
 }
 
 int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access,

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_FEATURE_NEST_H_
 #define HONE_SERVER_FEATURE_NEST_H_
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -83,7 +84,14 @@ struct Statement {
   OpCounts ops;  // of one execution, multiply-adds as such
 
   const Access* Find(ir::BufferId buffer) const;
+  // Bytes of all accesses while the loops d, d + 1, … run.
+  double TouchedBytes(size_t d) const;
 };
+
+// sign(x)·log2(|x| + 1), the scale of nearly every column.
+inline float SignedLog2(double x) {
+  return static_cast<float>(x < 0 ? -std::log2(1 - x) : std::log2(1 + x));
+}
 
 // The statements of a program with what they touch, in order of execution, prepack kernel left out.
 // Points into the program: valid as long as it lives unchanged. Reusable: Analyze keeps the memory.
@@ -121,8 +129,9 @@ class Nest {
   std::vector<uint64_t> dimension_loops_;
 };
 
-// Analyze, for feature sets: InvalidArgument also where the program has no block to describe.
-absl::Status AnalyzeBlocks(const ir::Program& program, Nest& nest);
+// How many of the outermost loops are around all statements that use a buffer, `statement` among
+// them: where the buffer lives.
+size_t DepthOfUsers(const Nest& nest, const Statement& statement, ir::BufferId buffer);
 
 // Elements that one step of loop `depth` moves the access on, by the innermost dimension that
 // moves; the smallest over its places. 0: it does not move.

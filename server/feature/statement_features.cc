@@ -1,16 +1,60 @@
-#include "server/feature/statement_features.h"
-
 #include <algorithm>
 #include <numeric>
 
-#include "common/base/status_macros.h"
+#include "absl/strings/str_cat.h"
 #include "server/feature/buffer_reuse.h"
-#include "server/feature/logarithm.h"
+#include "server/feature/feature_sets.h"
 #include "server/feature/nest.h"
-#include "server/feature/statement_columns.h"
 
 namespace hone::feature {
 namespace {
+
+// Where the groups of a row of statement features begin.
+constexpr int kStatementBuffers = 5;
+constexpr int kColumnsPerBuffer = 18;
+constexpr int kIntensitySamples = 10;
+constexpr int kOperations = 0;                  // 16 counts
+constexpr int kAnnotations = kOperations + 16;  // 3 kinds × (3 + 8)
+constexpr int kGpu = kAnnotations + 3 * 11;     // 8
+constexpr int kBufferColumns = kGpu + 8;
+constexpr int kIntensity = kBufferColumns + kStatementBuffers * kColumnsPerBuffer;
+constexpr int kAllocation = kIntensity + kIntensitySamples;  // 4
+constexpr int kOuter = kAllocation + 4;                      // 3
+constexpr int kStatementColumns = kOuter + 3;
+static_assert(kBufferColumns == 57 && kStatementColumns == 164);
+
+std::vector<std::string> MakeNames() {
+  std::vector<std::string> names;
+  for (const char* type : {"float", "int"}) {
+    for (const char* op : {"mad", "addsub", "mul", "divmod", "cmp", "math", "other"})
+      names.push_back(absl::StrCat(type, ".", op));
+  }
+  names.insert(names.end(), {"bool", "select"});
+  for (const char* kind : {"vectorize", "unroll", "parallel"}) {
+    for (const char* what : {"num", "prod", "len", "pos_none", "pos_inner_spatial",
+                             "pos_middle_spatial", "pos_outer_spatial", "pos_inner_reduce",
+                             "pos_middle_reduce", "pos_outer_reduce", "pos_mixed"}) {
+      names.push_back(absl::StrCat(kind, ".", what));
+    }
+  }
+  names.insert(names.end(), {"is_gpu", "block_x", "block_y", "block_z", "thread_x", "thread_y",
+                             "thread_z", "vthread"});
+  for (int buffer = 0; buffer < kStatementBuffers; ++buffer) {
+    for (const char* what :
+         {"read", "write", "read_write", "bytes", "unique_bytes", "lines", "unique_lines",
+          "reuse_loop", "reuse_serial", "reuse_none", "reuse_dis_iter", "reuse_dis_bytes",
+          "reuse_ct", "bytes_d_reuse", "unique_bytes_d_reuse", "lines_d_reuse",
+          "unique_lines_d_reuse", "stride"}) {
+      names.push_back(absl::StrCat("buffer", buffer, ".", what));
+    }
+  }
+  for (int sample = 0; sample < kIntensitySamples; ++sample)
+    names.push_back(absl::StrCat("intensity.", sample));
+  for (const char* what : {"size", "prod", "outer_prod", "inner_prod"})
+    names.push_back(absl::StrCat("alloc.", what));
+  names.insert(names.end(), {"outer_prod", "num_loops", "auto_unroll_max_step"});
+  return names;
+}
 
 // Fills one row.
 class RowWriter {
@@ -132,10 +176,7 @@ class RowWriter {
       return per_execution * statement.executions[loops - 1 - step];
     };
     const auto intensity = [&](int step) {
-      double bytes = 0;
-      for (const Access& access : statement.accesses)
-        bytes += access.touched[loops - 1 - step] * access.element_bytes;
-      return operations(step) / bytes;
+      return operations(step) / statement.TouchedBytes(loops - 1 - step);
     };
     int step = 0;
     for (int sample = 0; sample < kIntensitySamples; ++sample) {
@@ -157,15 +198,7 @@ class RowWriter {
     if (info.input || info.output) return;
     // The buffer lives in the innermost loop around all of its users, and is as large as what they
     // touch under it.
-    size_t depth = statement.loops.size();
-    for (const Statement& other : nest_.statements()) {
-      if (other.Find(buffer) == nullptr) continue;
-      size_t common = 0;
-      while (common < std::min(depth, other.loops.size()) &&
-             other.loops[common].node == statement.loops[common].node)
-        ++common;
-      depth = common;
-    }
+    const size_t depth = DepthOfUsers(nest_, statement, buffer);
     double elements = 0;
     for (const Statement& other : nest_.statements()) {
       if (const Access* access = other.Find(buffer))
@@ -184,49 +217,33 @@ class RowWriter {
   float* const row_;
 };
 
-class StatementFeatureSet final : public FeatureSet {
- public:
-  explicit StatementFeatureSet(StatementVariant variant) : variant_(variant) {}
-
-  absl::string_view name() const override {
-    return variant_ == StatementVariant::kCorrected ? "statement" : "statement_original";
+void DescribeStatements(const Nest& nest, const target::Target& target, StatementVariant variant,
+                        std::vector<float>& rows_out) {
+  thread_local LoopTraffic traffic;  // keeps its memory from candidate to candidate
+  const absl::Span<const Statement> statements = nest.statements();
+  const bool original = variant == StatementVariant::kOriginal;
+  traffic.Clear(nest.program());
+  if (!original) {
+    for (const Statement& statement : statements) traffic.Add(statement);
   }
-  int Columns() const override { return kStatementColumns; }
-  const std::vector<std::string>& ColumnNames() const override { return StatementColumnNames(); }
-  bool RowPerStatement() const override { return true; }
-
-  absl::Status Extract(const ir::Program& program, const target::Target& target,
-                       std::vector<float>& rows_out, int& row_count) const override {
-    thread_local Nest nest;  // keeps its memory from candidate to candidate
-    thread_local LoopTraffic traffic;
-    HONE_RETURN_IF_ERROR(AnalyzeBlocks(program, nest));
-    const absl::Span<const Statement> statements = nest.statements();
-    const bool original = variant_ == StatementVariant::kOriginal;
-    traffic.Clear(program);
-    if (!original) {
-      for (const Statement& statement : statements) traffic.Add(statement);
-    }
-    const size_t begin = rows_out.size();
-    rows_out.resize(begin + statements.size() * kStatementColumns, 0.0f);
-    for (size_t i = 0; i < statements.size(); ++i) {
-      if (original) traffic.Add(statements[i]);  // public code knows only what came before
-      RowWriter(nest, traffic, target, variant_, rows_out.data() + begin + i * kStatementColumns)
-          .Write(statements[i], original ? statements.first(i + 1) : statements);
-    }
-    row_count = static_cast<int>(statements.size());
-    return absl::OkStatus();
+  const size_t begin = rows_out.size();
+  rows_out.resize(begin + statements.size() * kStatementColumns, 0.0f);
+  for (size_t i = 0; i < statements.size(); ++i) {
+    if (original) traffic.Add(statements[i]);  // public code knows only what came before
+    RowWriter(nest, traffic, target, variant, rows_out.data() + begin + i * kStatementColumns)
+        .Write(statements[i], original ? statements.first(i + 1) : statements);
   }
-
- private:
-  const StatementVariant variant_;
-};
+}
 
 }  // namespace
 
-const FeatureSet& StatementFeatures(StatementVariant variant) {
-  static const auto* corrected = new StatementFeatureSet(StatementVariant::kCorrected);
-  static const auto* original = new StatementFeatureSet(StatementVariant::kOriginal);
-  return variant == StatementVariant::kCorrected ? *corrected : *original;
+std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant) {
+  return std::make_unique<FeatureSet>(
+      variant == StatementVariant::kCorrected ? "statement" : "statement_original", MakeNames(),
+      [variant](const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
+        DescribeStatements(nest, target, variant, rows_out);
+      },
+      /*row_per_statement=*/true);
 }
 
 }  // namespace hone::feature

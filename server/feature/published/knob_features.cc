@@ -1,6 +1,5 @@
-#include "server/feature/published/knob_features.h"
-
 #include "absl/strings/str_cat.h"
+#include "server/feature/feature_sets.h"
 
 namespace hone::feature {
 namespace {
@@ -13,12 +12,7 @@ std::vector<std::string> MakeNames() {
 
 class KnobFeatureSet final : public FeatureSet {
  public:
-  absl::string_view name() const override { return "knob"; }
-  int Columns() const override { return static_cast<int>(ColumnNames().size()); }
-  const std::vector<std::string>& ColumnNames() const override {
-    static const auto* names = new std::vector<std::string>(MakeNames());
-    return *names;
-  }
+  KnobFeatureSet() : FeatureSet("knob", MakeNames(), /*describe=*/nullptr) {}
 
   absl::Status Extract(const ir::Program&, const target::Target&, std::vector<float>&,
                        int&) const override {
@@ -48,9 +42,6 @@ class KnobFeatureSet final : public FeatureSet {
 
 }  // namespace
 
-const FeatureSet& KnobFeatures() {
-  static const auto* set = new KnobFeatureSet;
-  return *set;
-}
+std::unique_ptr<FeatureSet> MakeKnobFeatures() { return std::make_unique<KnobFeatureSet>(); }
 
 }  // namespace hone::feature

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/feature/logarithm.h"
 
 namespace hone::feature {
 namespace {
@@ -34,7 +33,9 @@ int KindOf(const NestLoop& loop) {
   return 10;
 }
 
-std::vector<std::string> MakeNames() {
+}  // namespace
+
+std::vector<std::string> LoopColumnNames() {
   std::vector<std::string> names = {"length",  "nest_level", "topdown",    "bottomup", "block_x",
                                     "block_y", "block_z",    "thread_x",   "thread_y", "thread_z",
                                     "vthread", "unrolled",   "vectorized", "parallel", "serial",
@@ -46,11 +47,13 @@ std::vector<std::string> MakeNames() {
   return names;
 }
 
-}  // namespace
-
-const std::vector<std::string>& LoopColumnNames() {
-  static const auto* names = new std::vector<std::string>(MakeNames());
-  return *names;
+LoopBlocks::LoopBlocks(const Nest& nest, int max_loops, int lead, std::vector<float>& out)
+    : program_(nest.program()), max_loops_(max_loops), lead_(lead), begin_(out.size()), out_(out) {
+  for (const Statement& statement : nest.statements()) Add(statement);
+  for (int i = 0; i < count(); ++i) {
+    float* arithmetic = Block(i) + kShape + kKinds;
+    for (int c = 0; c < kArithmetic; ++c) arithmetic[c] = SignedLog2(arithmetic[c]);
+  }
 }
 
 void LoopBlocks::Add(const Statement& statement) {
@@ -68,13 +71,6 @@ void LoopBlocks::Add(const Statement& statement) {
     out[2] += static_cast<float>(ops.floating.divmod + ops.integer.divmod);
   }
   for (const Access& access : statement.accesses) AddTouches(statement, access);
-}
-
-void LoopBlocks::Finish() {
-  for (int i = 0; i < count(); ++i) {
-    float* out = Block(i) + kShape + kKinds;
-    for (int c = 0; c < kArithmetic; ++c) out[c] = SignedLog2(out[c]);
-  }
 }
 
 int LoopBlocks::BlockOf(const Statement& statement, size_t depth, double topdown) {

@@ -17,21 +17,16 @@ namespace hone::feature {
 //  8×6  per access under the loop: stride, mod, count, reuse, thread_count, thread_reuse (touch.h)
 inline constexpr int kLoopTouches = 8;
 inline constexpr int kLoopColumns = 4 + 12 + 3 + kLoopTouches * 6;
-const std::vector<std::string>& LoopColumnNames();
+std::vector<std::string> LoopColumnNames();
 
 // The blocks of columns of a program's loops, in order of first appearance, so that a loop comes
 // after those around it: they are appended to a vector of floats, each after `lead` columns that
 // are left 0.
 class LoopBlocks {
  public:
-  // Loops beyond `max_loops` are left out. `program` and `out` outlive it; nobody else appends
-  // meanwhile.
-  LoopBlocks(const ir::Program& program, int max_loops, int lead, std::vector<float>& out)
-      : program_(program), max_loops_(max_loops), lead_(lead), begin_(out.size()), out_(out) {}
-
-  void Add(const Statement& statement);
-  // Once, after the last statement.
-  void Finish();
+  // Appends the blocks of all statements to `out`. Loops beyond `max_loops` are left out. The nest
+  // and `out` outlive it.
+  LoopBlocks(const Nest& nest, int max_loops, int lead, std::vector<float>& out);
 
   int count() const { return static_cast<int>(loops_.size()); }
   // The loop directly around it; -1: none.
@@ -44,6 +39,7 @@ class LoopBlocks {
     int touches;
   };
 
+  void Add(const Statement& statement);
   float* Block(int loop) { return out_.data() + begin_ + loop * (lead_ + kLoopColumns) + lead_; }
   int BlockOf(const Statement& statement, size_t depth, double topdown);
   void AddTouches(const Statement& statement, const Access& access);

@@ -8,10 +8,8 @@
 #include <memory>
 
 #include "server/feature/feature_set.h"
-#include "server/feature/published/curve_features.h"
-#include "server/feature/published/knob_features.h"
+#include "server/feature/feature_sets.h"
 #include "server/feature/published/touch.h"
-#include "server/feature/published/tree_features.h"
 #include "tests/server/feature/programs.h"
 
 namespace hone::feature {
@@ -91,11 +89,11 @@ TEST(ItervarFeaturesTest, KindsOfLoops) {
 class TreeRows {
  public:
   explicit TreeRows(const ir::Program& program) {
-    EXPECT_TRUE(TreeFeatures().Extract(program, TestTarget(), values_, count_).ok());
+    EXPECT_TRUE((**FindFeatureSet("tree")).Extract(program, TestTarget(), values_, count_).ok());
   }
   int count() const { return count_; }
   float operator()(int row, const std::string& column) const {
-    const std::vector<std::string>& names = TreeFeatures().ColumnNames();
+    const std::vector<std::string>& names = (**FindFeatureSet("tree")).ColumnNames();
     const auto at = std::find(names.begin(), names.end(), column) - names.begin();
     return values_.at(row * names.size() + at);
   }
@@ -137,7 +135,7 @@ TEST(TreeFeaturesTest, LoopsOfSeveralStatementsBranch) {
 }
 
 TEST(CurveFeaturesTest, SamplesTheLargestXNotAboveTheThreshold) {
-  const Row row(CurveFixFeatures(), Matmul());
+  const Row row(**FindFeatureSet("curve-fix"), Matmul());
   // C: counts 2^8 2^5 2^0, reuses all 2^6.
   EXPECT_EQ(row.Raw("buffer0.count_reuse.0.value"), 6);
   EXPECT_EQ(row.Raw("buffer0.count_reuse.4.distance"), 4);
@@ -151,27 +149,18 @@ TEST(CurveFeaturesTest, SamplesTheLargestXNotAboveTheThreshold) {
   EXPECT_EQ(row.Raw("buffer3.count_reuse.29.distance"), 0);
 }
 
-TEST(CurveFeaturesTest, JointPairsKeepTheirPartner) {
-  const auto set = MakeCurveFeatures("joint", {.samples = 10, .joint = true});
-  const Row row(*set, Matmul());
-  EXPECT_EQ(row.Raw("buffer0.count_topdown.0.value"), 14);  // k: count 1, all iterations
-  // A: i has count 2^9 and product 2^3, j 2^6 and 2^8, k 2^6 and 2^14.
-  EXPECT_EQ(row.Raw("buffer1.topdown_count.3.value"), 9);
-  EXPECT_EQ(row.Raw("buffer1.topdown_count.2.value"), 0);
-}
-
 TEST(CurveFeaturesTest, RegisteredVariantsDifferInSamplesAndRelations) {
-  EXPECT_EQ(CurveFeatures().Columns(), kCurveBuffers * 4 * 20 * 2);
-  EXPECT_EQ(CurveOneFeatures().Columns(), kCurveBuffers * 4 * 1 * 2);
-  EXPECT_EQ(CurveFixFeatures().Columns(), kCurveBuffers * 4 * 30 * 2);
-  EXPECT_EQ(CurveFixReuseFeatures().Columns(), kCurveBuffers * 2 * 30 * 2);
+  EXPECT_EQ((**FindFeatureSet("curve")).Columns(), kCurveBuffers * 4 * 20 * 2);
+  EXPECT_EQ((**FindFeatureSet("curve-one")).Columns(), kCurveBuffers * 4 * 1 * 2);
+  EXPECT_EQ((**FindFeatureSet("curve-fix")).Columns(), kCurveBuffers * 4 * 30 * 2);
+  EXPECT_EQ((**FindFeatureSet("curve-fix-reuse")).Columns(), kCurveBuffers * 2 * 30 * 2);
 }
 
 TEST(KnobFeaturesTest, AreTheDecisions) {
   const ir::Program program = Matmul();
   std::vector<float> values;
   int rows = 0;
-  const FeatureSet& knob = KnobFeatures();
+  const FeatureSet& knob = **FindFeatureSet("knob");
   const std::vector<int64_t> decisions = {4, 0, 512};
   ASSERT_TRUE(knob.ExtractCandidate(program, {2, decisions}, TestTarget(), values, rows).ok());
   EXPECT_EQ(rows, 1);

@@ -1,5 +1,3 @@
-#include "server/feature/statement_features.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "server/feature/feature_sets.h"
 #include "tests/server/feature/programs.h"
 
 namespace hone::feature {
@@ -40,13 +39,13 @@ class Row {
 
 std::vector<Row> RowsOf(const ir::Program& program,
                         StatementVariant variant = StatementVariant::kCorrected) {
-  const FeatureSet& set = StatementFeatures(variant);
+  const std::unique_ptr<FeatureSet> set = MakeStatementFeatures(variant);
   std::vector<float> values;
   int rows = 0;
-  EXPECT_TRUE(set.Extract(program, TestTarget(), values, rows).ok());
-  EXPECT_EQ(values.size(), static_cast<size_t>(rows) * set.Columns());
+  EXPECT_TRUE(set->Extract(program, TestTarget(), values, rows).ok());
+  EXPECT_EQ(values.size(), static_cast<size_t>(rows) * set->Columns());
   std::vector<Row> result;
-  for (int r = 0; r < rows; ++r) result.emplace_back(set, values.data() + r * set.Columns());
+  for (int r = 0; r < rows; ++r) result.emplace_back(*set, values.data() + r * set->Columns());
   return result;
 }
 
@@ -172,9 +171,10 @@ TEST(StatementFeaturesTest, NamesOfVariablesDoNotMatter) {
     std::vector<float> first, second;
     int rows = 0;
     ASSERT_TRUE(
-        StatementFeatures(variant).Extract(ProgramOf(text), TestTarget(), first, rows).ok());
-    ASSERT_TRUE(
-        StatementFeatures(variant).Extract(ProgramOf(renamed), TestTarget(), second, rows).ok());
+        MakeStatementFeatures(variant)->Extract(ProgramOf(text), TestTarget(), first, rows).ok());
+    ASSERT_TRUE(MakeStatementFeatures(variant)
+                    ->Extract(ProgramOf(renamed), TestTarget(), second, rows)
+                    .ok());
     EXPECT_EQ(first, second);
   }
 }
@@ -216,13 +216,13 @@ TEST(StatementFeaturesTest, RefusesWhatItCannotDescribe) {
     program.node(loop).children.push_back(block);
     program.node(block).parent = loop;
   }
-  EXPECT_EQ(StatementFeatures(StatementVariant::kCorrected)
-                .Extract(program, TestTarget(), values, rows)
+  EXPECT_EQ(MakeStatementFeatures(StatementVariant::kCorrected)
+                ->Extract(program, TestTarget(), values, rows)
                 .code(),
             absl::StatusCode::kInvalidArgument);
   program.kernels.clear();
-  EXPECT_EQ(StatementFeatures(StatementVariant::kCorrected)
-                .Extract(program, TestTarget(), values, rows)
+  EXPECT_EQ(MakeStatementFeatures(StatementVariant::kCorrected)
+                ->Extract(program, TestTarget(), values, rows)
                 .code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(values, std::vector<float>{7});
