@@ -64,39 +64,34 @@ Plot TrialsPlot(const Results& results) {
 }
 
 Plot SecondsPlot(const Results& results) {
+  const auto clock_of = [&](const RunResult& run, size_t set) {
+    return Clock(run, results.builders[set], /*brain=*/false);
+  };
   double first = 0, last = 0;
-  // [variant][set][seed]: shares and seconds of the trials.
-  std::vector<std::vector<std::vector<std::pair<std::vector<double>, std::vector<double>>>>> all;
   for (const auto& variant : results.runs) {
-    all.emplace_back();
     for (size_t s = 0; s < variant.size(); ++s) {
-      all.back().emplace_back();
       for (const RunResult& run : variant[s]) {
-        std::vector<double> clock = Clock(run, results.builders[s], /*brain=*/false);
-        if (clock.empty()) clock.push_back(1e-3);
-        first = std::max(first, clock.front());
-        last = std::max(last, clock.back());
-        all.back().back().emplace_back(ShareCurve(run, results.best_latency_ns[s]),
-                                       std::move(clock));
+        const std::vector<double> clock = clock_of(run, s);
+        first = std::max(first, clock.empty() ? 1e-3 : clock.front());
+        last = std::max(last, clock.empty() ? 1e-3 : clock.back());
       }
     }
   }
-  return Draw(results, "seconds of the device, building and running", Grid(first, last),
-              [&](size_t variant, double x) {
-                SeedValues shares;
-                for (const auto& set : all[variant]) {
-                  shares.emplace_back();
-                  for (const auto& [curve, clock] : set) {
-                    const auto passed =
-                        std::upper_bound(clock.begin(), clock.end(), x * (1 + 1e-9)) -
-                        clock.begin();
-                    const bool any = passed > 0 && !curve.empty();
-                    shares.back().push_back(
-                        std::max(kNothing, any ? curve[static_cast<size_t>(passed) - 1] : 0));
-                  }
-                }
-                return shares;
-              });
+  return Draw(
+      results, "seconds of the device, building and running", Grid(first, last),
+      [&](size_t variant, double x) {
+        SeedValues shares(results.runs[variant].size());
+        for (size_t s = 0; s < shares.size(); ++s) {
+          for (const RunResult& run : results.runs[variant][s]) {
+            const std::vector<double> clock = clock_of(run, s);
+            const int64_t passed =
+                std::upper_bound(clock.begin(), clock.end(), x * (1 + 1e-9)) - clock.begin();
+            const double best = results.best_latency_ns[s];
+            shares[s].push_back(std::max(kNothing, passed > 0 ? ShareAt(run, best, passed) : 0));
+          }
+        }
+        return shares;
+      });
 }
 
 }  // namespace hone::lab

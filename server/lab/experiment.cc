@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "common/base/status_macros.h"
 #include "server/task/executor.h"
 
@@ -24,37 +23,6 @@ absl::StatusOr<Benches> LimitedBenches(const Experiment& experiment, const Bench
   }
   return limited;
 }
-
-// Collects the runs of all threads.
-class Collector {
- public:
-  explicit Collector(const Experiment& experiment) : experiment_(experiment) {
-    runs_.assign(experiment.variants.size(),
-                 std::vector<std::vector<RunResult>>(experiment.sets.size(),
-                                                     std::vector<RunResult>(experiment.seeds)));
-  }
-  void Add(size_t variant, size_t set, int seed, absl::StatusOr<RunResult> run) {
-    absl::MutexLock lock(&mutex_);
-    if (run.ok()) {
-      runs_[variant][set][seed] = *std::move(run);
-    } else if (error_.ok()) {
-      error_ = absl::Status(run.status().code(),
-                            absl::StrCat(experiment_.variants[variant].label, " on ",
-                                         experiment_.sets[set], ": ", run.status().message()));
-    }
-  }
-  absl::StatusOr<std::vector<std::vector<std::vector<RunResult>>>> Take() {
-    absl::MutexLock lock(&mutex_);
-    if (!error_.ok()) return error_;
-    return std::move(runs_);
-  }
-
- private:
-  const Experiment& experiment_;
-  absl::Mutex mutex_;
-  absl::Status error_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::vector<std::vector<RunResult>>> runs_ ABSL_GUARDED_BY(mutex_);
-};
 
 }  // namespace
 
@@ -88,7 +56,11 @@ absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benche
     results.best_latency_ns.push_back(benches.at(set)->best_latency_ns());
     results.builders.push_back(benches.at(set)->builders());
   }
-  Collector collector(experiment);
+  // Every run has a place of its own, so that the threads need no lock.
+  using RunPlaces = std::vector<absl::StatusOr<RunResult>>;
+  std::vector<std::vector<RunPlaces>> runs(
+      experiment.variants.size(),
+      std::vector<RunPlaces>(experiment.sets.size(), RunPlaces(experiment.seeds)));
   {
     task::ThreadPool pool(std::max(1, threads));
     for (size_t v = 0; v < experiment.variants.size(); ++v) {
@@ -99,22 +71,33 @@ absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benche
         const Bench* const related =
             variant.related.empty() ? nullptr : benches.at(variant.related).get();
         for (int seed = 0; seed < experiment.seeds; ++seed) {
-          pool.Schedule([&collector, &experiment, &variant, bench, related, v, s, seed] {
-            collector.Add(v, s, seed,
-                          RunSearch(*bench, {.strategy = variant.strategy,
-                                             .cost_model = variant.cost_model,
-                                             .feature_set = variant.feature_set,
-                                             .seed = static_cast<uint64_t>(seed) + 1,
-                                             .trials = experiment.trials,
-                                             .batch = experiment.batch,
-                                             .related = related,
-                                             .related_seeds = variant.related_seeds}));
+          pool.Schedule([&experiment, &variant, bench, related, seed, &place = runs[v][s][seed]] {
+            place = RunSearch(*bench, {.strategy = variant.strategy,
+                                       .cost_model = variant.cost_model,
+                                       .feature_set = variant.feature_set,
+                                       .seed = static_cast<uint64_t>(seed) + 1,
+                                       .trials = experiment.trials,
+                                       .batch = experiment.batch,
+                                       .related = related,
+                                       .related_seeds = variant.related_seeds});
           });
         }
       }
     }
   }
-  HONE_ASSIGN_OR_RETURN(results.runs, collector.Take());
+  for (size_t v = 0; v < runs.size(); ++v) {
+    results.runs.emplace_back(experiment.sets.size());
+    for (size_t s = 0; s < runs[v].size(); ++s) {
+      for (absl::StatusOr<RunResult>& run : runs[v][s]) {
+        if (!run.ok()) {
+          return absl::Status(run.status().code(),
+                              absl::StrCat(experiment.variants[v].label, " on ", experiment.sets[s],
+                                           ": ", run.status().message()));
+        }
+        results.runs[v][s].push_back(*std::move(run));
+      }
+    }
+  }
   return results;
 }
 

@@ -24,8 +24,8 @@
 #include "server/lab/live.h"
 #include "server/lab/model_comparison.h"
 #include "server/lab/presets.h"
+#include "server/lab/recorded_set.h"
 #include "server/lab/recorder.h"
-#include "server/lab/set_folder.h"
 #include "server/lab/summary.h"
 #include "server/space/generate.h"
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/clock.h"
@@ -21,27 +22,6 @@
 
 namespace hone::lab {
 namespace {
-
-// A folder that is removed in the destructor.
-class TemporaryFolder {
- public:
-  static absl::StatusOr<TemporaryFolder> Make() {
-    std::string path = (std::filesystem::temp_directory_path() / "hone-lab-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("making ", path));
-    return TemporaryFolder(std::move(path));
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 absl::Status WriteSet(const RecordedSet& set, store::Store& store) {
   HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(set.spaces[0]));
@@ -61,15 +41,12 @@ absl::Status WriteSet(const RecordedSet& set, store::Store& store) {
        .state = "done",
        .created_unix_ms = set.recorded_unix_ms},
       ignore);
-  std::vector<bool> taken(set.measurements.size(), false);
-  for (const RecordedCandidate& candidate : set.candidates) {
-    if (taken[candidate.measurement]) continue;
-    taken[candidate.measurement] = true;
-    const Measurement& measured = set.measurements[candidate.measurement];
+  for (const RecordedCandidate* candidate : FirstCandidates(set)) {
+    const Measurement& measured = set.measurements[candidate->measurement];
     record::Record record{.workload_digest = workload,
                           .op = file.workload.name,
                           .target = target.Key(),
-                          .candidate = {spaces[candidate.space], candidate.decisions},
+                          .candidate = {spaces[candidate->space], candidate->decisions},
                           .job_id = set.name,
                           .created_unix_ms = set.recorded_unix_ms};
     record.policy.name = "screen";
@@ -91,8 +68,13 @@ absl::Status WriteSetsToStore(const std::vector<RecordedSet>& sets, const std::s
 
 absl::StatusOr<task::ModelEvaluation> EvaluateOnSets(const std::vector<RecordedSet>& sets,
                                                      const task::EvaluationQuery& query) {
-  HONE_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make());
-  const std::string path = folder.path() + "/hone.db";
+  std::string folder = (std::filesystem::temp_directory_path() / "hone-lab-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("making ", folder));
+  const absl::Cleanup remove_folder = [&folder] {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  };
+  const std::string path = folder + "/hone.db";
   HONE_RETURN_IF_ERROR(WriteSetsToStore(sets, path));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::OpenSqliteStore(path));
   const std::unique_ptr<task::TaskEnvironment> environment =

@@ -2,15 +2,20 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/digest.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "server/cost_model/byte_io.h"
 
@@ -28,37 +33,21 @@ constexpr int kLevel = 19;
 absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
 std::string Content(const RecordedSet& set) {
+  const auto size = [](const auto& list) { return static_cast<uint32_t>(list.size()); };
   ByteWriter writer;
-  writer.AddString(set.name);
-  writer.AddString(set.machine);
-  writer.AddString(set.target);
-  writer.AddU64(static_cast<uint64_t>(set.recorded_unix_ms));
-  writer.AddU32(static_cast<uint32_t>(set.spaces.size()));
-  for (const std::string& space : set.spaces) writer.AddString(space);
-  writer.AddU32(static_cast<uint32_t>(set.measurements.size()));
-  for (const Measurement& measurement : set.measurements) {
-    writer.AddU32(static_cast<uint32_t>(measurement.outcome));
-    writer.AddDouble(measurement.latency_ns);
-    writer.AddDouble(measurement.dispersion);
-    writer.AddDouble(measurement.build_ms);
-    writer.AddDouble(measurement.run_ms);
-    writer.AddU32(static_cast<uint32_t>(measurement.rounds));
+  writer.Add(set.name, set.machine, set.target, set.recorded_unix_ms, size(set.spaces));
+  for (const std::string& space : set.spaces) writer.Add(space);
+  writer.Add(size(set.measurements));
+  for (const Measurement& each : set.measurements) {
+    writer.Add(static_cast<uint32_t>(each.outcome), each.latency_ns, each.dispersion, each.build_ms,
+               each.run_ms, each.rounds);
   }
-  writer.AddU32(static_cast<uint32_t>(set.candidates.size()));
-  for (const RecordedCandidate& candidate : set.candidates) {
-    writer.AddU32(static_cast<uint32_t>(candidate.space));
-    writer.AddU32(static_cast<uint32_t>(candidate.measurement));
-    writer.AddU32(static_cast<uint32_t>(candidate.decisions.size()));
-    for (const int64_t decision : candidate.decisions) {
-      writer.AddU64(static_cast<uint64_t>(decision));
-    }
+  writer.Add(size(set.candidates));
+  for (const RecordedCandidate& each : set.candidates) {
+    writer.Add(each.space, each.measurement, size(each.decisions));
+    for (const int64_t decision : each.decisions) writer.Add(decision);
   }
   return std::move(writer).Finish();
-}
-
-absl::StatusOr<std::string> ReadString(ByteReader& reader) {
-  HONE_ASSIGN_OR_RETURN(const absl::string_view text, reader.String());
-  return std::string(text);
 }
 
 // Reads a count of elements of at least `bytes` each, so that a wrong count does not allocate
@@ -71,64 +60,41 @@ absl::StatusOr<uint32_t> ReadCount(ByteReader& reader, size_t bytes) {
   return count;
 }
 
-absl::StatusOr<Measurement> ReadMeasurement(ByteReader& reader) {
-  Measurement measurement;
-  HONE_ASSIGN_OR_RETURN(const uint32_t outcome, reader.U32());
-  bool known = false;
+absl::Status ReadMeasurement(ByteReader& reader, Measurement& measurement) {
+  uint32_t outcome = 0;
+  HONE_RETURN_IF_ERROR(reader.Read(outcome, measurement.latency_ns, measurement.dispersion,
+                                   measurement.build_ms, measurement.run_ms, measurement.rounds));
   for (const record::Outcome each : record::AllOutcomes()) {
-    known = known || static_cast<uint32_t>(each) == outcome;
+    if (static_cast<uint32_t>(each) != outcome) continue;
+    measurement.outcome = each;
+    return absl::OkStatus();
   }
-  if (!known) return Bad(absl::StrCat("unknown outcome ", outcome));
-  measurement.outcome = static_cast<record::Outcome>(outcome);
-  HONE_ASSIGN_OR_RETURN(measurement.latency_ns, reader.Double());
-  HONE_ASSIGN_OR_RETURN(measurement.dispersion, reader.Double());
-  HONE_ASSIGN_OR_RETURN(measurement.build_ms, reader.Double());
-  HONE_ASSIGN_OR_RETURN(measurement.run_ms, reader.Double());
-  HONE_ASSIGN_OR_RETURN(const uint32_t rounds, reader.U32());
-  measurement.rounds = static_cast<int>(rounds);
-  return measurement;
+  return Bad(absl::StrCat("unknown outcome ", outcome));
 }
 
-absl::StatusOr<RecordedCandidate> ReadCandidate(ByteReader& reader) {
-  RecordedCandidate candidate;
-  HONE_ASSIGN_OR_RETURN(const uint32_t space, reader.U32());
-  HONE_ASSIGN_OR_RETURN(const uint32_t measurement, reader.U32());
+absl::Status ReadCandidate(ByteReader& reader, RecordedCandidate& candidate) {
+  HONE_RETURN_IF_ERROR(reader.Read(candidate.space, candidate.measurement));
   HONE_ASSIGN_OR_RETURN(const uint32_t count, ReadCount(reader, 8));
-  candidate.space = static_cast<int>(space);
-  candidate.measurement = static_cast<int>(measurement);
-  for (uint32_t i = 0; i < count; ++i) {
-    HONE_ASSIGN_OR_RETURN(const uint64_t decision, reader.U64());
-    candidate.decisions.push_back(static_cast<int64_t>(decision));
-  }
-  return candidate;
+  candidate.decisions.resize(count);
+  for (int64_t& decision : candidate.decisions) HONE_RETURN_IF_ERROR(reader.Read(decision));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RecordedSet> ReadContent(absl::string_view content) {
   ByteReader reader(content);
   RecordedSet set;
-  HONE_ASSIGN_OR_RETURN(set.name, ReadString(reader));
-  HONE_ASSIGN_OR_RETURN(set.machine, ReadString(reader));
-  HONE_ASSIGN_OR_RETURN(set.target, ReadString(reader));
-  HONE_ASSIGN_OR_RETURN(const uint64_t when, reader.U64());
-  set.recorded_unix_ms = static_cast<int64_t>(when);
+  HONE_RETURN_IF_ERROR(reader.Read(set.name, set.machine, set.target, set.recorded_unix_ms));
   HONE_ASSIGN_OR_RETURN(const uint32_t spaces, ReadCount(reader, 8));
-  for (uint32_t i = 0; i < spaces; ++i) {
-    HONE_ASSIGN_OR_RETURN(std::string space, ReadString(reader));
-    set.spaces.push_back(std::move(space));
-  }
+  set.spaces.resize(spaces);
+  for (std::string& space : set.spaces) HONE_RETURN_IF_ERROR(reader.Read(space));
   HONE_ASSIGN_OR_RETURN(const uint32_t measurements, ReadCount(reader, 40));
-  for (uint32_t i = 0; i < measurements; ++i) {
-    HONE_ASSIGN_OR_RETURN(const Measurement measurement, ReadMeasurement(reader));
-    set.measurements.push_back(measurement);
-  }
+  set.measurements.resize(measurements);
+  for (Measurement& each : set.measurements) HONE_RETURN_IF_ERROR(ReadMeasurement(reader, each));
   HONE_ASSIGN_OR_RETURN(const uint32_t candidates, ReadCount(reader, 12));
-  for (uint32_t i = 0; i < candidates; ++i) {
-    HONE_ASSIGN_OR_RETURN(RecordedCandidate candidate, ReadCandidate(reader));
-    set.candidates.push_back(std::move(candidate));
-  }
-  if (reader.remaining() != 0) {
+  set.candidates.resize(candidates);
+  for (RecordedCandidate& each : set.candidates) HONE_RETURN_IF_ERROR(ReadCandidate(reader, each));
+  if (reader.remaining() != 0)
     return Bad(absl::StrCat(reader.remaining(), " extra bytes at the end"));
-  }
   HONE_RETURN_IF_ERROR(CheckRecordedSet(set));
   return set;
 }
@@ -150,6 +116,17 @@ double BestLatencyNs(const RecordedSet& set) {
     if (measurement.outcome == record::Outcome::kOk) best = std::min(best, measurement.latency_ns);
   }
   return best;
+}
+
+std::vector<const RecordedCandidate*> FirstCandidates(const RecordedSet& set) {
+  std::vector<const RecordedCandidate*> first;
+  std::vector<bool> taken(set.measurements.size(), false);
+  for (const RecordedCandidate& candidate : set.candidates) {
+    if (taken[candidate.measurement]) continue;
+    taken[candidate.measurement] = true;
+    first.push_back(&candidate);
+  }
+  return first;
 }
 
 RecordedSet WithoutLayoutChanges(RecordedSet set) {
@@ -240,6 +217,42 @@ absl::StatusOr<RecordedSet> DecodeRecordedSet(absl::string_view bytes) {
     return Bad("damaged: its content does not have the digest that it names");
   }
   return ReadContent(content);
+}
+
+absl::StatusOr<std::vector<std::string>> RecordedSetNames(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string file = it->path().filename().string();
+    if (absl::EndsWith(file, kSetSuffix)) {
+      names.push_back(file.substr(0, file.size() - kSetSuffix.size()));
+    }
+  }
+  if (error) {
+    return absl::NotFoundError(absl::StrCat("recorded sets in ", folder, ": ", error.message(),
+                                            "; --recorded-dir says where they are"));
+  }
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat("no recorded set (NAME", kSetSuffix, ") in ", folder));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<RecordedSet> LoadRecordedSet(const std::string& folder, const std::string& name) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, RecordedSetNames(folder));
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("no recorded set '", name, "'; there are: ", absl::StrJoin(names, ", ")));
+  }
+  const std::string path = absl::StrCat(folder, "/", name, kSetSuffix);
+  HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  absl::StatusOr<RecordedSet> set = DecodeRecordedSet(bytes);
+  if (!set.ok()) {
+    return absl::Status(set.status().code(), absl::StrCat(path, ": ", set.status().message()));
+  }
+  return set;
 }
 
 }  // namespace hone::lab

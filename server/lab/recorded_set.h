@@ -47,6 +47,9 @@ struct RecordedSet {
 // Returns the latency of the fastest program. REQUIRES: CheckRecordedSet accepts the set.
 double BestLatencyNs(const RecordedSet& set);
 
+// Returns the first candidate of every program.
+std::vector<const RecordedCandidate*> FirstCandidates(const RecordedSet& set);
+
 // Returns the set without the design spaces that change a layout, unless none would be left. The
 // measurements, and thus the best known latency, stay those of the whole set.
 RecordedSet WithoutLayoutChanges(RecordedSet set);
@@ -61,6 +64,16 @@ std::string EncodeRecordedSet(const RecordedSet& set);
 // InvalidArgument: not a recorded set, of a newer version, truncated, damaged, or refused by
 // CheckRecordedSet; the message says which and what to do.
 absl::StatusOr<RecordedSet> DecodeRecordedSet(absl::string_view bytes);
+
+inline constexpr absl::string_view kSetSuffix = ".recorded";
+
+// Returns the sorted names of the recorded sets in a folder. NotFound: the folder cannot be read,
+// or has none.
+absl::StatusOr<std::vector<std::string>> RecordedSetNames(const std::string& folder);
+
+// Loads a set by name. NotFound: unknown name; the message lists the names. InvalidArgument: as for
+// DecodeRecordedSet, with the path.
+absl::StatusOr<RecordedSet> LoadRecordedSet(const std::string& folder, const std::string& name);
 
 }  // namespace hone::lab
 

@@ -7,9 +7,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
-#include "server/lab/related_set.h"
 #include "server/task/compiler_environment.h"
 #include "server/task/task_search.h"
 
@@ -18,6 +18,7 @@ namespace {
 
 // Maximum number of consecutive proposals without anything new; as in a job.
 constexpr int kMaxFruitless = 5;
+constexpr uint64_t kDrawPurpose = 17;
 
 double ThreadCpuMs() {
   timespec now;
@@ -154,13 +155,11 @@ int Bench::Find(const record::Candidate& candidate) const {
 
 std::vector<search::Measured> Bench::Results() const {
   std::vector<search::Measured> results;
-  std::vector<bool> taken(set_.measurements.size(), false);
-  for (const RecordedCandidate& candidate : set_.candidates) {
-    if (taken[candidate.measurement]) continue;
-    taken[candidate.measurement] = true;
-    const Measurement& measured = set_.measurements[candidate.measurement];
-    results.push_back(
-        {{digests_[candidate.space], candidate.decisions}, measured.outcome, measured.latency_ns});
+  for (const RecordedCandidate* candidate : FirstCandidates(set_)) {
+    const Measurement& measured = set_.measurements[candidate->measurement];
+    results.push_back({{digests_[candidate->space], candidate->decisions},
+                       measured.outcome,
+                       measured.latency_ns});
   }
   return results;
 }
@@ -169,6 +168,22 @@ absl::StatusOr<std::string> Bench::SpaceText(const std::string& digest) const {
   const auto found = std::find(digests_.begin(), digests_.end(), digest);
   if (found == digests_.end()) return absl::NotFoundError(absl::StrCat("no space ", digest));
   return set_.spaces[found - digests_.begin()];
+}
+
+std::vector<search::Measured> DrawResults(std::vector<search::Measured> results, size_t count,
+                                          uint64_t seed) {
+  Rng rng(seed, kDrawPurpose);
+  for (size_t i = results.size(); i > 1; --i) std::swap(results[i - 1], results[rng.Below(i)]);
+  results.resize(std::min(results.size(), count));
+  return results;
+}
+
+task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spaces,
+                               uint64_t seed) {
+  const task::RelatedWorkload workload{.results =
+                                           DrawResults(related.Results(), kRelatedResults, seed)};
+  return task::TransferFrom({workload}, spaces,
+                            [&](const std::string& digest) { return related.SpaceText(digest); });
 }
 
 absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& options) {

@@ -12,6 +12,7 @@
 #include "server/lab/recorded_set.h"
 #include "server/search/search_strategy.h"
 #include "server/task/task_environment.h"
+#include "server/task/transfer.h"
 
 namespace hone::lab {
 
@@ -55,7 +56,7 @@ struct RunOptions {
   uint64_t seed = 0;
   int64_t trials = 256;
   int batch = 0;  // candidates per Propose; 0: an eighth of the trials, 4 to 32, as in a job
-  // Another workload whose results (related_set.h) the run starts from, as a task does with its
+  // Another workload whose results the run starts from, as a task does with its
   // store: adapted candidates are among the first trials, and a model of them complements its own.
   // null: none.
   const Bench* related = nullptr;
@@ -87,6 +88,18 @@ struct RunResult {
   double train_ms = 0;
   double confirmed_ns = 0;  // live run: latency of the published best; 0: none
 };
+
+// Number of results of another workload that a run may use; as many as AutoTVM requires for a
+// global model.
+inline constexpr size_t kRelatedResults = 500;
+
+// Returns `count` randomly drawn results, or all if there are no more.
+std::vector<search::Measured> DrawResults(std::vector<search::Measured> results, size_t count,
+                                          uint64_t seed);
+
+// Returns what a task with these spaces would transfer from a store with kRelatedResults randomly
+// drawn results of another recorded set (task::TransferFrom).
+task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spaces, uint64_t seed);
 
 // Searches a recorded set as a job does (server/task), with the same batches, the same work in
 // progress while the next batch is proposed, and the same training times. Results arrive in the

@@ -33,17 +33,13 @@ double Total(const Results& results, size_t variant,
   return total;
 }
 
-double BuildMs(const RunResult& run) {
+double Sum(const RunResult& run, double RunTrial::* field) {
   double total = 0;
-  for (const RunTrial& trial : run.trials) total += trial.build_ms;
+  for (const RunTrial& trial : run.trials) total += trial.*field;
   return total;
 }
-
-double RunMs(const RunResult& run) {
-  double total = 0;
-  for (const RunTrial& trial : run.trials) total += trial.run_ms;
-  return total;
-}
+double BuildMs(const RunResult& run) { return Sum(run, &RunTrial::build_ms); }
+double RunMs(const RunResult& run) { return Sum(run, &RunTrial::run_ms); }
 
 std::string Text(const Interval& interval) {
   return absl::StrFormat("%.2f [%.2f, %.2f]", interval.value, interval.low, interval.high);
@@ -56,38 +52,41 @@ Interval RatioToBaseline(const SeedValues& values, const SeedValues& baseline) {
   });
 }
 
-// Calls `write` for every run.
-void ForEachRun(const Results& results,
-                const std::function<void(const Variant& variant, size_t set, size_t seed,
-                                         const RunResult& run)>& write) {
+// A CSV file with a line per run, or several: `append` gets the first columns of each, and where to
+// write them and the rest.
+std::string RunLines(
+    const Results& results, absl::string_view columns,
+    const std::function<void(const RunResult& run, size_t set, const std::string& first,
+                             std::string& csv)>& append) {
+  std::string csv = absl::StrCat("variant,set,seed,", columns, "\n");
   for (size_t v = 0; v < results.runs.size(); ++v) {
     for (size_t s = 0; s < results.runs[v].size(); ++s) {
       for (size_t k = 0; k < results.runs[v][s].size(); ++k) {
-        write(results.experiment.variants[v], s, k + 1, results.runs[v][s][k]);
+        append(results.runs[v][s][k], s,
+               absl::StrCat(results.experiment.variants[v].label, ",", results.experiment.sets[s],
+                            ",", k + 1),
+               csv);
       }
     }
   }
+  return csv;
 }
 
-// The latencies that live runs published: timed again in fresh processes, instead of the minimum of
-// many screenings.
-void AppendConfirmed(const Results& results, std::string& text) {
-  const Experiment& experiment = results.experiment;
-  if (Total(results, 0, [](const RunResult& run) { return run.confirmed_ns; }) == 0) return;
-  absl::StrAppend(&text, "\nConfirmed latency of the best in µs, median over seeds:\n\n| set |");
-  for (const Variant& variant : experiment.variants)
+// Markdown with a line per set and a column per variant.
+std::string SetTable(const Experiment& experiment,
+                     const std::function<std::string(size_t variant, size_t set)>& cell) {
+  std::string text = "| set |", rule = "\n|---|";
+  for (const Variant& variant : experiment.variants) {
     absl::StrAppend(&text, " ", variant.label, " |");
-  absl::StrAppend(&text, "\n|---|");
-  for (size_t v = 0; v < experiment.variants.size(); ++v) absl::StrAppend(&text, "---|");
+    absl::StrAppend(&rule, "---|");
+  }
+  text += rule;
   for (size_t s = 0; s < experiment.sets.size(); ++s) {
     absl::StrAppend(&text, "\n| ", experiment.sets[s], " |");
-    for (size_t v = 0; v < experiment.variants.size(); ++v) {
-      const SeedValues confirmed =
-          PerRun(results, v, [](const RunResult& run, size_t) { return run.confirmed_ns / 1e3; });
-      absl::StrAppendFormat(&text, " %.1f |", Median(confirmed[s]));
-    }
+    for (size_t v = 0; v < experiment.variants.size(); ++v)
+      absl::StrAppend(&text, " ", cell(v, s), " |");
   }
-  absl::StrAppend(&text, "\n");
+  return text + "\n";
 }
 
 }  // namespace
@@ -122,18 +121,14 @@ SeedValues Areas(const Results& results, size_t variant) {
 }
 
 double ReachedShare(const Results& results, size_t variant, double share) {
-  const SeedValues reached = PerRun(results, variant, [&](const RunResult& run, size_t set) {
-    return TrialsTo(run, results.best_latency_ns[set], share) > 0 ? 1.0 : 0.0;
-  });
-  double sum = 0;
-  double count = 0;
-  for (const std::vector<double>& seeds : reached) {
-    for (const double each : seeds) {
-      sum += each;
+  double reached = 0, count = 0;
+  for (size_t s = 0; s < results.runs[variant].size(); ++s) {
+    for (const RunResult& run : results.runs[variant][s]) {
+      reached += TrialsTo(run, results.best_latency_ns[s], share) > 0;
       ++count;
     }
   }
-  return sum / count;
+  return reached / count;
 }
 
 std::string SummaryText(const Results& results) {
@@ -169,26 +164,27 @@ std::string SummaryText(const Results& results) {
         Total(results, v, [](const RunResult& run) { return static_cast<double>(run.outside); }),
         Total(results, v, [](const RunResult& run) { return static_cast<double>(run.failures); }));
   }
-  absl::StrAppend(&text,
-                  "\nMedian trials to 99 % of the best known, per set (`>`: most seeds never "
-                  "reached it):\n\n| set |");
-  for (const Variant& variant : experiment.variants)
-    absl::StrAppend(&text, " ", variant.label, " |");
-  absl::StrAppend(&text, "\n|---|");
-  for (size_t v = 0; v < experiment.variants.size(); ++v) absl::StrAppend(&text, "---|");
-  for (size_t s = 0; s < experiment.sets.size(); ++s) {
-    absl::StrAppend(&text, "\n| ", experiment.sets[s], " |");
-    for (size_t v = 0; v < experiment.variants.size(); ++v) {
-      size_t reached = 0;
-      for (const RunResult& run : results.runs[v][s]) {
-        reached += TrialsTo(run, results.best_latency_ns[s], 0.99) > 0;
-      }
-      absl::StrAppendFormat(&text, " %s%.0f |", 2 * reached <= results.runs[v][s].size() ? ">" : "",
-                            Median(TrialsToShare(results, v, 0.99)[s]));
-    }
-  }
-  absl::StrAppend(&text, "\n");
-  AppendConfirmed(results, text);
+  absl::StrAppend(
+      &text,
+      "\nMedian trials to 99 % of the best known, per set (`>`: most seeds never reached it):\n\n",
+      SetTable(experiment, [&](size_t v, size_t s) {
+        size_t reached = 0;
+        for (const RunResult& run : results.runs[v][s])
+          reached += TrialsTo(run, results.best_latency_ns[s], 0.99) > 0;
+        return absl::StrFormat("%s%.0f", 2 * reached <= results.runs[v][s].size() ? ">" : "",
+                               Median(TrialsToShare(results, v, 0.99)[s]));
+      }));
+  // Live runs publish a latency that was timed again in fresh processes, instead of the minimum of
+  // many screenings.
+  const auto confirmed = [](const RunResult& run) { return run.confirmed_ns; };
+  if (Total(results, 0, confirmed) == 0) return text;
+  absl::StrAppend(&text, "\nConfirmed latency of the best in µs, median over seeds:\n\n",
+                  SetTable(experiment, [&](size_t v, size_t s) {
+                    std::vector<double> seeds;
+                    for (const RunResult& run : results.runs[v][s])
+                      seeds.push_back(run.confirmed_ns / 1e3);
+                    return absl::StrFormat("%.1f", Median(std::move(seeds)));
+                  }));
   return text;
 }
 
@@ -219,44 +215,42 @@ std::string TimeText(const Results& results) {
 }
 
 std::string RunsCsv(const Results& results) {
-  std::string csv =
-      "variant,set,seed,trials,best_ns,best_known_ns,share_16,share_64,share_end,area,trials_90,"
-      "trials_95,trials_99,device_s_90,device_s_95,device_s_99,build_s,run_s,duplicates,outside,"
-      "failures,exhausted\n";
-  ForEachRun(results, [&](const Variant& variant, size_t set, size_t seed, const RunResult& run) {
-    const double known = results.best_latency_ns[set];
-    const double end = run.trials.empty() ? 0 : ShareAt(run, known, results.experiment.trials);
-    absl::StrAppendFormat(&csv, "%s,%s,%d,%d,%.1f,%.1f,%.4f,%.4f,%.4f,%.4f", variant.label,
-                          results.experiment.sets[set], seed, run.trials.size(),
-                          end > 0 ? known / end : 0, known, ShareAt(run, known, 16),
-                          ShareAt(run, known, 64), end,
-                          Area(run, known, results.experiment.trials));
-    for (const double share : kShares)
-      absl::StrAppendFormat(&csv, ",%d", TrialsTo(run, known, share));
-    for (const double share : kShares) {
-      absl::StrAppendFormat(&csv, ",%.3f",
-                            SecondsTo(run, known, results.builders[set], share, false));
-    }
-    absl::StrAppendFormat(&csv, ",%.3f,%.3f,%d,%d,%d,%d\n", BuildMs(run) / 1e3, RunMs(run) / 1e3,
-                          run.duplicates, run.outside, run.failures, run.exhausted);
-  });
-  return csv;
+  return RunLines(
+      results,
+      "trials,best_ns,best_known_ns,share_16,share_64,share_end,area,trials_90,trials_95,trials_99,"
+      "device_s_90,device_s_95,device_s_99,build_s,run_s,duplicates,outside,failures,exhausted",
+      [&](const RunResult& run, size_t set, const std::string& first, std::string& csv) {
+        const double known = results.best_latency_ns[set];
+        const int64_t trials = results.experiment.trials;
+        const double end = run.trials.empty() ? 0 : ShareAt(run, known, trials);
+        absl::StrAppendFormat(&csv, "%s,%d,%.1f,%.1f,%.4f,%.4f,%.4f,%.4f", first, run.trials.size(),
+                              end > 0 ? known / end : 0, known, ShareAt(run, known, 16),
+                              ShareAt(run, known, 64), end, Area(run, known, trials));
+        for (const double share : kShares)
+          absl::StrAppendFormat(&csv, ",%d", TrialsTo(run, known, share));
+        for (const double share : kShares) {
+          absl::StrAppendFormat(&csv, ",%.3f",
+                                SecondsTo(run, known, results.builders[set], share, false));
+        }
+        absl::StrAppendFormat(&csv, ",%.3f,%.3f,%d,%d,%d,%d\n", BuildMs(run) / 1e3,
+                              RunMs(run) / 1e3, run.duplicates, run.outside, run.failures,
+                              run.exhausted);
+      });
 }
 
 std::string CurvesCsv(const Results& results) {
-  std::string csv = "variant,set,seed,trial,device_s,best_ns,share\n";
-  ForEachRun(results, [&](const Variant& variant, size_t set, size_t seed, const RunResult& run) {
-    const double known = results.best_latency_ns[set];
-    const std::vector<double> shares = ShareCurve(run, known);
-    const std::vector<double> clock = Clock(run, results.builders[set], /*brain=*/false);
-    for (size_t i = 0; i < shares.size(); ++i) {
-      if (i > 0 && i + 1 < shares.size() && shares[i] == shares[i - 1]) continue;
-      absl::StrAppendFormat(&csv, "%s,%s,%d,%d,%.3f,%.1f,%.4f\n", variant.label,
-                            results.experiment.sets[set], seed, i + 1, clock[i],
-                            shares[i] > 0 ? known / shares[i] : 0, shares[i]);
-    }
-  });
-  return csv;
+  return RunLines(
+      results, "trial,device_s,best_ns,share",
+      [&](const RunResult& run, size_t set, const std::string& first, std::string& csv) {
+        const double known = results.best_latency_ns[set];
+        const std::vector<double> shares = ShareCurve(run, known);
+        const std::vector<double> clock = Clock(run, results.builders[set], /*brain=*/false);
+        for (size_t i = 0; i < shares.size(); ++i) {
+          if (i > 0 && i + 1 < shares.size() && shares[i] == shares[i - 1]) continue;
+          absl::StrAppendFormat(&csv, "%s,%d,%.3f,%.1f,%.4f\n", first, i + 1, clock[i],
+                                shares[i] > 0 ? known / shares[i] : 0, shares[i]);
+        }
+      });
 }
 
 std::string ComparisonCsv(const Results& results) {
@@ -286,19 +280,18 @@ std::string ComparisonCsv(const Results& results) {
 }
 
 std::string TimeCsv(const Results& results) {
-  std::string csv = "variant,set,seed,propose_s,train_s,build_s,run_s,s_90,s_95,s_99\n";
-  ForEachRun(results, [&](const Variant& variant, size_t set, size_t seed, const RunResult& run) {
-    absl::StrAppendFormat(&csv, "%s,%s,%d,%.4f,%.4f,%.3f,%.3f", variant.label,
-                          results.experiment.sets[set], seed, run.propose_ms / 1e3,
-                          run.train_ms / 1e3, BuildMs(run) / 1e3, RunMs(run) / 1e3);
-    for (const double share : kShares) {
-      absl::StrAppendFormat(
-          &csv, ",%.3f",
-          SecondsTo(run, results.best_latency_ns[set], results.builders[set], share, true));
-    }
-    csv += "\n";
-  });
-  return csv;
+  return RunLines(
+      results, "propose_s,train_s,build_s,run_s,s_90,s_95,s_99",
+      [&](const RunResult& run, size_t set, const std::string& first, std::string& csv) {
+        absl::StrAppendFormat(&csv, "%s,%.4f,%.4f,%.3f,%.3f", first, run.propose_ms / 1e3,
+                              run.train_ms / 1e3, BuildMs(run) / 1e3, RunMs(run) / 1e3);
+        for (const double share : kShares) {
+          absl::StrAppendFormat(
+              &csv, ",%.3f",
+              SecondsTo(run, results.best_latency_ns[set], results.builders[set], share, true));
+        }
+        csv += "\n";
+      });
 }
 
 }  // namespace hone::lab

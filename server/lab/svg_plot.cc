@@ -101,8 +101,7 @@ void AddAxes(std::string& svg, const Plot& plot, const Scale& scale) {
   for (const double tick : scale.YTicks()) {
     AddLine(svg, kLeft, scale.Y(tick), right, scale.Y(tick), "#e4e4e4");
     AddText(svg, kLeft - 8, scale.Y(tick) + 4, " text-anchor=\"end\"",
-            plot.percent ? absl::StrFormat("%g %%", std::round(1e4 * tick) / 100)
-                         : absl::StrFormat("%g", tick));
+            absl::StrFormat("%g %%", std::round(1e4 * tick) / 100));
   }
   AddLine(svg, kLeft, bottom, right, bottom, "#444");
   AddLine(svg, kLeft, kTop, kLeft, bottom, "#444");

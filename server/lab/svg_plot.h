@@ -19,9 +19,8 @@ struct Plot {
   std::string title;
   std::string x_label;
   std::string y_label;
-  double y_min = 0;
+  double y_min = 0;  // y values are shares, written as percent
   double y_max = 1;
-  bool percent = true;  // y values are shares, written as percent
   std::vector<PlotSeries> series;
 };
 

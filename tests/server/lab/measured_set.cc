@@ -4,7 +4,7 @@
 
 #include "common/base/rng.h"
 #include "gtest/gtest.h"
-#include "server/lab/set_folder.h"
+#include "server/lab/recorded_set.h"
 
 namespace hone::lab {
 

@@ -4,7 +4,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/lab/set_folder.h"
 #include "tests/server/lab/small_set.h"
 
 namespace hone::lab {

@@ -11,7 +11,6 @@
 #include "server/lab/experiment.h"
 #include "server/lab/metrics.h"
 #include "server/lab/presets.h"
-#include "server/lab/related_set.h"
 #include "server/lab/summary.h"
 #include "server/search/search_strategy.h"
 #include "tests/server/lab/small_set.h"
