@@ -1,4 +1,4 @@
-// What every registered cost model keeps, by name.
+// The contract of CostModel, checked for every registered model.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,14 +46,15 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
     return model;
   }
 
-  // That the call is refused as InvalidArgument with this text, and that the model stays as it was.
+  // Expects an InvalidArgument status that contains `text`, and that the model has not changed.
   void ExpectRefused(CostModel& model, const absl::Status& status, absl::string_view text) const {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(text)));
     EXPECT_EQ(Scores(model, held_out_.features), Scores(*Trained(), held_out_.features));
   }
 
-  // The synthetic task as the model can read it: in a loop tree every row hangs on the one before.
+  // Returns a synthetic task that the model accepts. For the feature set "tree", the parent of each
+  // row is the row before it.
   static SyntheticTask MakeTask(uint64_t seed, int candidates, int columns) {
     SyntheticTask task = MakeSyntheticTask(seed, candidates, columns);
     if (Make()->feature_set() != "tree") return task;
@@ -66,7 +67,7 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
     return task;
   }
 
-  // Models that know what the columns of a feature set mean take no other number of them.
+  // The analytic feature set has a fixed number of columns, and its models accept no other number.
   const bool any_columns_ = Make()->feature_set() != "analytic";
   const int columns_ = any_columns_ ? 20 : kAnalyticColumns;
   const SyntheticTask train_ = MakeTask(/*seed=*/1, /*candidates=*/60, columns_);
@@ -272,10 +273,10 @@ TEST_P(CostModelConformanceTest, RefusesTheBytesOfOtherModels) {
   }
 }
 
-// A candidate's score does not depend on those that are asked about with it.
+// The score of a candidate does not depend on the other candidates in the batch.
 TEST_P(CostModelConformanceTest, ScoresCandidatesOneByOne) {
   const auto model = Trained();
-  if (model->feature_set().empty()) GTEST_SKIP() << "depends on the position";
+  if (model->feature_set().empty()) GTEST_SKIP() << "scores depend on the position in the batch";
   const std::vector<double> scores = Scores(*model, held_out_.features);
   for (int i = 0; i < held_out_.features.candidates(); ++i) {
     const int32_t begin = held_out_.features.row_begin[i],
@@ -288,8 +289,8 @@ TEST_P(CostModelConformanceTest, ScoresCandidatesOneByOne) {
   }
 }
 
-// Whatever else it says of itself: the name of another set is kept in the file, and refused by a
-// model that reads its own.
+// A model either rejects the name of another feature set or saves it in its file. A model that
+// reads its own set refuses to load that file.
 TEST_P(CostModelConformanceTest, ReadsTheFeatureSetThatItIsAskedToOrRefuses) {
   const auto other = CreateCostModel(GetParam(), {.seed = 7, .feature_set = "curve-fix"});
   if (!other.ok()) {

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// x1 < 2 ? 10 : (x0 < -1 ? 20 : 30), its children in no special order.
+// x1 < 2 ? 10 : (x0 < -1 ? 20 : 30). The children are in no particular order.
 FlatForest::Tree SmallTree() {
   return {.left = {3, 4, -1, -1, -1},
           .right = {1, 2, 0, 0, 0},
@@ -43,7 +43,7 @@ TEST(FlatForestTest, WithoutTreesEveryRowScoresZero) {
 TEST(FlatForestTest, WalksATree) {
   const auto forest = FlatForest::Create({SmallTree()}, 2);
   ASSERT_TRUE(forest.ok()) << forest.status();
-  // The threshold itself goes right.
+  // A value equal to the threshold goes right.
   EXPECT_THAT(Predict(*forest, {0, 1.5, -5, 2, -1, 2, 3e38f, 3e38f}, 4),
               ElementsAre(10, 20, 30, 30));
 }
@@ -111,8 +111,7 @@ TEST(FlatForestTest, ComesBackFromItsBytes) {
   }
 }
 
-// Damage is refused, or what was read is a forest that answers with its own leaves and that its own
-// bytes describe.
+// Damaged bytes are either refused, or they parse to a valid forest that survives a round trip.
 TEST(FlatForestTest, RefusesDamagedBytesOrReadsAForest) {
   ByteWriter writer;
   FlatForest::Create({SmallTree(), SmallTree()}, 2)->Serialize(writer);
@@ -147,7 +146,7 @@ TEST(FlatForestTest, RefusesDamagedBytesOrReadsAForest) {
       EXPECT_EQ(Predict(*same, rows, 3), scores);
     }
   }
-  // Thresholds and the values of leaves may be anything finite; places of children may not.
+  // Any finite threshold or leaf value is accepted; an invalid child index is not.
   EXPECT_GT(refused, static_cast<int>(bytes.size()));
   EXPECT_GT(read, static_cast<int>(bytes.size()));
 }

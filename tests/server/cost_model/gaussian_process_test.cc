@@ -36,7 +36,7 @@ TEST(GaussianProcessTest, JointPosteriorAgreesWithTheMarginals) {
   for (int i = 0; i < 40; ++i) process.Add({{0.3 * i, std::cos(i)}, {i % 3}}, std::sin(0.3 * i));
   const std::vector<KernelInput> inputs = {{{1, 0}, {0}}, {{1, 0}, {0}}, {{4, 1}, {2}}};
   const GaussianProcess::Joint joint = process.At(inputs);
-  // The covariance, from the rows of the factor.
+  // Computes the covariance from the rows of the factor.
   std::vector<std::vector<double>> columns;
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<double> unit(inputs.size(), 0.0);
@@ -53,11 +53,11 @@ TEST(GaussianProcessTest, JointPosteriorAgreesWithTheMarginals) {
     EXPECT_NEAR(joint.mean[i], marginal.mean, 1e-9);
     EXPECT_NEAR(std::sqrt(covariance(i, i)), marginal.deviation, 1e-4);
   }
-  // Equal inputs are drawn equal.
+  // Draws at equal inputs are equal.
   EXPECT_NEAR(covariance(0, 1), covariance(0, 0), 1e-6);
 }
 
-// The log likelihood of a sine, less a constant.
+// The log likelihood of a sine, up to a constant.
 double LikelihoodOfSine(double length) {
   Observations observations;
   for (int i = 0; i < 30; ++i) observations.Add({{0.2 * i}, {}}, std::sin(0.2 * i));
@@ -79,7 +79,7 @@ TEST(GaussianProcessTest, EvidenceIsThatOfANormalDistribution) {
   EXPECT_THAT(covariances, testing::ElementsAre(1, testing::DoubleNear(std::exp(-0.5), 1e-12), 1));
   const Observations::Evidence evidence =
       observations.EvidenceOf(covariances, /*deviation=*/2, /*noise=*/0.5);
-  // The covariance is (a b; b a).
+  // The covariance matrix is (a b; b a).
   const double a = 4.25, b = 4 * std::exp(-0.5), determinant = a * a - b * b;
   EXPECT_NEAR(evidence.squares, (2 * a + 2 * b) / determinant, 1e-12);
   EXPECT_NEAR(evidence.log_determinant, std::log(determinant), 1e-12);

@@ -11,21 +11,21 @@
 namespace hone::cost_model {
 namespace {
 
-// Four candidates; the model likes them in the order c, a, d, b, the device in the order a, c, b,
-// d.
+// Four candidates. The model ranks them c, a, d, b; the device ranks them a, c, b, d.
 const std::vector<double> kScore = {0.8, 0.1, 0.9, 0.3};
 const std::vector<double> kThroughput = {1.0, 0.4, 0.5, 0.2};
 
 TEST(TopKTest, IsTheTimeOfTheFastestOverTheTimeOfThePicks) {
-  // Latencies 100, 250, 200, 500. The first pick takes 200; of two the better takes 100.
+  // The latencies are 100, 250, 200, 500. The first pick takes 200; the better of the first two
+  // takes 100.
   const std::vector<RankedTask> one = {{.score = kScore, .latency_ns = {100, 250, 200, 500}}};
   EXPECT_DOUBLE_EQ(TopK(one, 1), 100.0 / 200);
   EXPECT_DOUBLE_EQ(TopK(one, 2), 1.0);
-  EXPECT_DOUBLE_EQ(TopK(one, 5), 1.0) << "more than there are";
+  EXPECT_DOUBLE_EQ(TopK(one, 5), 1.0) << "k is larger than the number of candidates";
 }
 
 TEST(TopKTest, AddsUpTimesByTheWeightsOfTasks) {
-  // The second task counts three times and is picked right: (100 + 3·40) / (200 + 3·40).
+  // The second task has weight 3 and its first pick is the best: (100 + 3·40) / (200 + 3·40).
   const std::vector<RankedTask> two = {
       {.score = kScore, .latency_ns = {100, 250, 200, 500}},
       {.score = {2, 1}, .latency_ns = {40, 80}, .weight = 3},
@@ -43,12 +43,12 @@ TEST(TopKTest, AFailedPickCostsAsMuchAsTheSlowest) {
 }
 
 TEST(PeakAtKTest, IsTheMeanOfTheBestSoFar) {
-  // Picks c, a, d, b: best so far 0.5, 1, 1, 1.
+  // The picks are c, a, d, b; the best so far is 0.5, 1, 1, 1.
   EXPECT_DOUBLE_EQ(PeakAtK(kScore, kThroughput, 1), 0.5);
   EXPECT_DOUBLE_EQ(PeakAtK(kScore, kThroughput, 2), (0.5 + 1) / 2);
   EXPECT_DOUBLE_EQ(PeakAtK(kScore, kThroughput, 4), (0.5 + 3) / 4);
   EXPECT_DOUBLE_EQ(PeakAtK(kScore, kThroughput, 9), (0.5 + 3) / 4);
-  // Shares of the best, whatever its throughput is.
+  // Values are relative to the best throughput of the task.
   EXPECT_DOUBLE_EQ(PeakAtK({2, 1}, {0.1, 0.4}, 2), (0.25 + 1) / 2);
   EXPECT_TRUE(std::isnan(PeakAtK({2, 1}, {0, 0}, 2)));
 }
@@ -64,9 +64,9 @@ TEST(PairwiseAccuracyTest, CountsPairsInTheRightOrder) {
   // Of six pairs: (a, b) right, (a, c) wrong, (a, d) right, (b, c) right, (b, d) wrong, (c, d)
   // right.
   EXPECT_DOUBLE_EQ(PairwiseAccuracy(kScore, kThroughput), 4.0 / 6);
-  // Only those that differ by more than 0.2: (b, d) just not, and (b, c) not.
+  // Only pairs that differ by more than 0.21 count, which excludes (b, d) and (b, c).
   EXPECT_DOUBLE_EQ(PairwiseAccuracy(kScore, kThroughput, 0.21), 3.0 / 4);
-  EXPECT_DOUBLE_EQ(PairwiseAccuracy({1, 1, 1, 1}, kThroughput), 0.5) << "knows nothing";
+  EXPECT_DOUBLE_EQ(PairwiseAccuracy({1, 1, 1, 1}, kThroughput), 0.5) << "all scores are equal";
   EXPECT_TRUE(std::isnan(PairwiseAccuracy({1, 2}, {0.5, 0.5})));
 }
 
@@ -76,9 +76,10 @@ TEST(RmseTest, IsTheRootOfTheMeanSquare) {
 }
 
 TEST(CalibrationErrorTest, ComparesMeansOfGroups) {
-  // Two groups by prediction: {0.1, 0.3} came as {0.3, 0.3}, {0.7, 0.9} as {0.9, 0.7}.
+  // Two groups by prediction: {0.1, 0.3} measured {0.3, 0.3}, and {0.7, 0.9} measured {0.9, 0.7}.
   EXPECT_NEAR(CalibrationError({0.9, 0.1, 0.7, 0.3}, {0.7, 0.3, 0.9, 0.3}, 2), 0.5 * 0.1, 1e-15);
-  EXPECT_NEAR(CalibrationError({0.2, 0.4}, {0.1, 0.6}, 10), 0.15, 1e-15) << "a group each";
+  EXPECT_NEAR(CalibrationError({0.2, 0.4}, {0.1, 0.6}, 10), 0.15, 1e-15)
+      << "one group per candidate";
   EXPECT_NEAR(CalibrationError({0.2, 0.4}, {0.1, 0.6}, 1), 0.05, 1e-15) << "one group";
 }
 

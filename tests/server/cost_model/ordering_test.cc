@@ -1,6 +1,6 @@
-// That every learned model orders measured programs (tests/bench/recorded) that it has not seen,
-// with each feature set that it reads. The bounds lie a few hundredths below what comes out; chance
-// is 0.5.
+// Every learned model orders measured programs (tests/bench/recorded) that it was not trained on,
+// with each feature set that it accepts. The bounds are a few hundredths below the measured
+// accuracy; chance is 0.5.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kTrain = 200, kAll = 400;
 
-// Measured programs, in random order.
+// Measured programs in random order.
 class Task {
  public:
   explicit Task(const std::string& set) : set_(set) {
@@ -51,7 +51,7 @@ const Task& Conv() {
 
 struct Case {
   std::string model;
-  std::string features;  // "": the model's own
+  std::string features;  // empty: the model's default
   double least_matmul, least_conv;
 };
 
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// What the draft knows before anything is measured.
+// The draft orders programs before anything is measured.
 TEST(DraftTest, OrdersMeasuredPrograms) {
   const auto draft = *CreateCostModel("analytic", {});
   for (const char* set : {"matmul_512", "conv2d_14x14x256", "dense_128x768x768", "conv2d_c12"}) {
@@ -109,7 +109,7 @@ TEST(DraftTest, OrdersMeasuredPrograms) {
   }
 }
 
-// A spread is honest where two of three candidates lie within it, noise left aside, and none is 0.
+// Two spreads must cover the errors of most candidates, leaving noise aside.
 class SpreadTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(SpreadTest, CoversTheErrors) {
@@ -124,7 +124,7 @@ TEST_P(SpreadTest, CoversTheErrors) {
     covered += std::abs(unseen.mean[i] - labels[kTrain + i]) <= 2 * unseen.spread[i] + 0.03;
     spread_seen += seen.spread[i];
     spread_unseen += unseen.spread[i];
-    EXPECT_LT(unseen.spread[i], 0.5) << "says nothing";
+    EXPECT_LT(unseen.spread[i], 0.5) << "the spread is too wide to be useful";
   }
   std::printf("%s: %d of %d within two spreads of %.3f\n", GetParam().c_str(), covered, kTrain,
               spread_unseen / kTrain);

@@ -32,7 +32,7 @@ TEST(PackSumTest, FailedCandidatesCount) {
   EXPECT_THAT(objective.hessian(), ElementsAre(FloatEq(PackSum::kMinWeight)));
 }
 
-// One Newton step of every row, shortened by the learning rate, must not jump over the label.
+// A Newton step on every row, scaled by the learning rate, must not overshoot the label.
 TEST(PackSumTest, ManyStatementsDoNotOvershoot) {
   for (const int rows : {1, 4, 5, 6, 20, 100}) {
     const std::vector<int32_t> row_begin = {0, rows};

@@ -1,4 +1,4 @@
-// The parts that models are made of: dense algebra, scaling, losses, fits.
+// The building blocks of the models: linear algebra, scaling, losses and fits.
 
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ TEST(PackRankTest, RowsOfACandidateShareItsDerivatives) {
   const std::vector<double> labels = {0.2, 1};
   PackRank objective(row_begin, labels, 0.3, 0);
   objective.Differentiate({0.5, 0.5, 0.2});
-  EXPECT_GT(objective.gradient()[0], 0);  // stands before a better one
+  EXPECT_GT(objective.gradient()[0], 0);  // ranked before a better candidate
   EXPECT_EQ(objective.gradient()[0], objective.gradient()[1]);
   EXPECT_LT(objective.gradient()[2], 0);
   EXPECT_GT(objective.hessian()[2], 0);
@@ -156,7 +156,7 @@ TEST(MlpNetworkTest, BackwardIsTheGradientOfForward) {
     network.Forward(row_begin, scratch);
     return scratch.scores[0] * direction[0] + scratch.scores[1] * direction[1];
   };
-  // Biases away from the bends of the rectifiers.
+  // Moves the biases away from the kinks of the rectifiers.
   for (Matrix* parameter : network.Parameters()) {
     for (float& value : parameter->values) value += 0.05f;
   }
@@ -191,7 +191,7 @@ TEST(RobustLineTest, OutliersWeighLittleAndThePriorFillsGaps) {
   const LinearFit fit = FitRobustly(rows, labels, {0, -1}, 1e-3);
   EXPECT_NEAR(fit.intercept, 1, 0.05);
   EXPECT_NEAR(fit.weights[0], 2, 0.05);
-  EXPECT_NEAR(fit.weights[1], -1, 1e-6);  // nothing is known of it
+  EXPECT_NEAR(fit.weights[1], -1, 1e-6);  // no data, so the prior decides
 }
 
 }  // namespace

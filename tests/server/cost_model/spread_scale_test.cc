@@ -1,4 +1,4 @@
-// That the Gaussian process's spread is honest, also in a task that it has not seen.
+// The spread of the Gaussian process covers its errors, including in tasks that it has not seen.
 #include "server/cost_model/spread_scale.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kColumns = 8;
 
-// Candidates of a task: what is good in it depends on its shape, which is in the first columns.
+// The candidates of one task. Which decisions are good depends on the shape, which is in the first
+// columns.
 struct Task {
   FeatureMatrix features;
   std::vector<double> throughput;
@@ -86,7 +87,7 @@ TEST(SpreadScaleTest, IsNotWiderThanItMustBeInATaskThatItHasSeen) {
   const Task shown = MakeTask(1, 200);
   const auto model = *CreateCostModel("gp", {});
   ASSERT_TRUE(model->Update(shown.features, shown.throughput).ok());
-  Task more = MakeTask(1, 400);  // the same shape, and the first half the same candidates
+  Task more = MakeTask(1, 400);  // same shape; the first half are the same candidates
   const double one = CoverageOf(*model, more, 1);
   std::printf("within one spread %.3f\n", one);
   EXPECT_GT(one, 0.55);

@@ -5,7 +5,7 @@
 namespace hone::cost_model {
 namespace {
 
-// One column, whose value is the score: `slope` times it, once trained.
+// Reads one column. Once trained, the score is `slope` times the value.
 class LineModel final : public CostModel {
  public:
   explicit LineModel(double slope) : slope_(slope) {}
@@ -50,12 +50,12 @@ TEST(StackedModel, TheRelatedModelFadesAsResultsCome) {
   const auto model = Stacked();
   EXPECT_EQ(model->name(), "line");
   EXPECT_EQ(model->feature_set(), "column");
-  EXPECT_DOUBLE_EQ(Score(*model), 1) << "alone while the own one has seen nothing";
+  EXPECT_DOUBLE_EQ(Score(*model), 1) << "only the related model is used before the first result";
   const auto after = [&](int results) {
     EXPECT_TRUE(model->Update(Column(results, 1), std::vector<double>(results, 1)).ok());
     return Score(*model);
   };
-  EXPECT_DOUBLE_EQ(after(64), 2) << "half and half";
+  EXPECT_DOUBLE_EQ(after(64), 2) << "both models have equal weight";
   EXPECT_DOUBLE_EQ(after(128), 2.5);
   EXPECT_GT(TransferWeight(276), 0);
   EXPECT_EQ(TransferWeight(277), 0);

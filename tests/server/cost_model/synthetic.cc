@@ -10,16 +10,18 @@ namespace hone::cost_model {
 namespace {
 
 constexpr int kDecisions = 8;
-constexpr int kLevels = 6;  // values of a decision
-constexpr int kKinds = 3;   // of statements
-constexpr int kKind = 7;    // the decision that tells them apart
+constexpr int kLevels = 6;  // values per decision
+constexpr int kKinds = 3;   // of statement
+constexpr int kKind = 7;    // the decision that selects the kind
 
-// Which decisions a column adds up; the first kDecisions columns are the decisions themselves.
+// The two decisions whose values a column adds. The first kDecisions columns are the decisions
+// themselves.
 int FirstTerm(int column) { return column % kDecisions; }
 int SecondTerm(int column) { return (column / kDecisions * 5 + 3) % kDecisions; }
 
-// Like the statements of a tiled loop nest (decisions[kKind] says which): the kernel wants a
-// certain tile and few registers, the packing a balance of two extents, the write-back a small one.
+// Models the statements of a tiled loop nest; decisions[kKind] selects one. The kernel is fastest
+// with a certain tile and few registers, the packing with two balanced extents, and the write-back
+// with a small extent.
 double StatementThroughput(absl::Span<const float> decisions) {
   const auto near = [](double x, double width) { return std::exp(-x * x / width); };
   switch (static_cast<int>(decisions[kKind])) {

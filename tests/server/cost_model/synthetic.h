@@ -8,18 +8,18 @@
 
 namespace hone::cost_model {
 
-// Candidates of a task whose throughput is known: the sum over their statements of a nonlinear
-// function of the row. As with real statement features, a few decisions lie behind many columns:
-// every column is the sum of two logarithms of extents, or constant (a third of them).
+// Candidates of a task with known throughput: the sum over a candidate's statements of a nonlinear
+// function of the row. As with real statement features, a few decisions determine many columns.
+// Each column is the sum of two logarithms of extents, or constant (a third of the columns).
 struct SyntheticTask {
   FeatureMatrix features;
-  std::vector<double> throughput;  // the best has 1; one in twelve has failed and has 0
+  std::vector<double> throughput;  // 1 for the best; 0 for failed candidates (one in twelve)
 };
 
-// Equal arguments give equal candidates. REQUIRES columns ≥ 12, candidates ≥ 1.
+// Equal arguments give equal tasks. REQUIRES: columns ≥ 12, candidates ≥ 1.
 SyntheticTask MakeSyntheticTask(uint64_t seed, int candidates, int columns = 164);
 
-// Throughputs that differ by less are within the noise of timing: pairs of them are not counted
+// Throughputs that differ by less than this are within timing noise, and such pairs are not counted
 // (metric_ranking.h).
 inline constexpr double kTimingNoise = 0.03;
 

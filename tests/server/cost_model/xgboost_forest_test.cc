@@ -1,4 +1,4 @@
-// The flat forest against the library that grew its trees.
+// Compares the flat forest with the XGBoost library that trained its trees.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(XgboostForestTest, PredictsWhatTheLibraryPredicts) {
   const SyntheticTask train = MakeSyntheticTask(/*seed=*/11, /*candidates=*/300);
   const std::string json = TrainedJson(train);
   SyntheticTask held_out = MakeSyntheticTask(/*seed=*/12, /*candidates=*/200);
-  // Values between, below and above those of training, and at the ends of the type.
+  // Values between, below and above the training values, and at the limits of the type.
   for (size_t i = 0; i < held_out.features.values.size(); i += 3) {
     held_out.features.values[i] = held_out.features.values[i] * 1.37f - 2.1f;
   }

@@ -31,7 +31,8 @@ TEST(XgboostModelTest, OrdersCandidatesThatItHasNotSeen) {
   EXPECT_GE(PairwiseAccuracy(scores, held_out.throughput, kTimingNoise), 0.9);
 }
 
-// Scores are sums over statements, so a model of single statements must score programs of many.
+// Scores are sums over statements: a model trained on programs of one statement must score programs
+// of several.
 TEST(XgboostModelTest, ScoresAreSumsOverStatements) {
   const SyntheticTask train = MakeSyntheticTask(/*seed=*/31, /*candidates=*/200);
   const auto model = MakeModel(kXgboostModel);
@@ -63,7 +64,7 @@ TEST(XgboostModelTest, RefusesTreesThatContradictTheirHeader) {
 }
 
 TEST(XgboostModelTest, PullsFailedCandidatesDown) {
-  // Two kinds of candidates that differ in one column; the second fails.
+  // Two kinds of candidates that differ in one column. Candidates of the second kind fail.
   SyntheticTask task;
   task.features.columns = 3;
   for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// The estimate orders schedules as one who knows the machine would.
+// The analytic estimate orders schedules as an expert on the machine would.
 #include "server/feature/analytic_terms.h"
 
 #include <gtest/gtest.h>
@@ -39,8 +39,8 @@ double Cycles(const TestSpaces& spaces, absl::string_view name,
   return 0;
 }
 
-// Decisions of "strided" and "packed": rows, vectors, k unroll, then the tiles of j, k and i, outer
-// first.
+// Decisions of "strided" and "packed": rows, vectors, k unroll, then the tiles of j, k and i,
+// outermost first.
 TEST(AnalyticTermsTest, AccumulatorsMustHideTheLatencyOfTheMultiplyAdd) {
   const TestSpaces spaces = MatmulSpaces(512);
   const double one = Cycles(spaces, "strided", {1, 1, 1, 8, 64, 2, 256, 8, 64});
@@ -57,7 +57,7 @@ TEST(AnalyticTermsTest, AccumulatorsBeyondTheRegistersSpill) {
   EXPECT_GT(spills, 1.02 * fits);
 }
 
-// 1024 floats make a row of 4096 bytes: rows of B share the sets of L1.
+// A row of 1024 floats has 4096 bytes, which maps all rows of B to the same sets of L1.
 TEST(AnalyticTermsTest, RowsThatCollideInL1CostMoreThanPanels) {
   const TestSpaces collide = MatmulSpaces(1024), spread = MatmulSpaces(1056);
   const auto per_flop = [](double cycles, double size) { return cycles / (size * size * size); };
@@ -68,7 +68,8 @@ TEST(AnalyticTermsTest, RowsThatCollideInL1CostMoreThanPanels) {
   EXPECT_GT(colliding, 1.05 * spreading);
 }
 
-// Six pixels of every other column are six lines of a set of L1, not the eleven of their box.
+// Six pixels of every other column occupy six lines of an L1 set, not the eleven of their bounding
+// box.
 TEST(AnalyticTermsTest, PixelsThatAStrideLeavesOutCostNothing) {
   const auto cycles = [](const char* image, const char* stride) {
     TestSpaces spaces("conv2d", {"n=1", absl::StrCat("h=", image), absl::StrCat("w=", image),
@@ -138,7 +139,7 @@ TEST(AnalyticTermsTest, EveryProgramHasAPositiveFiniteTime) {
       if (!program.ok()) continue;
       const double cycles = CyclesOf(*program, Machine());
       ASSERT_TRUE(std::isfinite(cycles) && cycles > 0) << program->ToText();
-      // Nothing is faster than both cores' pipes.
+      // No program is faster than the peak of both cores.
       EXPECT_GT(cycles, 256.0 * 256 * 256 / 16 / 2 / 2);
     }
   }
@@ -179,7 +180,7 @@ TEST(AnalyticTermsTest, HalvesOfVectorsTakeTwoTurns) {
 }
 
 TEST(AnalyticTermsTest, ACoreDoesNotReachTheCachesOfOtherChiplets) {
-  // 16 times 32 MiB of L3, for eight cores each; and one cache for eight cores.
+  // Sixteen 32 MiB L3 caches shared by eight cores each, and a single cache shared by eight cores.
   EXPECT_EQ(AnalyticMachine::Of({.cores = 128, .l3_bytes = 512 << 20}).l3_bytes, 64 << 20);
   EXPECT_EQ(AnalyticMachine::Of({.cores = 8, .l3_bytes = 32 << 20}).l3_bytes, 32 << 20);
 }

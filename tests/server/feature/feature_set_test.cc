@@ -1,4 +1,4 @@
-// What every registered feature set keeps, by name.
+// The contract of FeatureSet, checked for every registered set.
 
 #include "server/feature/feature_set.h"
 
@@ -26,9 +26,9 @@ TEST_P(FeatureSetTest, EveryColumnHasANameOfItsOwn) {
 }
 
 TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
-  // How many of ten different programs have rows of their own at least: features that say less than
-  // the whole nest are equal for some.
-  // "analytic" describes a program by its estimated costs, which are equal for many.
+  // The minimum number of distinct rows per ten different programs. Feature sets that describe only
+  // part of the loop nest give some programs equal rows. "analytic" describes a program by its
+  // estimated costs, which are equal for many programs.
   const int distinct = GetParam() == "curve-one" ? 1 : GetParam() == "analytic" ? 2 : 8;
   for (const NamedTrace& trace : Traces()) {
     std::set<std::vector<float>> seen;
@@ -46,7 +46,7 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
         ASSERT_TRUE(std::isfinite(values[i]))
             << trace.name << " seed " << seed << " " << set_.ColumnNames()[i % set_.Columns()];
       }
-      // Extracting again appends the same.
+      // Extracting again appends the same rows.
       const std::vector<float> once = values;
       ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
       ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));

@@ -1,4 +1,4 @@
-// The features of two programs, as text beside this file. After a deliberate change run the program
+// The features of two programs, kept as text in golden/. After a deliberate change, run this test
 // with --regenerate.
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::string Describe(const FeatureSet& set, const ir::Program& program,
   return text;
 }
 
-// A file per feature set.
+// Compares with one file per feature set.
 void ExpectGolden(const std::string& name, absl::string_view trace,
                   const std::vector<int64_t>& decisions) {
   const ir::Program program = ProgramOf(TraceCalled(trace), decisions);
@@ -45,7 +45,7 @@ void ExpectGolden(const std::string& name, absl::string_view trace,
     std::ifstream file(path);
     std::stringstream kept;
     kept << file.rdbuf();
-    EXPECT_EQ(text, kept.str()) << path << ": run with --regenerate if this is meant";
+    EXPECT_EQ(text, kept.str()) << path << ": if the change is intended, run with --regenerate";
   }
 }
 

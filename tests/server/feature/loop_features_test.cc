@@ -1,4 +1,4 @@
-// What the columns of knob, itervar, the curves and analytic mean, by hand.
+// Checks columns of knob, itervar, the curves and analytic against values computed by hand.
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@
 namespace hone::feature {
 namespace {
 
-// C[8, 32] = sum over 64 of A[8, 64]·B[64, 32], loops i j k in order; accesses in the order C, A,
-// B.
+// C[8, 32] = sum over 64 of A[8, 64]·B[64, 32], with the loops i j k in order and the accesses in
+// the order C, A, B.
 ir::Program Matmul() {
   return ProgramOf(
       "workload m\ninput A: f32[8, 64]\ninput B: f32[64, 32]\n"
@@ -33,7 +33,7 @@ class Row {
     for (int c = 0; c < set.Columns(); ++c) values_[set.ColumnNames()[c]] = values[c];
   }
   float Raw(const std::string& column) const { return values_.at(column); }
-  double operator[](const std::string& column) const {  // with the logarithm undone
+  double operator[](const std::string& column) const {  // with the logarithm reversed
     const double value = values_.at(column);
     return value < 0 ? 1 - std::exp2(-value) : std::exp2(value) - 1;
   }
@@ -54,13 +54,13 @@ TEST(ItervarFeaturesTest, PlainMatmulByHand) {
   EXPECT_EQ(row["loop1.mul"], 0);
   EXPECT_COUNT(row["loop2.mul"], 1);
   EXPECT_COUNT(row["loop2.add"], 1);
-  // C under i: rows of 32, moved by i and j, used again along k.
+  // C under i: i moves C by rows of 32, and C is reused along k.
   EXPECT_COUNT(row["loop0.touch0.stride"], 32);
   EXPECT_EQ(row.Raw("loop0.touch0.mod"), -1);
   EXPECT_COUNT(row["loop0.touch0.count"], 8 * 32);
   EXPECT_COUNT(row["loop0.touch0.reuse"], 64);
   EXPECT_EQ(row["loop0.touch0.thread_count"], 0);
-  // A under j: j does not move it.
+  // A under j: j does not move A.
   EXPECT_EQ(row["loop1.touch1.stride"], 0);
   EXPECT_COUNT(row["loop1.touch1.count"], 64);
   EXPECT_COUNT(row["loop1.touch1.reuse"], 32);
@@ -77,15 +77,15 @@ TEST(ItervarFeaturesTest, KindsOfLoops) {
                 ProgramOf(TraceCalled("tiled"), {16, 4, 4, 8, 2, 16, 64, 4}));
   EXPECT_EQ(row.Raw("loop0.parallel"), 1);
   EXPECT_EQ(row.Raw("loop0.serial"), 0);
-  // The parallel loop's own 128 iterations, split into those that move an access and those that do
-  // not.
+  // The 128 iterations of the parallel loop itself, split into those that move an access and those
+  // that do not.
   for (const char* touch : {"touch0", "touch1", "touch2", "touch3"}) {
     const std::string prefix = std::string("loop0.") + touch;
     EXPECT_COUNT((row[prefix + ".thread_count"]) * (row[prefix + ".thread_reuse"]), 128);
   }
 }
 
-// The rows of a candidate, by number and column.
+// The rows of a candidate, indexed by row number and column name.
 class TreeRows {
  public:
   explicit TreeRows(const ir::Program& program) {
@@ -111,7 +111,7 @@ TEST(TreeFeaturesTest, ARowPerLoopThatNamesItsParent) {
     EXPECT_EQ(rows(row, "nest_level"), row + 1);
   }
   EXPECT_NEAR(rows(1, "length"), std::log2(33.0), 1e-5);
-  // The same columns as in the one row of itervar.
+  // The columns are the same as in the single row of itervar.
   const Row itervar(**FindFeatureSet("itervar"), Matmul());
   for (const std::string column : {"bottomup", "add", "touch1.stride", "touch2.reuse"}) {
     EXPECT_EQ(rows(2, column), itervar.Raw("loop2." + column)) << column;
@@ -122,7 +122,7 @@ TEST(TreeFeaturesTest, LoopsOfSeveralStatementsBranch) {
   const TreeRows rows(ProgramOf(TraceCalled("fused"), std::vector<int64_t>{12, 8, 8, 16}));
   std::map<int, int> children;
   for (int row = 0; row < rows.count(); ++row) {
-    EXPECT_LT(rows(row, "parent"), row) << "a row comes after its parent's";
+    EXPECT_LT(rows(row, "parent"), row) << "a row must come after its parent";
     ++children[static_cast<int>(rows(row, "parent"))];
     if (rows(row, "parent") >= 0) {
       EXPECT_EQ(rows(static_cast<int>(rows(row, "parent")), "nest_level"),
@@ -131,12 +131,12 @@ TEST(TreeFeaturesTest, LoopsOfSeveralStatementsBranch) {
   }
   bool branches = false;
   for (const auto& [parent, count] : children) branches |= parent >= 0 && count > 1;
-  EXPECT_TRUE(branches) << "a consumer fused into its producer's loops";
+  EXPECT_TRUE(branches) << "the consumer is fused into the loops of its producer";
 }
 
 TEST(CurveFeaturesTest, SamplesTheLargestXNotAboveTheThreshold) {
   const Row row(**FindFeatureSet("curve-fix"), Matmul());
-  // C: counts 2^8 2^5 2^0, reuses all 2^6.
+  // C: the counts are 2^8, 2^5 and 2^0; every reuse is 2^6.
   EXPECT_EQ(row.Raw("buffer0.count_reuse.0.value"), 6);
   EXPECT_EQ(row.Raw("buffer0.count_reuse.4.distance"), 4);
   EXPECT_EQ(row.Raw("buffer0.count_reuse.5.distance"), 0);
@@ -144,7 +144,8 @@ TEST(CurveFeaturesTest, SamplesTheLargestXNotAboveTheThreshold) {
   EXPECT_EQ(row.Raw("buffer0.reuse_count.5.distance"), 5);
   EXPECT_EQ(row.Raw("buffer0.reuse_count.6.value"), 8);
   EXPECT_EQ(row.Raw("buffer0.reuse_count.29.distance"), 23);
-  // Sides are sorted apart: the least count, of k, meets the least product, of i.
+  // The two sides are sorted separately: the smallest count (of k) is paired with the smallest
+  // product (of i).
   EXPECT_EQ(row.Raw("buffer0.count_topdown.0.value"), 3);
   EXPECT_EQ(row.Raw("buffer3.count_reuse.29.distance"), 0);
 }

@@ -11,8 +11,8 @@
 namespace hone::feature {
 namespace {
 
-// What an access touches while the loops from `depth` inwards run, from its definition: the bounds
-// of its indices where the loops outside stand still.
+// The extents that an access touches while the loops from `depth` inwards run, computed from the
+// definition: the bounds of its indices with the outer loops fixed.
 std::vector<int64_t> BoxByDefinition(const ir::Program& program, const Statement& statement,
                                      const Access& access, int depth) {
   const auto over_loops = [&](ir::AtomId var) {
@@ -43,7 +43,7 @@ std::vector<int64_t> BoxByDefinition(const ir::Program& program, const Statement
 }
 
 TEST(NestTest, BoxesAreTheBoundsOfTheIndicesAtEveryDepth) {
-  Nest nest;  // one for all: what it keeps from a program must not show in the next
+  Nest nest;  // reused: no state of one program may leak into the next
   int boxes = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     for (const NamedTrace& trace : Traces()) {

@@ -10,7 +10,7 @@
 
 namespace hone::feature {
 
-// Schedules with open decisions, on workloads of the library. REQUIRES a name of the list below.
+// A schedule with open decisions, on a workload of the library.
 struct NamedTrace {
   absl::string_view name;
   absl::string_view op;
@@ -18,14 +18,15 @@ struct NamedTrace {
   absl::string_view trace;  // the instructions
 };
 const std::vector<NamedTrace>& Traces();
+// REQUIRES: Traces() has this name.
 const NamedTrace& TraceCalled(absl::string_view name);
 
 // A program with decisions drawn from the seed; false when a primitive refused them.
 bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program,
                  std::vector<int64_t>* decisions = nullptr);
-// With given decisions; fails the process when they are refused.
+// The program with the given decisions. Aborts if a primitive refuses them.
 ir::Program ProgramOf(const NamedTrace& trace, const std::vector<int64_t>& decisions);
-// From the text form of a workload, unscheduled.
+// The unscheduled program of a workload given as text.
 ir::Program ProgramOf(absl::string_view workload_text);
 
 // Two cores with AVX-512 and fixed caches.

@@ -11,7 +11,7 @@
 namespace hone::feature {
 namespace {
 
-// A row by the names of its columns, with the logarithm undone.
+// The values of a row by column name, with the logarithm reversed.
 class Row {
  public:
   Row(const FeatureSet& set, const float* values) {
@@ -22,7 +22,7 @@ class Row {
     return std::exp2(static_cast<double>(values_.at(column))) - 1;
   }
 
-  // The prefix of the slot whose unique bytes are these.
+  // The prefix of the buffer slot with this number of unique bytes.
   std::string SlotOf(double unique_bytes) const {
     for (int slot = 0; slot < 5; ++slot) {
       const std::string prefix = absl::StrCat("buffer", slot, ".");
@@ -51,9 +51,9 @@ std::vector<Row> RowsOf(const ir::Program& program,
 
 #define EXPECT_COUNT(actual, expected) EXPECT_NEAR(actual, expected, 1e-4 * (expected) + 1e-5)
 
-// C[8, 32] = sum over 64 of A[8, 64]·B[64, 32], loops i j k in order. By hand: 16384 executions; A
-// has 2048 bytes and is read along k; B has 8192 bytes, read down its columns; C stands still along
-// k.
+// C[8, 32] = sum over 64 of A[8, 64]·B[64, 32], with the loops i j k in order. By hand: there are
+// 16384 executions; A has 2048 bytes and is read along k; B has 8192 bytes and is read down its
+// columns; C does not move along k.
 TEST(StatementFeaturesTest, PlainMatmulByHand) {
   const ir::Program program = ProgramOf(
       "workload m\ninput A: f32[8, 64]\ninput B: f32[64, 32]\n"
@@ -73,7 +73,8 @@ TEST(StatementFeaturesTest, PlainMatmulByHand) {
   EXPECT_EQ(row.Raw(c + "read_write"), 1);
   EXPECT_EQ(row.Raw(a + "read"), 1);
   EXPECT_COUNT(row[a + "bytes"], 16384 * 4);
-  // Lines: A moves 4 bytes a step; B moves 128, a line each; C moves 4 bytes every 64 steps.
+  // Cache lines: A moves 4 bytes per step; B moves 128 bytes per step, a new line each time; C
+  // moves 4 bytes every 64 steps.
   EXPECT_COUNT(row[a + "lines"], 1024);
   EXPECT_COUNT(row[b + "lines"], 16384);
   EXPECT_COUNT(row[c + "lines"], 16);
@@ -81,7 +82,7 @@ TEST(StatementFeaturesTest, PlainMatmulByHand) {
   EXPECT_COUNT(row[a + "stride"], 1);
   EXPECT_COUNT(row[b + "stride"], 32);
   EXPECT_EQ(row[c + "stride"], 0);
-  // Reuse: C at once, over 64 executions of 12 bytes; A after k, 32 times; B after j and k, 8
+  // Reuse: C immediately, over 64 executions of 12 bytes; A after k, 32 times; B after j and k, 8
   // times.
   EXPECT_EQ(row.Raw(c + "reuse_loop"), 1);
   EXPECT_COUNT(row[c + "reuse_dis_iter"], 1);
@@ -94,7 +95,7 @@ TEST(StatementFeaturesTest, PlainMatmulByHand) {
   EXPECT_COUNT(row[b + "reuse_dis_bytes"], 64 * 4 + 64 * 32 * 4 + 32 * 4);
   EXPECT_COUNT(row[b + "reuse_ct"], 8);
   EXPECT_COUNT(row[b + "lines_d_reuse"], 2048);
-  // Intensity of everything: 2 operations an execution over every byte once.
+  // Arithmetic intensity of the whole statement: 2 operations per execution over all bytes touched.
   EXPECT_COUNT(row["intensity.9"], 2 * 16384 / (2048.0 + 8192 + 1024));
   EXPECT_EQ(row["alloc.size"], 0);
 }
@@ -123,13 +124,13 @@ TEST(StatementFeaturesTest, RegisterTileShowsInTheStandardColumns) {
   EXPECT_COUNT(tile["unroll.prod"], 2 * 8 * 2);
   EXPECT_COUNT(tile["parallel.prod"], 4);
   const std::string c = tile.SlotOf(256 * 256 * 4);
-  // 8×2 accumulators of 16 lanes lie between two uses of an element of C; they are used twice
-  // before the loop over k turns.
+  // 8×2 accumulators of 16 lanes lie between two uses of an element of C. Each is used twice before
+  // the loop over k advances.
   EXPECT_EQ(tile.Raw(c + "reuse_loop"), 1);
   EXPECT_COUNT(tile[c + "reuse_dis_iter"], 8 * 2 * 16);
   EXPECT_COUNT(tile[c + "reuse_ct"], 2);
-  // The panel is read with stride 1 and packed: 256 rows of 32 columns, live inside one step of the
-  // outer loops.
+  // The panel is read with stride 1 and is packed: 256 rows of 32 columns, live within one step of
+  // the outer loops.
   const Row& packing = rows[0];
   EXPECT_COUNT(packing["alloc.size"], 128 * 64 * 4);
   EXPECT_COUNT(packing["alloc.outer_prod"], 4 * 2);

@@ -17,7 +17,7 @@ using ::testing::Pair;
 class DeliveriesTest : public ::testing::Test {
  protected:
   DeliveriesTest() { worker_.capabilities = {.target_key = "t", .can_build = true}; }
-  // Leases a new item to the worker, to be built and run.
+  // Leases a new item to the worker to build and, unless `run` is false, to run.
   std::string Grant(bool run = true) {
     book_.queue().Add(
         {.job_id = "job", .target_key = "t"},
@@ -62,13 +62,14 @@ TEST_F(DeliveriesTest, AResultIsDurableOnceItsJobSaysSo) {
   ASSERT_EQ(results_.size(), 1u);
   EXPECT_EQ(results_[0]->worker_id, "w");
   EXPECT_EQ(deliveries_.results(), 1);
-  EXPECT_EQ(Finish(lease, {.latency_ns = 100}), "") << "it is told again while it is committed";
+  EXPECT_EQ(Finish(lease, {.latency_ns = 100}), "")
+      << "reported again while the commit is under way";
   EXPECT_THAT(worker_.news.durable, IsEmpty());
   std::move(acknowledge_)();
   EXPECT_THAT(ended_, ElementsAre(Pair(lease, true)));
   EXPECT_EQ(deliveries_.EndCommit(lease, true), &worker_);
   EXPECT_THAT(worker_.news.durable, ElementsAre(lease));
-  EXPECT_EQ(deliveries_.EndCommit(lease, true), nullptr) << "once";
+  EXPECT_EQ(deliveries_.EndCommit(lease, true), nullptr) << "the commit ends only once";
 }
 
 TEST_F(DeliveriesTest, AResultThatItsJobDropsIsNotDurable) {
@@ -90,7 +91,7 @@ TEST_F(DeliveriesTest, AResultUnderAnUnknownLeaseIsForgotten) {
 TEST_F(DeliveriesTest, AResultThatCannotBeTrueComesWithTheReason) {
   EXPECT_THAT(Finish(Grant(), {.latency_ns = -1}), HasSubstr("reported what cannot be"));
   EXPECT_EQ(deliveries_.refused(), 1);
-  EXPECT_EQ(book_.queue().waiting(), 1) << "another worker gets the item";
+  EXPECT_EQ(book_.queue().waiting(), 1) << "the item is queued again";
   EXPECT_THAT(results_, IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// Whose turn it is, without workers.
+// The order of grants, without workers.
 
 #include "server/fleet/fair_share.h"
 
@@ -17,7 +17,7 @@ struct Asker {
   int priority = kNormalPriority;
 };
 
-// Grants to whoever is first, and counts.
+// Repeatedly grants to the asker whose turn is first, and counts the grants of each job.
 std::map<std::string, int> Grants(FairShare& shares, const std::vector<Asker>& askers, int grants) {
   std::map<std::string, int> counts;
   for (int i = 0; i < grants; ++i) {
@@ -64,8 +64,8 @@ TEST(FairShareTest, WhoWasAwaySavesNothingUpAndADebtIsNotForgiven) {
   FairShare shares;
   Grants(shares, {{"ann", "a"}}, 1000);
   auto counts = Grants(shares, {{"ann", "a"}, {"bob", "b"}}, 100);
-  EXPECT_NEAR(counts["b"], 50, 1) << "nobody makes up for the time that he was away";
-  // A low job that comes one candidate at a time gets no more than one that waits with many.
+  EXPECT_NEAR(counts["b"], 50, 1) << "an absent owner saves up no grants";
+  // A low-priority job that submits one candidate at a time gets no more than one that queues many.
   FairShare other;
   std::map<std::string, int> sum;
   for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,5 @@
-// Which candidate killed a worker, and whose failure a failure is.
+// Finds the candidate that killed a worker, and tells failures of a worker from failures of a
+// candidate.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,7 +21,7 @@ record::MeasureResult Lost(const std::string& detail) {
 
 class BlameTest : public ::testing::Test, protected Harness {
  protected:
-  // The worker says that it runs everything it holds.
+  // The worker reports that everything it holds is running.
   void RunAll(FakeWorker& worker) {
     for (HeldLease& held : worker.report.held) held.phase = LeasePhase::kRunning;
     worker.Call(fleet);
@@ -36,7 +37,7 @@ TEST_F(BlameTest, WhatRanWhenAWorkerDiedIsRetriedOneByOneUntilTheCulpritIsFound)
   ASSERT_THAT(worker.started, SizeIs(4));
   RunAll(worker);
   worker.Restart("second");
-  // From now on one at a time; the poison kills the process each time.
+  // From now on candidates run one at a time; the poisonous one kills the process each time.
   int epoch = 2;
   int innocent = 0;
   for (int step = 0; step < 20 && !answers[kPoison]->called; ++step) {
@@ -83,12 +84,12 @@ TEST_F(BlameTest, OthersGoOnWhileOneWorkerRetriesASuspect) {
   EXPECT_THAT(second.started, SizeIs(2));
   first.Restart("again");
   first.Call(fleet);
-  ASSERT_THAT(first.started, SizeIs(1)) << "it is idle: the suspect is its";
+  ASSERT_THAT(first.started, SizeIs(1)) << "the worker is idle, so it gets the suspect";
   EXPECT_EQ(first.started[0].work->decisions[0], 0);
   Submit(Item("job", 3));
   first.report.free_build_slots = 4;
   first.Call(fleet);
-  EXPECT_THAT(first.started, SizeIs(1)) << "and nothing beside it";
+  EXPECT_THAT(first.started, SizeIs(1)) << "nothing runs beside the suspect";
   second.Call(fleet);
   EXPECT_THAT(second.started, SizeIs(3));
 }
@@ -105,10 +106,10 @@ TEST_F(BlameTest, ABusyWorkerFinishesBeforeItTakesASuspect) {
   Pass(FleetOptions().heartbeat);
   busy.Call(fleet);
   Pass(FleetOptions().heartbeat);
-  EXPECT_FALSE(fleet.Workers().at(1).connected) << "dying";
+  EXPECT_FALSE(fleet.Workers().at(1).connected) << "the dying worker";
   Submit(Item("job", 2));
   busy.Call(fleet);
-  EXPECT_THAT(busy.started, SizeIs(1)) << "it holds a lease: nothing new until that is done";
+  EXPECT_THAT(busy.started, SizeIs(1)) << "gets nothing new while it holds a lease";
   busy.Finish(busy.started[0].lease_id, Measured(1));
   busy.Call(fleet);
   ASSERT_THAT(busy.started, SizeIs(2));
@@ -127,7 +128,7 @@ TEST_F(BlameTest, AWorkersOwnFailureIsTriedElsewhereBeforeItIsTheAnswer) {
   broken.report.free_build_slots = 0;
   broken.Call(fleet);
   EXPECT_FALSE(answer->called);
-  EXPECT_THAT(broken.durable, SizeIs(1)) << "it may forget it";
+  EXPECT_THAT(broken.durable, SizeIs(1)) << "the worker may drop its copy";
   FakeWorker good = FakeWorker::Both("good", 1);
   good.Call(fleet);
   ASSERT_THAT(good.started, SizeIs(1));
@@ -167,7 +168,7 @@ TEST_F(BlameTest, ABuildWhoseArtifactDidNotArriveIsAnAttempt) {
                    Measured(0, "00000000000000000000000000000000"));
   }
   builder.Call(fleet);
-  ASSERT_TRUE(answer->called) << "not for ever";
+  ASSERT_TRUE(answer->called) << "the build is not repeated forever";
   EXPECT_THAT(answer->result->result.detail, HasSubstr("did not arrive"));
 }
 

@@ -1,4 +1,5 @@
-// Calls, queue order, cancelling, unsatisfiable work, targets and artifacts to keep.
+// Worker calls, queue order, cancellation, work that no device can do, targets and requested
+// artifacts.
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
@@ -60,7 +61,7 @@ TEST_F(CallTest, ABusyWorkersNewLeasesComeWithTheNewsThatItsResultIsDurable) {
   Submit(Item("job", 3));
   worker.Finish(done, Measured(1));
   worker.Call(fleet, absl::Seconds(30));
-  EXPECT_FALSE(worker.reply.has_value()) << "it still has something to do";
+  EXPECT_FALSE(worker.reply.has_value()) << "it still holds another lease";
   Submit(Item("job", 4));
   EXPECT_FALSE(worker.reply.has_value());
   std::move(first->acknowledge)();
@@ -69,7 +70,7 @@ TEST_F(CallTest, ABusyWorkersNewLeasesComeWithTheNewsThatItsResultIsDurable) {
   EXPECT_THAT(worker.started, SizeIs(3));
 }
 
-// Results come faster than the disk commits them: there is always one that is not durable yet.
+// Results arrive faster than the disk commits them: at any time one of them is not durable yet.
 TEST_F(CallTest, AStreamOfResultsKeepsNoNewsBack) {
   FakeWorker worker = FakeWorker::Both("w", 8);
   std::vector<std::shared_ptr<Answer>> answers;
@@ -79,9 +80,9 @@ TEST_F(CallTest, AStreamOfResultsKeepsNoNewsBack) {
   for (int i = 0; i < 7; ++i) {
     worker.Finish(worker.started[i].lease_id, Measured(1 + i));
     worker.Call(fleet, absl::Seconds(30));
-    if (i > 0) std::move(answers[i - 1]->acknowledge)();  // that of the call before
+    if (i > 0) std::move(answers[i - 1]->acknowledge)();  // the result of the previous call
   }
-  EXPECT_GE(worker.durable.size(), 5u);  // the news of the last may wait for one commit more
+  EXPECT_GE(worker.durable.size(), 5u);  // the last ones may wait for another commit
   EXPECT_GT(worker.started.size(), 8u);
 }
 
@@ -105,7 +106,7 @@ TEST_F(CallTest, AResultThatIsNotCommittedHoldsNothingUp) {
   worker.Finish(worker.started.at(0).lease_id, Measured(1));
   worker.Call(fleet, absl::Seconds(30));
   ASSERT_FALSE(worker.reply.has_value());
-  first->acknowledge = nullptr;  // its owner gives it up
+  first->acknowledge = nullptr;  // the owner drops the result
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_THAT(worker.started, SizeIs(3));
 }
@@ -136,7 +137,7 @@ TEST_F(CallTest, AFullWorkerRestsUntilItHasFinishedSomething) {
   FakeWorker other = FakeWorker::Both("other", 2);
   other.Call(fleet, absl::Seconds(30));
   ASSERT_THAT(other.started, SizeIs(1));
-  EXPECT_LT(other.reply->next_call, absl::Milliseconds(5)) << "it has room for more";
+  EXPECT_LT(other.reply->next_call, absl::Milliseconds(5)) << "it has a free slot";
 }
 
 TEST_F(CallTest, BusyWorkersOfALargeFleetDoNotKeepCallingForMore) {
@@ -172,7 +173,7 @@ TEST_F(CallTest, ADeviceIsFoundByItsTarget) {
   second.Call(fleet);
   EXPECT_THAT(fleet.Targets(), ElementsAre("t"));
   ASSERT_TRUE(fleet.DeviceOf("t").has_value());
-  EXPECT_EQ(fleet.DeviceOf("t")->peak_gflops, 7) << "the one that knows";
+  EXPECT_EQ(fleet.DeviceOf("t")->peak_gflops, 7) << "taken from the worker that reports a peak";
   EXPECT_FALSE(fleet.DeviceOf("another").has_value());
 }
 
@@ -195,7 +196,7 @@ TEST_F(CallTest, WhatWasLostWithAReplyIsSaidAgainUnderTheSameId) {
   const WorkerReport before = worker.report;
   worker.Call(fleet);
   const std::string lease = worker.started.at(0).lease_id;
-  worker.report = before;  // as if the reply had not come
+  worker.report = before;  // as if the reply had been lost
   worker.Call(fleet);
   ASSERT_THAT(worker.started, SizeIs(2));
   EXPECT_EQ(worker.started[1].lease_id, lease);
@@ -228,11 +229,11 @@ TEST_F(CallTest, ACancelledLeaseThatStopsSlowlyDoesNotKeepTheLineBusy) {
   EXPECT_THAT(worker.cancelled, SizeIs(1));
   worker.report.held = {stubborn};
   worker.Call(fleet, absl::Seconds(30));
-  EXPECT_FALSE(worker.reply.has_value()) << "it knows; the call is held for real news";
+  EXPECT_FALSE(worker.reply.has_value()) << "already cancelled: the call is held";
   clock.Advance(FleetOptions().cancel_retry);
   worker.report.held = {stubborn};
   worker.Call(fleet);
-  EXPECT_THAT(worker.cancelled, SizeIs(2)) << "perhaps it did not hear";
+  EXPECT_THAT(worker.cancelled, SizeIs(2)) << "the cancellation is repeated";
 }
 
 TEST_F(CallTest, JobsShareTheWorkersAndPriorityGoesFirst) {
@@ -326,7 +327,7 @@ TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_THAT(worker.reply->keep_artifacts, ElementsAre(digest));
   worker.Call(fleet);
-  EXPECT_THAT(worker.reply->keep_artifacts, IsEmpty()) << "not twice at once";
+  EXPECT_THAT(worker.reply->keep_artifacts, IsEmpty()) << "not requested twice at a time";
   Pass(FleetOptions().keep_retry);
   worker.Call(fleet);
   EXPECT_THAT(worker.reply->keep_artifacts, ElementsAre(digest));
@@ -341,7 +342,7 @@ TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
   absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
   auto keep = [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); };
   fleet.AwaitTarget("", absl::Seconds(10), keep);
-  EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown) << "waits";
+  EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown) << "the call waits";
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Hours(1));
   ASSERT_TRUE(choice.ok()) << choice.status();

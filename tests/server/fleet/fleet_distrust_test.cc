@@ -1,4 +1,4 @@
-// What a worker says is not taken on trust.
+// Implausible reports of workers are refused.
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 class DistrustTest : public ::testing::Test, protected Harness {
  protected:
-  // The worker takes the one item that there is and answers it.
+  // The worker takes the only item in the queue and reports this result.
   FakeWorker AnsweredBy(const std::string& id, record::MeasureResult result,
                         double peak_gflops = 100) {
     FakeWorker worker = FakeWorker::Both(id, 1);
@@ -36,12 +36,12 @@ TEST_F(DistrustTest, WhatCannotBeIsRefusedTheWorkerFlaggedAndTheCandidateTriedEl
   auto answer = Submit(std::move(item));
   FakeWorker liar = AnsweredBy("liar", Measured(5000));
   EXPECT_FALSE(answer->called);
-  EXPECT_THAT(liar.durable, SizeIs(1)) << "refused for good";
+  EXPECT_THAT(liar.durable, SizeIs(1)) << "the result is refused for good";
   EXPECT_THAT(liar.reply->refused, HasSubstr("5000 ns"));
   EXPECT_THAT(fleet.Workers().at(0).flagged, HasSubstr("5000 ns"));
   EXPECT_EQ(fleet.Counts().refused_results, 1);
   liar.Call(fleet);
-  EXPECT_THAT(liar.started, SizeIs(1)) << "it gets nothing more";
+  EXPECT_THAT(liar.started, SizeIs(1)) << "a flagged worker gets no more work";
 
   AnsweredBy("honest", Measured(12000));
   ASSERT_TRUE(answer->called);
@@ -51,7 +51,7 @@ TEST_F(DistrustTest, WhatCannotBeIsRefusedTheWorkerFlaggedAndTheCandidateTriedEl
   ASSERT_TRUE(fleet.Drain("liar", true).ok());
   Submit(Item("job", 2));
   liar.Call(fleet);
-  EXPECT_THAT(liar.started, SizeIs(2)) << "an administrator lets it in again";
+  EXPECT_THAT(liar.started, SizeIs(2)) << "an administrator has readmitted it";
 }
 
 TEST_F(DistrustTest, NoNumberZeroNegativeAndUnreadableResultsAreRefused) {
@@ -143,9 +143,9 @@ TEST_F(DistrustTest, ANameBelongsToWhoRegisteredIt) {
   forger.report.epoch = "forged";
   forger.report.finished.push_back({owner.started[0].lease_id, Measured(1)});
   forger.Call(fleet, absl::Seconds(5));
-  ASSERT_TRUE(forger.reply.has_value()) << "turned away at once";
+  ASSERT_TRUE(forger.reply.has_value()) << "refused at once";
   EXPECT_THAT(forger.reply->refused, HasSubstr("'certificate of w'"));
-  EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "nothing of the owner's changed";
+  EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "the owner's lease is unchanged";
   owner.Restart("second");
   owner.Call(fleet);
   EXPECT_TRUE(owner.reply->refused.empty());

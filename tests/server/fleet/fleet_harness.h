@@ -12,30 +12,30 @@
 
 namespace hone::fleet {
 
-// A worker as the fleet sees it: what it would say in its next call, and what the last answers told
-// it.
+// A worker as the fleet sees it: the report for its next call, and the contents of the replies so
+// far.
 struct FakeWorker {
   WorkerReport report;
-  std::optional<SynchronizeReply> reply;  // of the last call, once it is answered
+  std::optional<SynchronizeReply> reply;  // to the last call; nullopt until it is answered
   std::vector<LeaseGrant> started;
   std::vector<std::string> cancelled;
   std::vector<std::string> durable;
 
   static FakeWorker Both(const std::string& id, int slots);
 
-  // Calls; takes over what the reply says, whenever it comes.
+  // Calls the fleet, and applies the reply when it arrives.
   uint64_t Call(Fleet& fleet, absl::Duration max_wait = absl::ZeroDuration());
   void SetPhase(const std::string& lease_id, LeasePhase phase);
-  // The lease is finished with this result in the next call.
+  // Reports this result for the lease in the next call.
   void Finish(std::string lease_id, record::MeasureResult result);
   void GiveSlotBack(const std::string& lease_id);
-  // The process is started again: it holds nothing.
+  // Simulates a restart of the process, after which it holds nothing.
   void Restart(const std::string& epoch);
 };
 
 record::MeasureResult Measured(double latency_ns, const std::string& artifact = "");
 
-// What became of a submitted item.
+// The outcome of a submitted item.
 struct Answer {
   bool called = false;
   absl::StatusOr<WorkResult> result = absl::UnknownError("not called");

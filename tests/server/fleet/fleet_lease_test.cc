@@ -1,4 +1,5 @@
-// Leases: fencing, attempts, poisoning, deadlines, and the two-step way of a candidate.
+// Leases: fencing, attempts, poisoning, deadlines, and candidates that are built and run in two
+// steps.
 
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
@@ -39,12 +40,12 @@ TEST_F(LeaseTest, AResultIsDurableOnlyOnceItsOwnerSaysSo) {
   const std::string lease = worker.started.at(0).lease_id;
   worker.Finish(lease, Measured(1));
   worker.Call(fleet);
-  worker.Call(fleet);  // handed in again: not a second result
+  worker.Call(fleet);  // reported again: not a second result
   EXPECT_THAT(worker.durable, IsEmpty());
   worker.Call(fleet, absl::Seconds(30));
   EXPECT_FALSE(worker.reply.has_value());
   std::move(answer->acknowledge)();
-  ASSERT_TRUE(worker.reply.has_value()) << "the held call is answered with the news";
+  ASSERT_TRUE(worker.reply.has_value()) << "the held call is answered";
   EXPECT_THAT(worker.durable, ElementsAre(lease));
 }
 
@@ -64,7 +65,7 @@ TEST_F(LeaseTest, ALateResultUnderAnExpiredLeaseIsRefusedAndForgotten) {
   FakeWorker slow = FakeWorker::Both("slow", 1);
   slow.Call(fleet);
   const std::string old = slow.started.at(0).lease_id;
-  Pass(FleetOptions().silence_limit());  // lost: the lease goes back
+  Pass(FleetOptions().silence_limit());  // the worker is lost and the lease is returned
 
   FakeWorker quick = FakeWorker::Both("quick", 1);
   quick.Call(fleet);
@@ -114,7 +115,7 @@ TEST_F(LeaseTest, ANewProcessHandsInWhatTheOldOneFinished) {
   worker.Call(fleet);
   ASSERT_TRUE(done->called);
   EXPECT_EQ(done->result->result.latency_ns, 3);
-  EXPECT_THAT(worker.started, SizeIs(1)) << "only the other one is granted again";
+  EXPECT_THAT(worker.started, SizeIs(1)) << "only the unfinished item is granted again";
   EXPECT_THAT(worker.durable, IsEmpty());
   std::move(done->acknowledge)();
   worker.Call(fleet);
@@ -139,7 +140,7 @@ TEST_F(LeaseTest, ACandidateThatKillsTwoWorkersIsPoisoned) {
   EXPECT_THAT(worker.started, IsEmpty());
 }
 
-// Somebody started a second worker under the name, saw it, and stopped it again.
+// A second worker was started under the same name by mistake, and was stopped again.
 TEST_F(LeaseTest, ANameThatAnotherProcessTookComesBackWhenThatHasGone) {
   FakeWorker first = FakeWorker::Both("w", 1);
   first.Call(fleet);
@@ -154,7 +155,7 @@ TEST_F(LeaseTest, ANameThatAnotherProcessTookComesBackWhenThatHasGone) {
   first.Call(fleet);
   EXPECT_EQ(first.reply->refused, "");
   EXPECT_THAT(first.started, SizeIs(1));
-  second.Call(fleet);  // it was only slow: the newest to have come back stays
+  second.Call(fleet);  // it was only slow; the one that came back last stays
   EXPECT_THAT(second.reply->refused, HasSubstr("another process"));
 }
 
@@ -304,7 +305,7 @@ TEST_F(LeaseTest, WhatIsPinnedToABoardWithoutACompilerIsBuiltElsewhereAndRunTher
   auto answer = Submit(item);
   ASSERT_THAT(strong.started, SizeIs(1));
   EXPECT_TRUE(strong.started[0].build);
-  EXPECT_FALSE(strong.started[0].run) << "its times are not those of the board";
+  EXPECT_FALSE(strong.started[0].run) << "the builder is not the board and must not time it";
 
   const std::string digest = DigestOf("code").ToHex();
   ASSERT_TRUE(artifacts.Put(digest, "code").ok());

@@ -65,7 +65,7 @@ TEST_F(ShareTest, AFullQueueIsSaidWithItsNumberAndTakesAgainWhenThereIsRoom) {
   for (const auto& answer : accepted) EXPECT_FALSE(answer->called);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(Submit(Of("bob", "b", i))->called);
   auto all = Submit(Of("eve", "e", 0));
-  ASSERT_TRUE(all->called) << "the server's own bound";
+  ASSERT_TRUE(all->called) << "the bound of the whole server";
   EXPECT_THAT(std::string(all->result.status().message()), HasSubstr("15 candidates"));
 
   FakeWorker worker = FakeWorker::Both("w", 1);

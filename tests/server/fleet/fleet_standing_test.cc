@@ -1,4 +1,4 @@
-// Draining, removing, resuming; stealing from slow workers.
+// Draining, removing and resuming workers; stealing from slow workers.
 
 #include <deque>
 
@@ -24,7 +24,7 @@ TEST_F(StandingTest, ADrainedWorkerEndsWhatItHasBegunAndGetsNoMoreUntilItIsResum
   worker.SetPhase(worker.started.at(0).lease_id, LeasePhase::kRunning);
   worker.Call(fleet, absl::Seconds(5));
   ASSERT_TRUE(fleet.Drain("w", false).ok());
-  ASSERT_TRUE(worker.reply.has_value()) << "it hears of it at once";
+  ASSERT_TRUE(worker.reply.has_value()) << "it is told at once";
   EXPECT_TRUE(worker.reply->drain);
   EXPECT_THAT(worker.cancelled, ElementsAre(worker.started[1].lease_id));
   EXPECT_TRUE(fleet.Workers().at(0).draining);
@@ -34,7 +34,7 @@ TEST_F(StandingTest, ADrainedWorkerEndsWhatItHasBegunAndGetsNoMoreUntilItIsResum
   EXPECT_TRUE(begun->called);
   EXPECT_THAT(worker.started, SizeIs(2));
   worker.Call(fleet, absl::Seconds(5));
-  EXPECT_FALSE(worker.reply.has_value()) << "nothing new: the call is held";
+  EXPECT_FALSE(worker.reply.has_value()) << "no work: the call is held";
 
   ASSERT_TRUE(fleet.Drain("w", true).ok());
   ASSERT_TRUE(worker.reply.has_value());
@@ -64,20 +64,20 @@ TEST_F(StandingTest, ARemovedWorkerIsGoneAndMayNotComeBackUntilItIsResumed) {
   worker.Call(fleet);
   EXPECT_EQ(*fleet.Remove("w"), 1);
   EXPECT_THAT(fleet.Workers(), IsEmpty());
-  EXPECT_EQ(fleet.Counts().items_waiting, 1) << "its lease went back";
+  EXPECT_EQ(fleet.Counts().items_waiting, 1) << "its lease was returned";
 
   const std::string lease = worker.started[0].lease_id;
   worker.Finish(lease, Measured(1));
   worker.Call(fleet, absl::Seconds(5));
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_THAT(worker.reply->refused, HasSubstr("administrator"));
-  EXPECT_THAT(worker.durable, ElementsAre(lease)) << "refused for good";
+  EXPECT_THAT(worker.durable, ElementsAre(lease)) << "the result is refused for good";
   EXPECT_FALSE(answer->called);
   EXPECT_THAT(fleet.Workers(), IsEmpty());
 
   worker.Restart("second");
   worker.Call(fleet);
-  EXPECT_THAT(worker.started, IsEmpty()) << "a new process changes nothing";
+  EXPECT_THAT(worker.started, IsEmpty()) << "a new process is refused as well";
   ASSERT_TRUE(fleet.Drain("w", true).ok());
   worker.Call(fleet);
   EXPECT_THAT(worker.started, SizeIs(1));
@@ -107,12 +107,13 @@ TEST_F(StandingTest, AnIdleWorkerTakesWhatWaitsAtASlowOne) {
   FakeWorker quick = FakeWorker::Both("quick", 8);
   quick.Call(fleet, absl::Seconds(8));
   Pass(FleetOptions().steal_after / 2);
-  EXPECT_THAT(quick.started, IsEmpty()) << "perhaps it is not slow";
+  EXPECT_THAT(quick.started, IsEmpty()) << "too early to call it slow";
   Pass(FleetOptions().steal_after / 2);
-  EXPECT_THAT(quick.started, SizeIs(4)) << "half of the seven that wait";
+  EXPECT_THAT(quick.started, SizeIs(4)) << "half of the seven waiting items";
   EXPECT_THAT(slow.cancelled, SizeIs(4)) << "it is told at once";
   EXPECT_EQ(fleet.Counts().stolen, 4);
-  // The slow one had already finished one of them: the new owner's answer counts, once.
+  // The slow worker had already finished one of the items. Only the answer of the new holder
+  // counts.
   const std::string stolen = slow.cancelled[0];
   slow.report.finished.push_back({stolen, Measured(99)});
   slow.Call(fleet);
@@ -140,7 +141,7 @@ TEST_F(StandingTest, AWorkerIsAsItWasBeforeTheServersEnd) {
     EXPECT_THAT(worker.started, IsEmpty()) << name;
     EXPECT_EQ(fleet.standings().Of(name).worker_id, name);
   }
-  EXPECT_THAT(fleet.Workers(), SizeIs(2)) << "who was removed is not taken in";
+  EXPECT_THAT(fleet.Workers(), SizeIs(2)) << "a removed worker is not admitted";
   EXPECT_TRUE(fleet.standings().Of("drained").drained);
   EXPECT_EQ(fleet.standings().Of("flagged"),
             (Standing{.worker_id = "flagged", .refused = "it lies"}));
@@ -171,7 +172,7 @@ TEST(FlagTest, WhoKeepsStandingsIsTold) {
   FleetOptions options;
   options.on_standing = [&](const std::string& id) {
     told.push_back(id);
-    EXPECT_FALSE(fleet->standings().Of(id).refused.empty()) << "it may ask";
+    EXPECT_FALSE(fleet->standings().Of(id).refused.empty()) << "the callback may call standings()";
   };
   Harness harness(options);
   fleet = &harness.fleet;
@@ -188,7 +189,7 @@ TEST(FlagTest, WhoKeepsStandingsIsTold) {
 }
 
 TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
-  std::deque<FakeWorker> workers;  // replies know where they are
+  std::deque<FakeWorker> workers;  // pending replies hold pointers to the workers
   for (const char* const name : {"drained", "flagged", "removed", "untouched"}) {
     Submit(Item("job", static_cast<int64_t>(workers.size())));
     workers.push_back(FakeWorker::Both(name, 1));
@@ -201,22 +202,23 @@ TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
                {.worker_id = "flagged", .refused = "it lies"},
                {.worker_id = "nobody here", .drained = true},
                {.worker_id = "removed", .refused = "go", .removed = true}});
-  ASSERT_TRUE(workers[0].reply.has_value()) << "it hears of it at once";
+  ASSERT_TRUE(workers[0].reply.has_value()) << "it is told at once";
   EXPECT_TRUE(workers[0].reply->drain);
   ASSERT_TRUE(workers[1].reply.has_value());
   EXPECT_EQ(workers[1].reply->refused, "it lies");
   ASSERT_TRUE(workers[2].reply.has_value());
   EXPECT_EQ(workers[2].reply->refused, "go");
-  EXPECT_THAT(workers[2].cancelled, SizeIs(1)) << "its lease went back";
-  EXPECT_THAT(fleet.Workers(), SizeIs(3)) << "and it is forgotten";
+  EXPECT_THAT(workers[2].cancelled, SizeIs(1)) << "its lease was returned";
+  EXPECT_THAT(fleet.Workers(), SizeIs(3)) << "the removed worker is not listed";
   EXPECT_FALSE(workers[3].reply.has_value());
   EXPECT_FALSE(fleet.standings().Unstored("drained").has_value())
-      << "nothing of this is new to the store";
+      << "the store already has this change";
 
   fleet.standings().BeginAdopt();
   fleet.Adopt({});
   for (const char* const name : {"drained", "flagged", "removed"}) {
-    EXPECT_EQ(fleet.standings().Of(name), Standing{.worker_id = name}) << "resumed elsewhere";
+    EXPECT_EQ(fleet.standings().Of(name), Standing{.worker_id = name})
+        << "resumed by another server";
   }
   EXPECT_FALSE(fleet.Workers().at(0).draining);
 }
@@ -228,13 +230,13 @@ TEST_F(StandingTest, WhatIsNotStoredYetIsNotUndoneByWhatIs) {
   const auto drained = fleet.standings().Unstored("w");
   ASSERT_TRUE(drained.has_value());
   EXPECT_TRUE(drained->drained);
-  EXPECT_FALSE(drained->refused) << "nothing was said of that";
+  EXPECT_FALSE(drained->refused) << "the flag was not changed";
   fleet.standings().BeginAdopt();
   fleet.Adopt({});
-  EXPECT_TRUE(fleet.standings().Of("w").drained) << "its write is under way";
+  EXPECT_TRUE(fleet.standings().Of("w").drained) << "its write is still pending";
 
   fleet.standings().BeginAdopt();
-  fleet.standings().Stored(*drained);  // after the store was read
+  fleet.standings().Stored(*drained);  // written after the store was read
   fleet.Adopt({});
   EXPECT_TRUE(fleet.standings().Of("w").drained);
   EXPECT_FALSE(fleet.standings().Unstored("w").has_value());
@@ -242,15 +244,15 @@ TEST_F(StandingTest, WhatIsNotStoredYetIsNotUndoneByWhatIs) {
   fleet.Flag("w", "it lies");
   const auto flagged = fleet.standings().Unstored("w");
   ASSERT_TRUE(flagged.has_value());
-  EXPECT_FALSE(flagged->drained) << "that is stored";
+  EXPECT_FALSE(flagged->drained) << "the drain is already stored";
   ASSERT_TRUE(fleet.Drain("w", true).ok());
   fleet.standings().Stored(*flagged);
-  ASSERT_TRUE(fleet.standings().Unstored("w").has_value()) << "something newer is to be stored";
+  ASSERT_TRUE(fleet.standings().Unstored("w").has_value()) << "a newer change is not stored yet";
   EXPECT_EQ(fleet.standings().Unstored("w")->standing, Standing{.worker_id = "w"});
   fleet.standings().Stored(*fleet.standings().Unstored("w"));
   fleet.standings().BeginAdopt();
   fleet.Adopt({{.worker_id = "w", .drained = true}});
-  EXPECT_TRUE(fleet.standings().Of("w").drained) << "and now the store counts";
+  EXPECT_TRUE(fleet.standings().Of("w").drained) << "the store now decides";
 }
 
 TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
@@ -271,11 +273,11 @@ TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
   EXPECT_EQ(known[2].flagged, "it lies");
   EXPECT_EQ(known[3].flagged, "go");
 
-  EXPECT_TRUE(fleet.Drain("a", false)->draining) << "who is listed is spoken to";
+  EXPECT_TRUE(fleet.Drain("a", false)->draining) << "a listed worker can be drained";
   EXPECT_EQ(fleet.Drain("c", false)->flagged, "it lies");
   ASSERT_TRUE(fleet.Remove("a").ok());
   EXPECT_TRUE(fleet.standings().Of("a").removed);
-  EXPECT_TRUE(absl::IsNotFound(fleet.Remove("a").status())) << "it is removed";
+  EXPECT_TRUE(absl::IsNotFound(fleet.Remove("a").status())) << "it is already removed";
   EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
 }
 

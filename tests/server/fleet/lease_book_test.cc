@@ -35,7 +35,7 @@ TEST_F(LeaseBookTest, ALeaseIsFoundByItsIdAndItsWorkerUntilItEnds) {
   EXPECT_EQ(id, "test-1");
   EXPECT_TRUE(lease->build && lease->run);
   EXPECT_THAT(book_.Of("w"), ElementsAre(id));
-  EXPECT_EQ(Grant("w"), nullptr) << "nothing waits";
+  EXPECT_EQ(Grant("w"), nullptr) << "the queue is empty";
   EXPECT_FALSE(book_.End(id, {.why = "silent"}).has_value());
   EXPECT_EQ(book_.Find(id), nullptr);
   EXPECT_THAT(book_.Of("w"), IsEmpty());

@@ -33,7 +33,7 @@ TEST(StandingsTest, AChangeIsKnownAndIsToBeStoredUntilItIs) {
   EXPECT_EQ(standings.refused(), 1);
   standings.Stored(*first);
   const auto both = standings.Unstored("w");
-  ASSERT_TRUE(both.has_value()) << "something newer is to be stored";
+  ASSERT_TRUE(both.has_value()) << "a newer change is not stored yet";
   EXPECT_TRUE(both->drained && both->refused);
   standings.Stored(*both);
   EXPECT_FALSE(standings.Unstored("w").has_value());
@@ -48,13 +48,13 @@ TEST(StandingsTest, AdoptingChangesWhatTheStoreSaysAndKeepsWhatIsNotStored) {
   EXPECT_TRUE(standings.IsDrained("w"));
 
   standings.BeginAdopt();
-  standings.Stored(*standings.Unstored("w"));  // after the store was read
+  standings.Stored(*standings.Unstored("w"));  // written after the store was read
   EXPECT_THAT(standings.Adopt({removed}), IsEmpty());
   EXPECT_TRUE(standings.IsDrained("w"));
   standings.BeginAdopt();
   EXPECT_THAT(standings.Adopt({}),
               ElementsAre(Standing{.worker_id = "r"}, Standing{.worker_id = "w"}))
-      << "resumed elsewhere";
+      << "resumed by another server";
   EXPECT_THAT(standings.all(), IsEmpty());
 }
 

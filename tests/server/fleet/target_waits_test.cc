@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 class TargetWaitsTest : public ::testing::Test {
  protected:
-  // The answer of a call that waits for the key until the deadline; null while it waits.
+  // The answer to a call that waits for a worker with this target key; null while the call waits.
   using Answer = std::shared_ptr<std::optional<absl::StatusOr<TargetChoice>>>;
   Answer Await(const std::string& key, absl::Time deadline) {
     auto answer = std::make_shared<std::optional<absl::StatusOr<TargetChoice>>>();
@@ -46,9 +46,9 @@ TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetComes) {
   EXPECT_EQ(waits_.size(), 3u);
   AddWorker("w", "a");
   EXPECT_EQ((*a)->value().key, "a");
-  EXPECT_EQ((*any)->value().key, "a") << "the only target there is";
+  EXPECT_EQ((*any)->value().key, "a") << "the only target";
   EXPECT_FALSE(b->has_value());
-  EXPECT_EQ((*Await("a", now_))->value().key, "a") << "at once";
+  EXPECT_EQ((*Await("a", now_))->value().key, "a") << "answered at once";
 }
 
 TEST_F(TargetWaitsTest, AtItsDeadlineACallIsToldWhatIsMissing) {

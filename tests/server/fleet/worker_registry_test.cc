@@ -58,14 +58,14 @@ TEST_F(WorkerRegistryTest, TheOnlyTargetIsOneThatIsConnected) {
   EXPECT_TRUE(absl::IsFailedPrecondition(registry_.ChooseTarget("").status()));
   worker.connected = false;
   EXPECT_EQ(registry_.ChooseTarget("")->key, "u");
-  EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "it may come back";
+  EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "its worker may come back";
 }
 
 TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
   WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "ann"};
   EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "");
   Worker& worker = registry_.Add("a");
-  EXPECT_TRUE(registry_.Update(worker, report, absl::UnixEpoch())) << "it is new";
+  EXPECT_TRUE(registry_.Update(worker, report, absl::UnixEpoch())) << "the process is new";
   EXPECT_FALSE(registry_.Update(worker, report, absl::UnixEpoch()));
   EXPECT_THAT(registry_.WhyTurnedAway({.worker_id = "b"}, 1), HasSubstr("1 workers"));
   report.identity = "bob";
@@ -76,7 +76,7 @@ TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
   report.epoch = "1";
   EXPECT_THAT(registry_.WhyTurnedAway(report, 1), HasSubstr("another process"));
   worker.connected = false;
-  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "") << "the newer process has gone";
+  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "") << "the newer process is gone";
   standings_.Change({.worker_id = "a", .refused = "go", .removed = true}, false, true);
   EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "go");
 }
@@ -87,7 +87,7 @@ TEST(CommitCountTest, NewsWaitsForTheCommitsThatWereUnderWayThen) {
   commits.Await();
   EXPECT_TRUE(commits.IsAwaited());
   ++commits.begun;
-  commits.Await();  // already waits
+  commits.Await();  // no effect while already waiting
   commits.End();
   EXPECT_FALSE(commits.IsAwaited());
 }
