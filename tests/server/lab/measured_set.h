@@ -15,21 +15,21 @@
 
 namespace hone::lab {
 
-// A recorded set of tests/bench/recorded with its design spaces open: the device of tests of models
-// and searches.
+// A recorded set of tests/bench/recorded with its design spaces. It stands in for a device in tests
+// of cost models and searches.
 class MeasuredSet {
  public:
-  // REQUIRES a set of that name.
+  // REQUIRES: a recorded set has this name.
   explicit MeasuredSet(const std::string& name);
 
   search::SearchContext Context(uint64_t seed) const;
   double best_ns() const { return best_ns_; }
-  // The programs that did not fail, each once, in random order.
+  // The programs that did not fail, without duplicates and in random order.
   const std::vector<record::Candidate>& programs() const { return programs_; }
 
-  // What the candidate came to. REQUIRES a legal one.
+  // The recorded result of the candidate. REQUIRES: the candidate is legal.
   search::Measured Measure(const record::Candidate& candidate) const;
-  // Appends the rows of a legal candidate.
+  // Appends the feature rows of the candidate. REQUIRES: the candidate is legal.
   void AppendRows(const feature::FeatureSet& features, const record::Candidate& candidate,
                   cost_model::FeatureMatrix& matrix) const;
 

@@ -53,7 +53,7 @@ TEST(RecordedSetTest, SaysWhatIsWrong) {
   EXPECT_THAT(Why(DecodeRecordedSet("matmul\n")), HasSubstr("not a recorded set"));
   EXPECT_THAT(Why(DecodeRecordedSet(bytes.substr(0, bytes.size() - 9))),
               HasSubstr("truncated or damaged"));
-  bytes[bytes.find('\n') + 3] ^= 1;  // still a digit of the digest, or none
+  bytes[bytes.find('\n') + 3] ^= 1;  // damages a digit of the digest
   EXPECT_FALSE(DecodeRecordedSet(bytes).ok());
 }
 

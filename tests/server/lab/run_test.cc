@@ -100,7 +100,7 @@ TEST(RelatedSetTest, TheModelAloneTakesOverNoCandidates) {
   const auto model = RunSearch(*bench, options);
   options.related = nullptr;
   const auto without = RunSearch(*bench, options);
-  // A related set that is the set itself: its best is the first seed.
+  // The related set is the set itself, and its best candidate is the first seed.
   EXPECT_EQ(with->trials[0].latency_ns, bench->best_latency_ns());
   ASSERT_EQ(model->trials.size(), without->trials.size());
   for (size_t i = 0; i < model->trials.size(); ++i) {

@@ -5,7 +5,7 @@
 
 namespace hone::lab {
 
-// Two design spaces of a small matmul, 144 candidates together, with made-up latencies that are
+// Two design spaces of a small matmul with 144 candidates in total. The latencies are made up and
 // smooth in the decisions; one candidate fails.
 RecordedSet SmallSet();
 

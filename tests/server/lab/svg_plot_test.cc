@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Every tag is closed in its turn, attributes are quoted, and text has no bare "<" or "&". "": so
-// it is.
+// Checks that tags nest and are closed, that attributes are quoted, and that text has no bare "<"
+// or "&". Returns the first error, or "" if there is none.
 std::string NotWellFormed(absl::string_view xml) {
   std::vector<std::string> open;
   while (!xml.empty()) {

@@ -1,4 +1,4 @@
-// What every registered strategy must do.
+// The contract of SearchStrategy, checked for every registered strategy.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using Candidates = std::vector<record::Candidate>;
 
-// Latencies as a device might give them: a function of the program, and some failures.
+// Simulates a device: latencies are a function of the program, and some programs fail.
 Measured Measure(const TestSpaces& spaces, const record::Candidate& candidate) {
   const Digest program = spaces.SpaceOf(candidate).Replay(candidate.decisions)->StructuralDigest();
   Rng rng(program.high, program.low);
@@ -24,7 +24,7 @@ Measured Measure(const TestSpaces& spaces, const record::Candidate& candidate) {
   return {candidate, record::Outcome::kOk, 1e5 * (1 + 9 * rng.Uniform())};
 }
 
-// A model of everything told, as the task's trainer makes it.
+// A cost model trained on all results so far, as the trainer of a task does it.
 class Learner {
  public:
   explicit Learner(const TestSpaces* spaces)
@@ -72,7 +72,8 @@ class StrategyTest : public testing::TestWithParam<std::string> {
     return *std::move(strategy);
   }
 
-  // Rounds of eight proposals, told and learnt, from the event on.
+  // Runs rounds of eight proposals, starting at event `event`. Results are told to the strategy and
+  // the model learns them.
   static Candidates Run(const TestSpaces& spaces, SearchStrategy& strategy, Learner& learner,
                         int rounds, uint64_t event = 0) {
     Candidates all;
@@ -97,7 +98,7 @@ TEST_P(StrategyTest, SameCallsGiveTheSameCandidates) {
   const Candidates a = Run(spaces, *first, first_learner, 4);
   EXPECT_EQ(a.size(), 32u);
   EXPECT_EQ(a, Run(spaces, *second, second_learner, 4));
-  if (GetParam() != "grid") {  // which draws nothing
+  if (GetParam() != "grid") {  // grid search does not use the seed
     EXPECT_NE(a, Run(spaces, *other, other_learner, 4));
   }
 }
@@ -148,7 +149,7 @@ TEST_P(StrategyTest, ProposesLegalCandidatesWithDifferentPrograms) {
   const TestSpaces spaces = MatmulSpaces();
   Learner learner(&spaces);
   const auto strategy = Create(spaces);
-  // Earlier records are not proposed again.
+  // Candidates of earlier records are not proposed again.
   Candidates earlier;
   for (uint64_t i = 0; i < 40; ++i) {
     Rng rng(i);
@@ -206,7 +207,7 @@ TEST_P(StrategyTest, AbsurdResultsDoNoHarm) {
     results.push_back({first[i], record::Outcome::kOk, latencies[i]});
   results.push_back({first[0], record::Outcome::kCrash, 1e5});
   results.push_back(
-      {{"0123456789abcdef0123456789abcdef", {1, 2}}, record::Outcome::kOk, 1e5});  // of no space
+      {{"0123456789abcdef0123456789abcdef", {1, 2}}, record::Outcome::kOk, 1e5});  // unknown space
   results.push_back({{first[0].space_digest, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
                      record::Outcome::kOk,
                      1e3});  // too long
@@ -234,12 +235,12 @@ TEST_P(StrategyTest, WorksWithEveryModelAndWithNone) {
   EXPECT_TRUE(Create(spaces)->Propose(0, 0, nullptr)->empty());
 }
 
-// Candidates that a search may begin from, drawn at random.
+// Candidates to seed a search with, drawn at random.
 Candidates Drawn(const TestSpaces& spaces, int count) {
   Candidates drawn;
   for (int i = 0; i < count; ++i) {
     Rng rng(1000, static_cast<uint64_t>(i));
-    const auto& space = spaces.spaces()[1 + i % 3];  // those with decisions
+    const auto& space = spaces.spaces()[1 + i % 3];  // spaces that have decisions
     drawn.push_back({space->digest(), *space->Sample(rng)});
   }
   return drawn;
@@ -261,19 +262,19 @@ TEST_P(SeededStrategyTest, ProposesSeedsAmongTheFirstAndNothingTwice) {
   Candidates seeds = good;
   std::vector<int64_t> illegal = good[0].decisions;
   for (int64_t& decision : illegal) decision = -7;
-  seeds.insert(seeds.begin() + 1, {{"0123456789abcdef0123456789abcdef", {1, 2}},  // of no space
+  seeds.insert(seeds.begin() + 1, {{"0123456789abcdef0123456789abcdef", {1, 2}},  // unknown space
                                    {good[0].space_digest, illegal},
                                    {good[0].space_digest, {1}},
-                                   good[0]});  // again
+                                   good[0]});  // duplicate
   Learner learner(&spaces);
   const auto strategy = Create(spaces, seeds);
   EXPECT_EQ(strategy->name(), GetParam());
-  // good[1] was measured by an earlier job.
+  // An earlier job has measured good[1].
   const Measured told = Measure(spaces, good[1]);
   strategy->Tell(absl::MakeConstSpan(&told, 1));
   const Candidates all = Run(spaces, *strategy, learner, 4);
   ASSERT_EQ(all.size(), 32u);
-  // Two of each eight, best first, until there were four.
+  // Two of every eight proposals are seeds, best first, until four seeds were proposed.
   EXPECT_EQ(all[0], good[0]);
   EXPECT_EQ(all[1], good[2]);
   EXPECT_EQ(all[8], good[3]);
@@ -314,7 +315,7 @@ TEST_P(SeededStrategyTest, RestoredInTheMiddleItGoesOnTheSame) {
   EXPECT_EQ(restored->Save(), state);
   EXPECT_EQ(Run(spaces, *strategy, learner, 2, /*event=*/1),
             Run(spaces, *restored, restored_learner, 2, /*event=*/1));
-  // A search without seeds is another one.
+  // The state of a search without seeds does not fit, in either direction.
   EXPECT_EQ(Create(spaces, {})->Restore(state).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(strategy->Restore(Create(spaces, {})->Save()).code(),
             absl::StatusCode::kInvalidArgument);

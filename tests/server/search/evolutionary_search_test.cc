@@ -1,5 +1,5 @@
-// That the evolutionary search is worth its name, on recorded measurements: the draft makes the
-// first trials good, results make the next ones better.
+// The evolutionary search on recorded measurements: the draft improves the first trials, and
+// results improve the later ones.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -26,7 +26,7 @@ TEST(EvolutionarySearchTest, ChainsLearnToo) {
 }
 
 TEST(EvolutionarySearchTest, TheDraftMakesTheFirstTrialsGood) {
-  // As published, nothing of ours chooses the first candidates.
+  // The published form does not use the draft to choose the first candidates.
   for (const char* set : {"conv2d_14x14x256", "matmul_512"}) {
     const Progress published = RunRecorded("evolutionary", 1, set),
                    drafted = RunRecorded("evolutionary-drafted", 1, set);
@@ -38,7 +38,7 @@ TEST(EvolutionarySearchTest, TheDraftMakesTheFirstTrialsGood) {
 TEST(EvolutionarySearchTest, NoSpaceFillsMoreThanHalfOfABatchWhileOneIsUntried) {
   TestSpaces spaces = MatmulSpaces(512);
   const auto strategy = *CreateSearchStrategy("evolutionary-drafted", spaces.Context(3));
-  // Told of one space only, very fast: the others are untried.
+  // Results are known for one space only, all very fast; the other spaces are untried.
   Rng rng(5);
   std::vector<Measured> results;
   for (int i = 0; i < 8; ++i) {

@@ -9,15 +9,16 @@
 
 namespace hone::search {
 
-// A device whose latency is a smooth function of the decisions alone, so that neither draft nor
-// model is of use: e^0.4 for every log2 by which they are away from an optimum of their design
-// space (all numbers together by Euclid), times e^0.3 per design space; the last is the best.
+// A simulated device whose latency is a smooth function of the decisions, which makes neither the
+// draft nor a model useful. The latency is e^(0.4 d), where d is the Euclidean distance of the log2
+// decisions from an optimum of their design space, times e^0.3 for each design space after this
+// one. The last design space is the best.
 class Landscape {
  public:
-  // The optima are draws of `seed`.
+  // The optima are drawn from `seed`.
   Landscape(const TestSpaces* spaces, uint64_t seed);
   double LatencyOf(const record::Candidate& candidate) const;
-  // That of the best space's optimum.
+  // The latency at the optimum of the best space.
   double best_ns() const { return 1e6; }
 
  private:
@@ -25,11 +26,12 @@ class Landscape {
   std::vector<std::vector<int64_t>> optima_;
 };
 
-// The best latency over the optimum's after each of `rounds` of `batch` told to a strategy.
+// Runs `rounds` rounds of `batch` proposals. Returns the best latency so far, relative to the
+// optimum, after each round.
 std::vector<double> Regret(SearchStrategy& strategy, const Landscape& landscape, int rounds,
                            int batch);
-// The last of it, in geometric mean over the seeds 1 to `seeds`; `candidates` trials in batches of
-// 16 on matmul spaces.
+// The final regret as the geometric mean over the seeds 1 to `seeds`, for `candidates` trials in
+// batches of 16 on matmul spaces.
 double MeanRegret(const std::string& strategy, int candidates, int seeds);
 
 }  // namespace hone::search

@@ -1,4 +1,5 @@
-// What makes the strategies of the field better than random draws, where no draft helps.
+// The published strategies do better than random draws on a landscape where the draft does not
+// help.
 #include "tests/server/search/landscape.h"
 
 #include <gtest/gtest.h>

@@ -13,8 +13,8 @@ namespace {
 
 class RankingTest : public testing::Test {
  protected:
-  // Proposes 16 candidates of a space, predicted, and tells their latencies. Both functions are of
-  // the draft's cycles.
+  // Proposes 16 candidates of a space with predictions, and tells their latencies. `latency` maps
+  // the cycles of the draft to a latency, and `prediction` maps that latency to a prediction.
   template <typename Latency, typename Prediction>
   void Round(int space, uint64_t event, Latency latency, Prediction prediction) {
     Rng rng(event, space);
@@ -75,7 +75,7 @@ TEST_F(RankingTest, AModelThatGuessesLosesItsSay) {
 }
 
 TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {
-  // Space 2 is three times slower than drafted, compared with space 1.
+  // Space 2 is three times slower than its draft, relative to space 1.
   for (uint64_t event = 0; event < 3; ++event) {
     Round(1, 2 * event, [](double cycles) { return cycles; }, [](double) { return 0.5; });
     Round(2, 2 * event + 1, [](double cycles) { return 3 * cycles; }, [](double) { return 0.5; });

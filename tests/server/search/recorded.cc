@@ -22,7 +22,7 @@ Progress RunRecorded(const std::string& strategy_name, int seeds, const std::str
     auto strategy = *CreateSearchStrategy(strategy_name, set.Context(seed));
     auto model = *cost_model::CreateCostModel("xgboost", {});
     cost_model::FeatureMatrix matrix;
-    std::vector<double> latencies;  // 0: failed
+    std::vector<double> latencies;  // 0 for failed candidates
     double best_ns = 1e30;
     for (int round = 0; round < kRounds; ++round) {
       std::vector<Measured> results;

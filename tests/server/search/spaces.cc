@@ -37,7 +37,7 @@ unroll(l5)
 vectorize(l8)
 )";
 
-// Register tiles that fit 32 registers, and some that are poor: 1×1, 4×1, 16×2 (spills).
+// Register tiles that fit 32 registers, and some poor ones: 1×1, 4×1, 16×2 (spills).
 constexpr absl::string_view kTileSites = R"(
 x0, x1 = sample_register_tile(candidates=[1, 1, 4, 1, 6, 4, 8, 2, 8, 3, 12, 2, 14, 2, 16, 2])
 x2 = sample_categorical(candidates=[1, 2, 4])

@@ -11,19 +11,19 @@
 
 namespace hone::search {
 
-// Design spaces of one workload, written by hand so that tests do not change with the rules.
+// Design spaces of one workload, written by hand: changes of the rules do not affect the tests.
 class TestSpaces {
  public:
-  // Adds the space of some instructions.
+  // Adds the space that these instructions describe.
   void Add(std::string name, absl::string_view instructions);
   SearchContext Context(uint64_t seed) const;
-  // The place of a candidate's space; fails the process when there is none.
+  // The space of a candidate. Aborts if there is none.
   const space::DesignSpace& SpaceOf(const record::Candidate& candidate) const;
   const std::vector<std::unique_ptr<space::DesignSpace>>& spaces() const { return spaces_; }
 
-  // Of a square matmul.
+  // For a matmul of size³.
   explicit TestSpaces(int64_t size);
-  // Of an operator.
+  // For an operator.
   TestSpaces(absl::string_view op, const std::vector<std::string>& words);
 
  private:
@@ -31,11 +31,13 @@ class TestSpaces {
   std::vector<std::unique_ptr<space::DesignSpace>> spaces_;
 };
 
-// Untiled; tiled with vectors; a register tile on packed panels; a register tile without packing.
+// Four spaces: untiled; tiled with vectors; a register tile on packed panels; a register tile
+// without packing.
 TestSpaces MatmulSpaces(int64_t size = 512);
-// Softmax by rows: the sizes of its three reductions' parts and of its results' are decided apart.
+// Softmax over rows. The part sizes of the three reductions and of the result are separate
+// decisions.
 TestSpaces SoftmaxSpace(int64_t size = 512);
-// One space with `choices` candidates.
+// A single space with `choices` candidates.
 TestSpaces TinySpace(int choices);
 
 }  // namespace hone::search

@@ -1,5 +1,5 @@
-// That decisions and statements are known by the stage that they shape, and that a crossover takes
-// each stage from the parent that the model thinks better there.
+// Decisions and statements are assigned to the stage that they shape, and a crossover takes each
+// stage from the parent that the model scores higher there.
 #include "server/search/stage_groups.h"
 
 #include <gmock/gmock.h>
@@ -26,8 +26,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Of SoftmaxSpace, in the order of the decisions: rows and parts of the result; the sums; the
-// exponentials; the maxima.
+// The stages of SoftmaxSpace in the order of their decisions: the rows and parts of the result, the
+// sums, the exponentials, the maxima.
 enum Stage { kResult, kSum, kExp, kMax };
 
 Stage StageOfBlock(const std::string& name) {
@@ -112,7 +112,7 @@ TEST(StageGroupsTest, MergedDecisionsAreThoseOfTheBetterParentOfEachStage) {
   EXPECT_THAT(MergeStages(groups, b, scores_b, a, scores_a), ElementsAre(2, 16, 16, 64, 32));
 }
 
-// Trees that have learnt a latency which is a sum over the stages.
+// Tree models trained on a latency that is a sum over the stages.
 class StageScoresTest : public testing::Test {
  protected:
   StageScoresTest() {
@@ -135,7 +135,7 @@ class StageScoresTest : public testing::Test {
     EXPECT_TRUE(model_->Update(matrix, throughput).ok());
   }
 
-  // Wide parts are slow but for the sums, where narrow ones are.
+  // Wide parts are slow, except in the sums, where narrow parts are slow.
   static double Latency(absl::Span<const int64_t> decisions) {
     const auto part = [&](int i) { return static_cast<double>(decisions[i]); };
     return 1 + 0.1 * part(0) + part(1) / 64 + 32 / part(2) + part(3) / 32 + part(4) / 32;
@@ -190,7 +190,7 @@ TEST_F(StageScoresTest, AreNotThereForModelsThatDoNotScoreStatements) {
 }
 
 TEST_F(StageScoresTest, ChildrenByStagesAreBetterThanChildrenBySites) {
-  // Nothing but crossovers, from the same parents.
+  // Uses crossovers only, from the same parents.
   const auto best_of = [&](bool by_stages, uint64_t seed) {
     SearchContext context = spaces_.Context(seed);
     context.population = 64;

@@ -1,5 +1,5 @@
-// Spaces of other algorithms and of reductions in parts: who is offered them, that they compute the
-// same, and that what makes them fast is there.
+// Design spaces of alternative algorithms and of split reductions: which jobs they are offered to,
+// that they compute the same result, and that they have the expected loop structure.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(Algorithms, WhatDoesNotFitHasNone) {
   }
 }
 
-// The short axes of both transforms run in registers, and threads share out their tiles.
+// The short axes of both transforms run in registers, and their tiles are distributed over threads.
 TEST(Algorithms, TransformsAreUnrolledVectorizedAndParallel) {
   bool rows = false, alone = false;
   for (const auto& space : Rewritten(Generate(kConv, kRelaxed))) {
@@ -108,7 +108,7 @@ TEST(Algorithms, TransformsAreUnrolledVectorizedAndParallel) {
                 ir::LoopKind::kParallel)
           << space->name();
     }
-    // The weights are computed ahead of time, into panels.
+    // The weights are transformed ahead of time and stored in panels.
     EXPECT_EQ(program.kernels.size(), 2u);
     EXPECT_THAT(space->text(), HasSubstr(" -> a0, a1, a3 / $0*16, a2, a3 % $0*16"));
     EXPECT_THAT(space->text(), Not(HasSubstr("cache_read")));
@@ -120,7 +120,7 @@ TEST(Algorithms, TransformsAreUnrolledVectorizedAndParallel) {
   EXPECT_TRUE(rows && alone);
 }
 
-// What comes before the decisions is replayed once in each thread, and kept.
+// The instructions before the first decision are replayed once per thread and cached.
 TEST(Algorithms, ReplayingAgainGivesTheSameProgram) {
   const auto spaces = Rewritten(Generate(kConv, kRelaxed));
   for (uint64_t i = 0; i < 3; ++i) {
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(All, RewrittenWorkload,
                                          "conv2d n=1 h=3 w=13 ci=1 co=29 k=3 s=1 p=1",
                                          "conv2d_bn_relu n=1 h=6 w=7 ci=5 co=18 k=3 s=1 p=1"));
 
-// Few results and long sums: the sums are cut in parts that threads share out.
+// A few results with long sums: the sums are split into parts that are distributed over threads.
 class SplitReduction : public testing::TestWithParam<const char*> {};
 
 TEST_P(SplitReduction, ThreadsShareOutTheParts) {
@@ -198,7 +198,7 @@ TEST_P(SplitReduction, ThreadsShareOutTheParts) {
       const ir::Node& threads = program.node(program.LoopsAbove(partial)[0]);
       EXPECT_EQ(threads.loop, ir::LoopKind::kParallel) << program.ToText();
       EXPECT_GE(threads.extent.value, 16) << program.ToText();
-      // Which is more than there are tiles of results: the parts make the difference.
+      // There are fewer than 16 tiles of results; the parallelism comes from the parts.
       const ir::Buffer& parts = program.buffers[program.BlockOf(partial).outputs[0]];
       EXPECT_GE(parts.shape[0], 16);
       EXPECT_EQ(parts.shape.size(), 3u);

@@ -9,7 +9,7 @@
 namespace hone::space {
 namespace {
 
-// rows, vectors, k_unroll, vector tile (outer, inner), row tile, reduction tile.
+// Indices: rows, vectors, k_unroll, vector tile (outer, inner), row tile, reduction tile.
 TileDecisions Matmul() {
   return {.rows = 0, .vectors = 1, .k_unroll = 2, .vector = {3}, .row = {5}, .reduce = {7}};
 }
@@ -56,14 +56,14 @@ TEST(TileConstraintsOfWindows, LimitTheUnrolledWindowMoreWhereThereAreGuards) {
     EXPECT_TRUE(holds(1, 3));
     EXPECT_EQ(holds(2, 3), !guarded);
     EXPECT_FALSE(holds(4, 3));
-    EXPECT_TRUE(holds(8, 1));  // the other constraint's business
+    EXPECT_TRUE(holds(8, 1));  // limited by the other constraint
   }
 }
 
 TEST_F(TileConstraints, WantAnIterationPerCoreWhereThereAreSoMany) {
   EXPECT_TRUE(Holds(Make(true), "parallel", {8, 2, 1, 2, 9, 2, 9, 1, 1}));
   EXPECT_FALSE(Holds(Make(true), "parallel", {8, 2, 1, 3, 9, 1, 9, 1, 1}));
-  EXPECT_TRUE(Holds(Make(true), "parallel", {8, 2, 1, 3, 1, 1, 1, 1, 1}));  // there are just three
+  EXPECT_TRUE(Holds(Make(true), "parallel", {8, 2, 1, 3, 1, 1, 1, 1, 1}));  // three in total
   EXPECT_FALSE(Holds(Make(true), "parallel", {8, 2, 1, 2, 2, 1, 1, 1, 1}));
 }
 
@@ -74,11 +74,11 @@ TEST_F(TileConstraints, KeepThePanelsSmall) {
 }
 
 TEST_F(TileConstraints, KeepWhatIsStreamedAgainSmall) {
-  // With rows outside, 20 panels of 32 columns · depth 128 · 4 bytes = 320 KiB are read again for
-  // each of 2 row tiles.
+  // With the rows in the outer loop, 20 panels of 32 columns · depth 128 · 4 bytes = 320 KiB are
+  // read again for each of the 2 row tiles.
   const std::vector<int64_t> wide = {8, 2, 1, 1, 20, 1, 2, 1, 128};
   EXPECT_FALSE(Holds(Make(true), "block", wide));
-  EXPECT_TRUE(Holds(Make(false), "block", wide));                           // 8 KiB of rows instead
+  EXPECT_TRUE(Holds(Make(false), "block", wide));  // only 8 KiB of rows are read again
   EXPECT_TRUE(Holds(Make(true), "block", {8, 2, 1, 1, 20, 2, 1, 1, 128}));  // read once
 }
 

@@ -51,7 +51,7 @@ TEST_F(ContractionTest, ConvolutionTakesTheRowOfTheImage) {
   ASSERT_EQ(c->row_like.size(), 2u);
   ASSERT_EQ(c->windows.size(), 2u);
   EXPECT_EQ(Axis(c->windows[0]), "r");
-  EXPECT_EQ(c->row_operand.panel_dimension, -1);  // a window: no plain index
+  EXPECT_EQ(c->row_operand.panel_dimension, -1);  // indexed by a window
   EXPECT_EQ(c->vector_operand.panel_dimension, 3);
 }
 

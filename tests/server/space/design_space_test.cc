@@ -23,7 +23,7 @@ constexpr char kOpen[] =
     "l0, l1, l2 = loops(b0)\n"
     "x0, x1, x2 = sample_perfect_tile(l0, parts=3, max_inner=16)\n"
     "l3, l4, l5 = split(l0, x0, x1, x2)\n"
-    "x3, x4 = sample_tile(l4, parts=2)\n"  // its extent is a decision
+    "x3, x4 = sample_tile(l4, parts=2)\n"  // the extent of l4 is a decision
     "l6, l7 = split(l4, x3, x4)\n"
     "x5 = sample_categorical(candidates=[1, 2, 4, 8])\n"
     "l8, l9 = split(l2, 0, x5)\n"
@@ -57,7 +57,7 @@ TEST(DesignSpace, DecidedTextGivesItsDecisionsAndTheOpenSpace) {
   EXPECT_EQ((*again)->name(), "mine");
   EXPECT_EQ((*again)->Replay(decided)->StructuralDigest(),
             space->Replay(decisions)->StructuralDigest());
-  // Open again, whatever was decided.
+  // The space of the decided text is open again.
   std::vector<int64_t> none;
   const auto open = DesignSpace::FromText((*again)->text(), "open", &none);
   ASSERT_TRUE(open.ok()) << open.status();
@@ -111,7 +111,7 @@ TEST(DesignSpace, AMutantIsLegalAndDiffersAtOneSiteOrWhereThatForcesIt) {
     EXPECT_LE(second + third, 1);
     EXPECT_FALSE(first && third);
     one_site += first + second + third == 1;
-    // A perfect tile moves one prime factor between two levels.
+    // A mutation of a perfect tile moves one prime factor between two levels.
     if (first) {
       int changed = 0;
       for (int part = 0; part < 3; ++part) changed += child[part] != parent[part];
@@ -153,7 +153,7 @@ TEST(DesignSpace, ACrossIsMadeOfItsParents) {
     EXPECT_TRUE(from(a, 0, 3) || from(b, 0, 3));
     EXPECT_TRUE(from(a, 5, 6) || from(b, 5, 6));
     mixed += child != a && child != b;
-    // Parents that agree leave nothing to choose.
+    // If the parents agree, the child equals them.
     EXPECT_EQ(space->Crossover(a, a, rng).value(), a);
   }
   EXPECT_GT(mixed, 50);
@@ -192,8 +192,8 @@ TEST(DesignSpace, ATraceThatNeverReplaysIsRefusedWithItsReason) {
       << space.status();
 }
 
-// register_tile clamps its factors to the loops here, so that the extents behind it do not follow
-// from the decisions alone.
+// register_tile clamps its factors to the loops here, which means that the later extents do not
+// follow from the decisions alone.
 TEST(DesignSpace, ExtentsThatOnlyAReplayKnowsAreFound) {
   const auto space = Space(
       "workload matmul\n"
@@ -235,7 +235,7 @@ TEST(DesignSpace, ConstraintsHoldForEveryWayToDraw) {
     EXPECT_TRUE(holds(space->Mutate(a, rng).value()));
     EXPECT_TRUE(holds(space->Crossover(a, b, rng).value()));
   }
-  // Vectors that break a constraint replay all the same.
+  // Decision vectors that violate a constraint can still be replayed.
   EXPECT_FALSE(space->IsLegal({64, 1, 1, 1, 1, 1}));
   EXPECT_TRUE(space->Replay({64, 1, 1, 1, 1, 1}).ok());
 }

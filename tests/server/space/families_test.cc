@@ -1,5 +1,5 @@
-// The workloads that the field measures on, a shape of each family: the rules' candidates replay,
-// at their real sizes.
+// One workload of each family used in published measurements, at its real size: the candidates of
+// the rules can be replayed.
 
 #include <gtest/gtest.h>
 
@@ -52,8 +52,8 @@ const Case kFamilies[] = {
 class Family : public testing::TestWithParam<Case> {};
 
 // Of the candidates drawn from all spaces, at most 2 % may be refused, and at most 1 % may be
-// programs that other decisions gave before. tests/bench/results/design_spaces.md has the printed
-// table.
+// programs that other decisions have already produced. tests/bench/results/design_spaces.md
+// contains the printed table.
 TEST_P(Family, CandidatesReplayAndDiffer) {
   constexpr int kCandidates = 400;
   const auto workload = MakeWorkload(GetParam().text);
@@ -70,7 +70,7 @@ TEST_P(Family, CandidatesReplayAndDiffer) {
     Rng rng(17, i);
     const auto drawn = space.Sample(rng);
     ASSERT_TRUE(drawn.ok()) << space.name() << ": " << drawn.status();
-    if (!drawn_before[at].insert(*drawn).second) continue;  // a small space
+    if (!drawn_before[at].insert(*drawn).second) continue;  // already drawn from this small space
     const auto program = space.Replay(*drawn);
     ++tried;
     if (program.ok()) {

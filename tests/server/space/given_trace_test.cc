@@ -25,7 +25,7 @@ constexpr char kOpen[] =
     "l3, l4 = split(l0, x0, x1)\n"
     "reorder(l3, l1, l4)\n"
     "parallel(l3)\n";
-// Only this factor fits the literal one behind it.
+// A trace in which every sampling is decided.
 constexpr char kDecided[] =
     "trace 1\n"
     "b0 = block(\"C\")\n"
@@ -80,7 +80,7 @@ TEST(GivenTrace, ATraceWithoutSamplingsIsOneCandidateToo) {
   EXPECT_EQ((*space)->only(), std::vector<int64_t>{});
 }
 
-// Every strategy proposes the candidate once and then says that there is nothing left.
+// Every strategy proposes the candidate once and then reports that nothing is left.
 TEST(GivenTrace, EveryStrategyProposesTheOneCandidateOnce) {
   const auto space = Given(kDecided);
   ASSERT_TRUE(space.ok()) << space.status();

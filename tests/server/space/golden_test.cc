@@ -1,5 +1,5 @@
-// The texts of the design spaces of some workloads, as kept in testdata/. HONE_UPDATE_GOLDEN=1
-// writes them again.
+// Compares the design spaces of some workloads with the text in testdata/. HONE_UPDATE_GOLDEN=1
+// updates the files.
 
 #include <gtest/gtest.h>
 

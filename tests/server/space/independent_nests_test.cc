@@ -1,5 +1,5 @@
-// Workloads of several computations that only share inputs: the number of design spaces does not
-// multiply, and every alternative of each computation is on offer.
+// Workloads of several computations that share inputs only: the number of design spaces does not
+// multiply, and every alternative of each computation is offered.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@
 namespace hone::space {
 namespace {
 
-// Products of one matrix with `count` others, the first `columns` wide and each next one wider.
+// `count` products with the same left matrix. The first is 512 columns wide, and each further one
+// is `widen` columns wider.
 std::string Projections(int count, int widen) {
   std::string text = "workload projections\ninput X: f32[128, 256]\n";
   for (int i = 0; i < count; ++i)
@@ -34,7 +35,7 @@ std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text) {
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 
-// The name of the alternative that each product has, in order: "tile_ij_ji_packX" and the like.
+// The alternative chosen for each product, in order: "ij_ji" and the like.
 std::vector<std::string> TilingsIn(const DesignSpace& space) {
   std::vector<std::string> tilings;
   for (absl::string_view tiling : absl::StrSplit(space.name(), "tile_", absl::SkipEmpty()))
@@ -46,7 +47,7 @@ TEST(StageComponents, AreJoinedByWhatTheyReadOfEachOther) {
   EXPECT_EQ(StageComponents(*MakeWorkload(Projections(3, 0))), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(StageComponents(*MakeWorkload("softmax m=8 n=8")),
             std::vector<int>(MakeWorkload("softmax m=8 n=8")->stages.size(), 0));
-  // C joins A and B, which do not read each other; D is on its own.
+  // C joins A and B, which do not read each other; D is independent.
   EXPECT_EQ(StageComponents(*MakeWorkload("workload joined\n"
                                           "input X: f32[4, 8]\n"
                                           "A[i: 4] = sum(k: 8) X[i, k]\n"
@@ -77,7 +78,7 @@ TEST_P(IndependentProducts, AreEachOfferedEveryTiling) {
 
 INSTANTIATE_TEST_SUITE_P(All, IndependentProducts, testing::Values(2, 3, 5));
 
-// A product with many alternatives beside a sum with few: neither loses one.
+// A product with many alternatives next to a sum with few: both keep all of theirs.
 TEST(IndependentComputations, WithFewAlternativesGoThroughThemInTurn) {
   const size_t product = Generate(Projections(1, 0)).size();
   const auto spaces = Generate(absl::StrCat(Projections(1, 0),

@@ -1,4 +1,4 @@
-// Decisions carried over from one shape to another.
+// Transfers decisions from one shape to another.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,9 +18,9 @@ using Rows = std::vector<std::vector<int64_t>>;
 
 TEST(NearestValues, PerfectTilesKeepTheirInnerFactors) {
   const Site site{.kind = Site::Kind::kPerfectTile, .count = 3, .extent = 96, .max_inner = 16};
-  // The first part takes the change of the extent.
+  // The first part absorbs the change of the extent.
   EXPECT_EQ(NearestValues(site, {8, 4, 8})[0], (std::vector<int64_t>{3, 4, 8}));
-  // 7 does not divide 96: 6 and 8 do, and 8 is nearer by ratio.
+  // 7 does not divide 96; 6 and 8 do, and 8 is closer by ratio.
   EXPECT_EQ(NearestValues(site, {8, 4, 7})[0], (std::vector<int64_t>{3, 4, 8}));
   // No part may be larger than the limit.
   EXPECT_EQ(NearestValues(site, {1, 1, 96})[0], (std::vector<int64_t>{6, 1, 16}));
@@ -30,7 +30,7 @@ TEST(NearestValues, PerfectTilesKeepTheirInnerFactors) {
 TEST(NearestValues, TilesThatNeedNotDivideKeepTheWantedSize) {
   const Site site{.kind = Site::Kind::kTile, .count = 2, .extent = 100};
   EXPECT_EQ(NearestValues(site, {9, 14})[0], (std::vector<int64_t>{8, 14}));
-  // Larger than the extent: all of it.
+  // A size larger than the extent becomes the extent.
   EXPECT_EQ(NearestValues(site, {1, 400})[0], (std::vector<int64_t>{1, 100}));
   for (const auto& row : NearestValues(site, {9, 14})) EXPECT_TRUE(site.IsLegal(row));
 }
@@ -51,7 +51,8 @@ std::vector<std::unique_ptr<DesignSpace>> Spaces(absl::string_view text) {
   return *GenerateDesignSpaces(MakeWorkload(text), *target::TargetByName("x86-avx512"));
 }
 
-// Every space of one shape finds its like in another shape, and what was drawn there replays here.
+// Spaces of one shape have counterparts for another shape, and their decisions can be replayed
+// there.
 TEST(Nearest, DecisionsOfAnotherShapeReplayAndMeetTheConstraints) {
   const auto from = Spaces("conv2d n=1 h=14 w=14 ci=64 co=96 k=3 s=1 p=1");
   const auto to = Spaces("conv2d n=1 h=28 w=28 ci=48 co=128 k=3 s=2 p=1");
@@ -91,7 +92,7 @@ TEST(WorkloadDistance, GrowsWithTheRatioOfExtentsAndEndsWhereNothingIsAlike) {
   EXPECT_GT(near, 0);
   EXPECT_LT(near, distance(kMatmul, "matmul m=256 n=64 k=64"));
   EXPECT_EQ(near, distance("matmul m=128 n=64 k=64", kMatmul));
-  // A convolution is a contraction too, of another form; a softmax is none.
+  // A convolution is a contraction of a different form. A softmax is not a contraction.
   EXPECT_GE(distance(kMatmul, "conv2d n=1 h=8 w=8 ci=8 co=16 k=3 p=1"), kOtherForm);
   EXPECT_TRUE(std::isinf(distance(kMatmul, "softmax m=64 n=64")));
   EXPECT_LT(distance("conv2d n=1 h=8 w=8 ci=8 co=16 k=3 p=1 s=2",

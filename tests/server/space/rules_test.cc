@@ -1,5 +1,5 @@
-// Every workload here goes through all rules: the spaces must hold what generate.h, rule.h and
-// design_space.h promise.
+// Runs all rules on every workload listed here. The resulting spaces must keep the contracts of
+// generate.h, rule.h and design_space.h.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::set<std::string> Names(const std::vector<std::unique_ptr<DesignSpace>>& spa
   return names;
 }
 
-// Odd and prime sizes, sizes of one, and sizes below a vector.
+// Odd and prime sizes, sizes of one, and sizes smaller than a vector.
 const char* const kSmall[] = {
     "matmul m=1 n=1 k=1",
     "matmul m=17 n=13 k=7",
@@ -49,12 +49,12 @@ const char* const kSmall[] = {
     "conv2d n=1 h=6 w=11 ci=3 co=20 k=5 s=2 p=2",
     "dense_relu m=19 n=70 k=9",
     "dense_relu m=36 n=128 k=5",
-    // B transposed: vectors are contiguous only once it is packed.
+    // B is transposed: vectors are contiguous only after packing.
     "workload matmul_nt\n"
     "input A: f32[20, 12]\n"
     "input B: f32[40, 12] constant\n"
     "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n",
-    // A producer to inline and a consumer to fuse.
+    // A producer to inline, and a consumer to fuse.
     "workload chain\n"
     "input A: f32[18, 10]\n"
     "input B: f32[10, 50] constant\n"
@@ -96,25 +96,25 @@ const char* const kSmall[] = {
     "max_pool2d n=1 h=9 w=8 c=33 k=3 s=2 p=1",
     "avg_pool2d n=1 h=8 w=8 c=64 k=2 s=2 p=0",
     "global_avg_pool n=2 h=4 w=4 c=40",
-    // Columns, and an epilogue.
+    // Column sums with an epilogue.
     "workload column_sums\n"
     "input A: f32[50, 70]\n"
     "S[j: 70] = sum(i: 50) A[i, j]\n"
     "output C[j: 70] = max(S[j], 0.0)\n",
-    // The stages of softmax, in whole numbers.
+    // The stages of softmax in integer arithmetic.
     "workload rows\n"
     "input X: f32[12, 96]\n"
     "M[i: 12] = max(k: 96) X[i, k]\n"
     "E[i: 12, j: 96] = X[i, j] - M[i]\n"
     "S[i: 12] = sum(k: 96) E[i, k]\n"
     "output Y[i: 12, j: 96] = E[i, j] * S[i]\n",
-    // Rows of two axes whose length is no whole number of vectors.
+    // Rows along two axes whose length is not a multiple of the vector size.
     "workload uneven_rows\n"
     "input X: f32[3, 5, 37]\n"
     "S[b: 3, i: 5] = sum(k: 37) X[b, i, k]\n"
     "Q[b: 3, i: 5] = sum(k: 37) (X[b, i, k] - S[b, i]) * (X[b, i, k] - S[b, i])\n"
     "output Y[b: 3, i: 5, j: 37] = X[b, i, j] * S[b, i] + Q[b, i]\n",
-    // Rows of two axes to reduce; one row, that is, few.
+    // Rows that are reduced along two axes, and a workload with a single row.
     "workload matrices\n"
     "input X: f32[2, 6, 48]\n"
     "S[b: 2] = sum(i: 6, j: 48) X[b, i, j] * X[b, i, j]\n"
@@ -125,7 +125,7 @@ const char* const kSmall[] = {
     "output Y[b: 1, j: 3000] = X[b, j] - M[b]\n",
     "matmul m=300 n=1 k=80",
     "transpose_batch_matmul b=1 s=10 h=3 d=16",
-    // Vectors across the rows of an operand that is computed with once: packed by transposition.
+    // Vectors run across the rows of an operand, which is packed by transposition.
     "workload transposed\n"
     "input A: f32[34, 2, 12]\n"
     "input B: f32[130, 2, 12]\n"
@@ -134,17 +134,17 @@ const char* const kSmall[] = {
     "conv3d n=1 d=3 h=5 w=5 ci=4 co=20 k=3 s=1 p=1",
     "conv2d n=1 h=7 w=7 ci=8 co=32 k=3 s=1 p=1 groups=4",
     "conv2d_transpose n=1 h=3 w=3 ci=8 co=3 k=4 s=2 p=1",
-    // A producer that costs too much to be inlined.
+    // A producer that is too expensive to inline.
     "workload costly\n"
     "input A: f32[18, 20]\n"
     "input S: f32[20]\n"
     "input B: f32[20, 50] constant\n"
     "P[i: 18, k: 20] = A[i, k] * S[k]\n"
     "output C[i: 18, j: 50] = sum(k: 20) P[i, k] * B[k, j]\n",
-    // Transforms of tiles, padded and not; few results of long sums, with a consumer.
+    // Tile transforms with and without padding; a few results of long sums with a consumer.
     "winograd_conv2d n=1 h=9 w=30 ci=5 co=20",
     "winograd_conv2d n=2 h=10 w=10 ci=17 co=16",
-    // One channel: its products are a sum of one term, as a guarded copy is.
+    // One channel: the products are sums of one term, like a guarded copy.
     "winograd_conv2d n=1 h=30 w=30 ci=1 co=16",
     "matmul m=1 n=64 k=4096",
     "workload long_sums\n"
@@ -163,7 +163,7 @@ const char* const kSmall[] = {
 
 class SmallWorkload : public testing::TestWithParam<const char*> {};
 
-// The primitives together, and the rules' use of them, keep the meaning: bitwise on integers.
+// The primitives and the rules preserve the meaning of the workload, bit for bit on integers.
 TEST_P(SmallWorkload, EveryCandidateComputesTheWorkload) {
   constexpr int kCandidates = 4;
   for (const target::Target& target : {Avx512(), Avx2()}) {
@@ -179,13 +179,13 @@ TEST_P(SmallWorkload, EveryCandidateComputesTheWorkload) {
       std::vector<int64_t> decisions;
       for (uint64_t i = 0; i < kCandidates; ++i) {
         Rng rng(11, i);
-        // Half are mutants of the one before.
+        // Half of the candidates are mutants of the previous one.
         auto drawn = i % 2 == 0 ? space->Sample(rng) : space->Mutate(decisions, rng);
         if (i % 2 == 1 && absl::IsResourceExhausted(drawn.status())) continue;
         ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
         decisions = *drawn;
         auto program = space->Replay(decisions);
-        if (!program.ok()) continue;  // counted below
+        if (!program.ok()) continue;  // FewCandidatesAreInvalid counts these
         auto computed = ir::Interpret(*program, inputs);
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
         ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(decisions) << program->ToText();
@@ -251,7 +251,7 @@ TEST_P(LargeWorkload, CandidatesAreValidAndDiffer) {
       Rng rng(17, i);
       auto drawn = space->Sample(rng);
       ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
-      if (!known.insert(*drawn).second) continue;  // a small space
+      if (!known.insert(*drawn).second) continue;  // already drawn from this small space
       auto program = space->Replay(*drawn);
       ++tried;
       if (!program.ok()) {
@@ -337,7 +337,7 @@ TEST(Rules, AConsumerIsFusedAndAProducerInlined) {
     const ir::Program program = space->Replay(space->Sample(rng).value()).value();
     EXPECT_EQ(program.FindBlock("P"), ir::kNoNode);
     EXPECT_EQ(program.FindBlock("E"), ir::kNoNode);
-    // The consumer's outermost loop is the tile's.
+    // The consumer shares the outermost loop of the tile.
     EXPECT_EQ(program.LoopsAbove(program.FindBlock("D"))[0],
               program.LoopsAbove(program.FindBlock("C"))[0]);
   }
@@ -382,7 +382,7 @@ TEST(Rules, EveryRegisterTileFitsTheRegisters) {
       EXPECT_GE(tiles[t] * tiles[t + 1], 8);
     }
   }
-  // The shapes that BLAS libraries use are among them.
+  // The tile shapes that BLAS libraries use are included.
   const auto has = [](const target::Target& target, int64_t rows, int64_t vectors) {
     const std::vector<int64_t> tiles =
         RegisterTiles(TileLimits::Of(target, ir::DType::kF32), 1024, 1024);
@@ -396,7 +396,7 @@ TEST(Rules, EveryRegisterTileFitsTheRegisters) {
   EXPECT_TRUE(has(Avx512(), 8, 3));
   EXPECT_TRUE(has(Avx2(), 6, 2));
   EXPECT_TRUE(has(Avx2(), 4, 3));
-  // Small shapes keep the largest tile that there is.
+  // For small shapes, the largest tile that fits remains.
   EXPECT_EQ(RegisterTiles(TileLimits::Of(Avx512(), ir::DType::kF32), 3, 5),
             (std::vector<int64_t>{3, 1}));
 }

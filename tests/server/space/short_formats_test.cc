@@ -1,5 +1,5 @@
-// Design spaces of f16 and bf16: sums add up in f32, so that whatever is drawn can be lowered and
-// computes what the workload says.
+// Design spaces of f16 and bf16. Sums accumulate in f32, and every sampled candidate can be
+// lowered.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -60,7 +60,7 @@ double DefaultSum(const std::string& text, const ir::Values& input) {
   return (*outputs)[0][0];
 }
 
-// One after the other, a million times 0.1 is 100958 in f32.
+// Added up one by one, a million times 0.1 is 100958 in f32.
 TEST(DefaultCandidateTest, LongSumsAreAddedUpInParts) {
   const double tenth = 0.1f;
   const double exact = 1e6 * tenth;
@@ -78,7 +78,7 @@ TEST(DefaultCandidateTest, LongSumsAreAddedUpInParts) {
             65536);
 }
 
-// Parts would be a dimension more than a buffer may have.
+// Splitting into parts would need more dimensions than a buffer may have.
 TEST(DefaultCandidateTest, LongSumsOfTheHighestRankAreNotCut) {
   const auto space =
       DefaultCandidate(MakeWorkload("workload w\ninput A: f32[1, 2, 1, 2, 20000]\n"

@@ -1,5 +1,5 @@
-// AutoTVM's templates: what they are for, that every candidate computes the workload, and how many
-// candidates are invalid or equal.
+// AutoTVM's templates: the operators that they apply to, that every candidate computes the
+// workload, and how many candidates are invalid or duplicates.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A job that may use F(2, 3), whose results on small integers are exact.
+// A tolerance that allows F(2, 3), whose results on small integers are exact.
 constexpr double kTolerance = 1e-5;
 
 target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
@@ -41,7 +41,7 @@ std::vector<std::string> NamesOf(const std::vector<std::unique_ptr<DesignSpace>>
   return names;
 }
 
-// Odd and prime sizes, sizes of one, sizes below a vector, and stages behind.
+// Odd and prime sizes, sizes of one, sizes smaller than a vector, and workloads with later stages.
 const char* const kSmall[] = {
     "matmul m=1 n=1 k=1",
     "matmul m=17 n=13 k=7",
@@ -50,12 +50,12 @@ const char* const kSmall[] = {
     "matmul m=40 n=1 k=9",
     "dense m=12 n=37 k=8",
     "dense_relu m=36 n=128 k=5",
-    // Weights transposed.
+    // The weights are transposed.
     "workload matmul_nt\n"
     "input A: f32[20, 12]\n"
     "input B: f32[40, 12] constant\n"
     "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n",
-    // Two stages behind the sum.
+    // Two stages follow the sum.
     "workload chain\n"
     "input A: f32[18, 10]\n"
     "input B: f32[10, 50]\n"
@@ -101,7 +101,7 @@ TEST_P(SmallTemplate, EveryCandidateComputesTheWorkload) {
         const auto drawn = space->Sample(rng);
         ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
         const auto program = space->Replay(*drawn);
-        if (!program.ok()) continue;  // counted below
+        if (!program.ok()) continue;  // NoCandidateIsInvalid counts these
         const auto computed = ir::Interpret(*program, inputs);
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
         ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(*drawn) << program->ToText();
@@ -147,7 +147,7 @@ TEST_P(LargeTemplate, CandidatesAreValidAndDiffer) {
       Rng rng(17, i);
       const auto drawn = space->Sample(rng);
       ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
-      if (!vectors.insert(*drawn).second) continue;  // strategies do not propose a vector again
+      if (!vectors.insert(*drawn).second) continue;  // strategies propose a vector only once
       const auto program = space->Replay(*drawn);
       if (!program.ok()) {
         ++invalid;
@@ -242,7 +242,7 @@ TEST(Makers, RulesAreTheDefault) {
   EXPECT_EQ(NamesOf(*by_default), NamesOf(*by_name));
 }
 
-// The entities, on a product of 24 by 32 by 12.
+// The schedule entities on a matmul of 24 by 32 by 12.
 class Entities : public testing::Test {
  protected:
   Entities() : workload_(MakeWorkload("matmul m=24 n=32 k=12")) {
@@ -305,7 +305,7 @@ TEST_F(Entities, OrdersThatAreOneAreDrawnOnce) {
       builder_.DefineSplit(loops_[0], {.policy = Policy::kCandidates, .candidates = {1, 24}});
   builder_.DefineReorder({y[0], y[1], loops_[1], loops_[2]},
                          {{0, 1, 2, 3}, {0, 2, 1, 3}, {1, 2, 0, 3}});
-  // An inner part of 1: the first two orders are one. Of 24: the first and the third are not.
+  // With an inner part of 1 the first two orders are equal. With 24 the first and the third are.
   EXPECT_THAT(All(), ElementsAre(std::vector<int64_t>{1, 0}, std::vector<int64_t>{1, 2},
                                  std::vector<int64_t>{24, 0}, std::vector<int64_t>{24, 1}));
 }
@@ -316,7 +316,7 @@ TEST_F(Entities, UnrollsAreBounded) {
   builder_.DefineUnroll(y[1]);
   builder_.DefineUnroll(loops_[2]);
   builder_.LimitUnrolled(40);
-  // One iteration is not unrolled; 4·12 and 8·12 are too many, and each of them alone is not.
+  // One iteration is not unrolled. 4·12 and 8·12 exceed the limit, but each loop alone does not.
   EXPECT_EQ(All().size(), 2u + 3u + 3u);
 }
 

@@ -1,4 +1,4 @@
-// Which stages of Winograd's convolution a transform takes with it, and which it leaves alone.
+// The stages of a Winograd convolution that a transform includes.
 
 #include "server/space/transform.h"
 
@@ -18,8 +18,8 @@ std::string ConvolutionOf(int channels) {
 
 class TransformsOfChannels : public testing::TestWithParam<int> {};
 
-// A sum over one channel has one term, as a copy with a guard has. The products are no copy all the
-// same: they are tiled, and a transform that took them would leave nothing to tile.
+// A sum over one channel has one term, like a guarded copy. The products must not count as a copy:
+// they are tiled, and a transform that includes them would leave nothing to tile.
 TEST_P(TransformsOfChannels, ProductsAreNotATileThatIsGathered) {
   const ir::Program program = ir::Program::FromWorkload(MakeWorkload(ConvolutionOf(GetParam())));
   const std::optional<Transform> outputs = FindTransform(program, program.FindBlock("Y"));
@@ -43,7 +43,7 @@ TEST_P(TransformsOfChannels, SpacesAreMadeWithTheProductsAlone) {
 
 INSTANTIATE_TEST_SUITE_P(All, TransformsOfChannels, testing::Values(1, 2, 16));
 
-// The tile of an image with a border is a copy: its guard makes it a sum of one term.
+// The padded tile of an image is a copy: its guard makes it a sum of one term.
 TEST(FindTransform, TakesAPaddedTileWithIt) {
   const auto convolution = MakeWorkload("conv2d n=1 h=8 w=8 ci=1 co=16 k=3 s=1 p=1");
   const ir::Workload rewritten =

@@ -1,5 +1,5 @@
-// A rule that is registered from outside takes part in every generation. One process, one order:
-// rules are registered before spaces are made.
+// A rule registered by a program takes part in every generation. The order matters: rules must be
+// registered before the first spaces are made.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace hone::space {
 namespace {
 
-// Offers the first block also in the order in which its last loop comes first, on threads.
+// Also offers the first block with its last loop outermost and parallel.
 std::vector<Sketch> ApplyLastLoopFirst(const RuleContext&, const Sketch& sketch, int nest) {
   if (nest != 0 || sketch.nests[0].state != Nest::State::kOpen) return {};
   Sketch turned = sketch;

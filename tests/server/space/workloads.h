@@ -10,11 +10,11 @@
 
 namespace hone::space {
 
-// A workload from a line like "matmul m=8 n=8 k=8", or from its text form when it begins with
-// "workload".
+// Makes a workload from a line like "matmul m=8 n=8 k=8", or from its text form if the text begins
+// with "workload".
 std::shared_ptr<const ir::Workload> MakeWorkload(absl::string_view text);
 
-// Small whole numbers for every input, the same for the same seed: sums of them are exact in f32.
+// Small integers for every input, determined by the seed. Sums of them are exact in f32.
 std::vector<ir::Values> SmallIntegers(const ir::Workload& workload, uint64_t seed);
 
 }  // namespace hone::space

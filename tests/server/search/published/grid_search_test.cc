@@ -8,7 +8,8 @@
 namespace hone::search {
 namespace {
 
-// A choice of which only the last value is legal, and behind it millions of tilings.
+// A space in which only the last value of the first choice is legal, and every value of that choice
+// is followed by a large number of tilings.
 std::unique_ptr<space::DesignSpace> SpaceWithALongIllegalStretch() {
   const auto workload = std::make_shared<const ir::Workload>(
       op::BuildWorkload("matmul", {"m=512", "n=512", "k=512"}).value());
@@ -30,7 +31,7 @@ l9, l10, l11 = split(l2, x7, x8, x9)
       .value();
 }
 
-// 54³ tilings stand behind each choice, more than the strategy goes through in one call.
+// Each choice is followed by 54³ tilings, more than the strategy examines in one call.
 TEST(GridSearch, PassesByWhatTheFirstDecisionsForbid) {
   const std::unique_ptr<space::DesignSpace> space = SpaceWithALongIllegalStretch();
   SearchContext context{.spaces = {space.get()},
@@ -39,7 +40,7 @@ TEST(GridSearch, PassesByWhatTheFirstDecisionsForbid) {
   const auto first = grid->Propose(4, /*event=*/0, /*model=*/nullptr);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_EQ(first->size(), 4u);
-  // In the order of the lists: the last site is the fastest.
+  // Candidates come in the order of the value lists; the last site varies fastest.
   const std::vector<std::vector<int64_t>> wanted = {{8, 1, 8, 64, 1, 8, 64, 1, 8, 64},
                                                     {8, 1, 8, 64, 1, 8, 64, 1, 16, 32},
                                                     {8, 1, 8, 64, 1, 8, 64, 1, 32, 16},
