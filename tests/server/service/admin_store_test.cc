@@ -1,5 +1,4 @@
-// Records out of one server and into another, backups, compaction: over gRPC, as `hone` asks for
-// them.
+// Export, import, backup and compaction over gRPC, as the `hone` commands use them.
 
 #include <algorithm>
 #include <filesystem>
@@ -52,7 +51,7 @@ Exported Export(ServiceHarness& harness, const v1::ListRecordsRequest& request =
   return exported;
 }
 
-// Sent in pieces of so many bytes.
+// Sends `text` in chunks of `piece` bytes.
 Imported Import(ServiceHarness& harness, const std::string& text, size_t piece = 1000) {
   const auto admin = v1::AdminService::NewStub(harness.channel);
   grpc::ClientContext context;
@@ -62,7 +61,7 @@ Imported Import(ServiceHarness& harness, const std::string& text, size_t piece =
   for (size_t at = 0; at < text.size(); at += piece) {
     v1::TextChunk chunk;
     chunk.set_data(text.substr(at, piece));
-    if (!writer->Write(chunk)) break;  // it has been refused already
+    if (!writer->Write(chunk)) break;  // the server has already refused the import
   }
   writer->WritesDone();
   imported.status = rpc::FromGrpc(writer->Finish());
@@ -80,7 +79,7 @@ class AdminStoreTest : public ::testing::Test, protected ServiceHarness {
     ASSERT_TRUE(other_.Start().ok());
     admin_ = v1::AdminService::NewStub(channel);
   }
-  // Runs a job of so many trials to its end.
+  // Runs a job of `trials` trials to its end.
   v1::Job Tune(int64_t trials, const std::string& workload = "fake op 12") {
     RemoteWorker worker(channel, "w");
     v1::CreateJobRequest request = Request(trials);
@@ -137,7 +136,7 @@ TEST_F(AdminStoreTest, AnExportOfOneServerIsImportedByAnotherOnce) {
     there[i].set_job_id(records[i].job_id());
     EXPECT_EQ(there[i].SerializeAsString(), records[i].SerializeAsString()) << i;
   }
-  // Nothing is published by an import; a job there begins with what came.
+  // An import publishes nothing, but jobs start from the imported records.
   v1::LookupBestRequest lookup;
   lookup.set_workload("fake op 12");
   lookup.set_target("t");
@@ -194,7 +193,7 @@ TEST_F(AdminStoreTest, EachFilterHoldsForListsAndExports) {
       if (c.fits(record)) expected.insert(record.id());
     }
     for (const v1::Record& record : All(*this, request)) {
-      EXPECT_TRUE(listed.insert(record.id()).second) << c.what << ": on two pages";
+      EXPECT_TRUE(listed.insert(record.id()).second) << c.what << ": listed on two pages";
     }
     EXPECT_EQ(listed, expected) << c.what;
     const Exported exported = Export(*this, request);
@@ -205,7 +204,7 @@ TEST_F(AdminStoreTest, EachFilterHoldsForListsAndExports) {
   v1::ListRecordsRequest published;
   published.set_best_only(true);
   const std::vector<v1::Record> bests = All(*this, published);
-  ASSERT_EQ(bests.size(), 2u) << "one of each workload";
+  ASSERT_EQ(bests.size(), 2u) << "one per workload";
   EXPECT_TRUE(bests[0].id() == best.record().id() || bests[1].id() == best.record().id());
 }
 
@@ -284,7 +283,7 @@ TEST_F(AdminStoreTest, ABadImportNamesItsLineAndLeavesNothing) {
     EXPECT_THAT(std::string(imported.status.message()), HasSubstr(c.names)) << c.what;
   }
   EXPECT_TRUE(All(other_).empty());
-  // The server is as well as before.
+  // The server still works as before.
   EXPECT_EQ(Import(other_, good).counts.added(), static_cast<int64_t>(records));
 }
 
@@ -330,13 +329,13 @@ TEST_F(AdminStoreTest, CompactionSaysWhatGoesAndKeepsTheBest) {
   request.set_keep_unix_ms(absl::ToUnixMillis(absl::Now() + absl::Hours(1)));
   request.set_keep_best(2);
   request.set_dry_run(true);
-  // Nothing of the job goes before its end is stored.
+  // Records of the job are removable only after its end is stored.
   EXPECT_TRUE(Eventually([&] {
     EXPECT_TRUE(Call(*admin_, &AdminStub::CompactStore, request, &report).ok());
     return report.records_removed() > 0;
   }));
   const int64_t removed = report.records_removed();
-  EXPECT_EQ(All(*this).size(), before) << "it was only asked what would go";
+  EXPECT_EQ(All(*this).size(), before) << "a dry run removes nothing";
   request.set_dry_run(false);
   ASSERT_TRUE(Call(*admin_, &AdminStub::CompactStore, request, &report).ok());
   EXPECT_EQ(report.records_removed(), removed);

@@ -97,10 +97,10 @@ TEST_F(AdminWorkersTest, WhatWasSaidOutlivesTheServer) {
   worker_ = "resumed";
   ASSERT_TRUE(Synchronize().ok());
   EXPECT_FALSE(reply_.drain());
-  // And what is taken back now is taken back for good, also of one that is away.
+  // A resumed worker stays resumed after a restart, even if it was not connected.
   ASSERT_TRUE(Drain("gone", true, &info).ok());
   Restart();
-  ASSERT_TRUE(Drain("w", true, &info).ok()) << "it has not called yet";
+  ASSERT_TRUE(Drain("w", true, &info).ok()) << "a worker that has not called yet can be resumed";
   for (const char* const name : {"w", "gone"}) {
     worker_ = name;
     ASSERT_TRUE(Synchronize().ok());
@@ -129,7 +129,7 @@ TEST_F(AdminWorkersTest, WhoIsDrainedOrRemovedIsListedAlsoAfterTheServersEnd) {
   EXPECT_EQ(page.workers(0).id(), "gone");
   EXPECT_FALSE(page.workers(0).connected());
   EXPECT_THAT(page.workers(0).flagged(), HasSubstr("administrator"));
-  EXPECT_EQ(page.workers(0).last_seen_unix_ms(), 0) << "nobody knows";
+  EXPECT_EQ(page.workers(0).last_seen_unix_ms(), 0) << "never seen by this server";
   EXPECT_EQ(page.workers(1).id(), "here");
   EXPECT_TRUE(page.workers(1).connected());
   list.set_page_token(page.next_page_token());

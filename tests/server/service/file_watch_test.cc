@@ -29,7 +29,7 @@ class FileWatchTest : public ::testing::Test {
 TEST_F(FileWatchTest, AFileThatIsReplacedHasChangedOnce) {
   FileWatch watch({tokens_, key_});
   EXPECT_FALSE(watch.Changed());
-  ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok()) << "as long as before";
+  ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok()) << "the size is unchanged";
   EXPECT_TRUE(watch.Changed());
   EXPECT_FALSE(watch.Changed());
 }
@@ -44,7 +44,7 @@ TEST_F(FileWatchTest, AFileThatIsWrittenInItsPlaceHasChanged) {
 TEST_F(FileWatchTest, AFileWithOtherRightsHasChanged) {
   FileWatch watch({tokens_});
   ASSERT_EQ(chmod(tokens_.c_str(), 0640), 0);
-  EXPECT_TRUE(watch.Changed()) << "a secret that was everybody's may be in order now";
+  EXPECT_TRUE(watch.Changed()) << "the file may have become private";
   EXPECT_FALSE(watch.Changed());
 }
 

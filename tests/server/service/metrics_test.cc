@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What GET /metrics answers.
+// The response to GET /metrics.
 std::string Scrape(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -73,13 +73,13 @@ TEST(MetricsTest, SaysWhatHappenedAndHowTheServerStands) {
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  // metrics.md lists every one of them.
+  // metrics.md lists every metric.
   const std::string readme = ReadFile("server/service/metrics.md").value();
   int listed = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::ConsumePrefix(&line, "# TYPE ")) continue;
     const std::string name(line.substr(0, line.find(' ')));
-    if (absl::StartsWith(name, "exposer_")) continue;  // the library's own
+    if (absl::StartsWith(name, "exposer_")) continue;  // metrics of the library
     ++listed;
     EXPECT_THAT(readme, HasSubstr(absl::StrCat("`", name, "`")));
   }

@@ -39,7 +39,7 @@ TEST(ReferenceCacheTest, NamesAreBoundedAsBytesAre) {
     const Reference reference = Of(extent);
     ASSERT_TRUE(cache.Put(reference.name, reference.bytes).ok()) << extent;
     if (extent > 1) {
-      EXPECT_TRUE(cache.Get(Of(2).name).ok()) << "what is used stays";
+      EXPECT_TRUE(cache.Get(Of(2).name).ok()) << "a used entry stays";
     }
   }
   int kept = 0;

@@ -1,4 +1,4 @@
-// Who may call what, over real sockets.
+// Access control over real sockets.
 
 #include <google/protobuf/descriptor.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ std::shared_ptr<const rpc::TokenTable> Tokens() {
 
 class SecurityTest : public ::testing::Test, protected ServiceHarness {
  protected:
-  // A server that asks for tokens on a loopback port, too.
+  // Starts a server that also listens on loopback ports and requires tokens there.
   void Serve(ServerOptions options = {}) {
     options.listen_clients.push_back(*rpc::Address::Parse("127.0.0.1:0"));
     options.listen_workers.push_back(*rpc::Address::Parse("127.0.0.1:0"));
@@ -73,7 +73,7 @@ class SecurityTest : public ::testing::Test, protected ServiceHarness {
     return rpc::FromGrpc(
         Call(*v1::WorkerService::NewStub(channel), &Working::Synchronize, request, &response));
   }
-  // Calls any method with any bytes.
+  // Calls a method by name with arbitrary bytes as the request.
   static absl::Status Raw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                           const std::string& bytes) {
     grpc::GenericStub stub(channel);
@@ -133,7 +133,7 @@ TEST_F(SecurityTest, EveryMethodIsServed) {
       for (int j = 0; j < file->service(i)->method_count(); ++j) {
         const std::string path = absl::StrCat("/", file->service(i)->full_name(), "/",
                                               file->service(i)->method(j)->name());
-        // Bytes that are no message of any method.
+        // These bytes are not a valid request of any method.
         EXPECT_NE(Raw(channel, path, "\x12\x7f").code(), absl::StatusCode::kUnimplemented) << path;
       }
     }
@@ -205,7 +205,7 @@ TEST_F(SecurityTest, ACallerThatAsksTooOftenIsToldWhenToComeBack) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   ASSERT_TRUE(rpc::RetryAfter(status).has_value());
   EXPECT_LE(*rpc::RetryAfter(status), absl::Milliseconds(200));
-  EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "others have their own share";
+  EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "each caller has its own limit";
 }
 
 TEST_F(SecurityTest, AWithdrawnTokenIsUnknownFromTheNextCallOn) {
@@ -216,12 +216,12 @@ TEST_F(SecurityTest, AWithdrawnTokenIsUnknownFromTheNextCallOn) {
       *rpc::TokenTable::Parse(rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot) +
                               rpc::TokenLine({"bob", rpc::Role::kClient}, "token-of-bob")));
   ASSERT_TRUE(server->ReplaceTokens(rest).ok());
-  EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "on the connection that was there";
+  EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "also on an existing connection";
   EXPECT_EQ(Synchronize(Dial(kWorkers, kPi), "pi-07").code(), absl::StatusCode::kUnauthenticated);
   EXPECT_TRUE(List(Dial(kClients, "token-of-bob")).ok());
   const absl::Status off = server->ReplaceTokens(nullptr);
   EXPECT_EQ(off.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "nothing was changed";
+  EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "the refused call changes nothing";
 }
 
 class MethodObserver final : public ServerObserver {
@@ -242,7 +242,7 @@ class MethodObserver final : public ServerObserver {
   std::set<std::string> methods_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Metrics keep what is counted by its name, and nobody has asked yet who calls.
+// Metrics are kept per method name, and unauthenticated callers can send any name.
 TEST_F(SecurityTest, UnknownMethodsAreCountedAsOne) {
   MethodObserver observer;
   ServerOptions options;
@@ -380,7 +380,7 @@ TEST(MessageLimitsTest, NamesTheField) {
 
 class InitTest : public SecurityTest {
  protected:
-  // A key of a file that init made.
+  // The value of a key in a file that init has written.
   std::string Value(const std::string& file, const std::string& key) {
     const auto entries = *ParseConfig(*ReadFile(folder + "/etc/" + file));
     for (const ConfigEntry& entry : entries) {

@@ -1,4 +1,4 @@
-// The life of a server: health, reflection, drain, restart, private mode.
+// The life cycle of a server: health, reflection, draining, restart and private mode.
 
 #include "server/service/server.h"
 
@@ -17,7 +17,8 @@ using Stub = v1::TuningService::Stub;
 
 class ServerTest : public ::testing::Test, protected ServiceHarness {
  protected:
-  // A unary call by its name with bytes as its message; the bytes of the answer.
+  // Calls a unary method by name with raw bytes as the request, and returns the bytes of the
+  // response.
   absl::StatusOr<std::string> RawCall(const std::string& method, const std::string& message) {
     grpc::GenericStub stub(channel);
     grpc::ClientContext context;
@@ -74,7 +75,7 @@ TEST_F(ServerTest, ASecondServerOnTheSameSocketOrStoreIsRefused) {
   const absl::Status same_socket = Start();
   EXPECT_EQ(same_socket.code(), absl::StatusCode::kAlreadyExists) << same_socket;
   folder = folder.substr(0, folder.rfind('/'));
-  EXPECT_TRUE(IsServing("")) << "the first one is as it was";
+  EXPECT_TRUE(IsServing("")) << "the first server is unaffected";
   first.reset();
 }
 
@@ -88,7 +89,7 @@ TEST_F(ServerTest, RemoteAddressesNeedInsecure) {
 TEST_F(ServerTest, ShutdownTellsWatchersAndIsQuick) {
   ASSERT_TRUE(Start().ok());
   RemoteWorker worker(channel, "w");
-  worker.slow = 1;  // else a fast machine measures the whole space first
+  worker.slow = 1;  // keeps a fast machine from measuring the whole space
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
   v1::Job job;
@@ -128,7 +129,7 @@ TEST_F(ServerTest, ANewServerGoesOnWithTheJob) {
 TEST_F(ServerTest, APrivateServerCancelsWhatNobodyWatches) {
   ASSERT_TRUE(Start({.private_mode = true, .unwatched_limit = absl::Milliseconds(300)}).ok());
   RemoteWorker worker(channel, "w");
-  worker.slow = 1;  // else a fast machine measures the whole space first
+  worker.slow = 1;  // keeps a fast machine from measuring the whole space
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
   v1::Job job;

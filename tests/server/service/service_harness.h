@@ -19,7 +19,7 @@
 
 namespace hone::service {
 
-// Waits until `condition` holds, for a minute at most. Whether it does.
+// Waits at most a minute for `condition`. Returns whether it holds.
 inline bool Eventually(const std::function<bool()>& condition) {
   const absl::Time limit = absl::Now() + absl::Minutes(1);
   while (!condition()) {
@@ -29,15 +29,15 @@ inline bool Eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-// A worker over gRPC that measures with FakeLatency. Its artifacts are the decisions in words.
+// A worker over gRPC that measures with FakeLatency. Its artifacts are the decisions as text.
 class RemoteWorker {
  public:
   RemoteWorker(std::shared_ptr<grpc::Channel> channel, std::string id);
-  ~RemoteWorker();  // as if it were killed
+  ~RemoteWorker();  // simulates a kill
 
   static v1::SynchronizeRequest Hello(const std::string& id);
 
-  std::atomic<int> slow{0};  // finishes nothing while it is set
+  std::atomic<int> slow{0};  // while set, the worker finishes nothing
 
  private:
   void Run();
@@ -59,14 +59,14 @@ class ServiceHarness {
   ServiceHarness();
   ~ServiceHarness();
 
-  // Starts a server on the folder's socket and store.
+  // Starts a server on the socket and the store of the folder.
   absl::Status Start(ServerOptions options = {});
-  // Ends it; the store stays.
+  // Stops the server; the store remains.
   void Stop() { server.reset(); }
   std::shared_ptr<grpc::Channel> Connect();
 
   static v1::CreateJobRequest Request(int64_t trials, const std::string& request_id = "");
-  // The state of a job when it has ended.
+  // Waits for the end of a job and returns the job.
   v1::Job WaitForEnd(const std::string& id);
 
   std::string folder;

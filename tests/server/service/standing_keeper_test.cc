@@ -1,4 +1,4 @@
-// What is kept of workers: server replicas that share a store, and writes that fail.
+// Standings of workers with server replicas that share a store, and with writes that fail.
 
 #include "server/service/standing_keeper.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// A server as far as workers stand in it.
+// The parts of a server that deal with the standings of workers.
 struct Replica {
   Replica(const FakeClock* clock, store::MemoryStore* store)
       : fleet(clock, &artifacts,
@@ -79,7 +79,7 @@ class StandingKeeperTest : public ::testing::Test {
 TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteWhatTheOtherWasTold) {
   one_.Call("w");
   two_.Call("w");
-  Pass(absl::ZeroDuration());  // both have just looked
+  Pass(absl::ZeroDuration());  // both have just read the store
   ASSERT_TRUE(one_.Drain("w", false).ok());
   two_.fleet.Flag("w", "it lies");  // two has not heard of the drain
   EXPECT_TRUE(Stored().drained);
@@ -104,7 +104,7 @@ TEST_F(StandingKeeperTest, AReplicaHearsOfDrainsRemovalsAndFlagsWhileItRuns) {
   }
   two_.Call("removed");
   EXPECT_FALSE(two_.reply.refused.empty());
-  ASSERT_TRUE(two_.Drain("removed", true).ok()) << "said at the other one";
+  ASSERT_TRUE(two_.Drain("removed", true).ok()) << "resumed at the other replica";
   Pass(StandingKeeper::kLookInterval);
   EXPECT_TRUE(one_.fleet.standings().Of("removed").refused.empty());
   EXPECT_TRUE(one_.fleet.standings().Of("drained").drained);
@@ -124,11 +124,11 @@ TEST_F(StandingKeeperTest, WhatCouldNotBeStoredIsTriedAgainUntilItIs) {
   one_.Call("drained");
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   one_.fleet.Flag("flagged", "it lies");
-  EXPECT_TRUE(absl::IsResourceExhausted(one_.Drain("drained", false))) << "it is told";
+  EXPECT_TRUE(absl::IsResourceExhausted(one_.Drain("drained", false))) << "the caller is told";
   EXPECT_EQ(one_.keeper.unstored(), 2);
   for (int i = 0; i < 10; ++i) Pass(absl::Milliseconds(100));
   Pass(StandingKeeper::kLookInterval);
-  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained) << "what is stored does not undo it";
+  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained) << "reading the store does not undo it";
   EXPECT_FALSE(one_.fleet.standings().Of("flagged").refused.empty());
   EXPECT_EQ(one_.keeper.unstored(), 2);
 
@@ -147,8 +147,8 @@ TEST_F(StandingKeeperTest, RetriesBackOffAndWriteWhatHoldsByThen) {
   one_.Call("w");
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   one_.fleet.Flag("w", "it lies");
-  Pass(StandingKeeper::kFirstRetry);      // fails: the next one after twice as long
-  Pass(2 * StandingKeeper::kFirstRetry);  // and after four times as long
+  Pass(StandingKeeper::kFirstRetry);      // fails: the next retry waits twice as long
+  Pass(2 * StandingKeeper::kFirstRetry);  // fails: the next retry waits four times as long
   store_.FailWrites(absl::OkStatus());
   Pass(3 * StandingKeeper::kFirstRetry);
   EXPECT_EQ(one_.keeper.unstored(), 1);
@@ -160,7 +160,7 @@ TEST_F(StandingKeeperTest, RetriesBackOffAndWriteWhatHoldsByThen) {
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   ASSERT_TRUE(one_.fleet.Drain("w", false).ok());
   EXPECT_FALSE(one_.Keep("w").ok());
-  EXPECT_FALSE(one_.Drain("w", true).ok()) << "an administrator resumes it";
+  EXPECT_FALSE(one_.Drain("w", true).ok()) << "the resumption is not stored either";
   store_.FailWrites(absl::OkStatus());
   Pass(2 * StandingKeeper::kFirstRetry);
   EXPECT_EQ(one_.keeper.unstored(), 0);

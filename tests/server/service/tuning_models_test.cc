@@ -1,4 +1,4 @@
-// Cost models over a Unix socket: no call needs a worker.
+// Cost models over a Unix socket. None of the calls needs a worker.
 
 #include <cmath>
 
@@ -15,7 +15,7 @@ using Stub = v1::TuningService::Stub;
 class TuningModelsTest : public ::testing::Test, protected ServiceHarness {
  protected:
   void SetUp() override { ASSERT_TRUE(Start().ok()); }
-  // Measures some trials; the worker has gone then.
+  // Runs a job with a worker that is gone afterwards.
   void Tune() {
     RemoteWorker worker(channel, "w");
     v1::Job job;
@@ -34,7 +34,7 @@ TEST_F(TuningModelsTest, ListsKindsAndWhatTheBuildLacks) {
   EXPECT_EQ(list.kinds(1).missing(), "it needs a temple");
   EXPECT_EQ(list.models_size(), 0);
 
-  // And a job that asks for it hears the same.
+  // A job that asks for the missing kind gets the same message.
   v1::CreateJobRequest request = Request(10);
   request.set_cost_model("oracle");
   v1::Job job;
@@ -72,7 +72,7 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
   EXPECT_GT(evaluation.scores(0).pairwise(), 0.5);
   EXPECT_TRUE(std::isnan(evaluation.scores(0).coverage1()));
 
-  // Models survive the server.
+  // Models survive a restart of the server.
   Stop();
   ASSERT_TRUE(Start().ok());
   ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());

@@ -1,4 +1,4 @@
-// What a client sees, over a Unix socket.
+// The client API over a Unix socket.
 
 #include <atomic>
 #include <cmath>
@@ -157,7 +157,7 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   v1::ListRecordsResponse none;
   EXPECT_EQ(Call(*tuning, &Stub::ListRecords, request, &none).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT)
-      << "it would be the first page again";
+      << "a token of zero would repeat the first page";
 
   v1::ListJobsRequest jobs;
   jobs.set_page_size(1);
@@ -208,7 +208,8 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
   }
   v1::CreateJobRequest request = Request(10);
   request.set_strategy("magic");
-  EXPECT_THAT(Create(request).error_message(), HasSubstr("picky")) << "it lists what there is";
+  EXPECT_THAT(Create(request).error_message(), HasSubstr("picky"))
+      << "the message lists the known names";
 }
 
 TEST_F(TuningServiceTest, TheNearestAnswersForAnUnseenShapeAndSaysSo) {
@@ -216,12 +217,12 @@ TEST_F(TuningServiceTest, TheNearestAnswersForAnUnseenShapeAndSaysSo) {
   const v1::Job job = Tune(150);
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
   v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 3");  // of the same name as "fake op 12", and smaller
+  lookup.set_workload("fake op 3");  // same name as "fake op 12", but smaller
   lookup.set_target("t");
   v1::Best best;
   EXPECT_EQ(Call(*tuning, &Stub::LookupBest, lookup, &best).error_code(),
             grpc::StatusCode::NOT_FOUND)
-      << "only when it is asked for";
+      << "only on request";
   lookup.set_nearest(true);
   const grpc::Status status = Call(*tuning, &Stub::LookupBest, lookup, &best);
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -235,7 +236,7 @@ TEST_F(TuningServiceTest, TheNearestAnswersForAnUnseenShapeAndSaysSo) {
   EXPECT_EQ(best.gflops(), 0);
   for (const int64_t decision : best.record().candidate().decisions()) EXPECT_LT(decision, 3);
   EXPECT_THAT(best.trace(), HasSubstr("space of op searched ["));
-  // What was measured is never answered by what was not.
+  // A measured best always takes precedence over the nearest one.
   lookup.set_workload("fake op 12");
   ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
   EXPECT_FALSE(best.has_nearest());
@@ -329,7 +330,8 @@ TEST_F(TuningServiceTest, FeaturesComeWithTheNamesOfTheirColumns) {
     return Call(*tuning, &Stub::DescribeFeatures, request, &table).error_code();
   };
   request.set_target("key");
-  EXPECT_EQ(code(), grpc::StatusCode::FAILED_PRECONDITION) << "no worker knows what the key means";
+  EXPECT_EQ(code(), grpc::StatusCode::FAILED_PRECONDITION)
+      << "no worker has described the target key";
   request.set_target(std::string(10000, ' '));
   EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
   request.set_target("target words");
@@ -339,7 +341,8 @@ TEST_F(TuningServiceTest, FeaturesComeWithTheNamesOfTheirColumns) {
   RemoteWorker worker(channel, "w");
   request.clear_feature_set();
   request.set_target("t");
-  EXPECT_TRUE(Eventually([&] { return code() == grpc::StatusCode::OK; })) << "a worker's key";
+  EXPECT_TRUE(Eventually([&] { return code() == grpc::StatusCode::OK; }))
+      << "a worker has described the target key";
 }
 
 TEST_F(TuningServiceTest, ATargetWithoutAWorkerIsRefusedWithWhatToDo) {
@@ -362,7 +365,7 @@ TEST_F(TuningServiceTest, AJobThatWaitsForItsTargetCountsAmongItsOwnersJobs) {
   };
   std::thread one(create), two(create);
   EXPECT_TRUE(Eventually([&] { return answered > 0; }));
-  EXPECT_EQ(refused, 1) << "one of them waits, and the other one is told at once";
+  EXPECT_EQ(refused, 1) << "one call waits and the other is refused at once";
   RemoteWorker worker(channel, "w");
   one.join();
   two.join();

@@ -19,7 +19,7 @@ TEST(UploadHandlerTest, BytesUnderWayAreBoundedOverAllStreams) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr("41 bytes"), HasSubstr("60 of"), HasSubstr("again in a second")));
-  EXPECT_TRUE(uploads.Reserve(c, 40).ok()) << "what was refused holds nothing";
+  EXPECT_TRUE(uploads.Reserve(c, 40).ok()) << "a refused reservation holds nothing";
   uploads.Leave(b);
   EXPECT_FALSE(uploads.Reserve(uploads.Enter([] {}), 1).ok());
   uploads.Leave(a);
@@ -38,7 +38,7 @@ TEST(UploadHandlerTest, WhatStandsStillIsEndedAndMakesRoom) {
     uploads.Progress(slow);
     uploads.Tick();
   }
-  EXPECT_EQ(cancelled, 1) << "once";
+  EXPECT_EQ(cancelled, 1) << "cancelled only once";
   EXPECT_EQ(moving, 0);
   uploads.Leave(stalled);  // its stream has ended
   EXPECT_TRUE(uploads.Reserve(slow, 100).ok());

@@ -1,4 +1,4 @@
-// What a worker sees, over a Unix socket.
+// The worker API over a Unix socket.
 
 #include <limits>
 
@@ -95,7 +95,7 @@ class HandlingTest : public ::testing::Test, protected ServiceHarness {
     options.observer = &observer_;
     ASSERT_TRUE(Start(std::move(options)).ok());
   }
-  void TearDown() override { Stop(); }  // before the observer goes
+  void TearDown() override { Stop(); }  // before the observer is destroyed
   HandlingObserver observer_;
 };
 
@@ -103,12 +103,13 @@ TEST_F(HandlingTest, TheTimeThatACallIsHeldDoesNotCount) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
-  EXPECT_TRUE(Eventually([&] { return observer_.handling().size() == 1; })) << "answered at once";
+  EXPECT_TRUE(Eventually([&] { return observer_.handling().size() == 1; }))
+      << "the call that is answered at once";
   request.set_max_wait_ms(400);
   const absl::Time begin = absl::Now();
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
   const absl::Duration took = absl::Now() - begin;
-  ASSERT_TRUE(Eventually([&] { return observer_.handling().size() == 2; })) << "held";
+  ASSERT_TRUE(Eventually([&] { return observer_.handling().size() == 2; })) << "the held call";
   EXPECT_GT(took, absl::Milliseconds(200));
   EXPECT_LT(observer_.handling()[1], took / 2);
   EXPECT_GT(observer_.handling()[1], absl::ZeroDuration());
@@ -164,7 +165,8 @@ TEST_F(WorkerServiceTest, ArtifactsTravelInChunksAndAreVerified) {
   EXPECT_EQ(received, bytes);
 
   const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
-  EXPECT_EQ(Upload(digest, 5, {"other"}).error_code(), refused) << "not those bytes";
+  EXPECT_EQ(Upload(digest, 5, {"other"}).error_code(), refused)
+      << "the bytes do not match the digest";
   EXPECT_EQ(Upload(digest, 100, {"short"}).error_code(), refused);
   EXPECT_EQ(Upload(digest, 2, {"too long"}).error_code(), refused);
   EXPECT_EQ(Upload(digest, int64_t{1} << 40, {"x"}).error_code(), refused);
@@ -202,7 +204,7 @@ TEST_F(UploadLimitTest, BytesUnderWayAreBoundedOverAllStreamsAndTheWorkerComesAg
   options.uploads.max_bytes = 100;
   ASSERT_TRUE(Start(std::move(options)).ok());
   const std::string bytes(60, 'x'), digest = DigestOf(bytes).ToHex();
-  // Nobody is told that it was let in; so others are asked until one is refused.
+  // An upload is not told that it was admitted; the test sends others until one is refused.
   auto first = Begin();
   ASSERT_TRUE(first->Write(digest, 60, bytes.substr(0, 30)));
   const std::string other(50, 'y'), other_digest = DigestOf(other).ToHex();
@@ -219,8 +221,9 @@ TEST_F(UploadLimitTest, BytesUnderWayAreBoundedOverAllStreamsAndTheWorkerComesAg
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(refused.error_message(), HasSubstr("send it again in a second"));
   ASSERT_TRUE(first->Write("", 0, bytes.substr(30)));
-  EXPECT_TRUE(first->End().ok()) << "what was let in can end";
-  EXPECT_TRUE(Eventually([&] { return send_other().ok(); })) << "and makes room";
+  EXPECT_TRUE(first->End().ok()) << "an admitted upload can finish";
+  EXPECT_TRUE(Eventually([&] { return send_other().ok(); }))
+      << "the finished upload frees its bytes";
 }
 
 TEST_F(UploadLimitTest, AnUploadThatStandsStillIsEnded) {
@@ -272,8 +275,8 @@ TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
     EXPECT_EQ(Upload(wrong, size, {bytes}).error_code(), refused) << wrong;
     EXPECT_EQ(download(wrong), "error 5") << wrong;
   }
-  EXPECT_EQ(Upload(name, 5, {"other"}).error_code(), refused) << "no artifact";
-  EXPECT_EQ(download(name), bytes) << "what was there stays";
+  EXPECT_EQ(Upload(name, 5, {"other"}).error_code(), refused) << "the bytes are not an artifact";
+  EXPECT_EQ(download(name), bytes) << "the reference is unchanged";
 }
 
 TEST_F(WorkerServiceTest, AResultThatIsNoNumberIsRefusedAloneAndItsWorkerFlagged) {
@@ -292,7 +295,7 @@ TEST_F(WorkerServiceTest, AResultThatIsNoNumberIsRefusedAloneAndItsWorkerFlagged
   finished.mutable_result()->set_outcome(v1::OUTCOME_OK);
   finished.mutable_result()->set_latency_ns(std::numeric_limits<double>::quiet_NaN());
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
-  ASSERT_EQ(response.durable_size(), 1) << "it may forget it";
+  ASSERT_EQ(response.durable_size(), 1) << "the worker may drop the result";
   EXPECT_EQ(response.durable(0), finished.lease_id());
   EXPECT_THAT(response.refused(), HasSubstr("latency_ns"));
   EXPECT_EQ(response.start_size(), 0);

@@ -69,7 +69,7 @@ TEST_F(BackupTest, ACopyIsWholeWhileWritersGoOn) {
   });
   const int before = written;
   const auto report = store->Backup(backup_, Never);
-  // Writing was not held up until the copy was done.
+  // Writes continued during the copy.
   while (written == before) std::this_thread::yield();
   stop = true;
   writer.join();
@@ -120,7 +120,7 @@ TEST_F(BackupTest, RestoringPutsItInPlaceAndKeepsWhatWasThere) {
   EXPECT_EQ(report->records, 10);
   EXPECT_EQ(report->kept_as, path_ + ".before-restore-20231114T221320.000");
   EXPECT_EQ(Count(*Open(path_)), 10u);
-  EXPECT_NE(Open(path_)->Identity().value(), identity) << "it goes its own way from here";
+  EXPECT_NE(Open(path_)->Identity().value(), identity) << "a restored store gets a new identity";
   EXPECT_EQ(Count(*Open(report->kept_as)), 15u);
   EXPECT_TRUE(std::filesystem::exists(backup_));
 }
@@ -133,7 +133,7 @@ TEST_F(BackupTest, RestoringWhereNothingWas) {
   EXPECT_EQ(Count(*Open(folder_.File("new/hone.db"))), 10u);
 }
 
-// A store that a killed server left has its last writes in its log alone.
+// The last writes of a store whose server was killed are in its write-ahead log only.
 TEST_F(BackupTest, AStoreWithALogIsKeptWithIt) {
   {
     auto store = Open(path_);

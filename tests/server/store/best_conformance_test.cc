@@ -1,4 +1,4 @@
-// What Store promises about the published best.
+// The contract of Store for published bests.
 #include <atomic>
 #include <thread>
 
@@ -81,7 +81,7 @@ TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, next);
 }
 
-// Two jobs compared their winners with the same incumbent: the second one has to compare again.
+// Two jobs compared their winners with the same incumbent. The second job must compare again.
 TEST_P(BestConformanceTest, OfTwoPublishersThatKnewTheSameIncumbentTheSecondIsRefused) {
   const int64_t incumbent = Publish(ConfirmedRecord(100));
   const int64_t faster = AppendId(ConfirmedRecord(60));
@@ -90,7 +90,7 @@ TEST_P(BestConformanceTest, OfTwoPublishersThatKnewTheSameIncumbentTheSecondIsRe
   const absl::Status refused = PublishBest(*store_, slower, {}, incumbent);
   EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, faster);
-  EXPECT_TRUE(PublishBest(*store_, faster, {}, incumbent).ok()) << "it is published already";
+  EXPECT_TRUE(PublishBest(*store_, faster, {}, incumbent).ok()) << "already published";
   EXPECT_TRUE(PublishBest(*store_, slower, {}, faster).ok());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
 }
@@ -104,7 +104,7 @@ TEST_P(BestConformanceTest, TheFirstBestIsPublishedOnlyWhileThereIsNone) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, first);
 }
 
-// The incumbent is what a look-up without a policy returns.
+// The incumbent is the record that a look-up without a policy returns.
 TEST_P(BestConformanceTest, AnIncumbentOfAnotherPolicyCounts) {
   record::Record warm = ConfirmedRecord(50);
   warm.policy.cache = "warm";
@@ -168,7 +168,7 @@ TEST_P(BestConformanceTest, WhatWasNotConfirmedIsNotPublished) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
 }
 
-// A reader never sees a moment without a best while it is replaced.
+// Readers see a best at every moment while it is being replaced.
 TEST_P(BestConformanceTest, ReadersAlwaysSeeOneBest) {
   const int64_t a = Publish(ConfirmedRecord(100));
   const int64_t b = AppendId(ConfirmedRecord(200));

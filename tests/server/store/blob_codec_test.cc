@@ -19,7 +19,7 @@ TEST(BlobCodec, DecisionsComeBack) {
   }
 }
 
-// The form is part of the schema: it must stay as it is.
+// The encoding is part of the schema and must not change.
 TEST(BlobCodec, TheFormOfDecisions) {
   EXPECT_EQ(EncodeDecisions({0, -1, 1, 64, -150}), std::string("\0\x01\x02\x80\x01\xab\x02", 7));
 }

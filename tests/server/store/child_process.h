@@ -8,18 +8,18 @@
 
 namespace hone::store {
 
-// A forked copy of the test that runs `body` and exits with what it returns. Made while no other
+// A forked copy of the test that runs `body` and exits with its return value. REQUIRES: no other
 // thread runs.
 class ChildProcess {
  public:
-  // `body` gets the writing end of a pipe that ReadLine reads.
+  // `body` gets the write end of the pipe that ReadLine reads.
   explicit ChildProcess(const std::function<int(int pipe)>& body);
   ~ChildProcess();
 
-  // The next line that the child wrote; "" at the end.
+  // The next line written by the child, or "" at the end.
   std::string ReadLine();
   void Kill();
-  // The exit status, or minus the signal that ended it.
+  // The exit status, or the negative number of the signal that ended the child.
   int Wait();
 
  private:
@@ -28,10 +28,10 @@ class ChildProcess {
   std::string buffer_;
 };
 
-// Writes `line` and a newline to the pipe in one piece.
+// Writes `line` and a newline to the pipe in a single write.
 void WriteLine(int pipe, const std::string& line);
 
-// Gives up root, for which no file is read-only. False: it cannot.
+// Drops root, which ignores read-only permissions. Returns false if that fails.
 bool BecomeOrdinaryUser();
 
 }  // namespace hone::store

@@ -1,5 +1,5 @@
-// kill -9 of a writing process: everything whose `done` ran is there afterwards, and the store
-// opens and works.
+// Kills a writing process with SIGKILL: every write whose `done` has run is found afterwards, and
+// the store opens and works.
 #include <signal.h>
 
 #include <memory>
@@ -16,7 +16,7 @@
 namespace hone::store {
 namespace {
 
-// Writes records, job events and new bests for ever, and a line for each once it is done.
+// Writes records, job events and new bests forever, and reports each as a line once it is done.
 int WriteForEver(const std::string& path, int pipe) {
   absl::StatusOr<std::unique_ptr<Store>> opened = OpenSqliteStore(path);
   if (!opened.ok()) return 1;
@@ -45,7 +45,7 @@ TEST(Crash, NothingAcknowledgedIsLostByKill) {
   TemporaryFolder folder;
   const std::string path = folder.File("hone.db");
   std::set<int64_t> acknowledged;
-  // The same store is crashed several times, at different moments.
+  // The same store is crashed several times at different moments.
   for (const int lines : {1, 40, 300, 1111}) {
     int64_t last_event = -1;
     int64_t last_best = -1;
@@ -66,11 +66,11 @@ TEST(Crash, NothingAcknowledgedIsLostByKill) {
       job = child.ReadLine();
       for (int i = 0; i < lines; ++i) {
         const std::string line = child.ReadLine();
-        ASSERT_NE(line, "") << "the child ended by itself: " << child.Wait();
+        ASSERT_NE(line, "") << "the child exited: " << child.Wait();
         note(line);
       }
       child.Kill();
-      // Lines that were in the pipe are acknowledgements too.
+      // Lines left in the pipe are acknowledgements as well.
       for (std::string line = child.ReadLine(); !line.empty(); line = child.ReadLine()) note(line);
       EXPECT_EQ(child.Wait(), -SIGKILL);
     }

@@ -1,5 +1,5 @@
-// A full disk: writes fail with ResourceExhausted, what was acknowledged stays, and the store works
-// again with space.
+// A full disk: writes fail with ResourceExhausted, acknowledged writes are kept, and the store
+// works again once there is space.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -25,8 +25,8 @@ namespace {
 
 constexpr int kSkipped = 77;
 
-// Fills the store until it is full, makes space, and goes on. Returns 0, or the number of the step
-// that went wrong.
+// Writes until the store is full, makes space, and continues. Returns 0, or the number of the step
+// that failed.
 int FillAndGoOn(const std::string& path, const std::function<bool()>& make_space) {
   const auto failed = [](int step, const absl::Status& status) {
     std::fprintf(stderr, "step %d: %s\n", step, status.ToString().c_str());
@@ -45,7 +45,7 @@ int FillAndGoOn(const std::string& path, const std::function<bool()>& make_space
   }
   if (!absl::IsResourceExhausted(full)) return failed(3, full);
   if (!absl::StrContains(full.message(), "free space")) return failed(4, full);
-  // Reads work on a full disk, and so does a second try, which fails as clearly as the first.
+  // Reads work on a full disk. A second attempt to write fails with the same error.
   if (!store->GetText(kept.front()).ok()) return failed(5, store->GetText(kept.front()).status());
   if (const absl::Status again = PutText(*store, "again", std::string(100000, 'x'));
       !absl::IsResourceExhausted(again)) {
@@ -82,11 +82,10 @@ TEST(DiskFull, AFileSizeLimitIsAFullDisk) {
   });
   const int result = child.Wait();
   if (result == kSkipped) GTEST_SKIP() << "cannot limit the size of files";
-  EXPECT_EQ(result, 0) << "the step that failed";
+  EXPECT_EQ(result, 0) << "the number of the failed step";
 }
 
-// The real thing: a small file system of the child's own, with a file that takes space and is then
-// deleted.
+// Uses a small file system mounted by the child, with a ballast file that is deleted to make space.
 TEST(DiskFull, AFullFileSystem) {
   TemporaryFolder folder;
   ChildProcess child([&](int) {
@@ -99,12 +98,12 @@ TEST(DiskFull, AFullFileSystem) {
     return FillAndGoOn(folder.File("hone.db"), [&] { return std::filesystem::remove(ballast); });
   });
   const int result = child.Wait();
-  if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system of its own";
-  EXPECT_EQ(result, 0) << "the step that failed";
+  if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system";
+  EXPECT_EQ(result, 0) << "the number of the failed step";
 }
 
-// A store that was closed before its disk filled up: opening it says what is wrong, and works again
-// with space.
+// A store that was closed before its disk filled up: opening it reports the full disk, and works
+// again once there is space.
 TEST(DiskFull, OpeningAnOldStoreOnAFullFileSystemSaysSo) {
   TemporaryFolder folder;
   ChildProcess child([&](int pipe) {
@@ -125,7 +124,7 @@ TEST(DiskFull, OpeningAnOldStoreOnAFullFileSystemSaysSo) {
   });
   const std::string message = child.ReadLine();
   const int result = child.Wait();
-  if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system of its own";
+  if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system";
   EXPECT_EQ(result, 0) << message;
 }
 
@@ -143,7 +142,7 @@ TEST(DiskFull, OpeningANewStoreOnAFullDiskSaysSo) {
   const int result = child.Wait();
   if (result == kSkipped) GTEST_SKIP() << "cannot limit the size of files";
   EXPECT_EQ(result, 0) << message;
-  // With space it opens: nothing half-made stays in the way.
+  // It opens once there is space: the failed attempt left nothing in the way.
   const absl::Status later = OpenSqliteStore(folder.File("hone.db")).status();
   EXPECT_TRUE(later.ok()) << later;
 }

@@ -15,7 +15,7 @@
 
 namespace hone::store {
 
-// Starts a write with a done callback and waits for what it is told.
+// Starts a write with a done callback, and waits for the status that the callback receives.
 inline absl::Status Wait(const std::function<void(Store::Done)>& start) {
   absl::Notification ready;
   absl::Status result;
@@ -52,7 +52,7 @@ inline absl::Status ChangeStanding(Store& store, const StandingChange& change) {
   return Wait([&](Store::Done done) { store.ChangeStanding(change, std::move(done)); });
 }
 
-// All of it.
+// Writes all fields of the standing.
 inline absl::Status PutStanding(Store& store, const WorkerStanding& standing) {
   return ChangeStanding(store, {.worker_id = standing.worker_id,
                                 .drained = standing.drained,

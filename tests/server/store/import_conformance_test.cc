@@ -1,4 +1,4 @@
-// What Store promises about imports and compaction.
+// The contract of Store for imports and compaction.
 #include <cmath>
 #include <set>
 #include <vector>
@@ -76,7 +76,7 @@ TEST_P(ImportConformanceTest, OwnRecordsAreKnownWhateverTheirJobIsCalled) {
   ImportBatch batch{.origin = store_->Identity().value()};
   batch.records = {ScreenedRecord(50), ScreenedRecord(51)};
   EXPECT_EQ(Import(*store_, batch)->known, 1);
-  EXPECT_EQ(All()[1].job_id, "job-1") << "of this very store";
+  EXPECT_EQ(All()[1].job_id, "job-1") << "the record of this store is kept";
 }
 
 TEST_P(ImportConformanceTest, ABestIsPublishedWhereItIsFaster) {
@@ -135,7 +135,8 @@ TEST_P(ImportConformanceTest, NumbersThatAreNoneTravelBetweenStores) {
   PutTextsAndArtifact(*other_);
   for (const record::Record& record : {none, infinite}) ASSERT_TRUE(Append(*other_, record).ok());
   EXPECT_EQ(MergeStores(*store_, *other_)->added, 2);
-  EXPECT_EQ(MergeStores(*store_, *other_)->known, 2) << "no number is like any other";
+  EXPECT_EQ(MergeStores(*store_, *other_)->known, 2)
+      << "NaN and infinity compare equal to themselves";
   const auto back = OpenSqliteStore(other_folder_.File("back.db")).value();
   EXPECT_EQ(MergeStores(*back, *store_)->added, 2);
   EXPECT_EQ(MergeStores(*back, *store_)->known, 2);
@@ -158,7 +159,7 @@ TEST_P(ImportConformanceTest, AnExportComesBackInAnotherStore) {
   ASSERT_TRUE(PutText(*store_, kWorkload, workload).ok());
   ASSERT_TRUE(PutText(*store_, digest, space).ok());
   std::vector<record::Record> kept;
-  for (int i = 0; i < 250; ++i) {  // more than a page of the export
+  for (int i = 0; i < 250; ++i) {  // more than one page of the export
     record::Record record = i % 2 == 0 ? ScreenedRecord(100 + i) : ConfirmedRecord(100 + i);
     record.candidate.space_digest = digest;
     if (i == 7) record.result.samples_ns = {std::nan(""), INFINITY};
@@ -187,7 +188,8 @@ TEST_P(ImportConformanceTest, AnExportComesBackInAnotherStore) {
     expected.job_id = absl::StrCat(store_->Identity().value(), "/job-1");
     ExpectEqual(back[i], expected);
   }
-  EXPECT_EQ(Import(*store_, *batch)->known, 250) << "back where it came from";
+  EXPECT_EQ(Import(*store_, *batch)->known, 250)
+      << "an import into the original store adds nothing";
 }
 
 class CompactionConformanceTest : public StoreConformanceTest {
@@ -212,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, CompactionConformanceTest, testing::ValuesIn(St
 
 TEST_P(CompactionConformanceTest, KeepsTheNewTheBestAndWhatIsUnderWay) {
   PutTextsAndArtifact(*store_);
-  record::Record published = ConfirmedRecord(500);  // slow, but it is what was confirmed
+  record::Record published = ConfirmedRecord(500);  // slow, but confirmed and published
   published.created_unix_ms = kOld;
   const int64_t best = Append(*store_, published)->id;
   ASSERT_TRUE(PublishBest(*store_, best).ok());
@@ -254,7 +256,8 @@ TEST_P(CompactionConformanceTest, OldEndedJobsTextsAndArtifactsGoWhenNothingName
   ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
   ASSERT_TRUE(PutText(*store_, "nobody's", "text").ok());
   ASSERT_TRUE(PutArtifact(*store_, "nobody's", "bytes").ok());
-  // Texts and artifacts were put just now, by the store's clock: they stay until then.
+  // The store has just stamped the texts and artifacts with its own clock, which is later than
+  // kNew.
   auto report = Compact(*store_, {.keep_unix_ms = kNew});
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->jobs_removed, 1);
@@ -266,7 +269,7 @@ TEST_P(CompactionConformanceTest, OldEndedJobsTextsAndArtifactsGoWhenNothingName
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->texts_removed, 1);
   EXPECT_EQ(report->artifacts_removed, 1);
-  EXPECT_TRUE(store_->GetText(kSpace).ok()) << "the best few stay, with their texts";
+  EXPECT_TRUE(store_->GetText(kSpace).ok()) << "the best records are kept with their texts";
 }
 
 TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {

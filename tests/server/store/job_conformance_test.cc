@@ -1,4 +1,4 @@
-// What Store promises about jobs and their events.
+// The contract of Store for jobs and their events.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
@@ -76,7 +76,7 @@ TEST_P(JobConformanceTest, EveryStateOfTheContractIsKept) {
 }
 
 TEST_P(JobConformanceTest, JobsAreListedNewestFirstInPages) {
-  // Two of each age, so that a page may end between equals.
+  // Two jobs have the same age each time, which makes pages end between equal ages.
   std::vector<std::string> expected;
   for (int i = 0; i < 10; ++i) {
     const std::string id = absl::StrCat("job ", i);
@@ -126,17 +126,17 @@ TEST_P(JobConformanceTest, AJobIsClaimedByOneUntilItsLeaseEnds) {
   EXPECT_THAT(RenewJobs(*store_, two).value(), testing::IsEmpty());
   two.now_unix_ms = 2001;
   const auto second = ClaimJobs(*store_, two, 1);
-  ASSERT_EQ(second->size(), 1u) << "no more than asked for";
+  ASSERT_EQ(second->size(), 1u) << "at most as many as requested";
   const std::string taken = second->front().id;
   EXPECT_EQ(second->front().fence, 2);
-  // The first one still has the other, and is told so.
+  // The first replica still holds the other job.
   const auto held =
       RenewJobs(*store_, {.replica = "one", .now_unix_ms = 2001, .until_unix_ms = 4000});
   EXPECT_THAT(held.value(), testing::ElementsAre(taken == "a" ? "b" : "a"));
   two.now_unix_ms = 3999;
   EXPECT_THAT(ClaimJobs(*store_, two).value(),
               testing::ElementsAre(testing::Field(&JobRow::id, taken)))
-      << "its own lease has ended meanwhile, the renewed one has not";
+      << "the lease of this job has ended, the renewed one has not";
 }
 
 TEST_P(JobConformanceTest, WhoLostItsClaimWritesNothingMore) {
@@ -160,7 +160,7 @@ TEST_P(JobConformanceTest, WhoLostItsClaimWritesNothingMore) {
   EXPECT_EQ(store_->GetJob("a")->replica, "two");
 }
 
-// What a job has measured and published is written under its claim, too.
+// Records and bests of a job are written under its claim as well.
 TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
@@ -177,7 +177,7 @@ TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
   EXPECT_TRUE(absl::IsAborted(Quarantine(*store_, *before, before->id, first)));
   EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"nobody's", 1}).status()));
   const auto records = store_->Query({});
-  ASSERT_EQ(records->size(), 1u) << "only what was written under the claim";
+  ASSERT_EQ(records->size(), 1u) << "only the record written under the claim";
   EXPECT_FALSE(records->front().quarantined);
   EXPECT_TRUE(absl::IsNotFound(
       store_->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5})
@@ -189,7 +189,7 @@ TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
   EXPECT_TRUE(Quarantine(*store_, *before, before->id, second).ok());
 }
 
-// A disk that is full for a moment may take a job's proposal and leave room for its results.
+// A disk that is briefly full may reject the proposal of a job and then accept its results.
 TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
@@ -200,15 +200,15 @@ TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
   EXPECT_THAT(missing.message(), testing::HasSubstr("its event 1 is not stored"));
   EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"a", 2, 1}).status()))
-      << "whose claim is lost is told that";
+      << "the lost claim is reported first";
   EXPECT_EQ(store_->Query({})->size(), 0u);
   EXPECT_TRUE(Append(*store_, ScreenedRecord(), {"a", 1, 0}).ok());
   ASSERT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y", 1}).ok());
   EXPECT_TRUE(Append(*store_, ScreenedRecord(), {"a", 1, 1}).ok());
 }
 
-// A write that was queued before the claim and comes after it is fenced off as well: the check is
-// made where the write is.
+// A write that was queued before the claim but runs after it is refused: the fence is checked when
+// the write runs.
 TEST_P(JobConformanceTest, WhatIsQueuedWhileTheClaimIsLostIsRefused) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
@@ -269,13 +269,13 @@ TEST_P(JobConformanceTest, AChangeOfAStandingLeavesTheRestAsOthersWroteIt) {
   ASSERT_TRUE(
       ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 3}).ok());
   EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both))
-      << "a flag does not let a removed worker in at the next start";
+      << "a flag does not readmit a removed worker";
   ASSERT_TRUE(ChangeStanding(*store_, {.worker_id = "w", .drained = false}).ok());
   ASSERT_TRUE(ChangeStanding(*store_, {.worker_id = "w", .refused = ""}).ok());
   EXPECT_THAT(store_->Standings().value(), testing::IsEmpty());
 }
 
-// Names are bound, never pasted: what is SQL in them is kept as it is, and finds itself again.
+// Names are bound parameters: SQL in a name is stored as text, and the name can be looked up.
 TEST_P(JobConformanceTest, SqlInNamesIsText) {
   const std::string name = "x'); DROP TABLE record; DROP TABLE job; --\" OR 1=1";
   JobRow job = PendingJob(name);
@@ -297,7 +297,7 @@ TEST_P(JobConformanceTest, SqlInNamesIsText) {
   EXPECT_EQ(
       store_->Query({.workload_digest = name, .target = name, .op = name, .job_id = name})->size(),
       1u)
-      << "neither all nor none";
+      << "the filter matches the name exactly";
   ASSERT_TRUE(PutModel(*store_, {.key = {name, name, name, name}, .bytes = name}).ok());
   EXPECT_EQ(store_->GetModel({name, name, name, name})->bytes, name);
   ASSERT_TRUE(PutStanding(*store_, {.worker_id = name, .refused = name}).ok());

@@ -1,4 +1,4 @@
-// What Store promises about trained cost models.
+// The contract of Store for trained cost models.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
@@ -49,7 +49,7 @@ TEST_P(ModelConformanceTest, TheNewestOfAKeyIsInForce) {
   const int64_t second = PutModel(*store_, Xgboost("matmul", "new")).value();
   EXPECT_GT(second, first);
   EXPECT_EQ(store_->GetModel(Xgboost().key).value().bytes, "new");
-  EXPECT_EQ(store_->GetModelById(first).value().bytes, "old") << "a job may have begun with it";
+  EXPECT_EQ(store_->GetModelById(first).value().bytes, "old") << "a job may still use it";
 }
 
 TEST_P(ModelConformanceTest, OnlyTheNewestOfAKeyStay) {
@@ -61,7 +61,7 @@ TEST_P(ModelConformanceTest, OnlyTheNewestOfAKeyStay) {
   EXPECT_TRUE(absl::IsNotFound(store_->GetModelById(ids[1]).status()));
   EXPECT_EQ(store_->GetModelById(ids[2]).value().bytes, "trees 2");
   EXPECT_EQ(store_->GetModel(Xgboost().key).value().id, ids.back());
-  EXPECT_TRUE(store_->GetModelById(other).ok()) << "of another key";
+  EXPECT_TRUE(store_->GetModelById(other).ok()) << "a model of another key";
 }
 
 TEST_P(ModelConformanceTest, EveryPartOfTheKeyTellsModelsApart) {

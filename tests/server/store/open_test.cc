@@ -1,5 +1,5 @@
-// Opening a SQLite store: what is damaged, foreign, newer, read-only or taken is refused with a
-// message that helps.
+// Opening a SQLite store: a damaged, foreign, newer, read-only or locked store is refused with a
+// helpful message.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 class OpenTest : public testing::Test {
  protected:
-  // A store with some hundred records and a few large texts.
+  // Creates a store with a few hundred records and a few large texts.
   void Fill() {
     auto store = OpenSqliteStore(path_).value();
     PutTextsAndArtifact(*store);
@@ -51,7 +51,7 @@ TEST_F(OpenTest, MissingFoldersAreMade) {
   const std::string path = folder_.File("a/b/hone.db");
   EXPECT_TRUE(OpenSqliteStore(path).ok());
   EXPECT_TRUE(std::filesystem::exists(path));
-  EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing empties the log";
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing the store removes the log";
 }
 
 TEST_F(OpenTest, AFolderOrNothingIsNoStore) {
@@ -84,7 +84,7 @@ TEST_F(OpenTest, ADamagedHeaderOrSchemaIsRefused) {
   WriteBytes(bad);
   ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
   bad = good;
-  bad.replace(100, 3000, 3000, '\xaa');  // the table of tables
+  bad.replace(100, 3000, 3000, '\xaa');  // the schema table
   WriteBytes(bad);
   ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
 }
@@ -95,8 +95,8 @@ TEST_F(OpenTest, AMissingTableIsDataLoss) {
   ExpectRefused(absl::StatusCode::kDataLoss, "best");
 }
 
-// Damage deep in the file does not keep the server from starting, but it is found and stops all
-// writing.
+// Damage deep in the file does not keep the server from starting. It is found in the background and
+// stops all writes.
 TEST_F(OpenTest, DamageInTheMiddleIsFoundInTheBackground) {
   Fill();
   std::string bytes = ReadFile(path_).value();
@@ -192,13 +192,13 @@ TEST_F(OpenTest, ASecondProcessIsToldWhoHasTheStore) {
   });
   pid = owner.ReadLine();
   ExpectRefused(absl::StatusCode::kUnavailable, absl::StrCat("open in process ", pid));
-  // By another name it is the same store.
+  // The same store under another name.
   std::filesystem::create_symlink(path_, folder_.File("alias.db"));
   EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(folder_.File("alias.db")).status()));
   owner.Kill();
   owner.Wait();
   const absl::Status free = OpenSqliteStore(path_).status();
-  EXPECT_TRUE(free.ok()) << "the lock goes with its process: " << free;
+  EXPECT_TRUE(free.ok()) << "the lock ends with its process: " << free;
 }
 
 TEST_F(OpenTest, TheSameProcessCannotOpenItTwice) {

@@ -26,7 +26,7 @@ const passwd* User() {
   return user != nullptr ? user : getpwnam("nobody");
 }
 
-// Starts a program as a user that PostgreSQL accepts, with its output in a file.
+// Starts a program as a user that PostgreSQL accepts, with its output redirected to a file.
 pid_t Run(const std::vector<std::string>& words, const std::string& log) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -12,16 +12,17 @@
 
 namespace hone::store {
 
-// A real PostgreSQL server of this test's own, on a Unix socket in a temporary folder, that ends
-// with the process. Root's test runs it as another user: PostgreSQL refuses root.
+// A real PostgreSQL server for this test process, on a Unix socket in a temporary folder. It ends
+// with the process. If the test runs as root, the server runs as another user, because PostgreSQL
+// refuses root.
 class PostgresServer {
  public:
-  // The process's server, started by the first call. NotFound: PostgreSQL is not installed; else
-  // what went wrong.
+  // The server of the process, started by the first call. NotFound: PostgreSQL is not installed.
+  // Other errors: the server did not start.
   static absl::StatusOr<PostgresServer*> Get();
   ~PostgresServer();
 
-  // The URI of the database that belongs to a test's folder, made by the first call.
+  // The URI of the database for a test's folder, created by the first call.
   absl::StatusOr<std::string> DatabaseOf(const std::string& place);
   // Runs a statement as the administrator in the database "postgres".
   absl::Status Administer(const std::string& sql);
@@ -36,7 +37,7 @@ class PostgresServer {
   std::set<std::string> databases_;
 };
 
-// Where initdb and postgres are; "" they are not installed.
+// The folder of initdb and postgres, or "" if they are not installed.
 std::string PostgresPrograms();
 
 }  // namespace hone::store

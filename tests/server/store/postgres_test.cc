@@ -1,4 +1,5 @@
-// What only a store on PostgreSQL does: server replicas that share it, connections that break.
+// Behavior specific to stores on PostgreSQL: server replicas that share a store, and connections
+// that break.
 #include <atomic>
 #include <memory>
 #include <set>
@@ -76,7 +77,7 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
   all.insert(claimed[1].begin(), claimed[1].end());
   EXPECT_EQ(all.size(), static_cast<size_t>(kJobs));
   EXPECT_EQ(claimed[0].size() + claimed[1].size(), static_cast<size_t>(kJobs))
-      << "one was taken twice";
+      << "a job was claimed twice";
 }
 
 TEST_F(PostgresTest, WhatAFenceRefusesLeavesNothingBehind) {
@@ -102,7 +103,7 @@ TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
   const auto two = Open();
   std::atomic<int64_t> last_seen = 0;
   std::atomic<bool> stop = false;
-  // Whoever reads on from the last id it saw misses nothing.
+  // A reader that continues after the last id it has seen misses no record.
   std::set<int64_t> seen;
   std::thread reader([&] {
     while (!stop) {
@@ -183,7 +184,7 @@ TEST_F(PostgresTest, WhatItCannotKeepIsRefusedAloneAndClearly) {
   EXPECT_EQ(store->GetText("after").value(), "text");
 }
 
-// One file per released schema stays openable for ever, as of SQLite.
+// Databases of every released schema must remain readable, as with SQLite.
 TEST_F(PostgresTest, AnOlderDatabaseIsBroughtUpToDateWithItsRows) {
   const absl::StatusOr<std::string> dump = ReadFile("tests/server/store/testdata/postgres_1.sql");
   ASSERT_TRUE(dump.ok()) << dump.status();
@@ -201,13 +202,14 @@ TEST_F(PostgresTest, AnOlderDatabaseIsBroughtUpToDateWithItsRows) {
   EXPECT_EQ(store->Events("job-1").value().size(), 2u);
   EXPECT_EQ(store->GetModel({"xgboost", "statement", kTarget, "matmul"}).value().bytes,
             "the trees");
-  EXPECT_THAT(store->Standings().value(), testing::IsEmpty()) << "was not kept yet";
+  EXPECT_THAT(store->Standings().value(), testing::IsEmpty())
+      << "this schema does not store standings";
   EXPECT_TRUE(PutStanding(*store, {.worker_id = "w", .drained = true}).ok());
   EXPECT_GT(Append(*store, ScreenedRecord()).value().id, expected.id);
 }
 
-// A replica whose machine stops between two statements of a transaction holds the writers' lock;
-// the others get it all the same, within the time that a job's claim lasts.
+// A replica that stops within a transaction holds the write lock. The other replicas get the lock
+// within the time that a claim of a job lasts.
 TEST_F(PostgresTest, AReplicaThatStopsInATransactionDoesNotHoldTheOthersUp) {
   const auto store = Open();
   const auto stopped = PostgresConnection::Open(uri_).value();
@@ -215,10 +217,11 @@ TEST_F(PostgresTest, AReplicaThatStopsInATransactionDoesNotHoldTheOthersUp) {
   ASSERT_TRUE(stopped->Query(kTakeWriteLock).ok());
   const absl::StatusOr<record::Record> record = Append(*store, ScreenedRecord());
   EXPECT_TRUE(record.ok()) << record.status();
-  EXPECT_FALSE(stopped->Execute("COMMIT").ok()) << "what it had begun is nothing";
+  EXPECT_FALSE(stopped->Execute("COMMIT").ok()) << "its transaction was aborted";
 }
 
-// A replica whose commit comes after another's claim loses it, whatever either has queued.
+// A replica that commits after another replica's claim is refused, no matter what either has
+// queued.
 TEST_F(PostgresTest, OfTwoReplicasOnlyTheHolderOfTheJobCommitsItsRecords) {
   const auto one = Open();
   const auto two = Open();
@@ -237,7 +240,7 @@ TEST_F(PostgresTest, OfTwoReplicasOnlyTheHolderOfTheJobCommitsItsRecords) {
   });
   while (kept < 20) std::this_thread::yield();
   ASSERT_EQ(ClaimJobs(*two, {"two", 11, 20})->size(), 1u);
-  // From here on the first one commits nothing.
+  // From here on, the first replica commits nothing.
   const size_t at_the_claim = two->Query({.page_size = 1000})->size();
   writing.join();
   EXPECT_EQ(refused, 1);

@@ -1,5 +1,5 @@
-// The plans that SQLite chooses, so that a change of schema or statement cannot turn a look-up into
-// a scan unseen.
+// Checks the query plans that SQLite chooses: changes of the schema or of a statement must not turn
+// a look-up into a scan unnoticed.
 #include <memory>
 #include <string>
 
@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// The steps of the plan, one a line.
+// The steps of the plan, one per line.
 std::string Plan(const std::string& sql) {
   auto connection = SqliteConnection::OpenInMemory().value();
   EXPECT_TRUE(Migrate(*connection, Migrations()).ok());

@@ -1,4 +1,4 @@
-// What Store promises about records, texts and artifacts.
+// The contract of Store for records, texts and artifacts.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -123,7 +123,7 @@ TEST_P(RecordConformanceTest, FiltersByJobOutcomeQuarantineAndTime) {
   record::Record d = a;
   d.quarantined = true;
   d.created_unix_ms += 30;
-  record::Record imported = a;  // measured before all, stored after them
+  record::Record imported = a;  // measured first, stored last
   imported.created_unix_ms -= 1000;
   const int64_t ia = AppendId(a), ib = AppendId(b), ic = AppendId(c), id = AppendId(d),
                 ii = AppendId(imported);

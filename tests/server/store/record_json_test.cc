@@ -1,4 +1,4 @@
-// The lines of an export, and what an import refuses.
+// The lines of an export, and the errors of an import.
 #include "server/store/exchange/record_json.h"
 
 #include <cmath>

@@ -89,10 +89,10 @@ TEST_F(SchemaTest, ADifferentSchemaIsNoticed) {
   EXPECT_TRUE(absl::StrContains(missing.message(), "best_lookup")) << missing;
 }
 
-// One file per released schema stays openable for ever.
+// Databases of every released schema must remain readable.
 class OldSchemaTest : public SchemaTest, public testing::WithParamInterface<int> {
  protected:
-  // The store of the parameter's schema, opened by this program.
+  // Opens a store of the parameter's schema with the current program.
   std::unique_ptr<Store> OpenDump() {
     absl::StatusOr<std::string> sql =
         ReadFile(absl::StrCat("tests/server/store/testdata/schema_", GetParam(), ".sql"));
@@ -112,7 +112,7 @@ TEST_P(OldSchemaTest, OpensAndReads) {
   ASSERT_TRUE(best.ok()) << best.status();
   record::Record expected = ConfirmedRecord();
   expected.id = 1;
-  if (GetParam() < 3) {  // what was not kept yet
+  if (GetParam() < 3) {  // older schemas do not store these
     expected.policy.repeats = 0;
     expected.policy.confidence = 0;
     expected.result.machine = {};
@@ -129,16 +129,16 @@ TEST_P(OldSchemaTest, JobsGetWhatTheyHadNot) {
   const JobRow job = store->GetJob("job-1").value();
   EXPECT_EQ(job.owner, GetParam() < 3 ? "" : "somebody");
   EXPECT_EQ(job.priority, GetParam() < 3 ? "normal" : "high");
-  EXPECT_EQ(job.lease_until_unix_ms, 0) << "nobody works on it before this process does";
+  EXPECT_EQ(job.lease_until_unix_ms, 0) << "no process has claimed it";
   EXPECT_EQ(store->Identity().value().size(), 16u);
 }
 
-// Of whatever schema it was, it can be cut from now on.
+// Stores of every schema can shrink after the migration.
 TEST_P(OldSchemaTest, GivesSpaceBack) {
   std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
   JobRow job = store->GetJob("job-1").value();
-  job.state = "done";  // else it might still want the text
+  job.state = "done";  // an unfinished job would keep the text
   ASSERT_TRUE(PutJob(*store, job).ok());
   ASSERT_TRUE(PutText(*store, "large", std::string(1 << 20, 'x')).ok());
   ASSERT_TRUE(Compact(*store, {.keep_unix_ms = INT64_MAX}).ok());

@@ -10,14 +10,14 @@
 
 namespace hone::store {
 
-// How the conformance suite opens one implementation of Store. `place` names an empty folder of the
-// test's own; opening the same place again must find what was committed there.
+// Opens one implementation of Store for the conformance tests. `place` names an empty folder that
+// belongs to the test; opening the same place again must find everything that was committed there.
 struct StoreFactory {
   std::string name;
   absl::StatusOr<std::unique_ptr<Store>> (*open)(const std::string& place);
 };
 
-// Every implementation. A new one is one line in the table.
+// All implementations. To add one, add a line to the table.
 const std::vector<StoreFactory>& StoreFactories();
 
 }  // namespace hone::store

@@ -17,29 +17,29 @@ inline constexpr char kSpace[] = "0000000000000000000000000000000b";
 inline constexpr char kArtifact[] = "0000000000000000000000000000000c";
 inline constexpr char kTarget[] = "x86_64-generic-sse-2c-01234567";
 
-// A confirmed record of kWorkload with every field set to something of its own.
+// A confirmed record of kWorkload. Every field has a different, non-default value.
 record::Record ConfirmedRecord(double latency_ns = 1234.5);
-// The same as an ordinary trial.
+// The same as an unconfirmed trial.
 record::Record ScreenedRecord(double latency_ns = 1234.5);
-// Equality of every field; "not a number" equals itself.
+// Compares every field; NaN equals itself.
 void ExpectEqual(const record::Record& actual, const record::Record& expected);
-// Puts the texts and the artifact that ConfirmedRecord needs to be published.
+// Puts the texts and the artifact that a ConfirmedRecord needs before it can be published.
 void PutTextsAndArtifact(Store& store);
 
 JobRow PendingJob(const std::string& id, int64_t created_unix_ms = 1);
 
-// A store of one implementation in a folder of its own.
+// Opens one implementation of Store in a temporary folder.
 class StoreConformanceTest : public testing::TestWithParam<StoreFactory> {
  protected:
   void SetUp() override { Reopen(); }
-  // Closes the store, when it is open, and opens it again.
+  // Closes the store if it is open, and opens it again.
   void Reopen();
 
   TemporaryFolder folder_;
   std::unique_ptr<Store> store_;
 };
 
-// The name of a parameter in the test's name.
+// Names test instances after the parameter.
 std::string FactoryName(const testing::TestParamInfo<StoreFactory>& info);
 
 }  // namespace hone::store

@@ -10,7 +10,7 @@
 
 namespace hone::store {
 
-// A fresh folder that goes with everything in it.
+// A new temporary folder. The destructor deletes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(testing::TempDir() + "hone_store_XXXXXX") {

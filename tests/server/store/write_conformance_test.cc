@@ -1,5 +1,5 @@
-// What Store promises about writes: their order, their callbacks, and that one's failure is its
-// own.
+// The contract of Store for writes: their order, their callbacks, and that a failed write does not
+// affect others.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -66,7 +66,7 @@ TEST_P(WriteConformanceTest, FlushTellsTheFirstErrorOnce) {
 
 TEST_P(WriteConformanceTest, FlushReturnsAfterTheCallbacks) {
   for (int round = 0; round < 20; ++round) {
-    int done = 0;  // written by the writer's thread alone until Flush returns
+    int done = 0;  // only the writer thread writes this until Flush returns
     for (int i = 0; i < 10; ++i) store_->PutText("t", "x", [&](absl::Status) { ++done; });
     ASSERT_TRUE(store_->Flush().ok());
     EXPECT_EQ(done, 10);

@@ -1,4 +1,4 @@
-// Group commit, back-pressure and retries, seen from the database.
+// Group commit, back-pressure and retries, checked against the database.
 #include "server/store/sqlite/writer.h"
 
 #include <atomic>
@@ -34,7 +34,7 @@ class WriterTest : public testing::Test {
       return insert->Bind(x).BindBlob(std::string(bytes, 'b')).Run();
     };
   }
-  // Occupies the writer's thread until the notification.
+  // Occupies the writer thread until `release` is notified.
   void Block(absl::Notification& release) {
     absl::Notification blocked;
     writer_->Enqueue([](SqliteConnection&) { return absl::OkStatus(); },
@@ -55,7 +55,7 @@ class WriterTest : public testing::Test {
   TemporaryFolder folder_;
   const std::string path_ = folder_.File("t.db");
   std::unique_ptr<SqliteConnection> writing_;
-  SqliteConnection* connection_ = nullptr;  // the writer's
+  SqliteConnection* connection_ = nullptr;  // owned by the writer
   std::unique_ptr<Writer> writer_;
 };
 
@@ -63,8 +63,8 @@ TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
   Start({.max_group_writes = 256});
   absl::Notification release;
   Block(release);
-  // Every callback finds how many rows are committed: the whole group of 256, then the rest, and
-  // nothing between.
+  // Every callback records the number of committed rows: first the whole group of 256, then all
+  // 300, and no other number.
   std::vector<int64_t> committed;
   for (int i = 0; i < 300; ++i) {
     writer_->Enqueue(
@@ -79,7 +79,7 @@ TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
   ASSERT_TRUE(writer_->Flush().ok());
   ASSERT_EQ(committed.size(), 300u);
   for (int i = 0; i < 300; ++i) {
-    // The rest may be committed while the first are told.
+    // The rest may be committed while the first callbacks run.
     EXPECT_TRUE(committed[i] == 300 || (i < 256 && committed[i] == 256))
         << i << ": " << committed[i];
   }
@@ -107,7 +107,7 @@ TEST_F(WriterTest, AQueueThatIsFullRefusesThroughDone) {
                                    absl::StatusCode::kOk, absl::StatusCode::kResourceExhausted,
                                    absl::StatusCode::kResourceExhausted));
   writer_->Enqueue(Insert(9), [](absl::Status) {}, 1);
-  EXPECT_TRUE(writer_->Flush().ok()) << "there is room again";
+  EXPECT_TRUE(writer_->Flush().ok()) << "the queue has space again";
   EXPECT_EQ(Count(), 4);
 }
 
@@ -136,7 +136,7 @@ TEST_F(WriterTest, AFailedWriteUndoesOnlyItsOwnStatements) {
   writer_->Enqueue(
       [](SqliteConnection& connection) -> absl::Status {
         EXPECT_TRUE(Insert(2)(connection).ok());
-        return Insert(1)(connection);  // taken: the 2 goes as well
+        return Insert(1)(connection);  // already exists: row 2 is rolled back as well
       },
       keep, 1);
   writer_->Enqueue(Insert(3), keep, 1);
@@ -147,7 +147,7 @@ TEST_F(WriterTest, AFailedWriteUndoesOnlyItsOwnStatements) {
   EXPECT_EQ(Count(), 2);
 }
 
-// SQLite rolls the whole transaction back when the database is full; the small writes of the group
+// SQLite rolls back the whole transaction when the database is full. The small writes of the group
 // must survive.
 TEST_F(WriterTest, AFullDatabaseFailsOnlyWhatDoesNotFit) {
   ASSERT_TRUE(connection_->Execute("PRAGMA max_page_count = 40").ok());
@@ -197,7 +197,7 @@ TEST_F(WriterTest, TheLogIsCopiedIntoTheDatabaseAndStaysSmall) {
   EXPECT_GT(std::filesystem::file_size(path_), 200u * 8192 / 2);
 }
 
-// Another program that holds the write lock for a while only delays a write.
+// Another program that holds the write lock for a short time only delays a write.
 TEST_F(WriterTest, AShortForeignLockIsWaitedFor) {
   Start({});
   auto other = SqliteConnection::OpenForWriting(path_).value();
