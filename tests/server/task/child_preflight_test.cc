@@ -1,4 +1,5 @@
-// The verdict on a job follows from how the child ends. The children here are shell commands.
+// The exit of the child process determines the verdict on a job. The children here are shell
+// commands.
 
 #include "server/task/child_preflight.h"
 
@@ -86,7 +87,7 @@ TEST(ChildPreflight, OneThatTakesLongHoldsUpNoOther) {
 TEST(ChildPreflight, TheChildReadsTheJobAndInheritsNothingElse) {
   const std::string path = ::testing::TempDir() + "/child_preflight_input";
   JobSpec spec = Spec();
-  spec.workload = std::string(1 << 20, 'w');  // more than a pipe holds
+  spec.workload = std::string(1 << 20, 'w');  // larger than a pipe buffer
   ChildPreflight preflight(Shell(absl::StrCat("cat > ", path, "; test ! -e /proc/self/fd/9")));
   const int ours = open("/dev/null", O_RDONLY);
   ASSERT_EQ(dup2(ours, 9), 9);  // stays open across exec
@@ -125,7 +126,7 @@ TEST(ChildPreflight, StopEndsWhatIsUnderWayAndRefusesMore) {
   ChildPreflight preflight(Shell(absl::StrCat("echo x > ", path, "; exec sleep 1000")));
   absl::Status ended;
   preflight.Check(Spec(), [&](const absl::Status& status) { ended = status; });
-  const int began = open(path.c_str(), O_RDONLY);  // returns when the child opens it
+  const int began = open(path.c_str(), O_RDONLY);  // blocks until the child opens it
   preflight.Stop();
   close(began);
   EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled) << ended;

@@ -72,7 +72,7 @@ TEST(CodecTest, TheJsonOfEarlierReleasesIsRead) {
   EXPECT_FALSE(spec->transfer);
   EXPECT_EQ(spec->priority, "high");
   EXPECT_EQ(spec->strategy, "evolutionary");
-  EXPECT_TRUE(DecodeSpec(R"({"seed":1})")->transfer) << "it was the default then";
+  EXPECT_TRUE(DecodeSpec(R"({"seed":1})")->transfer) << "it used to be the default";
   const absl::StatusOr<JobSnapshot> snapshot = DecodeSnapshot(
       R"({"state":"confirming","wall_ms":7,"version":3,"outcomes":{"ok":2,"crash":1},
           "default":{"gflops":2.5,"record":{"op":"matmul","space":"s","decisions":[1,-2],

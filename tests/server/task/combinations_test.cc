@@ -1,5 +1,6 @@
-// Every strategy with every cost model on every kind of design space, with the real rooms and
-// without a device: a search proposes legal candidates, learns, goes on, and can be restarted.
+// Every strategy with every cost model on every kind of design space, with the real task
+// environment but without a device. Each search proposes legal candidates, learns, continues, and
+// can be restarted.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ constexpr char kTrace[] =
 
 std::string TargetText() { return target::TargetByName("x86-avx2")->ToText(); }
 
-// A latency that depends on every decision.
+// A latency that depends on all decisions.
 double Latency(const record::Candidate& candidate) {
   double latency = 1000;
   for (size_t d = 0; d < candidate.decisions.size(); ++d)
@@ -49,7 +50,7 @@ double Latency(const record::Candidate& candidate) {
   return latency;
 }
 
-// The makers by name, and a trace file.
+// The names of the space makers, and a trace as text.
 std::vector<std::string> Spaces() {
   std::vector<std::string> spaces;
   for (const space::SpaceMaker& maker : space::SpaceMakers()) spaces.emplace_back(maker.name);
@@ -72,7 +73,8 @@ std::string NameOf(const Combination& c) {
 std::vector<Combination> All() {
   std::vector<Combination> all;
   for (const std::string& space : Spaces()) {
-    // On the small space every strategy with every model, on the others each of both.
+    // The small space gets all pairs. The other spaces get every strategy with xgboost, and every
+    // model with random search.
     const bool small = space::IsTraceText(space);
     for (const std::string& strategy : search::SearchStrategyNames()) {
       for (const std::string& model : cost_model::CostModelNames()) {
@@ -80,7 +82,7 @@ std::vector<Combination> All() {
           all.push_back({strategy, model, space, ""});
       }
     }
-    // AutoTVM's own: knob features and the others of the field for a model that learns.
+    // AutoTVM's combination, and the other feature sets with a learning model.
     for (const std::string& features : feature::FeatureSetNames())
       all.push_back({"evolutionary", "xgboost-rank", space, features});
   }
@@ -114,7 +116,7 @@ TEST_P(CombinationTest, SearchesLearnsAndRestarts) {
     ASSERT_TRUE(event.ok()) << event.status();
     log.push_back(Encode("job", *event));
     for (const Proposal& proposal : event->proposals) {
-      ASSERT_GE(proposal.trial, 0) << "illegal or known";
+      ASSERT_GE(proposal.trial, 0) << "the candidate is illegal or known";
       const record::Candidate& candidate = proposal.candidate;
       EXPECT_TRUE((*spaces)->IsLegal(candidate));
       EXPECT_TRUE(seen.insert({candidate.space_digest, candidate.decisions}).second);
@@ -127,7 +129,7 @@ TEST_P(CombinationTest, SearchesLearnsAndRestarts) {
       (*search)->AdoptModel(*std::move(model));
     }
   }
-  // The trace file's space is small; the others have more.
+  // The space of the trace is small; the other spaces are larger.
   EXPECT_GE(seen.size(), space::IsTraceText(GetParam().space) ? 16u : 20u);
 
   auto again = Make(spaces->get());
@@ -159,7 +161,7 @@ TEST(CombinationsTest, WhatDoesNotFitSaysWhy) {
                           .status(),
                       "evolutionary"));
 
-  // More decisions than the rows of `knob` have places.
+  // More decisions than a row of `knob` can hold.
   std::string many = absl::StrCat(kWorkload, kTrace);
   for (int d = 4; d < 70; ++d)
     absl::StrAppend(&many, "x", d, " = sample_categorical(candidates=[1, 2])\n");

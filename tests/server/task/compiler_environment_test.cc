@@ -31,22 +31,22 @@ TEST(FixedFlopsTest, WhatAKernelMaySaveIsNotCounted) {
   EXPECT_EQ(FixedFlopsOf("input X: f32[12, 12]\n"
                          "output Y[y: 10, x: 10] = sum(r: 3, s: 3) X[y + r, x + s]\n"),
             0)
-      << "sums may share their parts";
+      << "sums may share partial sums";
   EXPECT_EQ(FixedFlopsOf("input X: f32[12, 64]\n"
                          "input S: f32[12]\n"
                          "output Y[y: 12] = sum(k: 64) X[y, k] * S[y]\n"),
             0)
-      << "a factor may be taken out of a sum";
+      << "a factor may be moved out of a sum";
   EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
                          "input B: f32[32]\n"
                          "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k]\n"),
             0)
-      << "a result may be computed once and repeated";
+      << "a result may be computed once and copied";
   EXPECT_EQ(FixedFlopsOf("input A: i8[64, 32]\n"
                          "input B: i8[32, 48]\n"
                          "output C[i: 64, j: 48] = sum(k: 32) i32(A[i, k]) * i32(B[k, j])\n"),
             0)
-      << "narrow types are faster than the peak, which was measured in f32";
+      << "narrow types can exceed the peak, which is measured in f32";
 }
 
 }  // namespace

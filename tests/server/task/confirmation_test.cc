@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-// A process of a kernel: its latency drifts with the round (all kernels together) and a little of
-// its own.
+// Simulates a process that times a kernel. The latency drifts with the round, equally for all
+// kernels, plus some noise.
 record::MeasureResult Process(double latency, int round, uint64_t noise_seed, double noise) {
   Rng rng(noise_seed, round);
   const double drift = 1 + 0.2 * round;
@@ -30,7 +30,7 @@ record::MeasureResult Process(double latency, int round, uint64_t noise_seed, do
   return result;
 }
 
-// Runs it to its end with the true latencies; returns the ranking.
+// Runs the confirmation to its end with the true latencies, and returns the ranking.
 std::vector<int> Decide(Confirmation& confirmation, const std::vector<double>& latencies,
                         double noise = 0.002) {
   for (int round = 0; round < 20; ++round) {
@@ -41,7 +41,7 @@ std::vector<int> Decide(Confirmation& confirmation, const std::vector<double>& l
     }
     EXPECT_TRUE(confirmation.RoundIsComplete());
   }
-  ADD_FAILURE() << "it never decides";
+  ADD_FAILURE() << "no decision after 20 rounds";
   return {};
 }
 
@@ -55,7 +55,7 @@ TEST(ConfirmationTest, BeginsAgainWithTheWinnerAndANewIncumbent) {
   EXPECT_NEAR(confirmation.Combined(3).latency_ns, 90 * 1.2, 90 * 0.3);
   confirmation.BeginAgain(1, 0);
   EXPECT_EQ(Decide(confirmation, {100, 95, 103, 90}).front(), 1);
-  EXPECT_EQ(confirmation.rounds(), 3) << "counted anew";
+  EXPECT_EQ(confirmation.rounds(), 3) << "rounds are counted from the new start";
   confirmation.BeginAgain(1, 2);
   EXPECT_EQ(Decide(confirmation, {100, 95, 95, 90}).front(), 2) << "a tie keeps the incumbent";
 }
@@ -107,7 +107,7 @@ TEST(ConfirmationTest, ATieKeepsTheIncumbent) {
   Confirmation confirmation(3, 2, 1);
   EXPECT_EQ(Decide(confirmation, {100, 100.05, 100.02}, 0.01).front(), 2);
   EXPECT_EQ(confirmation.rounds(), ConfirmationOptions().max_rounds)
-      << "it tried to tell them apart";
+      << "all rounds are used to separate them";
 }
 
 TEST(ConfirmationTest, ASurelyFasterOneReplacesTheIncumbent) {
@@ -123,7 +123,7 @@ TEST(ConfirmationTest, AFinalistThatFailsIsOut) {
     confirmation.Report(f, f == 0 ? crash : Process(100, 0, 1, 0));
   }
   EXPECT_THAT(Decide(confirmation, {0, 100}), ElementsAre(1));
-  EXPECT_GE(confirmation.rounds(), 3) << "also a single one is measured in three processes";
+  EXPECT_GE(confirmation.rounds(), 3) << "a single finalist is still measured in three processes";
   Confirmation nobody(1, -1, 1);
   nobody.NextRound();
   nobody.Report(0, crash);

@@ -15,7 +15,7 @@ TEST(StrandTest, MessagesRunInOrderAndNeverTogether) {
   Strand strand(&pool);
   absl::BlockingCounter left(kMessages);
   std::atomic<int> inside{0};
-  std::vector<int> order;  // without a lock: the strand is one
+  std::vector<int> order;  // needs no lock, because the strand runs one message at a time
   for (int i = 0; i < kMessages; ++i) {
     strand.Post([&, i] {
       EXPECT_EQ(inside.fetch_add(1), 0);

@@ -15,9 +15,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Candidates that the search does not find good.
+// Candidates that the search does not consider good.
 const std::vector<int64_t> kSlow = {9, 9, 9};
-const std::vector<int64_t> kHidden = {11, 0, 11};  // the fastest of all where it is confirmed
+const std::vector<int64_t> kHidden = {11, 0, 11};  // the fastest of all in confirmations
 
 double Latency(const fleet::LeaseGrant& lease) {
   const bool hidden = lease.work->decisions == kHidden && lease.work->policy.name == "confirm";
@@ -33,7 +33,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
     }
     return leases;
   }
-  // Publishes a candidate of the jobs' design space as another job does; returns its record.
+  // Publishes a candidate of the jobs' design space on behalf of another job. Returns its record.
   int64_t PublishFromElsewhere(const std::vector<int64_t>& decisions) {
     const WorkloadInfo workload = *environment.Describe("fake op 12");
     const SpaceInfo space = (*environment.Open("fake op 12", "", "", 0))->spaces()[0];
@@ -63,7 +63,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
       return result;
     };
   }
-  // Runs a job, and while it confirms its finalists another job publishes a candidate.
+  // Runs a job. While it confirms its finalists, another job publishes a candidate.
   std::shared_ptr<const JobSnapshot> RunBeside(const std::vector<int64_t>& decisions,
                                                int64_t& published) {
     const std::string id = Create(Spec(100));
@@ -76,7 +76,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-// The job compares its winner with what it finds when it publishes.
+// The job compares its winner with the best that it finds at publication.
 TEST_F(JobConfirmTest, AFasterBestThatAnotherJobPublishesMeanwhileStays) {
   int64_t published = 0;
   const auto job = RunBeside(kHidden, published);
@@ -99,7 +99,7 @@ TEST_F(JobConfirmTest, ASlowerBestThatAnotherJobPublishesMeanwhileIsReplaced) {
   EXPECT_NE(Best(*job).record.id, published);
   EXPECT_EQ(Best(*job).record.id, job->best->record.id);
   EXPECT_LT(job->best->record.result.latency_ns, FakeLatency(kSlow));
-  std::map<std::vector<int64_t>, int> last;  // how often each ran after the conflict
+  std::map<std::vector<int64_t>, int> last;  // runs of each candidate after the conflict
   bool conflict = false;
   for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
     conflict = conflict || lease.work->decisions == kSlow;
@@ -172,7 +172,7 @@ TEST_F(JobConfirmTest, FinalistsRunTheirVeryBytesInAtLeastThreeRounds) {
 }
 
 TEST_F(JobConfirmTest, AScreenedLatencyThatDoesNotHoldIsNotPublished) {
-  // One candidate looks best on the screen and is slow in every later process.
+  // One candidate looks best in the screening and is slow in every later process.
   std::vector<int64_t> lucky;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
@@ -195,7 +195,7 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
   auto first = RunToEnd(Create(Spec(200, "first")));
   ASSERT_EQ(first->state, JobState::kDone);
   const int64_t published = first->best->record.id;
-  // The second job finds nothing better, only new candidates that are as good or worse.
+  // The second job finds only new candidates that are as good or worse.
   auto second = RunToEnd(Create(Spec(30, "second")));
   ASSERT_EQ(second->state, JobState::kDone) << second->error;
   auto row = store.LookupBest({.workload_digest = first->workload_digest, .target = "t"});
@@ -206,8 +206,8 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
   }
 }
 
-// Screened while something disturbed the machine, and confirmed so: a later job finds out what it
-// really does.
+// The machine was disturbed during both the screening and the confirmation. A later job finds the
+// true latency.
 TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
   double disturbance = 3;
   device.measure = [&](const fleet::LeaseGrant& lease) {
@@ -228,7 +228,8 @@ TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
   EXPECT_EQ(second->best->record.id, row->record.id);
 }
 
-// What a speed-up is over is measured as the best is, where the two are near.
+// If the default is close to the best, it is confirmed in the same way: it is the baseline of the
+// reported speed-up.
 TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
   device.measure = [&](const fleet::LeaseGrant& lease) {
     const bool untiled = lease.work->decisions.empty();
@@ -246,7 +247,7 @@ TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
 }
 
 TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerHoldsNobodyUp) {
-  auto job = RunToEnd(Create(Spec(100)));  // ten times as slow
+  auto job = RunToEnd(Create(Spec(100)));  // the default is ten times as slow
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   for (const fleet::LeaseGrant& lease : ConfirmLeases())
     EXPECT_FALSE(lease.work->decisions.empty());
@@ -254,7 +255,7 @@ TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerHoldsNobodyUp) {
 }
 
 TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
-  // The same target, and yet not equally fast: times of the two cannot be compared.
+  // Both devices have the same target but different speeds, so their times cannot be compared.
   FakeDevice slower("1", "slower");
   slower.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
@@ -283,7 +284,7 @@ TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
     const auto& few = here.size() < there.size() ? here : there;
     const auto& all = here.size() < there.size() ? there : here;
     EXPECT_GE(all.size(), 4u);
-    ASSERT_LE(few.size(), 1u) << "that is the check of the winner";
+    ASSERT_LE(few.size(), 1u) << "only the check of the winner";
     if (!few.empty()) {
       EXPECT_EQ(few.begin()->second, 1);
     }
@@ -294,7 +295,7 @@ TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
 TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 100 && Get(id)->trials < 40; ++i) Step();
-  device = FakeDevice("2");  // a new process on a wiped disk: the finalists' bytes are gone
+  device = FakeDevice("2");  // a new process with an empty disk: it lacks the artifacts
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
     if (!lease.build) {
@@ -327,7 +328,7 @@ TEST_F(JobConfirmTest, ASlowConfirmationAfterACancelIsNotCutShort) {
   ASSERT_TRUE(jobs->Cancel(id, true).ok());
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
   for (int i = 0; i < 60; ++i) {
-    Step(0);  // the device is there and takes its time
+    Step(0);  // the device is connected but slow
     clock.Advance(absl::Seconds(1));
   }
   auto job = RunToEnd(id);

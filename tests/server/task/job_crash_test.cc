@@ -1,5 +1,5 @@
-// Servers that end in the middle of a job, on a store on a disk: what the next server counts, and
-// whom it does not resume any more.
+// Servers that crash in the middle of a job, with a store on disk: the crashes that the next server
+// counts, and the jobs that it no longer resumes.
 
 #include <filesystem>
 #include <map>
@@ -22,7 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A run of a server on a store, without workers.
+// A server on a store, without workers.
 class ServerRun {
  public:
   explicit ServerRun(const std::string& path) : path_(path) {
@@ -60,7 +60,7 @@ class ServerRun {
     EXPECT_TRUE(store->Flush().ok());
     return id;
   }
-  // Until nothing is left to do without workers.
+  // Runs until only workers could continue.
   void Run() {
     for (int i = 0; i < 20; ++i) {
       EXPECT_TRUE(store->Flush().ok());
@@ -72,8 +72,7 @@ class ServerRun {
   }
   std::shared_ptr<const JobSnapshot> Get(const std::string& id) { return *jobs->Get(id); }
   JobSnapshot Stored(const std::string& id) { return *DecodeSnapshot(store->GetJob(id)->summary); }
-  // At the first `step` of the workload, what a crash would leave of the store at that moment is
-  // kept at `path`.
+  // At the first `step` of the workload, copies the store to `path` as a crash would leave it.
   void CrashAt(const std::string& step, const std::string& name, const std::string& path) {
     environment.WatchSteps([=, this](absl::string_view at, absl::string_view of) {
       if (at != step || of != name || std::filesystem::exists(path)) return;
@@ -101,11 +100,12 @@ class JobCrashTest : public ::testing::Test {
   ~JobCrashTest() override { std::filesystem::remove_all(folder_); }
   std::string Path(int run) const { return absl::StrCat(folder_, "/", run, ".db"); }
 
-  // The first server ends in a step of the first of two jobs. Their ids.
+  // The first server crashes in a step of the second of two jobs. Returns the id of that job and of
+  // the other.
   std::pair<std::string, std::string> FirstRun(const std::string& step) {
     ServerRun server(Path(1));
     const std::string beside = server.Create("fake beside 12");
-    server.Run();  // it waits for a worker
+    server.Run();  // the job waits for a worker
     server.CrashAt(step, "bad", Path(2));
     const std::string bad = server.Create("fake bad 12");
     server.Run();
@@ -126,15 +126,15 @@ TEST_P(JobCrashAtStep, AJobThatEndedTheServerTwiceIsNotResumed) {
     server.CrashAt(GetParam(), "bad", Path(3));
     ASSERT_TRUE(server.jobs->Restore().ok());
     server.Run();
-    ASSERT_TRUE(std::filesystem::exists(Path(3))) << "it is resumed once";
+    ASSERT_TRUE(std::filesystem::exists(Path(3))) << "the job is resumed once";
     EXPECT_EQ(server.Get(bad)->crashes, 1);
-    EXPECT_EQ(server.Get(beside)->crashes, 0) << "it only waited";
+    EXPECT_EQ(server.Get(beside)->crashes, 0) << "the other job only waited";
   }
   ServerRun server(Path(3));
   server.CrashAt("open", "bad", Path(4));
   ASSERT_TRUE(server.jobs->Restore().ok());
   server.Run();
-  EXPECT_FALSE(std::filesystem::exists(Path(4))) << "nothing of it was begun";
+  EXPECT_FALSE(std::filesystem::exists(Path(4))) << "the job was not started";
   EXPECT_EQ(server.Get(bad)->state, JobState::kFailed);
   EXPECT_THAT(server.Get(bad)->error,
               AllOf(HasSubstr("ended abnormally 2 times"), HasSubstr("hone jobs resume " + bad),
@@ -143,7 +143,7 @@ TEST_P(JobCrashAtStep, AJobThatEndedTheServerTwiceIsNotResumed) {
   EXPECT_EQ(server.Get(beside)->state, JobState::kRunning) << server.Get(beside)->error;
   EXPECT_EQ(server.Get(beside)->crashes, 0);
 
-  // A person may try once more.
+  // A user may try once more.
   server.jobs->Resume(bad, 0, absl::ZeroDuration(),
                       [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()) << s.status(); });
   server.Run();
@@ -163,7 +163,7 @@ TEST_F(JobCrashTest, AfterACrashJobsBeginOneAtATimeAndTheSuspectLast) {
         EXPECT_TRUE(server.store->Flush().ok());
         const std::string& waiting = name == "bad" ? other : one;
         const auto risky = server.Stored(waiting).risky_step;
-        // What the earlier server left behind does not count twice.
+        // A step recorded by the earlier server is not counted twice.
         EXPECT_TRUE(!risky.has_value() || server.Stored(waiting).crashes == 0) << waiting;
         if (name == "bad") {
           EXPECT_FALSE(risky.has_value());

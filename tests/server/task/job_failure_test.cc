@@ -1,4 +1,4 @@
-// What a library throws, or a trial of the job finds, fails that job alone.
+// An exception from a library, or a failed preflight, fails that job alone.
 
 #include <new>
 #include <stdexcept>
@@ -15,13 +15,13 @@ using ::testing::HasSubstr;
 
 class JobFailureTest : public ::testing::Test, protected JobHarness {
  protected:
-  // A job whose workload the hook knows, and one beside it.
+  // Creates a job whose workload the hook recognizes.
   std::string CreateBad() {
     JobSpec spec = Spec(40, "bad");
     spec.workload = "fake bad 12";
     return Create(spec);
   }
-  // Exceptions of `step` of the bad job.
+  // Makes `step` of the bad job throw the exception.
   template <typename Exception>
   void ThrowAt(absl::string_view step, Exception exception) {
     environment.WatchSteps([step, exception](absl::string_view at, absl::string_view name) {
@@ -77,7 +77,7 @@ class JobPreflightTest : public JobFailureTest {
  protected:
   JobPreflightTest() {
     preflight = &refusing_;
-    Restart();  // of a server that has it
+    Restart();  // the new server uses the preflight
     environment.WatchSteps([this](absl::string_view step, absl::string_view name) {
       opened_ |= step == "open" && name == "bad";
     });

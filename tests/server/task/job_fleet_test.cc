@@ -1,4 +1,4 @@
-// Jobs and the fleet's bounds: room, quotas, priorities, and workers that are not to be believed.
+// Jobs and the limits of the fleet: queue space, quotas, priorities, and implausible workers.
 
 #include <algorithm>
 #include <string>
@@ -49,11 +49,11 @@ TEST(JobQuotaTest, OneOwnerMayHaveSoManyJobsAndIsToldTheNumber) {
   const absl::Status over = create("ann", "3");
   EXPECT_EQ(over.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(over.message()), HasSubstr("'ann' has 2 jobs"));
-  EXPECT_TRUE(create("ann", "2").ok()) << "a known request is answered";
+  EXPECT_TRUE(create("ann", "2").ok()) << "a repeated request is answered";
   EXPECT_TRUE(create("bob", "4").ok());
   EXPECT_THAT(std::string(create("eve", "5").message()), HasSubstr("3 jobs are under way"));
   for (int i = 0; i < 500 && !harness.jobs->Unfinished().empty(); ++i) harness.Step();
-  EXPECT_TRUE(create("ann", "6").ok()) << "when they have ended there is room again";
+  EXPECT_TRUE(create("ann", "6").ok()) << "jobs that have ended do not count";
 }
 
 TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
@@ -64,7 +64,7 @@ TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
   spec.owner = "ann";
   std::shared_ptr<void> place = harness.jobs->Reserve(spec).value();
   const std::string id = harness.Create(spec);
-  EXPECT_TRUE(harness.jobs->Reserve(spec).ok()) << "a known request needs no place";
+  EXPECT_TRUE(harness.jobs->Reserve(spec).ok()) << "a repeated request needs no reservation";
   spec.request_id = "2";
   EXPECT_EQ(harness.jobs->Reserve(spec).status().code(), absl::StatusCode::kResourceExhausted);
   place.reset();
@@ -86,7 +86,7 @@ TEST(JobQuotaTest, ARetriedRequestSharesOnePlaceWhileItWaits) {
   JobSpec third = JobHarness::Spec(20, "3");
   third.owner = "ann";
   EXPECT_EQ(harness.jobs->Reserve(third).status().code(), absl::StatusCode::kResourceExhausted);
-  first.reset();  // the retry still waits, and does not count against its own job
+  first.reset();  // the retry still waits and does not count against its own job
   const std::string id = harness.Create(spec);
   retry.reset();
   EXPECT_EQ(harness.Create(spec), id);
@@ -110,7 +110,7 @@ TEST(JobQuotaTest, AStoredRequestNeedsNoPlace) {
   EXPECT_EQ(harness.Create(spec), id);
 }
 
-// The device measures 100 ns or more and has a peak of 50 operations per nanosecond.
+// The device measures latencies of at least 100 ns, and its peak is 50 operations per nanosecond.
 TEST(PeakTest, OnlyWithAToleranceMayAKernelNeedFewerOperations) {
   for (const double tolerance : {0.0, 1e-3}) {
     JobHarness harness;
@@ -126,7 +126,8 @@ TEST(PeakTest, OnlyWithAToleranceMayAKernelNeedFewerOperations) {
 
 class SpotCheckTest : public ::testing::Test, protected JobHarness {
  protected:
-  // Runs a job whose finalists `device` confirms; the checkers come once the confirmation begins.
+  // Runs a job whose finalists `device` confirms. The checkers connect once the confirmation
+  // begins.
   std::shared_ptr<const JobSnapshot> RunWith(std::vector<FakeDevice*> checkers) {
     const std::string id = Create(Spec(30));
     for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
@@ -214,7 +215,7 @@ TEST_F(SpotCheckTest, ASecondWorkerThatIsSilentDoesNotHoldThePublicationForEver)
   second.Step(*fleet, *artifacts, 0);
   for (int i = 0; i < 3000 && !HasEnded(Get(id)->state); ++i) {
     Step();
-    second.Step(*fleet, *artifacts, 0);  // it calls, and never finishes
+    second.Step(*fleet, *artifacts, 0);  // calls, but never finishes anything
   }
   EXPECT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
 }

@@ -18,19 +18,19 @@
 
 namespace hone::task {
 
-// A worker that measures with FakeLatency. Its artifacts are the decisions in words.
+// A worker that measures with FakeLatency. Its artifacts are the decisions as text.
 class FakeDevice {
  public:
   explicit FakeDevice(std::string epoch = "1", std::string id = "device")
       : epoch_(std::move(epoch)), id_(std::move(id)) {}
 
-  // Calls once; finishes up to `finish` of the leases that it holds.
+  // Calls once, and finishes up to `finish` of the leases that it holds.
   void Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int finish = 1000);
 
-  std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null: by FakeLatency
+  std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null for FakeLatency
   bool uploads = true;
   std::string target = "target text", target_key = "t";
-  std::vector<fleet::LeaseGrant> seen;            // every lease that it began
+  std::vector<fleet::LeaseGrant> seen;            // every lease that it has started
   std::set<std::string> acknowledged;             // durable leases
   std::map<std::string, fleet::LeaseGrant> held;  // by lease id
 
@@ -42,30 +42,31 @@ class FakeDevice {
   std::vector<std::string> keep_;
 };
 
-// A server's rooms around a store that outlives them: Restart is a new server on the same store.
+// The parts of a server around a store that outlives them. Restart makes a new server on the same
+// store.
 class JobHarness {
  public:
   explicit JobHarness(JobOptions options = DefaultOptions(),
                       fleet::FleetOptions fleet_options = {});
-  // What is not committed yet speaks of the fleet when it is dropped.
+  // Drops uncommitted writes first, because their callbacks use the fleet.
   ~JobHarness() { store.Crash(); }
   static JobOptions DefaultOptions();
 
   static JobSpec Spec(int64_t trials, const std::string& request = "r");
   // Creates the job and returns its id.
   std::string Create(JobSpec spec);
-  // One round of everything: messages, the device, a tick of the clock.
+  // One round: messages, the device, and a tick of the clock.
   void Step(int finish = 1000);
   // Steps until the job has ended, at most `limit` times.
   std::shared_ptr<const JobSnapshot> RunToEnd(const std::string& id, int limit = 500);
   std::shared_ptr<const JobSnapshot> Get(const std::string& id) { return *jobs->Get(id); }
   void Restart();
 
-  FakeClock clock;  // of deadlines
-  FakeClock wall;   // the time of day
+  FakeClock clock;  // for deadlines
+  FakeClock wall;   // wall clock
   store::MemoryStore store;
   FakeTaskEnvironment environment;
-  Preflight* preflight = nullptr;  // of managers that are built from now on
+  Preflight* preflight = nullptr;  // used by the next Restart
   JobOptions options;
   fleet::FleetOptions fleet_options;
   std::unique_ptr<ManualExecutor> executor;
@@ -73,7 +74,7 @@ class JobHarness {
   std::unique_ptr<fleet::Fleet> fleet;
   std::unique_ptr<JobManager> jobs;
   FakeDevice device;
-  std::vector<FakeDevice*> others;  // devices of the same target, stepped after it
+  std::vector<FakeDevice*> others;  // more devices, stepped after `device`
 
  private:
   void Build();

@@ -1,5 +1,5 @@
-// Server replicas that share a store: a job of one that has died goes on at another, and whoever
-// lost a job writes nothing more to it.
+// Server replicas that share a store: the job of a dead replica continues on another, and a replica
+// that lost a job writes nothing more to it.
 #include <memory>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace hone::task {
 namespace {
 
-// One server on a store that is not its own.
+// A server on a shared store.
 class Replica {
  public:
   Replica(const Clock* clock, store::Store* store, const TaskEnvironment* environment)
@@ -57,7 +57,7 @@ class JobReplicasTest : public testing::Test {
     });
     return id;
   }
-  // Time passes for those that live.
+  // Lets time pass for these replicas only.
   void Run(const std::vector<Replica*>& replicas, int steps, absl::Duration each) {
     for (int i = 0; i < steps; ++i) {
       for (Replica* const replica : replicas) replica->Step(2);
@@ -75,11 +75,11 @@ class JobReplicasTest : public testing::Test {
 TEST_F(JobReplicasTest, AJobOfADeadReplicaGoesOnAtTheOther) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 6, absl::Milliseconds(100));
-  EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty()) << "it is the first one's";
+  EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty()) << "the first replica holds the job";
   const int64_t measured = (*one_->jobs.Get(id))->trials;
   ASSERT_GT(measured, 0);
   ASSERT_LT(measured, 60);
-  // The first one dies without a word. Its claim holds for a while.
+  // The first replica dies without releasing its claim, which lasts for a while.
   Run({two_.get()}, 20, absl::Seconds(1));
   EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty());
   Run({two_.get()}, 20, absl::Seconds(1));
@@ -87,26 +87,26 @@ TEST_F(JobReplicasTest, AJobOfADeadReplicaGoesOnAtTheOther) {
   Run({two_.get()}, 200, absl::Milliseconds(100));
   const auto ended = *two_->jobs.Get(id);
   EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
-  EXPECT_EQ(ended->trials, 60) << "what was measured is not measured again";
+  EXPECT_EQ(ended->trials, 60) << "no trial is measured again";
 }
 
 TEST_F(JobReplicasTest, AReplicaThatSleptLetsGo) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
-  clock_.Advance(absl::Minutes(1));  // the first one was stopped for so long
+  clock_.Advance(absl::Minutes(1));  // the first replica was stopped for this time
   Run({two_.get()}, 3, absl::Seconds(6));
   ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
   const size_t events = store_.Events(id)->size();
   one_->Step();
-  EXPECT_EQ(store_.Events(id)->size(), events) << "its writes are fenced off";
+  EXPECT_EQ(store_.Events(id)->size(), events) << "its writes are refused";
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   EXPECT_THAT(one_->jobs.Unfinished(), testing::IsEmpty());
   Run({one_.get(), two_.get()}, 200, absl::Milliseconds(100));
   EXPECT_EQ((*two_->jobs.Get(id))->state, JobState::kDone);
-  EXPECT_EQ((*one_->jobs.Get(id))->state, JobState::kDone) << "both read the same";
+  EXPECT_EQ((*one_->jobs.Get(id))->state, JobState::kDone) << "both read the same store";
 }
 
-// The results that come to it meanwhile are measured, and are not its to keep any more.
+// Results that reach the old replica after it lost the job are not recorded.
 TEST_F(JobReplicasTest, WhatAReplicaThatSleptHasMeasuredIsNotRecorded) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
@@ -114,26 +114,27 @@ TEST_F(JobReplicasTest, WhatAReplicaThatSleptHasMeasuredIsNotRecorded) {
   Run({two_.get()}, 3, absl::Seconds(6));
   ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
   const size_t records = store_.Query({.page_size = 1000})->size();
-  // It does not know yet: its device ends what it had, and the job is told.
+  // The old replica does not know yet: its device finishes its leases and the job is told.
   one_->executor.RunAll();
   one_->device.Step(one_->fleet, one_->artifacts, 1000);
   one_->executor.RunAll();
   EXPECT_EQ(store_.Query({.page_size = 1000})->size(), records);
   EXPECT_EQ(one_->fleet.Counts().items_leased + one_->fleet.Counts().items_waiting, 0)
-      << "nothing of the job is measured here any more";
+      << "the old replica measures nothing more for the job";
   Run({one_.get(), two_.get()}, 200, absl::Milliseconds(100));
   EXPECT_EQ((*two_->jobs.Get(id))->state, JobState::kDone);
   std::set<int64_t> trials;
   for (const record::Record& record : *store_.Query({.page_size = 1000})) {
     if (record.policy.name != "screen") continue;
-    EXPECT_TRUE(trials.insert(record.trial).second) << "trial " << record.trial << " twice";
+    EXPECT_TRUE(trials.insert(record.trial).second)
+        << "trial " << record.trial << " is recorded twice";
   }
 }
 
 TEST_F(JobReplicasTest, ALivingReplicaKeepsItsJobs) {
   const std::string id = Create(*one_);
   for (int i = 0; i < 20; ++i) {
-    one_->Step(0);  // nothing is finished
+    one_->Step(0);  // no lease is finished
     two_->Step(0);
     clock_.Advance(absl::Seconds(5));
   }
@@ -156,7 +157,7 @@ TEST_F(JobReplicasTest, TheOtherReplicaShowsAJobAndSaysWhoCanCancelIt) {
   EXPECT_EQ(two_->jobs.List(10, "")->size(), 1u);
   EXPECT_TRUE(absl::IsFailedPrecondition(two_->jobs.Cancel(id, false).status()));
   EXPECT_TRUE(one_->jobs.Cancel(id, false).ok());
-  EXPECT_EQ(Create(*two_), id) << "the same request is the same job at every replica";
+  EXPECT_EQ(Create(*two_), id) << "a repeated request gives the same job on every replica";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Jobs survive the server: nothing acknowledged is lost, and the search goes on where it was.
+// Jobs survive a restart of the server: nothing acknowledged is lost, and the search continues
+// where it was.
 
 #include <optional>
 #include <set>
@@ -17,7 +18,8 @@ class JobRestartTest : public ::testing::Test, protected JobHarness {
     const std::vector<record::Record> all = *store.Query({.page_size = 1000});
     for (const record::Record& record : all) {
       if (record.job_id != job || record.policy.name != "screen") continue;
-      EXPECT_TRUE(trials.insert(record.trial).second) << "trial " << record.trial << " twice";
+      EXPECT_TRUE(trials.insert(record.trial).second)
+          << "trial " << record.trial << " is recorded twice";
     }
     return trials;
   }
@@ -52,17 +54,18 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
     executor->RunAll();
     return answer;
   };
-  EXPECT_EQ(resume(60).status().code(), absl::StatusCode::kInvalidArgument) << "less than before";
+  EXPECT_EQ(resume(60).status().code(), absl::StatusCode::kInvalidArgument)
+      << "fewer trials than before";
   ASSERT_TRUE(resume(150).ok());
   EXPECT_EQ(Get(id)->state, JobState::kRunning);
-  EXPECT_EQ(Get(id)->trials, before) << "what was measured counts";
-  ASSERT_TRUE(resume(0).ok()) << "a job under way is returned as it is";
+  EXPECT_EQ(Get(id)->trials, before) << "measured trials count";
+  ASSERT_TRUE(resume(0).ok()) << "a running job is returned unchanged";
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 150);
   EXPECT_EQ(Trials(id).size(), 150u);
   Step();
-  EXPECT_EQ(resume(0).status().code(), absl::StatusCode::kFailedPrecondition) << "it is done";
+  EXPECT_EQ(resume(0).status().code(), absl::StatusCode::kFailedPrecondition) << "the job is done";
   SnapshotOr unknown = absl::UnknownError("not called");
   jobs->Resume("4711", 0, absl::ZeroDuration(), [&](SnapshotOr s) { unknown = std::move(s); });
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
@@ -102,7 +105,7 @@ TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits
   for (int i = 0; i < 4; ++i) Step(5);
   store.Hold();
   for (int i = 0; i < 3; ++i) Step(5);
-  Restart();  // what was held is lost
+  Restart();  // held writes are lost
   const std::set<int64_t> kept = Trials(id);
   EXPECT_GE(kept.size(), device.acknowledged.size());
   auto job = RunToEnd(id);
@@ -113,7 +116,7 @@ TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits
 TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
   const std::string id = Create(Spec(60));
   for (int i = 0; i < 3; ++i) Step(5);
-  // A result that was committed by a server that died before it logged the Tell.
+  // Stores the result that a server committed before it died without logging the Tell.
   const std::set<int64_t> measured = Trials(id);
   std::optional<Proposal> open;
   const std::vector<store::JobEvent> events = *store.Events(id);
@@ -158,13 +161,13 @@ TEST_F(JobRestartTest, FinalistsThatNobodyIsKnownToHoldAreBuiltAgain) {
   const std::string id = Create(Spec(60));
   while (Trials(id).size() < 40) Step(5);
   Restart();
-  device = FakeDevice("2");  // on an empty disk
+  device = FakeDevice("2");  // with an empty disk
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   std::set<std::vector<int64_t>> built;
   for (const fleet::LeaseGrant& lease : device.seen) {
     if (lease.build) built.insert(lease.work->decisions);
-    EXPECT_TRUE(built.contains(lease.work->decisions)) << "it cannot have this artifact";
+    EXPECT_TRUE(built.contains(lease.work->decisions)) << "the device cannot have this artifact";
   }
   EXPECT_FALSE(built.empty());
 }
@@ -184,7 +187,7 @@ TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
 TEST_F(JobRestartTest, ALostWorkerLosesNothing) {
   const std::string id = Create(Spec(80));
   for (int i = 0; i < 4; ++i) Step(5);
-  device = FakeDevice("2");  // killed and started again: a new epoch, and it holds nothing
+  device = FakeDevice("2");  // restarted after a kill: a new epoch without leases
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Trials(id).size(), 80u);

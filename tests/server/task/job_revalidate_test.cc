@@ -1,4 +1,4 @@
-// A job that searches nothing: stored candidates are built and confirmed again.
+// A job without a search: stored candidates are built and confirmed again.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,7 +25,7 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   absl::StatusOr<store::BestRow> Published() {
     return store.LookupBest({.workload_digest = tuned_->workload_digest, .target = "t"});
   }
-  // The best becomes so slow, or so wrong.
+  // From now on, the best candidate gets this outcome and latency.
   void Change(record::Outcome outcome, double latency) {
     device.measure = [=, this](const fleet::LeaseGrant& lease) {
       record::MeasureResult result;
@@ -60,9 +60,9 @@ TEST_F(JobRevalidateTest, BuildsTheTopAgainAndPublishesTheWinnerAnew) {
   }
   EXPECT_EQ(seen.size(), 3u);
   EXPECT_TRUE(seen.contains(best_));
-  EXPECT_EQ(built, 3) << "the stored bytes are of an older code generator";
+  EXPECT_EQ(built, 3) << "the stored artifacts are from an older code generator";
   ASSERT_TRUE(Published().ok());
-  EXPECT_GT(Published()->record.id, tuned_->best->record.id) << "the same winner, measured today";
+  EXPECT_GT(Published()->record.id, tuned_->best->record.id) << "the same winner with a new record";
   EXPECT_EQ(Published()->record.job_id, id);
   EXPECT_EQ(Published()->record.candidate.decisions, best_);
 }
@@ -114,7 +114,7 @@ TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
     result.facts.program_digest = "new";
     return result;
   };
-  // Screened results of the tuning had no digest; a first revalidation stores one.
+  // The screened results have no digest. The first revalidation stores one.
   auto first = RunToEnd(Create(Again(1, "first")));
   ASSERT_EQ(first->state, JobState::kDone) << first->error;
   EXPECT_EQ(first->quarantined, 0);

@@ -45,7 +45,7 @@ TEST_F(JobTest, FindsAGoodCandidateAndPublishesIt) {
   EXPECT_TRUE(store.GetArtifact(row->record.result.artifact_digest).ok());
 }
 
-// Only the best of so many results are kept for the confirmation.
+// With this many results, only the best are kept for the confirmation.
 TEST_F(JobTest, AnEarlyGoodCandidateIsTheBestOfALongJob) {
   std::vector<int64_t> first;
   device.measure = [&](const fleet::LeaseGrant& lease) {
@@ -100,7 +100,7 @@ TEST_F(JobTest, ALaterJobBeginsWithAModelOfTheEarlierRecords) {
   const store::JobEvent first_event = store.Events(second)->at(0);
   const ProposeEvent propose = *DecodePropose(first_event);
   EXPECT_EQ(propose.model_version, 1);
-  EXPECT_EQ(propose.model_tells, 99) << "the default is not in the searched space";
+  EXPECT_EQ(propose.model_tells, 99) << "the default schedule is not in the searched space";
   EXPECT_GT(propose.prior_record, 0);
 }
 
@@ -198,7 +198,7 @@ TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
 }
 
-// A full disk may refuse a proposal and have room again for the results of it.
+// A full disk may reject a proposal and then accept its results.
 TEST_F(JobTest, ResultsOfAProposalThatIsNotStoredAreNotEither) {
   const std::string id = Create(Spec(40));
   store.Hold();
@@ -224,7 +224,8 @@ TEST_F(JobTest, ResultsOfAProposalThatIsNotStoredAreNotEither) {
   EXPECT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
   std::set<int64_t> trials;
   for (const record::Record& record : Screened(id)) {
-    EXPECT_TRUE(trials.insert(record.trial).second) << "trial " << record.trial << " twice";
+    EXPECT_TRUE(trials.insert(record.trial).second)
+        << "trial " << record.trial << " is recorded twice";
   }
   EXPECT_EQ(trials.size(), 40u);
 }
@@ -236,7 +237,7 @@ TEST_F(JobTest, SettingTheMachinesClockNeitherEndsAJobNorDelaysIt) {
   Step(2);
   wall.Advance(absl::Hours(24));
   for (int i = 0; i < 3; ++i) Step(2);
-  EXPECT_EQ(Get(id)->state, JobState::kRunning) << "a day did not pass";
+  EXPECT_EQ(Get(id)->state, JobState::kRunning) << "setting the clock is not elapsed time";
   wall.Advance(-absl::Hours(48));
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
@@ -266,7 +267,7 @@ TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsWhatWasMeasured) {
   EXPECT_EQ(Screened(id).size(), static_cast<size_t>(job->trials));
   EXPECT_GT(job->trials, 0);
   Step();
-  EXPECT_TRUE(device.held.empty()) << "the worker was told to stop";
+  EXPECT_TRUE(device.held.empty()) << "the worker must be told to stop";
   EXPECT_EQ(store.GetJob(id)->state, "cancelled");
 }
 
@@ -296,7 +297,7 @@ TEST_F(JobTest, ARepeatedRequestIsTheSameJob) {
   EXPECT_EQ(Create(Spec(30, "same")), first);
   RunToEnd(first);
   for (int i = 0; i < 3; ++i) Step();
-  EXPECT_EQ(Create(Spec(30, "same")), first) << "also when it is over";
+  EXPECT_EQ(Create(Spec(30, "same")), first) << "also after the job has ended";
   EXPECT_NE(Create(Spec(30, "other")), first);
   EXPECT_EQ(jobs->List(10, "")->size(), 2u);
 }

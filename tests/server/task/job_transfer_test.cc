@@ -1,4 +1,4 @@
-// What a job takes over from other workloads of its target.
+// Knowledge that a job takes over from other workloads of its target.
 
 #include <cmath>
 #include <string>
@@ -15,14 +15,15 @@ namespace {
 
 class JobTransferTest : public ::testing::Test, protected JobHarness {
  protected:
-  // Of the workload "fake NAME SIZE"; names with the same first letter are related.
+  // The spec of a job for the workload "fake NAME SIZE". Names with the same first letter are
+  // related.
   static JobSpec SpecOf(const std::string& workload, int64_t trials, const std::string& request) {
     JobSpec spec = Spec(trials, request);
     spec.workload = workload;
     spec.transfer = true;
     return spec;
   }
-  // The candidates of a job in the order in which they were begun, without the default.
+  // The candidates of a job in the order in which they were started, without the default.
   std::vector<std::vector<int64_t>> Screened(const std::string& job) {
     std::vector<std::vector<int64_t>> decisions;
     for (const fleet::LeaseGrant& lease : device.seen) {
@@ -57,7 +58,7 @@ TEST_F(JobTransferTest, WithoutTransferAJobBeginsFromNothing) {
   spec.transfer = JobSpec().transfer;
   const std::string with = Create(SpecOf("fake op 16", 20, "with"));
   RunToEnd(with);
-  // The same job on a store that knows nothing.
+  // The same job on an empty store.
   JobHarness fresh;
   const std::string alone = fresh.Create(SpecOf("fake op 16", 20, "alone"));
   fresh.RunToEnd(alone);
@@ -133,7 +134,7 @@ TEST_F(JobTransferTest, ARestartedJobGoesOnTheSameWhateverWasLearntMeanwhile) {
   Restart();
   auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
-  // Its events still replay: the search was not begun anew.
+  // Its events still replay: the search was not restarted.
   int64_t number = 0;
   std::vector<int64_t> transfers;
   const auto events = store.Events(id).value();
@@ -160,7 +161,7 @@ TEST_F(JobTransferTest, QuarantinedRecordsTeachNothing) {
 
 class JobStoredModelTest : public JobTransferTest {
  protected:
-  // Stores a model that likes candidates near the decisions; answers its row.
+  // Stores a model that prefers candidates near `liked`, and returns its row.
   int64_t Store(const std::vector<int64_t>& liked, const std::string& scope,
                 const std::string& target = "t") {
     const auto model = *environment.CreateModel("nearest", {});
@@ -186,7 +187,7 @@ class JobStoredModelTest : public JobTransferTest {
     EXPECT_GT(row, 0);
     return row;
   }
-  // How far the first candidates of a job are from the decisions, on average.
+  // The average distance of the first candidates of a job from `liked`.
   double DistanceOfTheFirst(const std::string& job, const std::vector<int64_t>& liked) {
     double sum = 0;
     const auto screened = Screened(job);
@@ -197,7 +198,7 @@ class JobStoredModelTest : public JobTransferTest {
     }
     return sum / 4;
   }
-  // The rows that its proposals name.
+  // The rows of the models that the proposals of a job name.
   std::vector<int64_t> ModelsOf(const std::string& job) {
     std::vector<int64_t> rows;
     const auto events = store.Events(job).value();
@@ -218,7 +219,7 @@ TEST_F(JobStoredModelTest, RanksTheFirstCandidatesOfATask) {
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_THAT(ModelsOf(with), testing::Each(row));
   EXPECT_LT(DistanceOfTheFirst(with, kLiked), 4);
-  // Its word fades: something else was measured to be better.
+  // The influence of the model fades: the measurements found a better candidate.
   EXPECT_LT(job->best->record.result.latency_ns, FakeLatency(kLiked));
 }
 

@@ -1,4 +1,5 @@
-// Cost models judged on recorded trials: what is held out, and what is refused.
+// Cost models evaluated on recorded trials: which trials are held out, and which requests are
+// refused.
 
 #include "server/task/model_evaluation.h"
 
@@ -55,16 +56,16 @@ TEST_F(ModelEvaluationTest, HoldsOutTrialsAndEveryTaskInTurn) {
   EXPECT_EQ(tasks.feature_set, "decisions");
   EXPECT_EQ(tasks.tasks, 2);
   EXPECT_EQ(tasks.evaluated_on, 100);
-  EXPECT_EQ(tasks.trained_on, 50);  // 40 and 60
+  EXPECT_EQ(tasks.trained_on, 50);  // 40 and 60 in the two folds
   const ModelScore& trials = evaluation->scores[1];
   EXPECT_EQ(trials.held_out, "trials");
   EXPECT_EQ(trials.evaluated_on, 18 + 12);  // 0.3 of each
   EXPECT_EQ(trials.trained_on, 70);
-  // Neighbours on the fake device are nearly as fast as each other.
+  // On the fake device, neighbors have similar latencies.
   EXPECT_GT(trials.pairwise, 0.75);
   EXPECT_GT(trials.top5, 0.8);
   EXPECT_LT(trials.rmse, 0.2);
-  EXPECT_TRUE(std::isnan(trials.coverage1)) << "the model has no spread";
+  EXPECT_TRUE(std::isnan(trials.coverage1)) << "the model predicts no spread";
 }
 
 TEST_F(ModelEvaluationTest, HoldsOutTheTasksThatAreNamed) {
@@ -109,7 +110,7 @@ TEST_F(ModelEvaluationTest, EndsWhenItIsTold) {
   ExpectRefused({}, absl::StatusCode::kDeadlineExceeded, "enough");
 }
 
-// What the store may hold and a model must not see.
+// Records that the store may contain but that a model must not see.
 TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
   PutTrials(store_, "op", 10, 60);
   const double rmse = Evaluate({.held_out_trials = 0.3})->scores[0].rmse;
@@ -137,7 +138,8 @@ TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
   EXPECT_EQ(evaluation->scores[0].rmse, rmse);
 }
 
-// Records that came from another store: their job is not there, devices of one key are alike.
+// Imported records have no job in this store. They are used once another job describes the same
+// target key.
 TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedWhereTheirTargetIsKnown) {
   for (int64_t i = 0; i < 60; ++i) {
     PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "a job that nobody knows"));

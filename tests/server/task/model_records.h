@@ -7,13 +7,13 @@
 
 namespace hone::task {
 
-// Puts a job on the target "t" and `count` different screened trials of the fake workload "fake OP
-// SIZE" into the store, measured as the fake device does (tests/fakes/fake_task_environment.h).
-// Returns the workload's digest.
+// Stores a job on the target "t" and `count` different screened trials of the fake workload "fake
+// OP SIZE", measured like the fake device (tests/fakes/fake_task_environment.h). Returns the digest
+// of the workload.
 std::string PutTrials(store::Store& store, const std::string& op, int size, int count,
                       const std::string& job = "job");
 
-// One more record of a workload, in which the test sets what it is about.
+// A further record of a workload, whose fields the test can change before it stores the record.
 record::Record TrialOf(const std::string& op, int size, const std::vector<int64_t>& decisions,
                        const std::string& job = "job");
 void PutRecord(store::Store& store, const record::Record& record);

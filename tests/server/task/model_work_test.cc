@@ -1,4 +1,5 @@
-// Training and evaluation as the service uses them: one at a time, with a limit, into the store.
+// Training and evaluation as the service runs them: one at a time, with a limit, and with the
+// result stored.
 
 #include "server/task/model_work.h"
 
@@ -28,7 +29,7 @@ class ModelWorkTest : public ::testing::Test {
               /*respect_timing_lock=*/false) {
     PutTrials(store_, "op", 10, 60);
   }
-  // Begins a training; its result is here once the executor has run.
+  // Starts a training. The result is in row_ once the executor has run.
   void Train(WorkLimit limit = {}) {
     work_.Train({.records = {.op = "op"}, .model = {"nearest", ""}}, std::move(limit),
                 [this](absl::StatusOr<store::ModelRow> row) { row_ = std::move(row); });
@@ -51,7 +52,7 @@ class ModelWorkTest : public ::testing::Test {
 
 TEST_F(ModelWorkTest, ATrainedModelIsInTheStore) {
   Train();
-  EXPECT_FALSE(row_.has_value()) << "nothing runs in the caller's thread";
+  EXPECT_FALSE(row_.has_value()) << "training does not run in the caller's thread";
   executor_.RunAll();
   ASSERT_TRUE(row_.has_value() && row_->ok()) << row_->status();
   const store::ModelKey key{"nearest", "decisions", "t", "op"};

@@ -48,7 +48,7 @@ TEST(RecordPolicyTest, EachDisturbanceHasItsReasonAndFinalistsAreJudgedStrictly)
   record.result.dispersion = 0.6;
   EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("60 %"));
   record.result.stopped_early = true;
-  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty()) << "one or two samples are no spread";
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty()) << "a spread of one or two samples means nothing";
   record.result.stopped_early = false;
   record.policy.name = "screen";
   EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());

@@ -8,9 +8,10 @@ namespace {
 TEST(RiskyStep, WasEndedByTheServerWhereTheMachineWentOn) {
   const RiskyStep step{.name = "proposing", .server = "host/11/1/1", .boot = "a"};
   EXPECT_TRUE(EndedByItself(step, "host/12/2/1", "a"));
-  EXPECT_FALSE(EndedByItself(step, "host/12/2/1", "b")) << "the machine was started anew";
-  EXPECT_FALSE(EndedByItself(step, "host/11/1/1", "a")) << "this very run let go of the job";
-  EXPECT_TRUE(EndedByItself(step, "another/12/2/1", "b")) << "of another machine nothing is known";
+  EXPECT_FALSE(EndedByItself(step, "host/12/2/1", "b")) << "the machine was rebooted";
+  EXPECT_FALSE(EndedByItself(step, "host/11/1/1", "a")) << "the same server released the job";
+  EXPECT_TRUE(EndedByItself(step, "another/12/2/1", "b"))
+      << "reboots of other machines are unknown";
 }
 
 TEST(RiskyStep, ABootHasAName) { EXPECT_EQ(ThisBoot(), ThisBoot()); }

@@ -18,7 +18,7 @@ record::MeasureResult Ran(double latency_ns) {
 
 class SpotCheckVerdictTest : public ::testing::Test {
  protected:
-  // Asks a worker, which answers at once.
+  // Asks a worker, which answers immediately.
   void Ask(const std::string& worker, const record::MeasureResult& result) {
     check_.Ask(worker, now_ + absl::Seconds(10));
     check_.Report(now_, worker, result);

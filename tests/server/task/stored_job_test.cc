@@ -1,5 +1,5 @@
-// Stores that an earlier release wrote: their records are read, and the job that was interrupted in
-// the middle goes on and ends. testdata/README.md says how the stores were made.
+// Stores written by an earlier release: their records are read, and a job that was interrupted is
+// continued to its end. testdata/README.md describes how the stores were made.
 
 #include <sqlite3.h>
 
@@ -145,7 +145,7 @@ TEST_P(StoredJobTest, AnInterruptedJobGoesOnAndEnds) {
       EXPECT_TRUE(trials.insert(record.trial).second) << record.trial;
     }
   }
-  EXPECT_EQ(trials.size(), 24u) << "what was measured before is not measured again";
+  EXPECT_EQ(trials.size(), 24u) << "no earlier trial is measured again";
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, StoredJobTest, ::testing::Values("interrupted_job_1"));

@@ -1,4 +1,4 @@
-// The same events give the same candidates.
+// Replaying the same events gives the same candidates.
 
 #include "server/task/task_search.h"
 
@@ -22,7 +22,7 @@ class TaskSearchTest : public ::testing::Test {
                                {.strategy = "picky", .cost_model = "nearest", .seed = 3},
                                std::move(prior));
   }
-  // A search as a job drives it; training finishes some results after it began.
+  // Drives a search as a job does. A training finishes some results after it has started.
   std::vector<store::JobEvent> Drive(TaskSearch& search, int batches) {
     std::vector<store::JobEvent> log;
     std::shared_ptr<const cost_model::CostModel> late;
@@ -33,7 +33,7 @@ class TaskSearchTest : public ::testing::Test {
         const search::Measured measured{proposal.candidate, record::Outcome::kOk,
                                         FakeLatency(proposal.candidate.decisions)};
         search.Tell(proposal.trial, measured);
-        // However they are divided.
+        // The results are split over several Tell events.
         if (proposal.trial % 3 == 0) log.push_back(Encode("job", *search.TakeTells()));
       }
       if (const auto rest = search.TakeTells()) log.push_back(Encode("job", *rest));
@@ -52,13 +52,13 @@ class TaskSearchTest : public ::testing::Test {
 TEST_F(TaskSearchTest, ReplayedEventsReproduceEveryCandidate) {
   auto first = Make();
   const std::vector<store::JobEvent> log = Drive(*first, 12);
-  EXPECT_GT(first->model_version(), 2) << "the log is to be of a search with a learning model";
+  EXPECT_GT(first->model_version(), 2) << "the test needs a search with a learning model";
 
   auto second = Make();
   ASSERT_TRUE(second->Replay(log, spaces_->default_schedule()).ok());
   EXPECT_EQ(second->trials(), first->trials());
   EXPECT_EQ(second->next_event(), first->next_event());
-  // And it goes on like the first one, once both have the same model.
+  // The replayed search continues like the first one once both have the same model.
   if (first->TrainingIsDue()) {
     first->AdoptModel(*first->trainer()->Train(first->TakeForTraining()));
     second->AdoptModel(*second->trainer()->Train(second->TakeForTraining()));
@@ -68,13 +68,14 @@ TEST_F(TaskSearchTest, ReplayedEventsReproduceEveryCandidate) {
 
 TEST_F(TaskSearchTest, ASearchBegunAnewDrawsNothingASecondTime) {
   auto first = Make();
-  std::set<std::vector<int64_t>> drawn;  // the pools of a strategy that was told nothing
+  std::set<std::vector<int64_t>> drawn;  // the candidates of a strategy without results
   int64_t events = 0, trials = 1;
   for (int batch = 0; batch < 6; ++batch) {
     const ProposeEvent propose = *first->Propose(1);
     events = propose.number + 1;
     drawn.insert(propose.proposals.at(0).candidate.decisions);
-    first->Tell(trials++, {spaces_->default_schedule(), record::Outcome::kCrash});  // not searched
+    first->Tell(trials++, {spaces_->default_schedule(),
+                           record::Outcome::kCrash});  // not in the searched space
     if (batch % 3 == 2) events = first->TakeTells()->number + 1;
   }
   const TaskSearchOptions anew{.strategy = "picky",
@@ -90,8 +91,8 @@ TEST_F(TaskSearchTest, ASearchBegunAnewDrawsNothingASecondTime) {
 }
 
 TEST_F(TaskSearchTest, TheModelMatters) {
-  // Were the model's version not replayed, the test above would be of no worth: another training
-  // point, other candidates.
+  // Replay must restore the model version: a model trained at a different point gives other
+  // candidates.
   auto first = Make();
   std::vector<store::JobEvent> log = Drive(*first, 6);
   bool changed = false;
@@ -118,7 +119,7 @@ TEST_F(TaskSearchTest, AnotherProgramIsNoticed) {
 TEST_F(TaskSearchTest, KnownAndIllegalCandidatesAreDroppedAndGetNoTrial) {
   auto probe = Make();
   const ProposeEvent expected = *probe->Propose(4);
-  // Known to the search by its earlier records, but not to a strategy that forgets what it was
+  // The search knows this candidate from earlier records, but the strategy forgets what it was
   // told.
   class Forgetful final : public TaskSpaces {
    public:
@@ -167,7 +168,7 @@ TEST_F(TaskSearchTest, KnownAndIllegalCandidatesAreDroppedAndGetNoTrial) {
   EXPECT_EQ(event.proposals[0].trial, 1);
   EXPECT_EQ(event.proposals[1].trial, -1);
   EXPECT_EQ(event.proposals[2].trial, 2);
-  EXPECT_EQ(event.proposals[3].trial, -1);  // it cannot be built
+  EXPECT_EQ(event.proposals[3].trial, -1);  // illegal
 }
 
 TEST_F(TaskSearchTest, UnknownNamesAreRefused) {
