@@ -1,5 +1,5 @@
-// Stores that cannot be used: the command says so, what to do, and exits with 1; the file stays as
-// it is.
+// Stores that cannot be used: the command says what is wrong and what to do, exits with 1, and does
+// not change the file.
 
 #include <filesystem>
 #include <fstream>
@@ -17,11 +17,12 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-constexpr int kUserVersionOffset = 60;  // in the header of a SQLite file, 4 bytes big-endian
+constexpr int kUserVersionOffset =
+    60;  // offset in the header of a SQLite file; 4 bytes, big-endian
 
 class BadStoreTest : public ::testing::Test {
  protected:
-  // A store with everything that a new one has.
+  // Creates a new store.
   void MakeStore() {
     const Result result = home_.Hone({"jobs", "list"});
     ASSERT_EQ(result.code, 0) << result.errors;
@@ -52,7 +53,7 @@ TEST_F(BadStoreTest, NotADatabase) {
 
 TEST_F(BadStoreTest, Damaged) {
   MakeStore();
-  // The schema's page is garbage behind a header that is right.
+  // Overwrites the page of the schema and keeps the header.
   std::fstream file(home_.store(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(100);
   file << std::string(3000, '\xff');
@@ -69,7 +70,7 @@ TEST_F(BadStoreTest, OfANewerSchema) {
   ExpectRefused(HasSubstr("newer"));
 }
 
-// A small disk of its own, made as an ordinary user where the kernel allows that.
+// Runs `hone` on a small disk, mounted as an ordinary user if the kernel allows that.
 Result OnSmallDisk(const std::string& prepare) {
   TemporaryFolder folder;
   const std::string script =
@@ -87,7 +88,7 @@ bool CanMakeDisks() {
 }
 
 TEST(BadDiskTest, Full) {
-  if (!CanMakeDisks()) GTEST_SKIP() << "this kernel lets nobody mount a small disk";
+  if (!CanMakeDisks()) GTEST_SKIP() << "this kernel does not allow mounting a small disk";
   const Result result =
       OnSmallDisk("dd if=/dev/zero of=$XDG_DATA_HOME/fill bs=1k count=255 2>/dev/null");
   EXPECT_EQ(result.code, 1) << result.errors;
@@ -96,7 +97,7 @@ TEST(BadDiskTest, Full) {
 }
 
 TEST(BadDiskTest, ReadOnly) {
-  if (!CanMakeDisks()) GTEST_SKIP() << "this kernel lets nobody mount a small disk";
+  if (!CanMakeDisks()) GTEST_SKIP() << "this kernel does not allow mounting a small disk";
   const Result result = OnSmallDisk("mount -o remount,ro $XDG_DATA_HOME");
   EXPECT_EQ(result.code, 1) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("Read-only"));

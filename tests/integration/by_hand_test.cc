@@ -1,5 +1,5 @@
-// Schedules written by hand and kernels run on files, through the real system: `hone schedule
-// --check`, `hone tune --space`, `hone run`.
+// Handwritten schedules, and kernels that run on files, with the real programs: `hone schedule
+// --check`, `hone tune --space` and `hone run`.
 
 #include <cstring>
 #include <fstream>
@@ -55,7 +55,7 @@ class ByHand : public ::testing::Test {
                           std::string(reinterpret_cast<const char*>(numbers.data()),
                                       numbers.size() * sizeof(float)));
   }
-  // The product of the two arrays, as `hone run` writes it.
+  // Expects the product of the two arrays in the file that `hone run` wrote.
   void ExpectProduct(const std::string& path, const std::vector<float>& a,
                      const std::vector<float>& b) {
     std::ifstream file(path);
@@ -69,7 +69,7 @@ class ByHand : public ::testing::Test {
         for (int k = 0; k < kK; ++k) sum += static_cast<double>(a[i * kK + k]) * b[k * kN + j];
         float element = 0;
         std::memcpy(&element, array->data.data() + (i * kN + j) * sizeof(float), sizeof(float));
-        // Quarters of small integers: every partial sum is exact.
+        // The inputs are small integers divided by four: every partial sum is exact.
         ASSERT_EQ(element, sum) << i << ", " << j;
       }
     }
@@ -90,7 +90,7 @@ TEST_F(ByHand, AScheduleIsCheckedTimedAndRun) {
     return home_.Hone(words);
   };
 
-  // Nothing is known: the default schedule is made.
+  // Nothing is tuned yet: the default schedule is built.
   const Result first = run_to("default.npy");
   ASSERT_EQ(first.code, 0) << first.errors;
   const nlohmann::json by_default = OneLineOfJson(first.output);
@@ -116,7 +116,7 @@ TEST_F(ByHand, AScheduleIsCheckedTimedAndRun) {
   EXPECT_EQ(object["trace"], kTrace);
   EXPECT_THAT(object["policy"].get<std::string>(), HasSubstr("confirm"));
 
-  // Known already, and measured again all the same; a person reads it.
+  // A known candidate is measured again. The output is for a human reader.
   const Result again = home_.Hone({"schedule", trace, "--check"});
   ASSERT_EQ(again.code, 0) << again.errors;
   EXPECT_THAT(again.output,
@@ -134,7 +134,7 @@ TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
   ASSERT_EQ(tuned.code, 0) << tuned.errors;
   const nlohmann::json object = OneLineOfJson(tuned.output);
   ASSERT_TRUE(object.is_object()) << tuned.output;
-  // The default, and at most the nine factorizations of 36.
+  // The default schedule and at most the nine factorizations of 36.
   EXPECT_GT(object["trials"], 3);
   EXPECT_LE(object["trials"], 10);
 
@@ -150,7 +150,7 @@ TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
   EXPECT_THAT(other.errors, HasSubstr("another computation"));
 }
 
-// A body of 34560 statements is refused, or takes longer to compile than a build may.
+// A body of 34560 statements is refused, or exceeds the build timeout.
 TEST_F(ByHand, ACheckThatFailsSaysWithWhatOutcome) {
   const std::string text(kTrace);
   const std::string trace =

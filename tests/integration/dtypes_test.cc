@@ -1,5 +1,5 @@
-// Every dtype can be tuned: candidates are checked against a reference that means what the workload
-// says, where integers wrap, casts round and booleans are stored.
+// Every dtype can be tuned. Candidates are checked against a reference with the semantics of the
+// workload: integers wrap, casts round, and booleans are stored.
 
 #include <fstream>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 class DTypesTest : public ::testing::Test {
  protected:
-  // Every trial comes out right.
+  // Expects that every trial is correct.
   void ExpectMeasured(const std::vector<std::string>& workload) const {
     std::vector<std::string> words = {"tune", "--trials", "2", "--seed", "1", "--json"};
     words.insert(words.end(), workload.begin(), workload.end());
@@ -47,14 +47,14 @@ TEST_F(DTypesTest, OutputsThatRound) {
                        "output D[i: 33, j: 48] = f16(C[i, j])\n")});
 }
 
-// Said before anything is started, not by a device that is lost.
+// The error comes before a worker is started, not from a lost device.
 TEST_F(DTypesTest, OutputsThatCannotBeCheckedAreRefused) {
   const Result tuned = home_.Hone({"tune", "relu", "m=1", "n=8589934592", "--trials", "2"});
   EXPECT_EQ(tuned.code, 2) << tuned.errors;
   EXPECT_THAT(tuned.errors, ::testing::HasSubstr("too large to be checked"));
 }
 
-// Sums with cancellation, which f32 knows badly, below a fraction.
+// Sums with cancellation, which are inaccurate in f32, in a denominator.
 TEST_F(DTypesTest, QuotientsOfSums) {
   const std::string sums =
       "workload quotient\n"

@@ -1,4 +1,4 @@
-// The whole way in private mode, as a user goes it: tune, best, show, export, link, run.
+// The whole workflow in private mode, as a user runs it: tune, best, show, export, link, run.
 
 #include <signal.h>
 
@@ -40,7 +40,7 @@ std::vector<std::string> KeysOf(const nlohmann::json& json) {
 TEST(FirstLightTest, TuneBestShowExportAndLink) {
   HoneHome home;
 
-  // Nothing is known yet, and asking measures nothing.
+  // Nothing is tuned yet, and a look-up measures nothing.
   const Result nothing = home.Hone(With({"best"}, kMatmul));
   EXPECT_EQ(nothing.code, 3) << nothing.errors;
   EXPECT_THAT(nothing.errors, HasSubstr("hone tune matmul m=48 n=80 k=64"));
@@ -66,7 +66,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   for (const auto& [name, count] : run["outcomes"].items()) outcomes += count.get<int64_t>();
   EXPECT_EQ(outcomes, 24);
 
-  // What the CI job asks: the same best from a server that was not running.
+  // A later process gets the same best from a newly started server.
   const Result looked_up = home.Hone(With({"best", "--json"}, kMatmul));
   ASSERT_EQ(looked_up.code, 0) << looked_up.errors;
   const nlohmann::json best = OneLineOfJson(looked_up.output);
@@ -94,7 +94,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(job["job"], run["job"]);
   EXPECT_EQ(job["state"], "done");
 
-  // The very bytes: linked into a C program, whose result is right.
+  // Links the exported object into a C program, whose result is correct.
   TemporaryFolder kernel;
   const Result exported = home.Hone(With({"export", "-o", kernel / "out"}, kMatmul));
   ASSERT_EQ(exported.code, 0) << exported.errors;
@@ -109,7 +109,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(used.code, 0) << used.output;
   EXPECT_EQ(used.output, "right\n");
 
-  // Under names of their own, two kernels link into one program.
+  // Two kernels with different names link into the same program.
   for (const char* name : {"first", "second"}) {
     const Result named = home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
     ASSERT_EQ(named.code, 0) << named.errors;
@@ -127,7 +127,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   ASSERT_EQ(linked.code, 0) << linked.errors;
   EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
 
-  // All files or none.
+  // Export writes all files or none.
   std::filesystem::create_directories(kernel / "taken/matmul.trace/x");
   EXPECT_EQ(home.Hone(With({"export", "-o", kernel / "taken"}, kMatmul)).code, 1);
   for (const char* suffix : {".so", ".o", ".h", ".hone", ".program"}) {
@@ -147,7 +147,7 @@ TEST(FirstLightTest, TheWorkerIsStartedAgainWhenItIsKilled) {
   pid_t worker = 0;
   ASSERT_TRUE(Eventually([&] { return (worker = home.ChildOfKeeper("hone-worker")) > 0; }))
       << tune.Errors();
-  // In the middle: it has measured something.
+  // Waits until the job has measured something.
   ASSERT_TRUE(Eventually([&] {
     const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
     return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;

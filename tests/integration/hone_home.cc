@@ -17,7 +17,7 @@ namespace hone::integration {
 
 HoneHome::~HoneHome() {
   EXPECT_TRUE(Eventually([this] { return Keeper() == 0; }))
-      << "the private server outlives its clients";
+      << "the private server is still running";
 }
 
 Result HoneHome::Hone(std::vector<std::string> words, absl::Duration limit) const {
@@ -32,7 +32,7 @@ pid_t HoneHome::Keeper() const {
   const bool free = flock(fd, LOCK_EX | LOCK_NB) == 0;
   close(fd);
   if (free) return 0;
-  int pid = -1;  // locked, and not named yet
+  int pid = -1;  // locked, but the pid is not written yet
   for (absl::string_view line : absl::StrSplit(ReadFile(path).value_or(""), '\n')) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
     if (words.size() == 2 && words[0] == "keeper" && !absl::SimpleAtoi(words[1], &pid)) pid = -1;
@@ -43,7 +43,7 @@ pid_t HoneHome::Keeper() const {
 pid_t HoneHome::ChildOfKeeper(const std::string& program) const {
   const pid_t keeper = Keeper();
   if (keeper <= 0) return 0;
-  // The kernel cuts names at 15 characters, as these are.
+  // The kernel truncates process names to 15 characters. The names of Hone's programs are shorter.
   const std::string children =
       ReadFile(absl::StrCat("/proc/", keeper, "/task/", keeper, "/children")).value_or("");
   for (absl::string_view word : absl::StrSplit(children, ' ', absl::SkipWhitespace())) {

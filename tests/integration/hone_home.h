@@ -9,8 +9,8 @@
 
 namespace hone::integration {
 
-// A user with an empty data folder of its own, so that private servers of different tests do not
-// meet. The destructor returns once the private server has ended.
+// A user with an empty data folder, which separates the private servers of different tests. The
+// destructor waits for the end of the private server.
 class HoneHome {
  public:
   HoneHome() = default;
@@ -19,19 +19,19 @@ class HoneHome {
   Variables variables() const { return {{"XDG_DATA_HOME", folder_.path()}}; }
   std::string data_dir() const { return folder_ / "hone"; }
   std::string store() const { return data_dir() + "/hone.db"; }
-  // `hone` with these words, to its end.
+  // Runs `hone` with these arguments to its end.
   Result Hone(std::vector<std::string> words, absl::Duration limit = absl::Seconds(240)) const;
-  // The process id of the keeper, 0 when no private server runs.
+  // The process id of the keeper, or 0 if no private server runs.
   pid_t Keeper() const;
-  // The process that the keeper started under that name, 0 when there is none.
+  // The process that the keeper started under this name, or 0 if there is none.
   pid_t ChildOfKeeper(const std::string& program) const;
 
  private:
   TemporaryFolder folder_;
 };
 
-// The object that a command printed; discarded (is_discarded()) when it is none, or has more than
-// one line.
+// The object that a command printed. Discarded (is_discarded()) if the output is not a single line
+// with an object.
 nlohmann::json OneLineOfJson(const std::string& output);
 
 }  // namespace hone::integration

@@ -1,6 +1,6 @@
-// Real processes that die while they make design spaces. The child process that tries a job first
-// is killed: that job fails and the server serves on. The server itself is killed, twice, in a step
-// of one job: the third server does not resume that job.
+// Real processes that are killed while they make design spaces. If the preflight child of a job is
+// killed, that job fails and the server continues. If the server itself is killed twice in a step
+// of the same job, the third server does not resume that job.
 
 #include <dirent.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Three products in a row have as many design spaces as there may be: they take a while.
+// Three consecutive products have the maximum number of design spaces, which take a while to make.
 constexpr char kSlowWorkload[] =
     "workload chain\n"
     "input X: f32[128, 256]\n"
@@ -66,7 +66,7 @@ class JobCrashTest : public ::testing::Test {
     words.insert(words.end(), {"--trials", "4"});
     return std::make_unique<Process>(std::move(words));
   }
-  // The process in which the server tries a job, once there is one.
+  // Waits for the preflight child of the server, and returns its process id.
   pid_t Child() {
     pid_t child = 0;
     Eventually([&] {
@@ -83,12 +83,12 @@ class JobCrashTest : public ::testing::Test {
     });
     return child;
   }
-  // The newest job, as the server shows it.
+  // The newest job as reported by the server.
   nlohmann::json NewestJob() {
     const nlohmann::json list = OneLineOfJson(Hone({"jobs", "list", "--json"}).output);
     return list.is_object() && !list["jobs"].empty() ? list["jobs"][0] : nlohmann::json::object();
   }
-  // What the store says of the job's step, "" where it is in none.
+  // The risky step of the job in the store, or "" if there is none.
   std::string RiskyStep() const {
     sqlite3* raw = nullptr;
     sqlite3_open_v2((folder_ / "hone.db").c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
@@ -103,7 +103,7 @@ class JobCrashTest : public ::testing::Test {
     if (!job.ok() || !job->risky_step.has_value()) return "";
     return absl::StrCat(job->risky_step->server, " ", job->risky_step->name);
   }
-  // Kills the server while it makes the design spaces of the job itself.
+  // Kills the server while the server itself makes the design spaces of the job.
   void CrashInAStep() {
     const std::string run = absl::StrCat("/", server_->pid(), "/");
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(RiskyStep(), run); }))

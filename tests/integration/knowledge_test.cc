@@ -1,5 +1,5 @@
-// What is stored, used again through the real system: `hone compare`, `hone best --nearest`,
-// transfer between tasks, `hone revalidate`.
+// Stored results used again, with the real programs: `hone compare`, `hone best --nearest`,
+// transfer between tasks, and `hone revalidate`.
 
 #include <string>
 #include <vector>
@@ -48,7 +48,7 @@ TEST(Knowledge, ATunedOperatorIsComparedTransferredAndRevalidated) {
   EXPECT_THAT(text.output, HasSubstr("runner-up"));
   EXPECT_THAT(text.output, HasSubstr("roofline"));
 
-  // An unseen shape: adapted, marked, and right when it is checked.
+  // An unseen shape gets an adapted candidate, which is marked as such and correct when checked.
   EXPECT_EQ(home.Hone(With({"best"}, kUnseen)).code, 3);
   const Result near = home.Hone(With({"best", "--nearest", "--json"}, kUnseen));
   ASSERT_EQ(near.code, 0) << near.errors;
@@ -59,15 +59,16 @@ TEST(Knowledge, ATunedOperatorIsComparedTransferredAndRevalidated) {
   EXPECT_THAT(std::string(adapted["adapted"]["trace"]), HasSubstr("f32[80, 40]"));
   EXPECT_THAT(home.Hone(With({"best", "--nearest"}, kUnseen)).output, HasSubstr("not measured"));
 
-  // A task of that shape begins from what is known.
+  // A task of that shape starts from the stored results.
   const Result transferred =
       home.Hone(With({"tune", "--transfer", "--trials", "8", "--json"}, kUnseen));
   ASSERT_EQ(transferred.code, 0) << transferred.errors;
   EXPECT_FALSE(OneLineOfJson(home.Hone(With({"best", "--nearest", "--json"}, kUnseen)).output)
                    .contains("nearest"))
-      << "a measured best is never mixed up with an adapted one";
+      << "a measured best takes precedence over an adapted one";
 
-  // The same code generator and environment: nothing is due, unless it is asked for.
+  // The code generator and the environment are the same: nothing is due for revalidation without
+  // --all.
   const Result due = home.Hone({"revalidate"});
   ASSERT_EQ(due.code, 0) << due.errors;
   EXPECT_THAT(due.output, HasSubstr("today"));

@@ -1,4 +1,4 @@
-// `hone-lab --live`: a comparison with the real service, on a small operator.
+// `hone-lab --live`: a comparison with the real service on a small operator.
 
 #include <algorithm>
 #include <string>
@@ -33,7 +33,7 @@ TEST(LabLive, RunsStrategiesForRealAndKeepsWhatItMeasured) {
   EXPECT_THAT(first.output, AllOf(HasSubstr("| portfolio |"), HasSubstr("Confirmed latency")));
   const std::string runs = ReadFile(folder / "live-runs.csv").value_or("");
   const std::vector<std::string> lines = absl::StrSplit(runs, '\n', absl::SkipEmpty());
-  ASSERT_EQ(lines.size(), 3u) << runs;  // names, two runs
+  ASSERT_EQ(lines.size(), 3u) << runs;  // a header and two runs
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::vector<std::string> cells = absl::StrSplit(lines[i], ',');
     EXPECT_EQ(cells[1], kOp);
@@ -45,9 +45,9 @@ TEST(LabLive, RunsStrategiesForRealAndKeepsWhatItMeasured) {
                            "live-time.md", "live-trials.svg", "live-seconds.svg"}) {
     EXPECT_TRUE(ReadFile(folder / file).ok()) << file;
   }
-  EXPECT_FALSE(ReadFile(folder / "summary.md").ok()) << "the files of recorded runs are others";
+  EXPECT_FALSE(ReadFile(folder / "summary.md").ok()) << "recorded runs use other file names";
 
-  // What was measured is read, not measured again.
+  // The second run reads the stored runs and measures nothing.
   const Result second = Lab(words);
   ASSERT_EQ(second.code, 0) << second.errors;
   EXPECT_EQ(second.output, first.output);

@@ -1,5 +1,4 @@
-// A private worker that does not stay up: whoever waits for it is told, with its last words, and
-// within seconds.
+// A private worker that keeps failing: clients that wait for it get its last output within seconds.
 
 #include <signal.h>
 
@@ -24,7 +23,7 @@ const std::vector<std::string> kTune = {"tune", "matmul", "m=48", "n=80", "k=64"
 
 class PrivateWorkerTest : public ::testing::Test {
  protected:
-  // A folder of Hone's programs, where hone-worker says a word and ends.
+  // Returns a program folder in which hone-worker prints a message and exits.
   std::string FolderWithBrokenWorker() {
     const std::string folder = folder_ / "bin";
     std::filesystem::create_directories(folder);
@@ -37,7 +36,8 @@ class PrivateWorkerTest : public ::testing::Test {
     std::filesystem::permissions(worker, std::filesystem::perms::owner_all);
     return folder;
   }
-  // Runs that end because the worker does; a minute is for busy machines.
+  // Expects that the command fails soon because of its worker. The limit of a minute allows for
+  // busy machines.
   void ExpectToldAtOnce(std::vector<std::string> argv) {
     const absl::Time begin = absl::Now();
     const Result result = RunProgram(std::move(argv), home_.variables());
@@ -72,8 +72,8 @@ TEST_F(PrivateWorkerTest, OneThatKeepsDyingEndsTheRunAndAResumedOne) {
     ASSERT_TRUE(Eventually([&] {
       worker = home_.ChildOfKeeper("hone-worker");
       return worker > 0 && worker != before;
-    })) << "it was not started again after "
-        << kills << " deaths";
+    })) << "the worker was not restarted after "
+        << kills << " kills";
     kill(worker, SIGKILL);
     before = worker;
   }

@@ -10,16 +10,16 @@
 
 #include "absl/time/time.h"
 
-// Real programs, started by tests.
+// Runs real programs in tests.
 namespace hone::integration {
 
 // The folder of Hone's programs: HONE_BIN_DIR, which ctest sets.
 std::string BinDir();
 
-// Polls until the condition holds; false when it does not within `limit`.
+// Polls `condition`. Returns false if it does not hold within `limit`.
 bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Minutes(2));
 
-// A folder under /tmp that goes when the object does.
+// A folder under /tmp. The destructor removes it.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -35,11 +35,11 @@ class TemporaryFolder {
 
 using Variables = std::map<std::string, std::string>;  // added to the environment
 
-// A program that runs beside the test, its output in files. Killed, and waited for, when the object
-// goes.
+// A program that runs next to the test, with its output in files. The destructor kills it and waits
+// for it.
 class Process {
  public:
-  // argv[0] is a program of BinDir() unless it has a slash.
+  // argv[0] is a program in BinDir() unless it contains a slash.
   explicit Process(std::vector<std::string> argv, const Variables& variables = {},
                    const std::string& input = "");
   ~Process();
@@ -48,8 +48,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal_number);
-  // The exit code, 128 + the signal that ended it, or -1 when it still runs after `limit` (it is
-  // killed then).
+  // The exit code, 128 + the signal that ended the program, or -1 if it still runs after `limit`,
+  // in which case it is killed.
   int Wait(absl::Duration limit = absl::Seconds(120));
   bool Running();
   std::string Output() const;
@@ -62,7 +62,7 @@ class Process {
   int status_ = 0;
 };
 
-// Runs a program to its end.
+// The result of a program that has ended.
 struct Result {
   int code = 0;
   std::string output;

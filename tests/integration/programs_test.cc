@@ -1,4 +1,5 @@
-// What each program may depend on: a board that only measures needs no compiler, a server no LLVM.
+// The libraries that each program may depend on: a board that only measures needs no compiler, and
+// a server needs no LLVM.
 
 #include <filesystem>
 #include <string>
@@ -70,7 +71,7 @@ TEST(ProgramsTest, AWorkerThatIsToldWrongThingsEndsAsOneWithWrongUsage) {
   EXPECT_EQ(open.code, 2);
   EXPECT_THAT(open.errors, HasSubstr("--insecure"));
   EXPECT_FALSE(std::filesystem::exists(folder / "state"));
-  // What is right, and does not work here.
+  // Valid usage that fails at run time.
   EXPECT_EQ(start({"--server", "localhost:1", "--program-dir", folder.path()}).code, 1);
   EXPECT_THAT(RunProgram({"hone-worker", "--help"}).output, HasSubstr("Exit codes:"));
 }

@@ -1,4 +1,5 @@
-// hone records import, query and export against a server: every filter, both forms, pages.
+// `hone records import`, `query` and `export` against a server: all filters, both output formats,
+// and paging.
 
 #include <signal.h>
 
@@ -26,9 +27,9 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kSpace[] = "a design space";
-constexpr int kMany = 450;  // more than two pages of what hone asks for
+constexpr int kMany = 450;  // more than two pages of the size that hone requests
 
-// As hone makes it of "matmul m=… n=8 k=8".
+// The text that hone makes of "matmul m=… n=8 k=8".
 std::string Workload(int m) {
   return absl::StrCat("workload matmul\ninput A: f32[", m,
                       ", 8]\ninput B: f32[8, 8]\noutput C[i: ", m,
@@ -102,7 +103,7 @@ nlohmann::json Json(const Row& row, int trial) {
             {"quarantine_reason", row.quarantined ? "the machine was busy" : ""}}}};
 }
 
-// The file that `hone records export` would have written of these.
+// The file that `hone records export` would write for these rows.
 std::string File(const std::vector<Row>& rows) {
   std::string text = "{\"hone_records\":1,\"store\":\"0123456789abcdef\"}\n";
   std::set<std::string> texts = {kSpace};
@@ -149,7 +150,7 @@ class RecordsTest : public ::testing::Test {
     words.insert(words.begin(), {"hone", "--server", "unix:" + folder_ / server});
     return RunProgram(std::move(words), {}, absl::Seconds(120), input);
   }
-  // How many records a query finds, as it is printed in JSON.
+  // The number of records that a query finds, according to its JSON output.
   size_t Count(std::vector<std::string> words) const {
     words.insert(words.begin(), {"records", "query", "--limit", "0", "--json"});
     const Result result = Hone(std::move(words));
@@ -190,18 +191,18 @@ TEST_F(RecordsTest, WrongFiltersAreUsageErrorsThatNameThem) {
     EXPECT_EQ(result.code, 2) << named << result.errors;
     EXPECT_THAT(result.errors, HasSubstr(named));
   }
-  EXPECT_NE(Hone({"records", "query", "--job", "4711"}).code, 0) << "there is no such job";
+  EXPECT_NE(Hone({"records", "query", "--job", "4711"}).code, 0) << "the job does not exist";
 }
 
 TEST_F(RecordsTest, PagesAreOneListInEveryForm) {
   const Result csv = Hone({"records", "query", "--csv", "--limit", "0", "--outcome", "ok"});
   ASSERT_EQ(csv.code, 0) << csv.errors;
   const std::vector<std::string> lines = absl::StrSplit(csv.output, '\n', absl::SkipEmpty());
-  ASSERT_EQ(lines.size(), kMany + 3u) << "with the line of titles";
+  ASSERT_EQ(lines.size(), kMany + 3u) << "including the header line";
   EXPECT_THAT(lines[0], testing::StartsWith("id,operator,workload_digest,target,policy,outcome"));
   std::set<std::string> ids;
   for (size_t i = 1; i < lines.size(); ++i) ids.insert(lines[i].substr(0, lines[i].find(',')));
-  EXPECT_EQ(ids.size(), kMany + 2u) << "none twice";
+  EXPECT_EQ(ids.size(), kMany + 2u) << "no id is listed twice";
   for (const int limit : {1, 200, 201, 400}) {
     const Result some =
         Hone({"records", "query", "--csv", "--limit", absl::StrCat(limit), "--outcome", "ok"});
@@ -229,7 +230,7 @@ TEST_F(RecordsTest, TheNewestComeFirstAndItIsSaidThatThereAreMore) {
   EXPECT_THAT(Hone({"records", "query", "--limit", "0"}).output,
               testing::Not(HasSubstr("--limit")));
   const Result csv = Hone({"records", "query", "--csv", "--limit", "1"});
-  EXPECT_THAT(csv.output, HasSubstr(",crash,")) << "the first that was stored";
+  EXPECT_THAT(csv.output, HasSubstr(",crash,")) << "the record that was stored first";
 }
 
 TEST_F(RecordsTest, ADefaultThatFailedSaysWhy) {
@@ -260,7 +261,7 @@ TEST_F(RecordsTest, AnExportComesBackOnceAndKeepsEveryDigit) {
   const Result first = Hone({"records", "import", folder_ / "out.jsonl", "--json"}, "two");
   ASSERT_EQ(first.code, 0) << first.errors;
   EXPECT_EQ(OneLineOfJson(first.output)["added"], kMany + 3);
-  // From standard input, too; and again nothing is added.
+  // Importing from standard input works as well, and adds nothing.
   const Result again =
       Hone({"records", "import", "-", "--json"}, "two", ReadFile(folder_ / "out.jsonl").value());
   ASSERT_EQ(again.code, 0) << again.errors;
@@ -271,21 +272,21 @@ TEST_F(RecordsTest, AnExportComesBackOnceAndKeepsEveryDigit) {
         Hone({"records", "query", "--json", "--limit", "0"}, server).output)["records"];
     for (auto& record : records) {
       record.erase("id");
-      record.erase("job");  // names the store it comes from
+      record.erase("job");  // contains the identity of the original store
     }
     return records;
   };
   EXPECT_EQ(list("one"), list("two"));
 }
 
-// hone records backup, and hone-server restore and merge, as the README has them.
+// `hone records backup`, and `hone-server restore` and `merge`, as described in the README.
 TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
   const std::string backup = folder_ / "backup.db", store = folder_ / "one.db";
   const Result made = Hone({"records", "backup", backup, "--json"});
   ASSERT_EQ(made.code, 0) << made.errors;
   EXPECT_EQ(OneLineOfJson(made.output)["records"], kMany + 3);
   const Result again = Hone({"records", "backup", backup});
-  EXPECT_NE(again.code, 0) << "a name that is taken stays as it is";
+  EXPECT_NE(again.code, 0) << "an existing file is not overwritten";
   EXPECT_THAT(again.errors, HasSubstr("backup.db"));
   ASSERT_EQ(Hone({"records", "import", "-"}, "one", File({{.m = 40}})).code, 0);
   EXPECT_EQ(Count({}), kMany + 4u);
@@ -301,7 +302,7 @@ TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
   ASSERT_EQ(restored.code, 0) << restored.errors;
   const std::string kept = restored.output.substr(restored.output.rfind(' ') + 1);
   server_ = StartServer("one");
-  EXPECT_EQ(Count({}), kMany + 3u) << "as it was";
+  EXPECT_EQ(Count({}), kMany + 3u) << "nothing has changed";
 
   server_->Signal(SIGTERM);
   ASSERT_EQ(server_->Wait(), 0);
@@ -317,7 +318,7 @@ TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
 }
 
 TEST_F(RecordsTest, CompactingSaysWhatItRemoves) {
-  // The first is faster; of the other workload the old one is the best, which stays.
+  // The first record is faster. The old record of the other workload is its best, and is kept.
   const std::string more = File({{}, {.age = absl::Hours(24 * 40)}});
   ASSERT_EQ(Hone({"records", "import", "-"}, "one", more).code, 0);
   const std::vector<std::string> words = {"records",     "compact", "--keep", "30d",
@@ -325,7 +326,7 @@ TEST_F(RecordsTest, CompactingSaysWhatItRemoves) {
   std::vector<std::string> dry = words;
   dry.push_back("--dry-run");
   EXPECT_EQ(OneLineOfJson(Hone(dry).output)["records_removed"], 1);
-  EXPECT_EQ(Count({}), kMany + 5u) << "nothing is changed";
+  EXPECT_EQ(Count({}), kMany + 5u) << "a dry run changes nothing";
   const Result done = Hone(words);
   ASSERT_EQ(done.code, 0) << done.errors;
   EXPECT_EQ(OneLineOfJson(done.output)["records_removed"], 1);

@@ -1,5 +1,5 @@
-// A record that an earlier version measured, and whose kernel would be refused today: it is
-// quarantined when its best is revalidated, and tuning finds another.
+// A record from an earlier version whose kernel would be refused today: revalidating its best
+// quarantines it, and tuning finds another best.
 
 #include <fstream>
 #include <memory>
@@ -24,7 +24,7 @@ constexpr absl::string_view kWorkload =
     "input A: bf16[16, 256]\n"
     "input B: bf16[256, 32]\n"
     "output C[i: 16, j: 32] = sum(k: 256) A[i, k] * B[k, j]\n";
-// Every step of the reduction runs over the whole output: partial sums are stored as bf16.
+// Each step of the reduction covers the whole output: partial sums are stored as bf16.
 constexpr absl::string_view kTrace =
     "trace 1\n"
     "b0 = block(\"C\")\n"
@@ -43,8 +43,8 @@ class RefusedRecordTest : public ::testing::Test {
     return OneLineOfJson(best.output)["best"];
   }
 
-  // Publishes the trace as the best that version 6 of the code generator measured. Everything else
-  // is as a real measurement of this machine has it.
+  // Publishes the trace as a best measured by version 6 of the code generator. Everything else is
+  // as in a real measurement on this machine.
   void PublishOldRecord() {
     ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
     auto opened = store::OpenSqliteStore(home_.store());

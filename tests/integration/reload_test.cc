@@ -40,7 +40,7 @@ class ReloadTest : public ::testing::Test {
     }
   }
   std::string etc(const std::string& name) const { return folder_ / ("etc/" + name); }
-  // Asks for the list of jobs as the holder of that token.
+  // Lists the jobs with the token of this file.
   Result List(const std::string& token_file, const std::string& ca = "ca.pem") const {
     return RunProgram({"hone", "--server", address_, "--ca", etc(ca), "--token-file",
                        etc(token_file), "jobs", "list"});
@@ -48,14 +48,14 @@ class ReloadTest : public ::testing::Test {
   bool Logged(const std::string& words) const {
     return server_->Errors().find(words) != std::string::npos;
   }
-  // Replaces the file in one step, as a secret.
+  // Replaces the token file atomically, with private permissions.
   void WriteTokens(const std::string& text) const {
     ASSERT_TRUE(WriteFileAtomically(etc("new tokens"), text).ok());
     std::filesystem::permissions(etc("new tokens"), std::filesystem::perms::owner_read |
                                                         std::filesystem::perms::owner_write);
     std::filesystem::rename(etc("new tokens"), etc("tokens"));
   }
-  // The tokens without the lines of that role.
+  // The token file without the lines of this role.
   std::string TokensWithout(const std::string& role) const {
     std::string rest;
     const std::string tokens = ReadFile(etc("tokens")).value();
@@ -75,7 +75,7 @@ TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
   WriteTokens(TokensWithout("client"));
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
   EXPECT_THAT(List("client.token").errors, HasSubstr("withdrawn"));
-  EXPECT_EQ(List("admin.token").code, 0) << "the others' are good";
+  EXPECT_EQ(List("admin.token").code, 0) << "other tokens stay valid";
 }
 
 TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
@@ -88,13 +88,13 @@ TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
   EXPECT_TRUE(Eventually([&] { return Logged("tokens are read again"); }, absl::Seconds(20)));
 }
 
-// Whoever has a stolen token does not care whether the server's certificate has expired.
+// A stolen token must be withdrawable even if the server's certificate has expired.
 TEST_F(ReloadTest, ATokenIsWithdrawnAlsoWhileTheCertificateCannotBeUsed) {
   ASSERT_TRUE(WriteFileAtomically(etc("server.pem"), "-----BEGIN nonsense\n").ok());
   WriteTokens(TokensWithout("client"));
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
   EXPECT_THAT(List("client.token").errors, HasSubstr("withdrawn"));
-  EXPECT_EQ(List("admin.token").code, 0) << "the certificate of the beginning is shown";
+  EXPECT_EQ(List("admin.token").code, 0) << "the first certificate is still in use";
   EXPECT_TRUE(Logged("certificates stay as they were")) << server_->Errors();
 }
 
@@ -110,8 +110,10 @@ TEST_F(ReloadTest, ASignalAsksForItToo) {
 TEST_F(ReloadTest, ANewCertificateIsShownWithoutARestart) {
   ASSERT_EQ(RunProgram({"hone-server", "init", folder_ / "etc/new", "--host", "localhost"}).code,
             0);
-  ASSERT_NE(List("client.token", "new/ca.pem").code, 0) << "that authority is not its own yet";
-  // One file after the other: a key of another certificate is not used meanwhile.
+  ASSERT_NE(List("client.token", "new/ca.pem").code, 0)
+      << "the server does not use the new authority yet";
+  // The files are replaced one by one. In between, the key does not match the certificate and is
+  // not used.
   std::filesystem::rename(etc("new/server-key.pem"), etc("server-key.pem"));
   EXPECT_TRUE(
       Eventually([&] { return Logged("certificates stay as they were"); }, absl::Seconds(20)));

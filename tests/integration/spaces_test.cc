@@ -1,5 +1,5 @@
-// Where candidates come from and what models are told of them, through the real system: `hone tune
-// --space`, with the strategy, model and features of AutoTVM, and `hone features`.
+// Design spaces and features with the real programs: `hone tune --space` with the strategy, model
+// and features of AutoTVM, and `hone features`.
 
 #include <filesystem>
 #include <fstream>
@@ -54,7 +54,8 @@ TEST_F(Spaces, AutoTvmFromOneEndToTheOther) {
   EXPECT_TRUE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
 }
 
-// What the server alone can tell is told before a worker is started, which takes seconds.
+// Names that the server alone can check are refused before a worker is started, which takes
+// seconds.
 TEST_F(Spaces, WrongNamesAreRefusedBeforeAWorkerIsStarted) {
   const struct {
     std::vector<std::string> words;

@@ -1,5 +1,5 @@
-// Two server replicas on one PostgreSQL: one of them dies, or stops for a while, in the middle of a
-// job, and the other one finishes it.
+// Two server replicas share a PostgreSQL database. One of them dies or stops in the middle of a
+// job, and the other one finishes the job.
 
 #include <signal.h>
 
@@ -24,11 +24,11 @@ namespace {
 using ::testing::IsSupersetOf;
 
 constexpr int kTrials = 40;
-// The dead one's claim lasts 30 s at most, and the other looks every 5; the rest is for a machine
-// that does other things, too.
+// The claim of a dead replica lasts at most 30 s, and the other replica looks for jobs every 5 s.
+// The rest allows for busy machines.
 constexpr absl::Duration kTakeOverLimit = absl::Seconds(75);
 
-// A server with a worker of its own.
+// A server and its worker.
 struct Replica {
   std::string address;
   std::unique_ptr<Process> server;
@@ -78,7 +78,7 @@ class TakeOverTest : public ::testing::Test {
     const nlohmann::json jobs = Ask(replica, {"jobs", "list"});
     return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0] : nlohmann::json();
   }
-  // Starts a job at a replica and waits until it is well under way.
+  // Starts a job on a replica and waits until it has made some progress.
   std::unique_ptr<Process> StartJob(const Replica& replica) {
     auto tune = std::make_unique<Process>(
         std::vector<std::string>{"hone", "--server", replica.address, "tune", "matmul", "m=64",
@@ -90,7 +90,7 @@ class TakeOverTest : public ::testing::Test {
         << replica.server->Errors();
     return tune;
   }
-  // Ids with trials of what was screened.
+  // Record ids and trials of the screened records.
   static std::set<std::pair<int64_t, int64_t>> Screened(const Replica& replica) {
     std::set<std::pair<int64_t, int64_t>> screened;
     const nlohmann::json list = Ask(replica, {"records", "query", "--limit", "0"});
@@ -102,7 +102,7 @@ class TakeOverTest : public ::testing::Test {
     }
     return screened;
   }
-  // Waits until the replica goes on with the job; how long that took.
+  // Waits until the replica continues the job. Returns the time that this took.
   static absl::Duration WaitForTakeOver(const Replica& replica) {
     const absl::Time begin = absl::Now();
     EXPECT_TRUE(
@@ -127,7 +127,7 @@ class TakeOverTest : public ::testing::Test {
     EXPECT_EQ(job["trials"], kTrials) << job;
     EXPECT_FALSE(job["best"].is_null()) << job;
     const auto after = Screened(replica);
-    EXPECT_THAT(after, IsSupersetOf(before)) << "what was acknowledged is there";
+    EXPECT_THAT(after, IsSupersetOf(before)) << "acknowledged records must be kept";
     std::set<int64_t> trials;
     for (const auto& [id, trial] : after) {
       EXPECT_TRUE(trials.insert(trial).second) << "trial " << trial << " was recorded twice";
@@ -151,7 +151,7 @@ TEST_F(TakeOverTest, WhatIsSaidOfAWorkerAtOneReplicaHoldsAtTheOther) {
   };
   ASSERT_EQ(RunProgram({"hone", "--server", one_.address, "workers", "drain", "worker-one"}).code,
             0);
-  EXPECT_TRUE(Eventually(draining_at_two)) << "it never called there";
+  EXPECT_TRUE(Eventually(draining_at_two)) << "the worker has never called the second replica";
   ASSERT_EQ(RunProgram({"hone", "--server", two_.address, "workers", "resume", "worker-one"}).code,
             0);
   EXPECT_TRUE(Eventually([&] {
@@ -177,7 +177,7 @@ TEST_F(TakeOverTest, AReplicaThatWasStoppedWritesNothingMoreToTheJob) {
   one_.Signal(SIGSTOP);
   WaitForTakeOver(two_);
   one_.Signal(SIGCONT);
-  // It finds out by itself, whichever comes first: a write that is refused, or the renewal.
+  // The replica notices by a refused write or by the renewal, whichever comes first.
   EXPECT_TRUE(Eventually([&] {
     const std::string log = one_.server->Errors();
     return log.find("left to another server") != std::string::npos ||
@@ -185,14 +185,14 @@ TEST_F(TakeOverTest, AReplicaThatWasStoppedWritesNothingMoreToTheJob) {
   })) << one_.server->Errors();
   ExpectFinishedOnce(two_, before);
   EXPECT_TRUE(one_.server->Running()) << one_.server->Errors();
-  EXPECT_EQ(Job(one_)["state"], "done") << "it shows what the other one did";
+  EXPECT_EQ(Job(one_)["state"], "done") << "it shows the result of the other replica";
 }
 
 TEST_F(TakeOverTest, AReplicaThatShutsDownHandsItsJobOverAtOnce) {
   const auto tune = StartJob(one_);
   const auto before = Screened(two_);
   one_.Signal(SIGTERM);
-  EXPECT_LT(WaitForTakeOver(two_), absl::Seconds(30)) << "nobody waits for the claim's end";
+  EXPECT_LT(WaitForTakeOver(two_), absl::Seconds(30)) << "the claim was not released";
   ExpectFinishedOnce(two_, before);
 }
 

@@ -1,5 +1,5 @@
-// The README's section "A server for a team", word for word: a server, a machine that compiles and
-// a board that only measures, over TCP with mutual TLS.
+// Runs the commands in the README's section "A server for a team" literally: a server, a machine
+// that compiles, and a board that only measures, over TCP with mutual TLS.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ class TeamTest : public ::testing::Test {
  protected:
   void SetUp() override {
     readme_ = ReadFile("README.md").value_or("");
-    // Nothing of the README but the name and the port is another here.
+    // Replaces only the host name and the port.
     const std::string given = "export HOST=hone.internal PORT=7070";
     ASSERT_THAT(readme_, HasSubstr(given));
     readme_ = absl::StrReplaceAll(
@@ -52,7 +52,7 @@ class TeamTest : public ::testing::Test {
     ASSERT_TRUE(MakeDirectories(folder).ok());
     std::filesystem::copy(BinDir() + "/" + program, folder + "/" + program);
   }
-  // The block of the README that begins with ```NAME.
+  // The README block that begins with ```NAME.
   std::string Block(const std::string& name) const {
     const std::string begin = "```" + name + "\n";
     const size_t from = readme_.find(begin);
@@ -61,14 +61,14 @@ class TeamTest : public ::testing::Test {
     return readme_.substr(from + begin.size(),
                           readme_.find("```", from + begin.size()) - from - begin.size());
   }
-  // What a person types on a machine that has the programs of that folder alone.
+  // Runs commands on a machine that has only the programs of its folder.
   std::vector<std::string> Shell(const std::string& machine, const std::string& words,
                                  const std::string& last = "") const {
     return {"/bin/bash", "-euc",
             absl::StrCat("cd ", folder_.path(), "; export HOME=", folder_.path(), " PATH=",
                          folder_ / machine, ":/usr/bin:/bin; unset XDG_DATA_HOME; ", words, last)};
   }
-  // The lines before the last one, and the last one, which runs on.
+  // Adds `exec` before the last line of the block, the command that keeps running.
   static std::string WithExec(const std::string& block) {
     const size_t last = block.rfind('\n', block.size() - 2);
     const size_t begin = last == std::string::npos ? 0 : last + 1;
@@ -100,7 +100,7 @@ TEST_F(TeamTest, TheReadmesCommandsWork) {
   EXPECT_THAT(people.output, HasSubstr("TLSv1.3"));
   EXPECT_THAT(people.output, HasSubstr("\"latency_ns\":"));
 
-  // Nothing secret is in a log, in the audit log, or for others to see in a process's arguments.
+  // Secrets appear neither in the logs, nor in the audit log, nor in process arguments.
   std::vector<std::string> secrets;
   for (const char* name : {"admin.token", "client.token", "worker-builder-1.token"}) {
     const std::string token = *ReadFile(folder_ / absl::StrCat("team/", name));
@@ -117,10 +117,10 @@ TEST_F(TeamTest, TheReadmesCommandsWork) {
   EXPECT_THAT(*ReadFile(folder_ / "team/audit.jsonl"), HasSubstr("TuningService/CreateJob"));
 
   server.Signal(SIGTERM);
-  EXPECT_EQ(server.Wait(absl::Seconds(20)), 0) << "a graceful end";
+  EXPECT_EQ(server.Wait(absl::Seconds(20)), 0) << "the server must exit cleanly";
 }
 
-// Another board cannot take a name that is not its own, and a stranger gets in nowhere.
+// A board cannot use the name of another board, and a stranger has no access.
 TEST_F(TeamTest, WrongConfigurationsSayWhatIsWrong) {
   Process server(Shell("desk", WithExec(Block("server"))));
   ASSERT_TRUE(Eventually([&] { return server.Errors().find("serving on") != std::string::npos; }))

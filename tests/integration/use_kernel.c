@@ -1,5 +1,4 @@
-/* What a user writes around an exported matmul: calls it as its header says, and checks the result.
- */
+/* A program around an exported matmul: calls it as its header says, and checks the result. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

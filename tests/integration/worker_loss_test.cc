@@ -1,5 +1,5 @@
-// Server and worker started by hand: the worker is killed in the middle of a run, another one is
-// started, the run finishes, and nothing that was acknowledged is lost.
+// The server and the worker are started by hand. The worker is killed during a run and replaced;
+// the run finishes, and nothing acknowledged is lost.
 
 #include <signal.h>
 
@@ -42,7 +42,7 @@ class WorkerLossTest : public ::testing::Test {
     argv.insert(argv.end(), more.begin(), more.end());
     return std::make_unique<Process>(std::move(argv));
   }
-  // A machine that has the agent and this program alone.
+  // Starts a machine that has only the agent and this program.
   std::unique_ptr<Process> StartWorkerWith(const std::string& program, const std::string& flag) {
     const std::string programs = folder_ / ("bin-" + program);
     std::filesystem::create_directories(programs);
@@ -54,7 +54,8 @@ class WorkerLossTest : public ::testing::Test {
     words.insert(words.begin(), {"hone", "--server", address_});
     return RunProgram(std::move(words));
   }
-  // Waits for them to be registered, which takes a busy machine longer than a job waits for one.
+  // Waits until `count` workers are registered. On a busy machine this takes longer than a job
+  // waits for a worker.
   bool HasWorkers(size_t count) {
     return Eventually([&] {
       const nlohmann::json list = OneLineOfJson(Hone({"workers", "list", "--json"}).output);
@@ -66,7 +67,7 @@ class WorkerLossTest : public ::testing::Test {
     return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0]["trials"].get<int64_t>()
                                                      : -1;
   }
-  // What clients were told is kept: record ids with their latencies.
+  // The ids and latencies of all records. Records that clients have seen must be kept.
   std::set<std::string> Records() {
     std::set<std::string> records;
     const nlohmann::json list =
@@ -117,7 +118,7 @@ TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
   auto builder = StartWorkerWith("hone-builder", "--build-only");
   auto board = StartWorkerWith("hone-runner", "--run-only");
   ASSERT_TRUE(HasWorkers(2)) << builder->Errors() << board->Errors();
-  // More than an interpreter computes: the board gets the reference kernel from the builder.
+  // Too large for an interpreter: the board gets the reference kernel from the builder.
   const auto tune = StartTuning(256);
   ASSERT_TRUE(Eventually([&] { return Trials() >= 8; }, absl::Seconds(120)))
       << tune->Errors() << builder->Errors() << board->Errors();
@@ -125,7 +126,7 @@ TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
   ASSERT_EQ(list["workers"].size(), 2u);
   EXPECT_EQ(list["workers"][0]["can_run"], false) << list;
   EXPECT_EQ(list["workers"][1]["can_build"], false) << list;
-  // Either may be killed at any moment.
+  // Either machine may be killed at any moment.
   builder->Signal(SIGKILL);
   builder->Wait();
   builder = StartWorkerWith("hone-builder", "--build-only");
