@@ -53,7 +53,7 @@ TEST(InvariantsTest, AnAcknowledgedMeasurementMustBeThereOnce) {
   Ledger ledger;
   ledger.Answered(Grant("a-1", 1));
   ledger.Told(Finish("a-1", {1.5, 2.5}));
-  EXPECT_THAT(ledger.acknowledged(), IsEmpty()) << "handed in is not acknowledged";
+  EXPECT_THAT(ledger.acknowledged(), IsEmpty()) << "a reported result is not acknowledged yet";
   ledger.Answered(Durable("a-1"));
   ASSERT_THAT(ledger.acknowledged(), SizeIs(1));
   const auto there = Screened(1, 1, {1.5, 2.5});
@@ -62,7 +62,8 @@ TEST(InvariantsTest, AnAcknowledgedMeasurementMustBeThereOnce) {
   auto again = there;
   again.id = 2;
   EXPECT_THAT(CheckAcknowledged({there, again}, ledger.acknowledged()).violations, SizeIs(1));
-  EXPECT_THAT(CheckOnce({there, again}).violations, SizeIs(2)) << "the samples and the trial";
+  EXPECT_THAT(CheckOnce({there, again}).violations, SizeIs(2))
+      << "both the samples and the trial repeat";
 }
 
 TEST(InvariantsTest, WhatCameTooLateIsMeasuredAgain) {

@@ -49,7 +49,7 @@ TEST_F(MachineTest, AJobGoesOnWhenTheClocksAreSetBackAndForth) {
     for (size_t i = 0; i < cluster_->workers(); ++i) {
       Cluster::ShiftClock(cluster_->worker(i), shift);
     }
-    EXPECT_TRUE(HasTrials(trials)) << "nothing more is measured after the clock moved by " << shift;
+    EXPECT_TRUE(HasTrials(trials)) << "nothing was measured after the clock moved by " << shift;
     trials += 8;
   }
   EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
