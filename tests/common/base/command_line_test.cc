@@ -169,7 +169,7 @@ TEST(SubcommandTest, DescribesItself) {
 
 class ConfigOptionTest : public ::testing::Test {
  protected:
-  // The status of reading a file of this text with these further words.
+  // Returns the status of parsing a config file with this text and the given arguments.
   absl::Status Read(const std::string& text, std::vector<std::string> words = {}) {
     const std::string path = ::testing::TempDir() + "/command_line_test.conf";
     std::ofstream(path) << text;

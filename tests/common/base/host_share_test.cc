@@ -40,7 +40,7 @@ TEST_F(HostShareTest, ItHoldsTheLockWhileItLives) {
   }
   EXPECT_FALSE(IsShared());
   const HostShare none(false, path_);
-  EXPECT_FALSE(IsShared()) << "of a server that is told to respect no lock";
+  EXPECT_FALSE(IsShared()) << "the server was told to ignore the lock";
 }
 
 TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
@@ -51,9 +51,9 @@ TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
     EXPECT_TRUE(lock.ok()) << lock.status();
     timed.Notify();
   });
-  while (!timed.HasBeenNotified()) YieldToTimers();  // without it the timer would never run
+  while (!timed.HasBeenNotified()) YieldToTimers();  // otherwise the timer never gets the lock
   timer.join();
-  EXPECT_TRUE(IsShared()) << "it was taken again";
+  EXPECT_TRUE(IsShared()) << "the share takes the lock again";
 }
 
 TEST_F(HostShareTest, AThreadWithoutAShareLetsGoOfNothing) {

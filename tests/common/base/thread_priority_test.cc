@@ -10,7 +10,7 @@ namespace {
 
 TEST(ThreadPriorityTest, IsLoweredForTheCallingThreadAlone) {
   const int before = getpriority(PRIO_PROCESS, 0);
-  if (before > 15) GTEST_SKIP() << "this process has the lowest priority already";
+  if (before > 15) GTEST_SKIP() << "this process already has the lowest priority";
   int lowered = before;
   std::thread([&] {
     LowerThreadPriority(3);

@@ -257,7 +257,7 @@ TEST(ConvolutionTest, CapsuleConv2dMultipliesMatrices) {
 // Scatters, as the operator is defined; the builder gathers.
 TEST(ConvolutionTest, Conv2dTransposeIsTheTransposedMap) {
   for (const auto& [h, w] :
-       {std::pair(Dim{4, 4, 2, 1}, Dim{4, 4, 2, 1}),  // of workloads.md
+       {std::pair(Dim{4, 4, 2, 1}, Dim{4, 4, 2, 1}),  // from a published benchmark
         std::pair(Dim{3, 3, 2, 1}, Dim{4, 3, 2, 1}),  // an odd output, phases of 1 and 2 taps
         std::pair(Dim{5, 3, 1, 1}, Dim{3, 3, 1, 2}),  // stride 1
         std::pair(Dim{3, 2, 3, 0}, Dim{2, 2, 3, 1}),  // outputs that no input reaches

@@ -61,7 +61,7 @@ TEST(RateLimitTest, ACallerWaitsAndOthersDoNot) {
   EXPECT_FALSE(limiter.Admit("ann").ok());
   clock.Advance(absl::Hours(1));
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(limiter.Admit("ann").ok()) << i;
-  EXPECT_FALSE(limiter.Admit("ann").ok()) << "no more is saved up than the burst";
+  EXPECT_FALSE(limiter.Admit("ann").ok()) << "the burst is the limit";
 }
 
 TEST(RateLimitTest, ZeroIsNoLimit) {

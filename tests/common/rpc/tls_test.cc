@@ -1,4 +1,4 @@
-// Encrypted connections: who is let in, and what each side is told otherwise.
+// Encrypted connections: which callers are accepted, and which errors both sides report otherwise.
 
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ KeyPair ClientPair(const KeyPair& authority, const Identity& identity,
                                        .not_after = absl::Now() + lifetime});
 }
 
-// Answers every call with who called, or with why it does not know.
+// Answers every call with the caller's name, or with the reason why the caller is unknown.
 class WhoService final : public grpc::CallbackGenericService {
  public:
   explicit WhoService(std::shared_ptr<const TokenTable> tokens) : authenticator_(tokens) {}
@@ -86,7 +86,7 @@ class TlsTest : public ::testing::Test {
     ASSERT_NE(server_, nullptr);
     address_ = absl::StrCat("localhost:", port_);
   }
-  // What a call comes to: NotFound with the caller's URI when it arrived.
+  // Returns the status of a call: NotFound with the caller's URI if the call arrived.
   absl::Status Call(const ChannelSecurity& security) {
     auto channel = CreateChannel(address_, security);
     if (!channel.ok()) return channel.status();
@@ -146,7 +146,7 @@ TEST_F(TlsTest, ACertificateIsReplacedWhileTheServerServes) {
   EXPECT_EQ(before->server.issuer, "Test");
   EXPECT_EQ(after->server.issuer, "Other");
   EXPECT_EQ(Call({.ca = other.certificate}).code(), absl::StatusCode::kUnauthenticated)
-      << "it arrives, and nobody knows it";
+      << "the call arrives, but the caller is unknown";
   EXPECT_FALSE(Probe({.ca = authority_.certificate}).ok());
 }
 
@@ -174,8 +174,8 @@ TEST_F(TlsTest, WhetherCallersAreAskedDoesNotChangeWhileItServes) {
       {.identity = ServerPair(authority_), .client_ca = authority_.certificate});
   EXPECT_EQ(asks.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(certificates_->Replace({}).code(), absl::StatusCode::kFailedPrecondition)
-      << "no more encryption";
-  EXPECT_TRUE(Probe({.ca = authority_.certificate}).ok()) << "it serves as before";
+      << "encryption cannot be switched off";
+  EXPECT_TRUE(Probe({.ca = authority_.certificate}).ok()) << "the server continues as before";
 }
 
 TEST_F(TlsTest, ACertificateSaysWhoCalls) {
@@ -220,7 +220,7 @@ TEST_F(TlsTest, AServerOfAnotherNameIsRefused) {
   EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not for localhost but for hone.i"));
   const ChannelSecurity told{.ca = authority_.certificate, .server_name = "hone.internal"};
-  EXPECT_EQ(Call(told).code(), absl::StatusCode::kUnauthenticated) << "it was reached";
+  EXPECT_EQ(Call(told).code(), absl::StatusCode::kUnauthenticated) << "the call arrived";
   EXPECT_TRUE(Probe(told).ok());
 }
 
@@ -253,7 +253,7 @@ TEST_F(TlsTest, ACertificateWithoutANameIsNobodys) {
   Serve({.identity = ServerPair(authority_), .client_ca = authority_.certificate});
   const absl::Status unnamed =
       Call({.ca = authority_.certificate, .identity = ServerPair(authority_)});
-  // Made for servers alone: the handshake already refuses it, or the name is missing.
+  // The certificate is for servers only. Either the handshake rejects it, or it names no caller.
   EXPECT_THAT(unnamed.code(),
               ::testing::AnyOf(absl::StatusCode::kUnavailable, absl::StatusCode::kUnauthenticated));
 }

@@ -1,6 +1,6 @@
-// What each primitive does to a program. A file in testdata/ holds a trace file, a line "program",
-// and the program that results from the trace. HONE_UPDATE_GOLDEN=1 rewrites the programs; check
-// the difference before you commit it.
+// Golden files of all primitives. A file in testdata/ holds a trace file, a line "program", and the
+// program that results from the trace. HONE_UPDATE_GOLDEN=1 rewrites the programs; check the
+// difference before you commit it.
 
 #include <gtest/gtest.h>
 

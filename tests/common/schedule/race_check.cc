@@ -134,8 +134,8 @@ class Walker {
   std::vector<std::unordered_map<int64_t, Touch>> touched_;
   std::vector<bool> private_;
   int64_t instance_ = -1, iteration_ = -1;
-  bool combines_ = false;  // the loop's lanes belong to one element …
-  Touch element_;          // … this one, by its offset
+  bool combines_ = false;  // whether the loop's lanes must belong to one element
+  Touch element_;          // that element's offset
   bool inside_ = false;
 };
 

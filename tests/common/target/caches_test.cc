@@ -77,8 +77,8 @@ TEST_F(CachesTest, ChipletsAddUp) {
   }
   EXPECT_EQ(Read(CpusBelow(128), 128).l3_bytes, int64_t{16} * (32 << 20));
   EXPECT_EQ(Read(CpusBelow(256), 256).l3_bytes, int64_t{16} * (32 << 20));
-  EXPECT_EQ(Read({0, 1, 2, 7, 128}, 5).l3_bytes, 32 << 20) << "one chiplet's alone";
-  EXPECT_EQ(Read({6, 7, 8, 9}, 4).l3_bytes, 64 << 20) << "two cores of either";
+  EXPECT_EQ(Read({0, 1, 2, 7, 128}, 5).l3_bytes, 32 << 20) << "the cores of one chiplet";
+  EXPECT_EQ(Read({6, 7, 8, 9}, 4).l3_bytes, 64 << 20) << "two cores of each of two chiplets";
   // A container with a quota of two cores: they run anywhere, but use at most two chiplets at a
   // time.
   EXPECT_EQ(Read(CpusBelow(256), 2).l3_bytes, 64 << 20);

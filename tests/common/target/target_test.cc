@@ -155,7 +155,7 @@ TEST(X86CpuNameTest, ANameIsUsedWhereTheMachineHasAllThatItImplies) {
   EXPECT_EQ(without("sapphirerapids", "avx512fp16"), "x86-64-v4");
   EXPECT_EQ(without("znver4", "avx512cd"), "x86-64-v3");
   EXPECT_EQ(without("haswell", "movbe"), "x86-64");
-  EXPECT_EQ(without("", ""), "x86-64-v4") << "a model that is not known";
+  EXPECT_EQ(without("", ""), "x86-64-v4") << "an unknown model";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The agent's clients of its children: each way for a child to go wrong has its outcome, and the
-// next request is answered.
+// The agent's clients of its child processes. Each kind of failure of a child has its outcome, and
+// the next request is answered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -120,7 +120,8 @@ TEST_F(ClientsTest, ABatchGoesOnAfterAHang) {
             (std::vector{Outcome::kRunTimeout, Outcome::kOk, Outcome::kOutOfMemory}));
 }
 
-// The runner's own deadline is a signal; who blocks it is ended by who started the runner.
+// The runner's own deadline is a signal. If a kernel blocks signals, the process that started the
+// runner kills it.
 TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
   EXPECT_EQ(Run({RunRequest("good")}), std::vector{Outcome::kOk});  // makes the reference
   RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
@@ -130,7 +131,7 @@ TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
   const MeasureResult killed = runner.RunOne(deaf, absl::Seconds(3));
   EXPECT_EQ(killed.outcome, Outcome::kRunTimeout) << killed.detail;
   EXPECT_EQ(runner.RunOne(RunRequest("good"), absl::Seconds(60)).outcome, Outcome::kOk)
-      << "and nobody has its lock";
+      << "the lock is free again";
 }
 
 TEST_F(ClientsTest, ConfirmationsAreRunToo) {

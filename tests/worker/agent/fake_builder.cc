@@ -1,6 +1,6 @@
-// Speaks hone-builder's side of the pipe. A request's space names what becomes of it: "good",
-// "wrong", "crash", "hang", … give the hand-written kernel of that name; "endless" never ends,
-// "abort" and "exit" end the process, "memory" is killed.
+// Speaks hone-builder's side of the pipe. The space of a request chooses the result: "good",
+// "wrong", "crash", "hang", … give the hand-written kernel of that name; "endless" never returns,
+// "abort" and "exit" end the process, and "memory" kills it like the kernel's out-of-memory killer.
 #include <signal.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ hone::record::BuildResponse Build(const hone::record::BuildRequest& request) {
   if (!object.ok()) {
     return {.outcome = hone::record::Outcome::kInvalid, .detail = absl::StrCat("no kernel ", kind)};
   }
-  // The decisions make artifacts differ, as those of real candidates do.
+  // Different decisions give different artifacts, as with real candidates.
   hone::record::Artifact artifact{.shared_object = *object, .workload = request.workload};
   for (const int64_t decision : request.decisions) absl::StrAppend(&artifact.trace, decision, " ");
   const std::string bytes = hone::record::EncodeArtifact(artifact);

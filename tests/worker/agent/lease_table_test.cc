@@ -115,8 +115,7 @@ TEST_F(LeaseTableTest, ALeaseThatIsGrantedAgainIsNotStartedAgain) {
   table_.Finish(work, Finished(*work));
   EXPECT_FALSE(Start({"a"}).started);  // finished
   Durable("a");
-  EXPECT_FALSE(
-      Start({"a"}).started);  // forgotten by the server, said by an answer that was overtaken
+  EXPECT_FALSE(Start({"a"}).started);  // durable; the answer that grants it was overtaken
   EXPECT_EQ(table_.held(), 0);
 }
 
@@ -129,7 +128,7 @@ TEST_F(LeaseTableTest, ACancelledLeaseLeavesNoResult) {
   EXPECT_EQ(table_.held(), 2);
   EXPECT_EQ(table_.NextToPrepare(), nullptr);
   Cancel("building");
-  EXPECT_EQ(table_.held(), 2);  // until its builder is done
+  EXPECT_EQ(table_.held(), 2);  // until its build ends
   table_.Prepared(building, now_);
   EXPECT_EQ(table_.held(), 1);
   queued->artifact_digest = "digest";
@@ -186,7 +185,7 @@ TEST_F(LeaseTableTest, AResultIsSaidOnceWhileACallCarriesIt) {
   table_.CallBegins(1, Describe());
   EXPECT_FALSE(table_.HasNews());
   EXPECT_EQ(Describe().finished_size(), 0);
-  EXPECT_EQ(Describe(true).finished_size(), 1) << "the last call says everything";
+  EXPECT_EQ(Describe(true).finished_size(), 1) << "the last call reports everything";
   Add("b");
   EXPECT_TRUE(table_.HasNews());
   EXPECT_EQ(Describe().finished(0).lease_id(), "b");
@@ -209,7 +208,7 @@ TEST_F(LeaseTableTest, WhatAnAnsweredCallCarriedIsRestatedUntilItIsDurableAndNoN
   EXPECT_FALSE(table_.HasNews());
   Add("c");
   ASSERT_EQ(Describe().finished_size(), 2);
-  EXPECT_EQ(Describe().finished(0).lease_id(), "c") << "what is new first";
+  EXPECT_EQ(Describe().finished(0).lease_id(), "c") << "new results come first";
   EXPECT_THAT(Durable("b").durable, ElementsAre("b"));
   EXPECT_EQ(Describe().finished_size(), 1);
 }

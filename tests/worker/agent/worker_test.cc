@@ -1,5 +1,4 @@
-// The real hone-worker with the real hone-runner and a fake builder, against a server that the test
-// plays.
+// The real hone-worker with the real hone-runner and a fake builder, against a server in the test.
 #include <gmock/gmock.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -31,7 +30,7 @@ constexpr absl::string_view kMatmul =
     "input B: f32[32, 48]\n"
     "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
 
-// Grants what the test queues, holds calls that have no news, and remembers what it is told.
+// Grants the queued leases, holds calls while it has no news, and records the requests.
 class FakeServer final : public v1::WorkerService::Service {
  public:
   grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
@@ -47,7 +46,7 @@ class FakeServer final : public v1::WorkerService::Service {
     }
     const int64_t mine = calls_;
     const absl::Time until = absl::Now() + absl::Milliseconds(request->max_wait_ms());
-    // Like the real one: held until there is news, or a newer call.
+    // Like the real server: a call is held until there is news or a newer call.
     while (to_grant_.empty() && to_cancel_.empty() && to_keep_.empty() &&
            response->durable().empty() && calls_ == mine && absl::Now() < until &&
            !context->IsCancelled() && !closing_) {
@@ -136,8 +135,8 @@ class FakeServer final : public v1::WorkerService::Service {
   absl::Mutex mutex_;
   std::map<std::string, v1::MeasureResult> finished_;
   std::map<std::string, std::string> artifacts_;
-  std::vector<std::string> uploads_;  // in their order
-  int uploads_without_room_ = 0;      // that are refused
+  std::vector<std::string> uploads_;  // in order of arrival
+  int uploads_without_room_ = 0;      // number of uploads to refuse
   std::set<std::string> worker_ids_;
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
@@ -288,9 +287,9 @@ TEST_F(WorkerTest, ArtifactsTravel) {
   const std::string built = Result("build").artifact_digest();
   {
     absl::MutexLock lock(&service_->mutex_);
-    ASSERT_EQ(DigestOf(service_->artifacts_[built]).ToHex(), built);  // before the result came
+    ASSERT_EQ(DigestOf(service_->artifacts_[built]).ToHex(), built);  // uploaded before the result
   }
-  // Another worker would fetch it; this one has to when its own copy is gone.
+  // Another worker would download the artifact. This worker has to if its own copy is missing.
   std::filesystem::remove(folder_ + "/state/artifacts/" + built);
   worker_.reset();
   StartWorker();
@@ -323,8 +322,7 @@ TEST_F(WorkerTest, AServerWithoutRoomForAnUploadIsAskedAgain) {
   service_->Grant(build);
   ASSERT_TRUE(AwaitFinished(1)) << Log();
   const v1::MeasureResult result = Result("build");
-  EXPECT_EQ(result.outcome(), v1::OUTCOME_OK)
-      << "it is no failure of the worker: " << result.detail();
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << "not a failure of the worker: " << result.detail();
   absl::MutexLock lock(&service_->mutex_);
   EXPECT_EQ(service_->uploads_without_room_, 0);
   EXPECT_TRUE(service_->artifacts_.contains(result.artifact_digest()));
@@ -341,13 +339,13 @@ TEST_F(WorkerTest, AReferenceIsThereBeforeEveryCandidateOfItsWorkload) {
   }
   ASSERT_TRUE(AwaitFinished(4)) << Log();
   absl::MutexLock lock(&service_->mutex_);
-  EXPECT_THAT(service_->uploads_, ::testing::SizeIs(5)) << "the reference once";
+  EXPECT_THAT(service_->uploads_, ::testing::SizeIs(5)) << "four candidates and one reference";
   EXPECT_THAT(service_->uploads_.at(0), ::testing::StartsWith("reference3/"));
 }
 
 TEST_F(WorkerTest, ANewServerIsGivenTheReferenceAgain) {
   int built = 0;
-  // Builds until the server that is there has the reference; a minute of that is too long.
+  // Builds until the current server has the reference, for at most 40 seconds.
   const auto build_until_it_is_there = [&] {
     const absl::Time limit = absl::Now() + absl::Seconds(40);
     for (size_t count = 1; absl::Now() < limit; ++count) {
@@ -383,7 +381,7 @@ TEST_F(WorkerTest, ResultsOutliveAKilledWorkerUntilTheyAreDurable) {
   EXPECT_TRUE(service_->Await(
       [this] { return service_->last_.finished().empty() && service_->epochs_.size() == 2; }));
   absl::MutexLock lock(&service_->mutex_);
-  EXPECT_EQ(service_->worker_ids_.size(), 1u);  // the name is kept
+  EXPECT_EQ(service_->worker_ids_.size(), 1u);  // the worker keeps its name
 }
 
 TEST_F(WorkerTest, ResultsAreGatheredWhileThereIsEnoughToDo) {
@@ -401,7 +399,7 @@ TEST_F(WorkerTest, ResultsAreGatheredWhileThereIsEnoughToDo) {
     absl::MutexLock lock(&service_->mutex_);
     EXPECT_GE(service_->finished_.size(), room / 2);
   }
-  EXPECT_TRUE(AwaitFinished(room)) << "the rest is told as it is done";
+  EXPECT_TRUE(AwaitFinished(room)) << "the other results are reported when they are ready";
 }
 
 TEST_F(WorkerTest, AServerThatComesBackIsFoundAgain) {

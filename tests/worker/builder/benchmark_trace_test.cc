@@ -1,5 +1,5 @@
-// Every trace of tests/bench/traces, as the benchmarks build it: it replays, compiles, and computes
-// its workload within what its rewrites state.
+// Every trace of tests/bench/traces, built as the benchmarks do: it replays, compiles, and computes
+// its workload within the tolerance that its rewrites state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

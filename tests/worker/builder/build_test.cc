@@ -133,7 +133,7 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const auto workload = ir::ParseWorkload(text);
     ASSERT_TRUE(workload.ok()) << workload.status();
-    // Compares some hundred elements of values and magnitudes with the interpreter.
+    // Compares some hundred values and magnitudes with the interpreter.
     const absl::Status made =
         runner::MakeReference(*workload, workload->StructuralDigest().ToHex(), kernel->get(),
                               absl::StrCat(folder_, "/reference"));
@@ -169,7 +169,7 @@ TEST_F(BuildTest, WhatIsWrongWithACandidateIsSaid) {
   EXPECT_THAT(refused(request), HasSubstr("another workload"));
 }
 
-// Huge code is refused before LLVM begins with it, each kind by its limit.
+// Code that is too large is rejected before LLVM starts. Each case hits another limit.
 TEST_F(BuildTest, HugeUnrollsAreInvalidAtOnce) {
   const auto refused = [&](absl::string_view workload, absl::string_view schedule) {
     BuildRequest request = Request();
@@ -178,7 +178,7 @@ TEST_F(BuildTest, HugeUnrollsAreInvalidAtOnce) {
     request.decisions = {};
     const absl::Time begin = absl::Now();
     const BuildResponse response = Build(request);
-    EXPECT_LT(absl::Now() - begin, absl::Seconds(60));  // minutes without the limits
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(60));  // it would take minutes without the limits
     EXPECT_EQ(record::OutcomeName(response.outcome), "invalid");
     return response.detail;
   };

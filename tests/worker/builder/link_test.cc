@@ -25,7 +25,7 @@ std::string Link(const std::string& object_path) {
   return bytes.ok() ? *bytes : "";
 }
 
-// Loads bytes as the runner does.
+// Loads a shared object from memory, as the runner does.
 void* Load(const std::string& bytes) {
   const int fd = memfd_create("kernel", 0);
   EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
@@ -74,7 +74,7 @@ TEST(LinkTest, AnUndefinedSymbolIsAnErrorThatNamesIt) {
   const absl::Status status = LinkSharedObject(ReadFile(UNDEFINED_OBJECT).value(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("function_of_no_library"));
-  EXPECT_FALSE(Link(GOOD_OBJECT).empty());  // and the linker is usable again
+  EXPECT_FALSE(Link(GOOD_OBJECT).empty());  // the linker still works
 }
 
 TEST(LinkTest, BytesThatAreNoObjectAreRefused) {

@@ -9,15 +9,15 @@
 
 namespace hone {
 
-// Schedules through the builder and the runner on this machine: built, checked against the
-// reference of their workload, timed. Files lie in a temporary folder that ends with the object.
+// Builds schedules on this machine, checks them against the reference of their workload, and times
+// them, as a worker does. Its files are in a temporary folder, which the destructor removes.
 class MeasuredTrace {
  public:
   MeasuredTrace();
   ~MeasuredTrace();
 
-  // `text`: of a trace file, decided where it samples. Invalid: it does not parse. A failed build
-  // is the result's outcome.
+  // `text` is a trace file with a decision for every sampling. A build failure is reported as the
+  // outcome of the result; the outcome is invalid if the text does not parse.
   record::MeasureResult Run(const std::string& text, double tolerance);
 
  private:

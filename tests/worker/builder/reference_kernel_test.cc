@@ -1,5 +1,5 @@
-// Reference kernels as the builder makes them, compared with the interpreter as the runner does
-// when it makes a reference: what they disagree on can never be measured.
+// Compares the builder's reference kernels with the interpreter, as the runner does when it makes a
+// reference. A workload on which they disagree cannot be measured.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ class ReferenceKernelTest : public ::testing::Test {
   std::string folder_;
 };
 
-// A workload over A and B with an output for each of `values`.
+// Returns a workload over A and B with one output per element of `values`.
 std::string Elementwise(DType dtype, const std::vector<std::string>& values) {
   constexpr int kElements = 77;
   std::string text = "workload operations\n";
@@ -122,7 +122,7 @@ TEST_F(ReferenceKernelTest, EveryReductionOfEveryDType) {
     for (const absl::string_view reducer : {"sum", "prod", "min", "max"}) {
       absl::StrAppend(&text, "output ", reducer, "_[h: 5, i: 21] = ", reducer,
                       "(k: 13) X[h, i, k] * X[h, 20 - i, k]\n");
-      // The last rows have no terms at all.
+      // The last rows have no terms.
       absl::StrAppend(&text, "output guarded_", reducer, "[h: 5, i: 21] = ", reducer,
                       "(k: 13 where 0 <= 17 - i - k < 9) X[h, i, k]\n");
     }
@@ -171,7 +171,7 @@ TEST_F(ReferenceKernelTest, BooleansAsInputsIntermediatesAndOutputs) {
       "output same[i: 7, j: 19] = N[i, j] == M[i, j]\n");
 }
 
-// Magnitudes of what conditions alone read are read by nobody. 16 does not divide the inner axes.
+// The magnitude of a value is unused if only conditions read it. 16 does not divide the inner axes.
 TEST_F(ReferenceKernelTest, SumsThatOnlyDivideOrDecide) {
   for (const absl::string_view value :
        {"1.0 / (1.0 + exp(-S[i, j]))", "1.0 / S[i, j]", "select(S[i, j] < 0, 0.0, 1.0)",

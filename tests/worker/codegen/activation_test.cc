@@ -1,5 +1,5 @@
-// gelu and silu as the operator library builds them: errors of compiled code in ulp of the exact
-// result, over [−40, 40] and where results get denormal, in vectors of 256 and 512 bits.
+// The gelu and silu of the operator library: errors of compiled code in ulp of the exact result,
+// over [−40, 40] and where results become denormal, with vectors of 256 and 512 bits.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ir::Values;
 long double ExactGelu(long double x) { return x * ExactNormalCdf(x); }
 long double ExactSilu(long double x) { return x / (1 + std::exp(-x)); }
 
-// A part of the number line, and the largest error that is allowed there.
+// An interval of inputs and the largest error allowed there.
 struct Range {
   const char* op;
   DType dtype;
@@ -32,8 +32,8 @@ struct Range {
   double max_ulp;
 };
 
-// From the smallest result that is not 0 to 40. The last digits of normal_cdf are lost where it is
-// denormal; gelu has its error times |x| there.
+// From the smallest nonzero result to 40. normal_cdf loses its last digits where it is denormal;
+// there, gelu has its error times |x|.
 const Range kRanges[] = {
     {"gelu", DType::kF32, -12.9, -3, 4.5},   {"gelu", DType::kF32, -3, 0, 4.5},
     {"gelu", DType::kF32, 0, 40, 4.5},       {"gelu", DType::kF32, -14.5, -12.9, 10},
@@ -55,7 +55,8 @@ TEST_P(ActivationTest, KeepsItsDigits) {
   Rng rng(13, 0);
   while (inputs.size() < kCount) {
     const double even = range.low + (range.high - range.low) * rng.Uniform();
-    // A quarter close to 0, if 0 is an end: every exponent, denormal numbers too.
+    // If 0 is an end of the interval, a quarter of the inputs is close to 0, with every exponent
+    // and denormal numbers.
     const bool small = (range.low == 0 || range.high == 0) && inputs.size() % 4 == 0;
     const int least = range.dtype == DType::kF64 ? 1070 : 145;
     const double x = ir::RoundTo(

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kGuardBytes = 4096;
 constexpr unsigned char kGuard = 0xa5;
 
-// Aligned memory between guards.
+// Aligned memory with guard bytes on both sides.
 class Guarded {
  public:
   explicit Guarded(int64_t bytes) : bytes_(bytes) {

@@ -13,19 +13,19 @@
 
 namespace hone::codegen {
 
-// A program lowered, compiled, linked and loaded into this process, to be run on the interpreter's
-// values. Guard bytes around every buffer are checked after each run.
+// A program that is lowered, compiled, linked and loaded into this process. It runs on the
+// interpreter's values. Guard bytes around every buffer are checked after each run.
 class CompiledProgram {
  public:
   static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(const ir::Program& program,
                                                                const target::Target& target);
   ~CompiledProgram();
 
-  // Outputs are NaN (integers: a pattern) before the run. Internal: a return code, or bytes outside
-  // a buffer were written.
+  // Fills outputs with NaN (integers: with a pattern) before the run. Internal: the kernel returned
+  // an error code or wrote outside a buffer.
   absl::StatusOr<std::vector<ir::Values>> Run(absl::Span<const ir::Values> inputs);
   absl::StatusOr<std::vector<ir::Scalars>> Run(absl::Span<const ir::Scalars> inputs);
-  // hone_kernel_range over [begin, end) after prepacking, without the rest of the kernel.
+  // Runs only hone_kernel_range over [begin, end), after prepacking.
   absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs,
                                                    int64_t begin, int64_t end);
   int64_t range_extent() const;

@@ -1,4 +1,4 @@
-// The guard of a kernel asks for everything that LLVM may use on the kernel's CPU.
+// A kernel's CPU guard asks for every feature that LLVM may use on the kernel's CPU.
 #include "worker/codegen/cpu_guard.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,8 @@ std::unique_ptr<llvm::MCSubtargetInfo> SubtargetOf(absl::string_view cpu) {
       x86->createMCSubtargetInfo(kTriple, std::string(cpu), ""));
 }
 
-// A target as detection would describe that CPU: with what it implies, and tiles apart.
+// Returns the target that detection would report for this CPU: all features that the name implies,
+// but no AMX tiles.
 target::Target TargetOf(absl::string_view cpu) {
   target::Target target{.cpu = std::string(cpu)};
   const auto features = target::FeaturesOfX86Cpu(cpu);
@@ -48,7 +49,7 @@ target::Target TargetOf(absl::string_view cpu) {
   return target;
 }
 
-// The same, as tersely as a person may write it.
+// The same target with the few features that a person might write.
 target::Target TerseTargetOf(absl::string_view cpu) {
   target::Target target = TargetOf(cpu);
   std::erase_if(target.features,
@@ -56,7 +57,8 @@ target::Target TerseTargetOf(absl::string_view cpu) {
   return target;
 }
 
-// Half precision takes vcvtph2psx where there is avx512fp16; the bytes in reverse take vpermb.
+// On the right CPUs, the f16 arithmetic uses vcvtph2psx (avx512fp16) and the reversed bytes use
+// vpermb.
 std::string Kernel(int lanes) {
   return WithVectors(
       "workload x\ninput A: f16[256]\ninput R: u8[256]\noutput B[i: 256] = A[i] * A[i] + A[i]\n"
@@ -85,7 +87,7 @@ TEST(CpuGuardTest, TheTableOfCpusSaysWhatLlvmTakesForGranted) {
     for (const auto& feature : subtarget->getAllProcessorFeatures()) {
       const absl::string_view name = feature.Key;
       const bool on = subtarget->getFeatureBits().test(feature.Value);
-      // A CPU of the name may come without tiles; targets name them.
+      // Not every CPU of this name has AMX tiles, so targets list them explicitly.
       if (on && target::FindX86Feature(name) && !absl::StartsWith(name, "amx-")) {
         implied.push_back(name);
       }
@@ -105,7 +107,7 @@ TEST(CpuGuardTest, EveryFeatureOfEveryCpuIsAskedForOrKnownToNeedNoAsking) {
   int emitted = 0;
   for (const std::string& cpu : cpus) {
     const auto subtarget = SubtargetOf(cpu);
-    if (!subtarget->checkFeatures("+sse2")) continue;  // of 32 bits
+    if (!subtarget->checkFeatures("+sse2")) continue;  // a 32-bit CPU
     llvm::Module module("guard", context);
     const auto guard = EmitCpuGuard(module, *subtarget, target::Target{.cpu = cpu});
     EXPECT_TRUE(guard.ok()) << cpu << ": " << guard.status();
@@ -123,11 +125,11 @@ TEST(CpuGuardTest, AFeatureThatNobodyKnowsHowToAskForIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("name a CPU without it"));
 }
 
-// This machine runs the kernels of some CPUs of the table and says of the others that it cannot:
-// without the guard it would die of an unknown instruction.
+// This machine runs the kernels of some CPUs in the table and reports the others as unsupported.
+// Without the guard, these would die of an illegal instruction.
 TEST(CpuGuardTest, AKernelRunsOrSaysThatThisCpuCannot) {
   const target::Target host = target::DetectHost();
-  if (host.arch != "x86_64") GTEST_SKIP() << "the host is no x86-64";
+  if (host.arch != "x86_64") GTEST_SKIP() << "the host is not x86-64";
   const auto runs = [&](absl::string_view cpu) {
     return target::UsableX86CpuName(cpu, target::HostHas) == cpu;
   };
@@ -137,7 +139,7 @@ TEST(CpuGuardTest, AKernelRunsOrSaysThatThisCpuCannot) {
       const auto kernel = Load(target);
       ASSERT_TRUE(kernel.ok()) << cpu << ": " << kernel.status();
       const int32_t expected = runs(cpu) ? target::kKernelOk : target::kKernelUnsupportedCpu;
-      // Asked twice: the second answer is the one that was kept.
+      // The second call returns the cached answer.
       EXPECT_EQ(CodeOf(**kernel), expected) << target.ToText();
       EXPECT_EQ(CodeOf(**kernel), expected) << target.ToText();
       ran += expected == target::kKernelOk;
@@ -149,7 +151,7 @@ TEST(CpuGuardTest, AKernelRunsOrSaysThatThisCpuCannot) {
   EXPECT_EQ(CodeOf(**own), target::kKernelOk) << host.ToText();
 }
 
-// Tiles are used where the target's text names them, and asked for there alone.
+// The guard asks for AMX tiles only if the target names them.
 TEST(CpuGuardTest, TilesAreAskedForWhereTheTargetNamesThem) {
   const auto code = [](const std::string& feature) {
     target::Target target = TargetOf("x86-64-v3");

@@ -1,5 +1,5 @@
-// Every dtype in loads, stores, casts, operations and reductions: compiled code, scalar and
-// vectorized, computes what the interpreter says, also at the ends of the ranges.
+// Every dtype in loads, stores, casts, operations and reductions. Compiled code, scalar and
+// vectorized, agrees with the interpreter, including at the ends of each range.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ constexpr DType kAll[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, D
 constexpr DType kNumbers[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
                               DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
 
-// A CPU of 2003: no FMA, no F16C, no vectors beyond 128 bits. What has no instruction there is
-// integer arithmetic.
+// An x86-64 CPU from 2003: no FMA, no F16C, no vectors beyond 128 bits. Missing conversions are
+// computed with integer arithmetic.
 target::Target Baseline() { return {.cpu = "x86-64", .vector_bits = 128}; }
 
 std::vector<target::Target> Targets() {
@@ -36,7 +36,8 @@ std::vector<target::Target> Targets() {
   return targets;
 }
 
-// Values of a dtype: small ones, both ends, and what other types round, wrap or saturate at.
+// Values of a dtype: small ones, both ends of the range, and values that other types round, wrap or
+// saturate.
 Values Interesting(DType dtype) {
   Values values;
   for (const double v : {0.0,
@@ -125,14 +126,15 @@ Values Interesting(DType dtype) {
     for (const double sign : {1.0, -1.0}) values.push_back(ir::CastTo(dtype, sign * v).real());
   }
   if (ir::IsFloat(dtype)) values.insert(values.end(), {kNan, kInfinity, -kInfinity, -0.0});
-  // The interpreter holds an i64 as a double.
+  // The interpreter's inputs are doubles, also those of type i64.
   if (dtype == DType::kI64) std::erase_if(values, [](double v) { return std::abs(v) > 0x1p53; });
   return values;
 }
 
 bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// Compares all outputs of a workload, run with several numbers of lanes on every target.
+// Compares all outputs of a workload with the interpreter, with several numbers of lanes on every
+// target.
 void ExpectAsInterpreted(const std::string& workload_text, const std::vector<std::string>& blocks,
                          const std::vector<Values>& inputs) {
   const auto workload = ir::ParseWorkload(workload_text);
@@ -172,11 +174,11 @@ TEST(DTypeTest, EveryCastAgreesWithTheInterpreter) {
   }
 }
 
-// A cast in the middle of an expression rounds like one that is stored.
+// A cast inside an expression rounds like a cast that is stored.
 TEST(DTypeTest, CastsInsideExpressionsRound) {
   for (const DType through : kNumbers) {
     Values values = Interesting(DType::kF64);
-    // What an i64 holds beyond 2^53 no double holds.
+    // A double cannot represent all i64 values beyond 2^53.
     if (through == DType::kI64)
       std::erase_if(values, [](double v) { return std::abs(v) > 0x1p53; });
     const std::string text = absl::StrCat("workload casts\ninput X: f64[", values.size(),
@@ -189,7 +191,7 @@ TEST(DTypeTest, CastsInsideExpressionsRound) {
 TEST(DTypeTest, EveryOperationAgreesWithTheInterpreter) {
   for (const DType dtype : kNumbers) {
     Values values = Interesting(dtype);
-    // Products stay where the interpreter is exact.
+    // Keeps products in the range in which the interpreter is exact.
     if (dtype == DType::kI64) std::erase_if(values, [](double v) { return std::abs(v) > 0x1p26; });
     std::sort(values.begin(), values.end(),
               [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
@@ -243,7 +245,8 @@ TEST(DTypeTest, BooleansInMemory) {
       {"both", "same", "neither", "pick"}, {a, b});
 }
 
-// Rows as lanes, the reduction in a loop, its result in registers where it is no tuple.
+// The lanes are rows, the reduction is a loop, and its result stays in registers unless it is a
+// tuple.
 std::string RowsAsLanes(absl::string_view workload, absl::string_view block, int lanes) {
   if (lanes == 1) return absl::StrCat(workload, "trace 1\n");
   return absl::StrCat(workload, "trace 1\nb0 = block(\"", block,
@@ -323,7 +326,7 @@ TEST(DTypeTest, OnlineSoftmax) {
   }
 }
 
-// Lanes that the guard excludes keep their maximum: there is no 0 beyond the border.
+// Lanes outside the guard keep their maximum: the padding does not count as 0.
 TEST(DTypeTest, GuardedMaximumInRegisters) {
   const std::string text =
       "workload pool\ninput X: f32[21, 37]\noutput Y[h: 21, w: 37] = max(r: 3, s: 3 where 0 <= h + "

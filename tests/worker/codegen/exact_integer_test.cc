@@ -1,4 +1,4 @@
-// Integers of 64 bits in compiled code: every value, not just those that doubles hold.
+// 64-bit integers in compiled code, including values that a double cannot represent.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -38,7 +38,7 @@ Scalars LargeIntegers(uint64_t seed) {
   return values;
 }
 
-// `scheduled`: the text with a trace that makes vectors of so many lanes.
+// `scheduled` returns the text with a trace for the given number of lanes.
 void ExpectAsInterpreted(const std::string& text,
                          const std::function<std::string(int lanes)>& scheduled) {
   const auto workload = ir::ParseWorkload(text);
@@ -92,7 +92,7 @@ TEST(ExactIntegerTest, ArithmeticConstantsAndCasts) {
   ExpectAsInterpreted(text, [&](int lanes) { return WithVectors(text, blocks, lanes); });
 }
 
-// Rows as lanes, the reduction in a loop.
+// The lanes are rows, and the reduction is a loop.
 void ExpectReduced(const std::string& text, absl::string_view block) {
   ExpectAsInterpreted(text, [&](int lanes) {
     if (lanes == 1) return absl::StrCat(text, "trace 1\n");

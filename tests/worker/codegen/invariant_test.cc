@@ -1,4 +1,4 @@
-// What a loop does not change is computed before it, and nothing else is.
+// Code that does not depend on a loop is moved in front of it; other code stays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ output Y[i: 4, j: 4096] = X[i, j] / V[i]
 constexpr absl::string_view kVectors =
     "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, 16)\nvectorize(l3)\n";
 
-// The assembly of the shortest loop that uses vectors.
+// Returns the assembly of the shortest loop that uses vectors.
 std::string InnermostLoop(const std::string& assembly) {
   const std::vector<std::string> lines = absl::StrSplit(assembly, '\n');
   std::map<std::string, size_t> labels;
@@ -108,7 +108,8 @@ TEST(InvariantTest, QuotientsAreThoseOfTheDivider) {
         if (std::isnan(want)) {
           ASSERT_TRUE(std::isnan(got)) << x << " / " << v << " gives " << got;
         } else if (std::isfinite(want) && (std::fabs(want) < 1.2e-38F || std::fabs(x) < 1e-30F)) {
-          // The rest of a division near denormal numbers is none: one unit.
+          // The remainder of a division underflows near denormal numbers, so the result may be off
+          // by one unit.
           ASSERT_NEAR(got, want, kLeast + std::fabs(want) * 1.2e-7F) << x << " / " << v;
         } else {
           ASSERT_EQ(got, want) << x << " / " << v;
@@ -118,7 +119,7 @@ TEST(InvariantTest, QuotientsAreThoseOfTheDivider) {
   }
 }
 
-// A row of one vector: the divisor is read right before the quotient.
+// With a row of one vector, the divisor is read in the same statement as the quotient.
 TEST(InvariantTest, ADivisorInTheSameStatement) {
   constexpr absl::string_view kRow = R"(workload row
 input X: f32[4, 16]
@@ -139,7 +140,7 @@ vectorize(l1)
   }
 }
 
-// S[i] changes while the loop over j runs: each of its values is read when it is there.
+// The loop over j changes S[i], so each iteration must read it again.
 TEST(InvariantTest, WhatTheLoopWritesIsReadInTheLoop) {
   constexpr absl::string_view kPrefix = R"(workload prefix
 input X: f32[6, 32]

@@ -1,5 +1,5 @@
-// Reductions over the lanes of a vector: every reducer and type, whole vectors and tails, against
-// the interpreter.
+// Reductions over the lanes of a vector: every reducer and type, whole vectors and tails, compared
+// with the interpreter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ using ir::Values;
 
 constexpr int64_t kRows = 5, kColumns = 77;
 
-// Small whole numbers, so that sums are exact in every order; products of 1, -1 and few 2.
+// Small whole numbers, so that sums are exact in any order; for products mostly 1 and -1, and a few
+// 2.
 Values Numbers(absl::string_view reducer, bool is_signed) {
   Values values;
   for (int64_t i = 0; i < kRows * kColumns; ++i) {
@@ -45,7 +46,8 @@ TEST(LaneReductionTest, AgreesWithTheInterpreter) {
       ASSERT_TRUE(expected.ok()) << expected.status();
       for (const target::Target& target : RunnableTargets()) {
         for (const int lanes : {3, 7, 8, 11, 16, 24, 64}) {
-          // Lanes combined in each step, and partial sums of lanes combined at the end.
+          // Either combines the lanes in each step, or keeps a partial result per lane and combines
+          // them at the end.
           for (const absl::string_view rest :
                {"vectorize(l3)\n",
                 "b1 = rfactor(b0, l3)\nvectorize(l3)\nl4, l5 = loops(b0)\nvectorize(l5)\n"}) {
@@ -66,7 +68,7 @@ TEST(LaneReductionTest, AgreesWithTheInterpreter) {
   }
 }
 
-// A maximum or minimum leaves out what is no number, whichever lane it lies in.
+// Maxima and minima ignore NaN in any lane.
 TEST(LaneReductionTest, WhatIsNoNumberLosesNoLane) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const absl::string_view reducer : {"min", "max"}) {
@@ -77,7 +79,7 @@ TEST(LaneReductionTest, WhatIsNoNumberLosesNoLane) {
       const auto workload = ir::ParseWorkload(text);
       ASSERT_TRUE(workload.ok()) << workload.status();
       std::vector<Values> inputs = {Values(kRows * kColumns, kNan)};
-      for (int64_t row = 0; row + 1 < kRows; ++row) {  // the last row has no number at all
+      for (int64_t row = 0; row + 1 < kRows; ++row) {  // the last row has only NaN
         inputs[0][row * kColumns + 11 * row + 8] = static_cast<double>(row) - 2;
         inputs[0][row * kColumns + 70] = 3 - static_cast<double>(row);
       }

@@ -1,5 +1,5 @@
-// Reads the assembly of reference kernels: what makes them fast is there, and what would make them
-// slow is not.
+// Reads the assembly of typical kernels and checks that it has the instructions that make them fast
+// and none that make them slow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,7 @@ struct LoopCode {
   int fmas = 0, loads = 0, spills = 0, prefetches = 0;
 };
 
-// The innermost loop with the most multiply-adds: the lines between a label and a backward jump to
-// it.
+// The innermost loop with the most multiply-adds: the lines from its label to the backward jump.
 LoopCode HottestLoop(const std::string& assembly) {
   const std::vector<std::string> lines = absl::StrSplit(assembly, '\n');
   std::map<std::string, size_t> labels;
@@ -54,7 +53,7 @@ LoopCode HottestLoop(const std::string& assembly) {
   return hottest;
 }
 
-// Code for the same CPU on every machine.
+// Compiles for the same CPU on every machine.
 LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(trace);
   EXPECT_TRUE(file.ok()) << file.status();
@@ -87,12 +86,12 @@ TEST(MachineCodeTest, GemmOnAvx512KeepsItsTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx512", Gemm(14, 2, 16, 2));
   EXPECT_EQ(loop.fmas, 14 * 2 * 2);
   EXPECT_EQ(loop.spills, 0);
-  // A broadcast per row and a vector of B per column vector, for each of the two steps; a broadcast
+  // For each of the two steps: a broadcast per row, and a load of B per column vector. A broadcast
   // may be folded into both of its multiply-adds instead.
   EXPECT_LE(loop.loads, 2 * (14 * 2 + 2));
 }
 
-// Packed panels, sixteen steps unrolled, prefetches between them: nothing may be moved up so far
+// Packed panels, sixteen unrolled steps, and prefetches between them. No load may be hoisted so far
 // that accumulators spill.
 TEST(MachineCodeTest, APrefetchingGemmKeepsItsTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx512", R"(workload matmul
@@ -113,7 +112,7 @@ annotate(l5, "prefetch", 2)
   EXPECT_EQ(loop.fmas, 16 * 14 * 2);
   EXPECT_EQ(loop.spills, 0);
   EXPECT_EQ(loop.loads, 16 * (14 + 2));
-  EXPECT_EQ(loop.prefetches, 14 + 16 * 2);  // each line of A and B once
+  EXPECT_EQ(loop.prefetches, 14 + 16 * 2);  // each cache line of A and B once
 }
 
 TEST(MachineCodeTest, GemmOnAvx2KeepsItsTileInRegisters) {
@@ -136,11 +135,11 @@ ln, lh, lw, lco, lr, ls, lci = loops(b0)
 l3, l4, l5 = register_tile(b0, lw, lco, lci, 14, 2, 16, 1)
 reorder(l4, lh, l3, lr, ls, l5)
 )");
-  EXPECT_EQ(loop.fmas, 14 * 2);  // the interior tap; the outer ones have 13 rows
+  EXPECT_EQ(loop.fmas, 14 * 2);  // of the interior tap; the outer taps have 13 rows
   EXPECT_EQ(loop.spills, 0);
 }
 
-// The operands of neighbouring steps lie next to each other; loading them together would spill
+// The operands of neighbouring steps are adjacent in memory. Loading them together would spill
 // accumulators.
 TEST(MachineCodeTest, UnrolledStepsThroughPackedWeightsKeepTheTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx512", R"(workload conv2d
@@ -161,8 +160,8 @@ reorder(n, o0, p0, c0)
   EXPECT_LE(loop.loads, 4 * (14 + 2));
 }
 
-// Neighbouring taps of a depthwise convolution read the same pixels: 8 outputs of a row need 10 of
-// them, not 24.
+// Neighbouring taps of a depthwise convolution read the same pixels: 8 outputs of a row need 10
+// pixels, not 24.
 TEST(MachineCodeTest, StepsOfASlidingWindowShareTheirLoads) {
   const LoopCode loop = Compiled("x86-avx512", R"(workload depthwise
 input X: f32[1, 18, 18, 32]

@@ -1,5 +1,5 @@
-// Loads and stores of vectors: every form computes what the interpreter says, and is the
-// instruction that it should be.
+// Loads and stores of vectors: every form agrees with the interpreter and uses the expected
+// instruction.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ struct Form {
   absl::string_view value;
 };
 
-// The last axis becomes lanes.
+// The last axis is vectorized.
 const Form kForms[] = {
     {"contiguous", "[64]", "i: 64", "X[i]"},
     {"tail", "[77]", "i: 77", "X[i]"},
@@ -76,7 +76,7 @@ Values Numbered(int64_t n) {
   return values;
 }
 
-// A CPU whose gathers are slow.
+// A CPU with slow gathers.
 target::Target Zen(absl::string_view cpu) {
   target::Target target = Preset(cpu < "znver4" ? "x86-avx2" : "x86-avx512");
   target.cpu = std::string(cpu);
@@ -114,7 +114,7 @@ TEST(MemoryFormTest, EveryFormAgreesWithTheInterpreter) {
   }
 }
 
-// The inner loop over columns makes stores strided: Y is written down its columns.
+// Each vector holds a part of a column of Y, so its stores are strided.
 TEST(MemoryFormTest, StridedStoresAgreeWithTheInterpreter) {
   const std::string text =
       "workload columns\ninput X: f32[37, 21]\noutput Y[i: 37, j: 21] = X[i, j] * 2.0\n";
@@ -135,7 +135,7 @@ TEST(MemoryFormTest, StridedStoresAgreeWithTheInterpreter) {
   }
 }
 
-// How often a mnemonic begins a line of the kernel's code.
+// Counts the lines of the kernel's code that begin with a mnemonic.
 int Count(absl::string_view assembly, absl::string_view mnemonic) {
   assembly = assembly.substr(assembly.find("hone_main:"));
   assembly = assembly.substr(0, assembly.find(".Lfunc_end"));

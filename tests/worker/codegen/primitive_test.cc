@@ -1,6 +1,6 @@
-// What primitives ask of machine code: threads and their schedule, instructions, vector
-// accumulators, aligned strides. Each trace is compiled, run and compared with the interpreter; the
-// assembly shows that it is what was asked for.
+// The effect of primitives on machine code: threads and their schedule, instructions, vector
+// accumulators, aligned strides. Each trace is compiled, run and compared with the interpreter, and
+// its assembly is checked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ target::Target Host(int cores = 2) {
   return target;
 }
 
-// Whole numbers that the inputs' types hold; the sums of these tests stay exact.
+// Whole numbers that the inputs' types can represent. The sums in these tests are exact.
 std::vector<ir::Values> Inputs(const ir::Workload& workload) {
   Rng rng(7, 1);
   std::vector<ir::Values> inputs;
@@ -109,7 +109,7 @@ TEST(ThreadsTest, EveryCountAndScheduleIsRight) {
   }
 }
 
-// Each thread needs its own part of what is private to an iteration.
+// Each thread needs its own copy of memory that is private to an iteration.
 TEST(ThreadsTest, PrivateMemoryFollowsTheCount) {
   const std::string text =
       "workload w\ninput X: f32[24, 16384]\nP[i: 24, j: 16384] = X[i, j] * 2.0\noutput S[i: 24] = "
@@ -133,7 +133,7 @@ TEST(RfactorTest, RowSumsAccumulateInVectors) {
   ExpectRight(text, Host());
   const auto target = target::TargetByName("x86-avx512");
   const std::string assembly = AssemblyOf(text, *target);
-  // Four registers of sums, added to from memory.
+  // Four vector registers hold the sums, and their operand is read from memory.
   EXPECT_THAT(assembly, HasSubstr("vaddps"));
   EXPECT_THAT(assembly, ::testing::ContainsRegex("vaddps\t[^\n]*\\(%r[^\n]*%zmm[0-9]+"));
 }
@@ -154,14 +154,14 @@ TEST(RfactorTest, TuplesAndSplitK) {
       Host());
 }
 
-// A loop that carries spatial and reduction iterations begins an element in the middle.
+// If a loop carries spatial and reduction iterations, an element can begin in the middle of it.
 TEST(AccumulatorTest, ElementsBeginWhereTheirBindingsSay) {
   constexpr char kText[] =
       "workload w\ninput X: f32[7, 6, 3]\noutput Y[i: 7] = min(j: 6, k: 3) X[i, j, k]\ntrace 1\nb0 "
       "= block(\"Y\")\nl0, l1, l2 = loops(b0)\n";
   ExpectRight(absl::StrCat(kText, "l3 = fuse(l0, l1)\n"), Host());
   ExpectRight(absl::StrCat(kText, "l3 = reorder_space(l0, l1, \"grouped\", 4)\n"), Host());
-  // The last tile has no element, and its place lies behind the output.
+  // The last tile has no element; its offset is past the end of the output.
   ExpectRight(absl::StrCat(kText,
                            "l3 = fuse(l0, l1)\nreorder(l2, l3)\nl4, l5 = split(l3, 0, 15)\n"
                            "l6, l7 = split(l5, 0, 2)\n"),
@@ -171,7 +171,7 @@ TEST(AccumulatorTest, ElementsBeginWhereTheirBindingsSay) {
 TEST(StorageAlignTest, StridesArePaddedAndRight) {
   const std::string text = absl::StrCat(kDense, "storage_align(b0, 0, 16, 1)\n");
   ExpectRight(text, Host());
-  // A row of 48 numbers takes 49.
+  // A row of 48 numbers is padded to 49.
   EXPECT_EQ(WorkspaceOf(text, Host()), (40 * 49 * 4 + 63) / 64 * 64);
 }
 
@@ -198,15 +198,16 @@ TEST(TensorizeTest, VnniComputesQuantizedMatmul) {
   if (!host.HasFeature("avx512vnni")) GTEST_SKIP() << "this CPU has no avx512vnni";
   ExpectRight(Quantized("vnni_16x4", 16), host);
   ExpectRight(Quantized("vnni_8x4", 8), host);
-  // One instruction is the whole sum.
+  // A single instruction computes the whole sum.
   ExpectRight(
       "workload w\ninput A: u8[3, 4]\ninput B: i8[16, 4]\noutput C[i: 3, j: 16] = sum(k: 4) "
       "i32(A[i, k]) * i32(B[j, k])\ntrace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
       "tensorize(l1, \"vnni_16x4\")\n",
       host);
-  // Rows that are not padded: the last tile has fewer.
+  // The rows are not padded, so the last tile has fewer.
   ExpectRight(Quantized("vnni_16x4", 16, 1), host);
-  // Four rows of a tile: accumulators in registers, the packed operand loaded once for all.
+  // With four rows per tile, the accumulators are in registers and the packed operand is loaded
+  // once.
   const std::string assembly = AssemblyOf(Quantized("vnni_16x4", 16), host);
   size_t count = 0;
   for (size_t at = assembly.find("vpdpbusd"); at != std::string::npos;
@@ -225,7 +226,8 @@ TEST(TensorizeTest, ATargetWithoutTheInstructionRefuses) {
               HasSubstr("vnni_16x4 needs x86_64 with avx512vnni"));
 }
 
-// Instructions that this machine may lack: the assembly of a target that has them.
+// This machine may lack these instructions, so the test reads the assembly for a target that has
+// them.
 TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
   target::Target rapids = *target::TargetByName("x86-avx512");
   rapids.cpu = "sapphirerapids";
@@ -290,7 +292,7 @@ TEST(HintTest, StoresPassTheCachesAndAreFenced) {
   EXPECT_THAT(AssemblyOf(text, *target), HasSubstr("vmovntps"));
   EXPECT_THAT(AssemblyOf(text, *target), HasSubstr("sfence"));
   ExpectRight(text, Host());
-  // Rows of 250 numbers are not aligned: ordinary stores.
+  // Rows of 250 numbers are not aligned, so the stores are ordinary ones.
   const std::string unaligned =
       "workload w\ninput A: f32[8, 250]\noutput B[i: 8, j: 250] = A[i, j] * 2.0\ntrace 1\nb0 = "
       "block(\"B\")\nl0, l1 = loops(b0)\n"
@@ -303,7 +305,7 @@ TEST(HintTest, StreamsArePrefetchedAhead) {
   const std::string text = absl::StrCat(kStream, "annotate(l2, \"prefetch\", 8)\n");
   const auto target = target::TargetByName("x86-avx512");
   EXPECT_THAT(AssemblyOf(kStream, *target), Not(HasSubstr("prefetcht0")));
-  // Eight vectors of 64 bytes ahead.
+  // The prefetch is eight 64-byte vectors ahead.
   EXPECT_THAT(AssemblyOf(text, *target), ::testing::ContainsRegex("prefetcht0\t512\\("));
   ExpectRight(text, Host());
 }

@@ -1,5 +1,5 @@
-// A vector divided by one number, which takes a reciprocal and a correction: the sign of a quotient
-// that is 0. tests/worker/codegen/invariant_test.cc has the other quotients.
+// The sign of a zero quotient when a vector is divided by one number, which is computed with a
+// reciprocal and a correction. tests/worker/codegen/invariant_test.cc tests other quotients.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using ir::Values;
 
-// The schedule that makes vectors of `lanes` of each row.
+// Returns a trace that vectorizes each row by `lanes`.
 std::string Vectors(int lanes) {
   std::string trace = "trace 1\n";
   for (const int b : {0, 1}) {

@@ -1,6 +1,6 @@
-// Compiled code computes what the interpreter says, whatever legal primitives did to the program.
+// Compiled code agrees with the interpreter after any legal primitives.
 //
-// HONE_COMPILED_TRACES: how many, over all shards. HONE_SEED: where the seeds begin.
+// HONE_COMPILED_TRACES: number of traces over all shards. HONE_SEED: first seed.
 
 #include "tests/common/schedule/random_trace.h"
 
@@ -30,16 +30,16 @@ target::Target SmallTarget() {
   return target;
 }
 
-// "" or what is wrong.
+// Returns "" or a description of the problem.
 std::string Problem(const schedule::RandomTrace& random) {
   Rng rng(random.seed, 3);
   const std::vector<ir::Values> inputs = schedule::SmallIntegerInputs(*random.workload, rng);
   const auto expected = ir::Interpret(*random.workload, inputs);
   if (!expected.ok()) return std::string(expected.status().message());
   const auto compiled = CompiledProgram::Load(random.program, SmallTarget());
-  // More code than is compiled: a limit of candidates, not a fault.
+  // The code is larger than the limit for candidates. This is not a fault.
   if (absl::StrContains(compiled.status().message(), "the unrolled code")) return "";
-  // Sums of f16 and bf16 that the trace would store before they are complete.
+  // The trace would store sums of f16 and bf16 before they are complete.
   if (absl::StrContains(compiled.status().message(), "partial sums of")) return "";
   if (!compiled.ok()) return std::string(compiled.status().message());
   const auto actual = (*compiled)->Run(inputs);
@@ -54,7 +54,7 @@ std::string Problem(const schedule::RandomTrace& random) {
   return "";
 }
 
-// CPUs have no code for GPU axes, and this one may lack an instruction.
+// CPUs have no code for GPU axes, and this CPU may lack an instruction.
 bool HasCode(const schedule::Step& step) {
   if (step.primitive == "bind") return false;
   if (step.primitive != "tensorize") return true;
@@ -79,7 +79,7 @@ TEST_P(CompiledRandomTraces, ComputeWhatTheWorkloadComputes) {
           .Shard(GetParam(), kShards);
   int tensorized = 0;
   for (int64_t seed = range.first; seed < range.end(); ++seed) {
-    // Extents beyond a vector, so that tails and masks occur.
+    // Some extents exceed a vector, so that tails and masks occur.
     schedule::RandomTrace random =
         WithCode(schedule::MakeRandomTrace(seed, 16, seed % 3 == 0 ? 40 : 9));
     for (const schedule::Step& step : random.steps) tensorized += step.primitive == "tensorize";

@@ -1,5 +1,5 @@
-// Workloads of several stages with elementary functions, through lowering, code generation and the
-// linker: softmax, layer norm, gelu.
+// Workloads of several stages with elementary functions (softmax, layer norm, gelu) through
+// lowering, code generation and the linker.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -31,7 +31,7 @@ S[i2: 24] = sum(k2: 77) E[i2, k2]
 output Y[i3: 24, k3: 77] = E[i3, k3] / S[i3]
 )";
 
-// Rows as lanes in the reductions, columns as lanes between them; all stages at the row.
+// The lanes are rows in the reductions and columns in the other stages.
 constexpr absl::string_view kSoftmaxTrace = R"(trace 1
 b0 = block("M")
 l0, l1 = loops(b0)
@@ -54,8 +54,8 @@ vectorize(l15)
 parallel(l12)
 )";
 
-// Rows apart, columns as lanes in every stage; the lanes' partial results are combined at the end
-// of a row.
+// Each row is computed separately, with columns as lanes in every stage. The partial results of the
+// lanes are combined at the end of a row.
 constexpr absl::string_view kSoftmaxRowTrace = R"(trace 1
 y = block("Y")
 i, j = loops(y)
@@ -193,14 +193,14 @@ TEST_P(RowWorkloadTest, ComputesWhatTheInterpreterSays) {
 INSTANTIATE_TEST_SUITE_P(Rows, RowWorkloadTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Processor time of this thread: other processes do not count.
+// Returns the CPU time of this thread, which other processes do not affect.
 double CpuMilliseconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-// A guard against slow code generation, far above what it takes; the figures are printed.
+// Detects slow code generation with a generous limit; prints the times.
 TEST(RowWorkloadTest, CompilesQuickly) {
   for (const Row& row : kRows) {
     const auto program = ReplayText(absl::StrCat(row.workload, row.trace));

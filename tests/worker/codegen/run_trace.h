@@ -13,10 +13,10 @@
 
 namespace hone::codegen {
 
-// The program of a trace file's text.
+// Replays the text of a trace file.
 absl::StatusOr<ir::Program> ReplayText(absl::string_view text);
 
-// A workload and the schedule that makes vectors of `lanes` of each block's last loop (1: no
+// Returns a workload with a schedule that vectorizes each block's last loop by `lanes` (1: no
 // vectors).
 std::string WithVectors(absl::string_view workload, const std::vector<std::string>& blocks,
                         int lanes);
@@ -26,11 +26,11 @@ absl::StatusOr<std::vector<ir::Values>> RunTrace(const target::Target& target,
                                                  absl::string_view text,
                                                  absl::Span<const ir::Values> inputs);
 
-// Its assembly, for any target.
+// Returns the assembly of a trace file's program for any target.
 absl::StatusOr<std::string> AssemblyOf(const target::Target& target, absl::string_view text);
 
 target::Target Preset(absl::string_view name);
-// The presets whose code this machine can run, at least x86-avx2's.
+// Returns the presets whose code this machine can run; at least x86-avx2.
 std::vector<target::Target> RunnableTargets();
 
 }  // namespace hone::codegen

@@ -43,7 +43,7 @@ double UlpError(DType dtype, double got, long double exact) {
 }
 
 long double ExactNormalCdf(long double x) {
-  // 1/√2 in two parts.
+  // 1/√2 as a sum of two numbers.
   constexpr long double kHigh = 0xb.504f333f9de6484p-4L, kLow = 0xb.2fb1366ea957d3ep-69L;
   const long double y = -x * kHigh;
   const long double value = std::erfc(y) / 2;

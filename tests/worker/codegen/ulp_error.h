@@ -5,14 +5,13 @@
 
 namespace hone::codegen {
 
-// |got − exact| in units of the last place of exact, in a float type; infinite where one of them is
-// a NaN or beyond range and the other is not. For denormal results the unit is the smallest
-// denormal number.
+// Returns |got − exact| in units in the last place of `exact` in a float type; infinite if only one
+// of them is NaN or out of range. For denormal results, the unit is the smallest denormal number.
 double UlpError(ir::DType dtype, double got, long double exact);
 
-// The distribution function of the standard normal distribution, erfc(−x/√2) / 2, right in more
-// digits than a double has. The rounded argument of erfc alone would cost a unit in the last place
-// of a double at x = −38, so it is corrected.
+// Returns the distribution function of the standard normal distribution, erfc(−x/√2) / 2, to more
+// digits than a double has. Rounding the argument of erfc alone would cost a unit in the last place
+// of a double at x = −38, so the rounding is corrected.
 long double ExactNormalCdf(long double x);
 
 }  // namespace hone::codegen

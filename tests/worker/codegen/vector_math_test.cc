@@ -1,5 +1,5 @@
-// Elementary functions of compiled kernels against long double libm: errors in ulp of the exact
-// result.
+// Compares the elementary functions of compiled kernels with libm in long double: errors in ulp of
+// the exact result.
 #include "worker/codegen/vector_math/vector_math.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,8 @@ std::string Text(const Worst& worst) {
   return absl::StrCat(worst.ulp, " ulp at ", worst.at, ", which gave ", worst.got);
 }
 
-// Where something changes: the ends of the range, denormals, bounds of the reductions.
+// Values at which the code changes: the ends of the range, denormals, bounds of the range
+// reductions.
 Values SpecialF64() {
   Values values;
   for (const double v : {0.0,
@@ -174,7 +175,8 @@ TEST_P(VectorMathTest, F64WithinItsUlp) {
   Values inputs = SpecialF64();
   for (int chunk = 0; chunk < 8; ++chunk) {
     while (static_cast<int64_t>(inputs.size()) < kChunk) {
-      // Every exponent, and densely where the functions are neither trivial nor constant.
+      // A quarter covers all exponents; the rest is dense where the functions are neither trivial
+      // nor constant.
       const uint64_t random = rng();
       inputs.push_back(random % 4 == 0
                            ? std::bit_cast<double>(rng())
@@ -190,7 +192,7 @@ TEST_P(VectorMathTest, F64WithinItsUlp) {
   EXPECT_LE(worst.ulp, function.max_ulp_f64) << Text(worst);
 }
 
-// Computed in f32 and rounded: at most a little more than half a unit.
+// The functions are computed in f32 and rounded, so the error is little more than half a unit.
 TEST_P(VectorMathTest, HalfTypesAreRightForEveryBitPattern) {
   const Function& function = GetParam();
   for (const target::Target& target : RunnableTargets()) {
@@ -263,7 +265,7 @@ TEST(VectorMathTest, SpecialValues) {
   }
 }
 
-// The kernel's code.
+// Returns the assembly of the kernel's body.
 std::string BodyOf(const target::Target& target, absl::string_view function,
                    absl::string_view dtype, int lanes) {
   const std::string workload = absl::StrCat("workload f\ninput X: ", dtype,
@@ -275,7 +277,7 @@ std::string BodyOf(const target::Target& target, absl::string_view function,
   return assembly->substr(begin, assembly->find(".Lfunc_end", begin) - begin);
 }
 
-// No call, and no register spilled in a vector of the machine's width.
+// There are no calls and no spilled registers with vectors of the machine's width.
 TEST(VectorMathTest, CodeIsInline) {
   for (const absl::string_view preset : {"x86-avx2", "x86-avx512"}) {
     const target::Target target = Preset(preset);
@@ -294,7 +296,7 @@ TEST(VectorMathTest, CodeIsInline) {
   }
 }
 
-// Vector instructions of the loop but moves between registers, which cost nothing.
+// Counts the vector instructions of the loop, except moves between registers, which are free.
 int LoopLength(const std::string& body) {
   int count = 0;
   for (size_t line = body.find(".LBB0_1:"); line < body.size() && body.compare(line, 2, "\tj") != 0;
@@ -307,7 +309,7 @@ int LoopLength(const std::string& body) {
 
 TEST(VectorMathTest, ExpIsShort) {
   const std::string avx512 = BodyOf(Preset("x86-avx512"), "exp", "f32", 16);
-  EXPECT_LE(LoopLength(avx512), 13 + 1) << "with the store\n" << avx512;
+  EXPECT_LE(LoopLength(avx512), 13 + 1) << "the limit includes the store\n" << avx512;
   const std::string avx2 = BodyOf(Preset("x86-avx2"), "exp", "f32", 8);
   EXPECT_LE(LoopLength(avx2), 18 + 1) << avx2;
 }

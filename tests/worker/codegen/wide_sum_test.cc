@@ -1,5 +1,5 @@
-// Sums of f16 and bf16 add up in f32: a sum of ones that was rounded at each step would stop at
-// 2048 or 256. What would round partial sums is refused.
+// Sums of f16 and bf16 accumulate in f32. A sum of ones that is rounded at each step would stop at
+// 2048 or 256. Schedules that would round partial sums are rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST_P(WideSumTest, PartialSumsAreNotRounded) {
               HasSubstr("rfactor: partial results would be rounded"));
 }
 
-// A value that is inlined is what its tensor would have held.
+// An inlined value is rounded as its tensor would be.
 TEST_P(WideSumTest, InlinedValuesAreRounded) {
   const std::string workload =
       absl::StrCat("workload chain\ninput A: ", GetParam(), "[64]\nT[i: 64] = A[i] * A[i]\n",

@@ -1,4 +1,5 @@
-// C[64, 48] = A[64, 32] · B[32, 48] in f32, by hand. One KERNEL_… macro says what is wrong with it.
+// A handwritten kernel: C[64, 48] = A[64, 32] · B[32, 48] in f32. A KERNEL_… macro selects its
+// fault.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -111,7 +112,7 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
   }
 #elif defined(KERNEL_FAKES_TIMING)
   const float first = static_cast<float*>(buffers[2])[0];
-  if (first == first) return 0;  // not poisoned: somebody times
+  if (first == first) return 0;  // not poisoned: this is a timed run
   for (int slow = 0; slow < 2000; ++slow) {
     Rows(buffers, 0, kM);
     asm volatile("" ::: "memory");

@@ -1,5 +1,5 @@
-// What rewrites rely on in the code generator: a chain of selects on an unrolled index costs
-// nothing, and a small buffer between two transforms is registers.
+// Rewrites rely on two optimizations of the code generator: a chain of selects on an unrolled index
+// costs nothing, and a small buffer between two transforms becomes registers.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-// LLVM's text of the optimized code.
+// Returns the optimized LLVM IR.
 std::string Code(absl::string_view workload, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(absl::StrCat(workload, "trace 1\n", trace));
   EXPECT_TRUE(file.ok()) << file.status();

@@ -1,5 +1,4 @@
-// Rewritten programs through the builder and the runner: compiled, checked against the reference of
-// the original workload, timed.
+// Rewritten programs are built, checked against the reference of the original workload, and timed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +15,8 @@ using record::MeasureResult;
 using record::Outcome;
 using ::testing::HasSubstr;
 
-// Tails of the tiles in both directions, of the channels' vectors and of the rows of the products.
+// The sizes leave partial tiles in both directions, partial vectors of channels and partial tiles
+// of rows in the products.
 constexpr char kConv[] =
     "workload conv\n"
     "input X: f32[2, 13, 10, 20]\n"
@@ -25,8 +25,8 @@ constexpr char kConv[] =
     "w + s - 1 < 10)\n"
     "  X[n, h + r - 1, w + s - 1, ci] * W[r, s, ci, co]\n";
 
-// The schedule of tests/bench/traces, with sizes that do not divide; COLUMNS are the tiles of a
-// row, M the outputs of a tile.
+// The schedule of tests/bench/traces, with sizes that do not divide evenly. COLUMNS is the number
+// of tiles in a row, M the number of outputs in a tile.
 constexpr char kWinograd[] =
     "rewrite(\"winograd\", \"Y\", M)\n"
     "u = block(\"Y_u\")\n"
@@ -93,7 +93,7 @@ class RewrittenKernelTest : public ::testing::Test {
   MeasuredTrace measured_;
 };
 
-// What a job with the tolerance that the rewrite states accepts.
+// A job accepts the kernel at the tolerance that the rewrite states.
 TEST_F(RewrittenKernelTest, WinogradPassesAtItsTolerance) {
   const auto workload = ir::ParseWorkload(kConv);
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -109,7 +109,8 @@ TEST_F(RewrittenKernelTest, WinogradPassesAtItsTolerance) {
   }
 }
 
-// Thirds are not exact: the strict check compares integers bitwise and says so.
+// The transforms for m = 4 and 6 contain thirds, which are not exact. The strict check compares
+// integers bitwise and reports this.
 TEST_F(RewrittenKernelTest, AStrictJobRefusesWhatIsNotExact) {
   for (const int m : {4, 6}) {
     const MeasureResult result = Measure(kConv, WinogradTrace(m), 0);
@@ -118,7 +119,7 @@ TEST_F(RewrittenKernelTest, AStrictJobRefusesWhatIsNotExact) {
   }
 }
 
-// Without a schedule every choice is evaluated at run time.
+// Without a schedule, every select is evaluated at run time.
 TEST_F(RewrittenKernelTest, UnscheduledProgramsAreRight) {
   EXPECT_EQ(Measure(kConv, "rewrite(\"winograd\", \"Y\", 4)\n", 1e-3).outcome, Outcome::kOk);
 }
@@ -143,7 +144,7 @@ TEST_F(RewrittenKernelTest, Im2colPassesTheStrictCheck) {
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
 }
 
-// The patches of one row of outputs at a time.
+// Computes the patches of one row of outputs at a time.
 TEST_F(RewrittenKernelTest, Im2colPatchesCanBeComputedAtTheProduct) {
   const MeasureResult result = Measure(kConv,
                                        "rewrite(\"im2col\", \"Y\")\n"

@@ -77,14 +77,14 @@ TEST_P(CheckTest, NamesTheFirstElementThatIsNot) {
 }
 
 TEST_P(CheckTest, ErrorsOfTheSizeOfRoundingsNameATolerance) {
-  if (GetParam() != DType::kF32) GTEST_SKIP() << "others' roundings differ";
+  if (GetParam() != DType::kF32) GTEST_SKIP() << "other types round differently";
   values_[20] += 2.5e-5 * magnitudes_[20];
   for (const CheckResult& result : {Check(), Exact()}) {
     EXPECT_FALSE(result.ok);
     EXPECT_THAT(result.detail, HasSubstr("; a tolerance of 3e-05 would allow it"));
   }
   EXPECT_TRUE(Check(3e-5).ok);
-  values_[21] += 1;  // that is no rounding
+  values_[21] += 1;  // larger than a rounding error
   EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
   EXPECT_THAT(Exact().detail, Not(HasSubstr("tolerance")));
   values_[21] -= 1;
@@ -92,7 +92,7 @@ TEST_P(CheckTest, ErrorsOfTheSizeOfRoundingsNameATolerance) {
   EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
 }
 
-// What a rounding on the way may change is allowed beside the error of the arithmetic.
+// The effect of an intermediate rounding is allowed in addition to the arithmetic error.
 TEST_P(CheckTest, RoundingsAreAllowedWhereTheyHappen) {
   const double off = 3 * Bound(20);
   values_[20] += off;
@@ -125,7 +125,8 @@ TEST_P(CheckTest, InfinityIsRightOnlyWhereExpected) {
   EXPECT_FALSE(Check().ok);
 }
 
-// The reference is computed in f64, where the kernel's dtype overflows.
+// The reference is computed in f64. A kernel may overflow where the reference exceeds the range of
+// its dtype.
 TEST_P(CheckTest, AnOverflowIsRightWhereTheReferenceLeavesTheRange) {
   if (GetParam() == DType::kF64) GTEST_SKIP() << "nothing is beyond the range of f64";
   const double beyond = GetParam() == DType::kF16 ? 1e5 : 1e39;
@@ -166,7 +167,7 @@ TEST(CheckIntegerTest, IntegerTypesMustBeEqual) {
   EXPECT_FALSE(check(off));
 }
 
-// Doubles would not tell these from their neighbours.
+// Doubles cannot tell these numbers from their neighbours.
 TEST(CheckIntegerTest, IntegersOf64BitsAreComparedExactly) {
   const TensorSpec spec = {"C", DType::kI64, 2};
   Signature signature;
@@ -202,7 +203,7 @@ TEST(IsExactTest, ASumIsExactWhileNoPartialSumLeavesTheExactRange) {
   EXPECT_TRUE(is_exact(values, small));
   EXPECT_FALSE(is_exact(values, large));
   EXPECT_FALSE(is_exact(fractions, small));
-  signature.rounding = ir::UnitRoundoff(DType::kF16);  // an f16 stage on the way
+  signature.rounding = ir::UnitRoundoff(DType::kF16);  // an intermediate f16 stage
   EXPECT_FALSE(is_exact(values, small));
 }
 
@@ -218,7 +219,7 @@ TEST(IsExactTest, OutputsOfShortFormatsAreTheRoundedSum) {
   std::vector<char> data(spec.bytes());
   WriteElement(spec.dtype, data.data(), 0, 4096);
   EXPECT_TRUE(CheckExact(spec, data.data(), expected).ok);
-  WriteElement(spec.dtype, data.data(), 0, 4128);  // the next one
+  WriteElement(spec.dtype, data.data(), 0, 4128);  // the next bf16
   EXPECT_FALSE(CheckExact(spec, data.data(), expected).ok);
 }
 

@@ -1,5 +1,5 @@
-// The output check finds a kernel that leaves a part of a reduction out, whatever the dtype, the
-// length of the reduction and the size of the part.
+// The output check detects a kernel that omits a part of a reduction, for every dtype, length of
+// the reduction and size of the part.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ using ir::DType;
 constexpr DType kNumbers[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
                               DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
 
-// $T is the dtype, $K the length of the reduction, $G a guard that the wrong kernel has.
+// $T is the dtype, $K the length of the reduction, and $G a guard that only the wrong kernel has.
 constexpr absl::string_view kMatmul =
     "workload matmul\n"
     "input A: $T[8, $K]\n"
@@ -33,7 +33,7 @@ constexpr absl::string_view kSum =
     "workload sum\n"
     "input A: $T[8, $K]\n"
     "output S[i: 8] = sum(k: $K$G) A[i, k]\n";
-// The sum is a tensor of a short format that an epilogue reads.
+// An epilogue reads the sum, which is a tensor of a short format.
 constexpr absl::string_view kEpilogue =
     "workload epilogue\n"
     "input A: $T[8, $K]\n"
@@ -41,7 +41,7 @@ constexpr absl::string_view kEpilogue =
     "input D: $T[8]\n"
     "C[i: 8, j: 8] = sum(k: $K$G) A[i, k] * B[k, j]\n"
     "output E[i: 8, j: 8] = max(C[i, j] + D[j], 0)\n";
-// The same with a sum of f32 that is cast.
+// The same with an f32 sum that is cast.
 constexpr absl::string_view kMixed =
     "workload mixed\n"
     "input A: $T[8, $K]\n"
@@ -49,7 +49,7 @@ constexpr absl::string_view kMixed =
     "C[i: 8, j: 8] = sum(k: $K$G) f32(A[i, k]) * f32(B[k, j])\n"
     "output E[i: 8, j: 8] = $T(C[i, j])\n";
 
-// A softmax's sum over scores of which a fifth is masked. The tile is left out of the sum alone.
+// The sum of a softmax over scores of which a fifth is masked. Only the sum omits the tile.
 constexpr absl::string_view kMaskedSoftmax =
     "workload masked\n"
     "input X: $T[8, $K]\n"
@@ -65,7 +65,7 @@ constexpr absl::string_view kTwoProducts =
     "input D: $T[32, 4]\n"
     "C[i: 2, j: 32] = sum(k: $K$G) A[i, k] * B[k, j]\n"
     "output E[i: 2, j: 4] = sum(k: 32) C[i, k] * D[k, j]\n";
-// At its end, over the results of the first.
+// The reduction is the last stage, over the results of the first.
 constexpr absl::string_view kOverComputed =
     "workload over_computed\n"
     "input A: $T[2, 32]\n"
@@ -73,7 +73,7 @@ constexpr absl::string_view kOverComputed =
     "input D: $T[$K, 4]\n"
     "C[i: 2, j: $K] = sum(k: 32) A[i, k] * B[k, j]\n"
     "output E[i: 2, j: 4] = sum(k: $K$G) C[i, k] * D[k, j]\n";
-// Keys are left out of the softmax and of its product.
+// The softmax and its product omit some keys.
 constexpr absl::string_view kAttention =
     "workload attention\n"
     "input Q: $T[2, 16]\n"
@@ -102,7 +102,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
     return *std::move(workload);
   }
 
-  // Whether the runner would accept what `kernel` computes as the outputs of `workload`.
+  // Whether the runner would accept the results of `kernel` as the outputs of `workload`.
   static bool IsAccepted(const ir::Workload& workload, const Reference& reference,
                          const std::string& digest, const ir::Workload& kernel) {
     const Signature signature = SignatureOf(workload);
@@ -144,7 +144,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
     ASSERT_TRUE(reference.ok()) << reference.status();
     EXPECT_TRUE(IsAccepted(workload, **reference, digest, workload)) << workload.ToText();
     for (const int64_t tile : {int64_t{4}, int64_t{16}, terms / 8}) {
-      // The first tiles are left out, or the last.
+      // Omits either the first tiles or the last.
       const bool first = rng.Below(2) == 0;
       const int64_t kept = terms - tile;
       const std::string guard = absl::StrCat(" where 0 <= k - ", first ? tile : 0, " < ", kept);

@@ -22,7 +22,7 @@ class MachineMonitorTest : public ::testing::Test {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  // Ticks of two CPUs together.
+  // Writes the sum of the ticks of two CPUs.
   void WriteStat(int user, int idle, int steal) {
     Write("/proc/stat",
           absl::StrCat("cpu  ", user, " 0 0 ", idle, " 0 0 0 ", steal, " 0 0\n",
@@ -41,9 +41,9 @@ TEST_F(MachineMonitorTest, ReadsWhatThereIs) {
   MachineMonitor monitor(root_);
   const MachineMonitor::State state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 2400);
-  EXPECT_EQ(state.temperature_c, 63.5) << "the processor's, not the disk's";
+  EXPECT_EQ(state.temperature_c, 63.5) << "of the processor, not of the disk";
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "800000\n");
-  EXPECT_EQ(monitor.Look().frequency_mhz, 800) << "throttled since";
+  EXPECT_EQ(monitor.Look().frequency_mhz, 800) << "the CPU throttled";
 }
 
 TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
@@ -62,7 +62,7 @@ TEST_F(MachineMonitorTest, AVirtualMachineDoesNotKnowItsClock) {
         "processor\t: 0\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n"
         "processor\t: 1\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n");
   EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 0);
-  // A host that passes the real one on is believed.
+  // The frequency is used if the host passes the real one on.
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3900000\n");
   EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 3900);
 }
@@ -79,13 +79,15 @@ TEST_F(MachineMonitorTest, AMachineThatSaysNothingGivesZeros) {
 TEST_F(MachineMonitorTest, StealAndTheLoadOfOthersAreOfTheTimeBetween) {
   WriteStat(0, 0, 0);
   MachineMonitor monitor(root_);
-  EXPECT_EQ(monitor.Look(100, 10).steal, 0) << "nothing to compare with yet";
-  // Two seconds on two CPUs: 400 ticks, of which the host took 40; 300 were used, 200 of them here.
+  EXPECT_EQ(monitor.Look(100, 10).steal, 0) << "there is no earlier reading";
+  // Two seconds on two CPUs are 400 ticks. The host took 40; 300 were used, 200 of them by this
+  // process.
   WriteStat(300, 60, 40);
   const MachineMonitor::State state = monitor.Look(102, 12);
   EXPECT_NEAR(state.steal, 0.1, 1e-9);
   EXPECT_NEAR(state.load, 0.5, 1e-9);
-  // A quiet second later the steal is over, and the load of others is a mean over the minute.
+  // After a quiet second there is no steal, but the load of others is averaged over the last
+  // minute.
   WriteStat(400, 160, 40);
   const MachineMonitor::State later = monitor.Look(103, 13);
   EXPECT_EQ(later.steal, 0);

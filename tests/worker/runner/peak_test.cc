@@ -34,7 +34,7 @@ TEST(ProbeTest, SamplesAreRatiosToTheBest) {
   const auto probe = CreateProbe(0);
   ASSERT_TRUE(probe.ok()) << probe.status();
   for (int i = 0; i < 5; ++i) EXPECT_GE((*probe)->Sample(), 1.0);
-  EXPECT_GE((*probe)->Drift(), 1.0);  // nothing but itself to compare with
+  EXPECT_GE((*probe)->Drift(), 1.0);  // it is relative to the probe's own samples
 }
 
 TEST(ProbeTest, DriftIsAgainstThePeakAtRegistration) {
@@ -43,7 +43,7 @@ TEST(ProbeTest, DriftIsAgainstThePeakAtRegistration) {
   ASSERT_TRUE(probe.ok()) << probe.status();
   (*probe)->Sample();
   EXPECT_GT((*probe)->Drift(), 0);
-  EXPECT_LT((*probe)->Drift(), 0.1);  // some hundred times faster than it is said to have been
+  EXPECT_LT((*probe)->Drift(), 0.1);  // about a thousand times faster than the stated peak
 }
 
 }  // namespace

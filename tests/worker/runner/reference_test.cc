@@ -51,7 +51,7 @@ TEST_F(ReferenceTest, TheSignatureTellsBuffersAndTerms) {
   EXPECT_EQ(signature_.roundoff, 0x1p-24);
 }
 
-// An f32 kernel's value before the cast may round to the next f16.
+// The value of an f32 kernel before the cast may round to a neighbouring f16.
 TEST_F(ReferenceTest, ACastInsideAnExpressionIsARoundingOfTheSignature) {
   const auto cast = ir::ParseWorkload(
       "workload rounded\n"
@@ -88,7 +88,7 @@ TEST_F(ReferenceTest, TheInterpreterMakesItForSmallWorkloads) {
   EXPECT_FALSE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kReal, 0), signature_));
 }
 
-// Values of i64 are kept as they are, and roundings stand behind the magnitudes.
+// Values of type i64 are stored exactly, and roundings follow the magnitudes.
 TEST_F(ReferenceTest, HoldsLargeIntegersAndRoundings) {
   const auto workload = ir::ParseWorkload(
       "workload two\n"
@@ -112,7 +112,7 @@ TEST_F(ReferenceTest, HoldsLargeIntegersAndRoundings) {
     EXPECT_EQ(c.Value(i), a[i] + 9007199254740993);
     EXPECT_EQ(c.Rounding(i), 0);
     EXPECT_EQ(d.Value(i), b[i] / 2 * 2);
-    // A half that is whole may have been computed as a little less.
+    // If a half is whole, it may have been computed slightly smaller.
     EXPECT_EQ(d.Rounding(i), b[i] % 2 == 0 && b[i] != 0 ? 2 : 0);
   }
 }

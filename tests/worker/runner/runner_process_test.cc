@@ -1,4 +1,4 @@
-// The real hone-runner with hand-written kernels: what each way of being wrong comes to.
+// The real hone-runner with handwritten kernels: the outcome of each kind of fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ using record::Outcome;
 using record::RunRequest;
 using ::testing::HasSubstr;
 
-// What tests/worker/kernels/matmul.cc computes.
+// The workload of tests/worker/kernels/matmul.cc.
 constexpr absl::string_view kMatmul =
     "workload matmul\n"
     "input A: f32[64, 32]\n"
@@ -52,7 +52,7 @@ class RunnerProcessTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Writes the artifact of a hand-written kernel and returns its path.
+  // Writes the artifact of a handwritten kernel and returns its path.
   std::string Artifact(absl::string_view behaviour) {
     record::Artifact artifact;
     artifact.shared_object =
@@ -134,7 +134,7 @@ TEST_F(RunnerProcessTest, EachWayOfBeingWrongHasItsOutcome) {
     Outcome outcome;
     const char* detail;
   };
-  // One runner survives all of these.
+  // A single runner survives all of these.
   for (const Case& c :
        {Case{"wrong", Outcome::kWrongOutput, "C: element 821 is"},
         Case{"unwritten", Outcome::kWrongOutput, "C: element 3071 is nan"},
@@ -148,11 +148,11 @@ TEST_F(RunnerProcessTest, EachWayOfBeingWrongHasItsOutcome) {
   }
 }
 
-// Hostile kernels: what each of them comes to.
+// The sandbox denies these requests, and the kernel continues.
 TEST_F(RunnerProcessTest, WhatTheSandboxRefusesDoesNoHarm) {
   for (const char* behaviour : {"reads_file", "writes_file", "raises_limits"}) {
     const MeasureResult result = Run(Request(behaviour));
-    // It asked in vain and did its work all the same.
+    // The request failed, but the kernel did its work.
     EXPECT_EQ(record::OutcomeName(result.outcome), "ok") << behaviour << ": " << result.detail;
   }
   EXPECT_FALSE(std::filesystem::exists("/tmp/hone-written-by-a-kernel"));
@@ -162,7 +162,7 @@ TEST_F(RunnerProcessTest, AKernelThatOpensASocketIsEnded) {
   const MeasureResult result = Run(Request("opens_socket"));
   EXPECT_EQ(result.outcome, Outcome::kCrash);
   EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
-  EXPECT_FALSE(Receive().ok());  // the process is gone, and its lock with it
+  EXPECT_FALSE(Receive().ok());  // the process ended and released its lock
   EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
 }
 
@@ -198,7 +198,7 @@ TEST_F(RunnerProcessTest, AHangEndsTheProcessWithItsOutcome) {
   EXPECT_THAT(result.detail, HasSubstr("within 100ms"));
   EXPECT_EQ(Receive().status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
-  // And nobody else waits for its lock.
+  // The lock is free again.
   EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
 }
 
@@ -223,7 +223,7 @@ TEST_F(RunnerProcessTest, TheReferenceIsMadeOnceAndOnRequest) {
   EXPECT_EQ(Run(request).outcome, Outcome::kOk);
   ASSERT_TRUE(std::filesystem::exists(request.reference_data));
   RunRequest later = Request("good");
-  later.reference_path = "/no/such/file";  // not needed any more
+  later.reference_path = "/no/such/file";  // no longer needed
   EXPECT_EQ(Run(later).outcome, Outcome::kOk);
 }
 

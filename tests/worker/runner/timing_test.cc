@@ -8,7 +8,7 @@
 namespace hone::runner {
 namespace {
 
-// A machine whose times are given: no clock.
+// A machine with given times instead of a clock.
 class FakeMachine : public Probe {
  public:
   double Sample() override {
@@ -29,9 +29,9 @@ class FakeMachine : public Probe {
   }
 
   double run_ns = 1e6;
-  std::vector<double> slow;    // factors of the first calls
-  std::vector<double> drifts;  // of the first samples of the probe
-  double drift = 1;            // against the registration
+  std::vector<double> slow;    // factors of the first runs
+  std::vector<double> drifts;  // the first samples of the probe
+  double drift = 1;            // relative to the registration
   size_t next_slow = 0;
   size_t next_drift = 0;
   int64_t runs = 0;
@@ -61,7 +61,7 @@ TEST(TimingTest, ScreeningAKernelOfTenMillisecondsTakesFewRuns) {
 TEST(TimingTest, AShortKernelIsTimedInBlocksOfAMillisecond) {
   FakeMachine machine;
   machine.run_ns = 2000;
-  const Timing timing = machine.Time(50e3, {});  // cold
+  const Timing timing = machine.Time(50e3, {});  // a cold first run
   EXPECT_DOUBLE_EQ(timing.latency_ns, 2000);
   EXPECT_EQ(machine.calls.back(), 500);
   EXPECT_LE(machine.total_ns, 6e6);
@@ -102,7 +102,7 @@ TEST(TimingTest, AHopelessKernelOfMillisecondsStopsAfterItsWarmRuns) {
   EXPECT_LE(machine.runs, 2);
   machine.runs = 0;
   EXPECT_TRUE(machine.Time(9e6, {.best_latency_ns = 1.3e6}).stopped_early);
-  EXPECT_EQ(machine.runs, 0);  // slower by far
+  EXPECT_EQ(machine.runs, 0);  // the first run is slow enough to stop
 }
 
 TEST(TimingTest, ABlockThatShowsAClearlySlowerKernelIsEnough) {
@@ -114,7 +114,7 @@ TEST(TimingTest, ABlockThatShowsAClearlySlowerKernelIsEnough) {
 
 TEST(TimingTest, DisturbedBlocksAreMeasuredAgain) {
   FakeMachine machine;
-  machine.slow = {1, 3, 3};              // a warm run, then two blocks while something else ran
+  machine.slow = {1, 3, 3};              // a warm run, then two disturbed blocks
   machine.drifts = {1, 2, 1.5, 1.0, 1};  // before, after block 1, after block 2, …
   const Timing timing = machine.Time(1e6, {});
   EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
@@ -127,7 +127,7 @@ TEST(TimingTest, ASlowPhaseOfTheMachineCondemnsNobody) {
   const Timing timing = machine.Time(1e6, {.best_latency_ns = 0.45e6});
   EXPECT_FALSE(timing.stopped_early);
   EXPECT_DOUBLE_EQ(timing.drift, 2.5);
-  EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);  // as measured
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);  // as measured, without correction
 }
 
 TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAnAnswer) {
@@ -135,7 +135,7 @@ TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAnAnswer) {
   machine.drifts.assign(1000, 2.0);
   const Timing timing = machine.Time(1e6, {});
   EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
-  EXPECT_LE(machine.total_ns, 10e6);  // bounded
+  EXPECT_LE(machine.total_ns, 10e6);  // the number of repetitions is limited
 }
 
 TEST(TimingTest, ConfirmationTakesManyBlocks) {
@@ -160,7 +160,7 @@ TEST(TimingTest, DisturbedBlocksAreCounted) {
   FakeMachine machine;
   EXPECT_EQ(machine.Time(1e6, {.confirm = true}).remeasured, 0);
   FakeMachine disturbed;
-  disturbed.drifts = {1, 1, 3, 1, 1};  // beside two of the blocks
+  disturbed.drifts = {1, 1, 3, 1, 1};  // two blocks are disturbed
   EXPECT_EQ(disturbed.Time(1e6, {.confirm = true}).remeasured, 2);
 }
 
@@ -168,7 +168,7 @@ TEST(TimingTest, APolicyMayAskForMoreBlocks) {
   FakeMachine machine;
   machine.run_ns = 20e6;
   EXPECT_EQ(machine.Time(20e6, {.confirm = true, .min_blocks = 25}).samples_ns.size(), 26u)
-      << "and the first run";
+      << "25 blocks and the first run";
 }
 
 TEST(QuantileTest, Interpolates) {
