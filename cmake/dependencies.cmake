@@ -1,4 +1,4 @@
-# Every package that the project uses, from the distribution. deploy/install-deps.sh installs them.
+# All packages that the project uses. They come from the distribution; deploy/install-deps.sh installs them.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -15,7 +15,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(lld_compression REQUIRED IMPORTED_TARGET zlib libzstd)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
-# Optional: without it a store is a SQLite file.
+# Optional. Without it, only SQLite stores are available.
 pkg_check_modules(HONE_LIBPQ IMPORTED_TARGET libpq>=15)
 if(HONE_BUILD_TESTS)
   find_package(GTest REQUIRED)
@@ -23,14 +23,14 @@ if(HONE_BUILD_TESTS)
   find_package(Eigen3 REQUIRED)
 endif()
 
-# XGBoost's package has no CMake or pkg-config file.
+# The XGBoost package has no CMake or pkg-config file.
 find_library(HONE_XGBOOST_LIBRARY xgboost REQUIRED)
 find_path(HONE_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
 add_library(hone_xgboost INTERFACE)
 target_include_directories(hone_xgboost SYSTEM INTERFACE ${HONE_XGBOOST_INCLUDE})
 target_link_libraries(hone_xgboost INTERFACE ${HONE_XGBOOST_LIBRARY})
 
-# Not by its CMake file, which asks for all that libtorch itself was built with.
+# libtorch's CMake file is not used, because it requires everything that libtorch was built with.
 if(HONE_WITH_TORCH)
   find_path(HONE_TORCH_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include REQUIRED)
   find_library(HONE_TORCH_LIBRARY torch REQUIRED)
@@ -38,7 +38,7 @@ if(HONE_WITH_TORCH)
   find_library(HONE_C10_LIBRARY c10 REQUIRED)
 endif()
 
-# LLVM as one shared library; LLD has only static ones, which use it.
+# LLVM is one shared library. LLD has only static libraries, which use it.
 add_library(hone_llvm INTERFACE)
 target_include_directories(hone_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_link_libraries(hone_llvm INTERFACE LLVM)

@@ -1,4 +1,4 @@
-# Build rules. One idea each; every CMakeLists.txt in the tree is a list of calls to them.
+# Build rules. Every CMakeLists.txt in the tree is a list of calls to them.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -15,8 +15,8 @@ set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undef
 
 find_program(HONE_CCACHE ccache)
 if(HONE_CCACHE)
-  # What ccache asks for before it keeps what was compiled with a precompiled header.
-  # Paths below the sources are taken as relative to the build folder, so that checkouts share what is kept.
+  # ccache needs this sloppiness to cache compilations that use a precompiled header. With the base folder, source
+  # paths are relative, so that checkouts share the cache.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
                ${HONE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
@@ -30,7 +30,7 @@ endif()
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 sees uninitialized reads in Abseil's InlinedVector that are none.
+  # GCC 12 reports uninitialized reads in Abseil's InlinedVector that do not exist.
   add_compile_options(-Wno-maybe-uninitialized -Wno-uninitialized)
 endif()
 if(HONE_WERROR)
@@ -41,7 +41,7 @@ if(HONE_SANITIZE)
   add_link_options(-fsanitize=${HONE_SANITIZE})
 endif()
 if(HONE_SANITIZE STREQUAL "thread")
-  # Abseil's locks, told to the sanitizer: see tests/tsan/locks.cc.
+  # Tells the sanitizer about Abseil's locks, see tests/tsan/locks.cc.
   foreach(symbol N4absl7debian35Mutex4LockEv N4absl7debian35Mutex6UnlockEv N4absl7debian35Mutex10ReaderLockEv
                  N4absl7debian35Mutex12ReaderUnlockEv
                  N4absl7debian35Mutex5AwaitERKNS0_9ConditionE
@@ -54,14 +54,14 @@ if(HONE_SANITIZE STREQUAL "thread")
   set(HONE_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/tests/tsan/locks.cc)
 endif()
 if(HONE_FUZZ)
-  # Coverage of every library; only the fuzz programs link libFuzzer's main (tests/fuzz).
+  # All libraries have coverage; only the fuzz programs link libFuzzer's main (tests/fuzz).
   add_compile_options(-fsanitize=fuzzer-no-link)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x … [UNITY]): a static library. NAME is folder_file, as in base_hash.
-# Registries are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. UNITY: its sources are
-# compiled several at a time, which pays where headers (CLI11, gRPC, JSON) take most of a compilation.
+# Registries are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. UNITY compiles several
+# sources at a time, which is faster if headers (CLI11, gRPC, JSON) take most of the time.
 function(hone_library NAME)
   cmake_parse_arguments(ARG "UNITY" "" "SRCS;HDRS;DEPS" ${ARGN})
   if(ARG_SRCS)
@@ -86,12 +86,12 @@ function(hone_program NAME)
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS})
 endfunction()
 
-# The header and those who include it must agree on -pthread. GCC 12 takes what comes from a precompiled header for
-# our own code and warns of std::string's (its bug 105329).
+# The precompiled header and the tests must agree on -pthread. The warnings are off because GCC 12 treats code from a
+# precompiled header as our own and warns about std::string (GCC bug 105329).
 set(HONE_TEST_OPTIONS -pthread -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 
-# GoogleTest and what every test includes, precompiled: half of a test's compilation. A program, so that its flags are
-# those of the tests. Clang refuses it where a test has more definitions.
+# Precompiles GoogleTest and other headers of every test, which take half of a test's compilation. It is a program, so
+# that its flags are those of the tests. Clang rejects the header if a test has more definitions, so only GCC uses it.
 function(hone_test_header)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT TARGET hone_test_header)
     add_executable(hone_test_header ${PROJECT_SOURCE_DIR}/tests/header.cc)
@@ -104,9 +104,9 @@ function(hone_test_header)
   endif()
 endfunction()
 
-# hone_test(NAME SRCS … DEPS … LABELS unit …): one GoogleTest program, one ctest entry. It runs in the source root
-# with HONE_BIN_DIR naming the folder of the programs. SHARDS n: n entries that share its tests, so that `ctest -j`
-# spreads a long one over the cores.
+# hone_test(NAME SRCS … DEPS … LABELS unit …): a GoogleTest program with one ctest entry. It runs in the source root;
+# HONE_BIN_DIR is the folder of the programs. SHARDS n makes n entries that share the tests, so that `ctest -j` can
+# spread a long test over the cores.
 function(hone_test NAME)
   cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)

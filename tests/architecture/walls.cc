@@ -15,7 +15,7 @@
 namespace hone::architecture {
 namespace {
 
-// A folder and what it may include by name; what those may include comes with them.
+// A folder and the folders that it may include, which also brings in what these may include.
 struct Room {
   std::string folder;
   std::vector<std::string> may_include;
@@ -26,7 +26,7 @@ std::vector<std::string> Join(std::vector<std::string> a, const std::vector<std:
   return a;
 }
 
-// The folder table of the architecture, row by row.
+// The folder table of the architecture.
 std::vector<Room> Rooms() {
   const std::vector<std::string> common = {"common/base",     "common/ir",    "common/operator",
                                            "common/schedule", "common/lower", "common/target",
@@ -46,7 +46,7 @@ std::vector<Room> Rooms() {
       {"common/record", {"common/ir", "common/schedule", "common/target", "proto"}},
       {"common/rpc", {"common/base"}},
       {"server/space", common},
-      // Of the literature's parts only the registries know.
+      // Only the registries know the folders that reproduce published work.
       {"server/feature/feature_set.cc", {"server/feature", "server/feature/published"}},
       {"server/feature/published", {"server/feature"}},
       {"server/feature", common},
@@ -58,7 +58,7 @@ std::vector<Room> Rooms() {
       {"server/search", Join(common, {"server/space", "server/feature", "server/cost_model"})},
       {"server/fleet", common},
       {"server/store", common},
-      // The forms in which jobs are stored.
+      // The stored forms of jobs.
       {"server/task/job_codec.cc", Join(server_domain, {"server/task", "proto"})},
       {"server/task/search_event.cc", Join(server_domain, {"server/task", "proto"})},
       {"server/task", server_domain},
@@ -75,8 +75,8 @@ std::vector<Room> Rooms() {
   };
 }
 
-// A package by the prefix of its headers, and the folders or files that may see it. Tests may see
-// every one.
+// A package, given by the prefixes of its headers, and the folders or files that may include it.
+// Tests may include every package.
 struct Package {
   std::string name;
   std::vector<std::string> header_prefixes;
@@ -85,8 +85,8 @@ struct Package {
 
 std::vector<Package> Packages() {
   return {
-      // Domain code uses plain structs. The mains of the builder and the runner read framed
-      // messages; two files of server/task write what is stored of jobs.
+      // Domain code uses plain structs. The main programs of the builder and the runner read framed
+      // messages; two files of server/task write the stored forms of jobs.
       {"a generated protocol header",
        {"hone/v1/"},
        {"common/record", "server/service", "server/task/job_codec.cc",
@@ -189,7 +189,7 @@ class Checker {
     return closure;
   }
 
-  // The folder of the table that a path lies in; "" when there is none.
+  // Returns the folder of the table that contains a path, or "".
   std::string RoomOf(absl::string_view path) const {
     for (const Room& room : rooms_) {
       if (InFolder(path, room.folder)) return room.folder;
@@ -244,8 +244,8 @@ class Checker {
     }
   }
 
-  // Whether including `header` shows a header of the package; `way` then lists the headers on the
-  // way to it.
+  // Whether including `header` includes a header of the package, directly or indirectly. `way` is
+  // then the chain of headers.
   bool Reaches(const std::string& header, const Package& package, std::set<std::string>& seen,
                std::vector<std::string>& way) const {
     if (!seen.insert(header).second) return false;

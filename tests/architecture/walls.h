@@ -6,21 +6,20 @@
 
 namespace hone::architecture {
 
-// One file of the tree: its path from the source root, and its content.
+// A file of the source tree: its path from the source root, and its content.
 struct SourceFile {
   std::string path;
   std::string content;
 };
 
-// Every place where the tree breaks the folder table of the architecture, one readable line each,
-// sorted:
-//  - a folder includes one that the table does not allow it, directly or by what the allowed ones
-//  may include;
-//  - a file sees a generated protocol header or a heavy package outside the folders that they are
-//  confined to, also through
-//    another header of the tree;
-//  - a folder of the programs that the table does not know;
-//  - a file of more than kMaxLines lines.
+// Returns a sorted list with one readable line for each violation of the architecture:
+//
+//   - a folder includes another one that the folder table does not allow, directly or through the
+//     folders that it may include;
+//   - a file includes a generated protocol header or a confined package, directly or through other
+//     headers, outside the folders that may do so;
+//   - a folder is missing in the table;
+//   - a file has more than kMaxLines lines.
 std::vector<std::string> FindCrossings(const std::vector<SourceFile>& files);
 
 inline constexpr int kMaxLines = 800;

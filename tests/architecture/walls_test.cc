@@ -39,7 +39,7 @@ TEST(WallsTest, TheTreeKeepsThem) {
   const std::vector<SourceFile> files = ReadTree();
   int sources = 0;
   for (const SourceFile& file : files) sources += absl::EndsWith(file.path, ".cc") ? 1 : 0;
-  ASSERT_GT(sources, 5) << "the test does not run in the source root";
+  ASSERT_GT(sources, 5) << "the test must run in the source root";
   const std::vector<std::string> crossings = FindCrossings(files);
   EXPECT_TRUE(crossings.empty()) << absl::StrJoin(crossings, "\n");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs both commands of the README in a fresh root of another Debian release, before a release of Hone.
+# Runs both commands of the README in a new root of another Debian release. Run it before each release of Hone.
 #   sudo tests/deploy/in_root.sh [SUITE [ROOT [MIRROR]]]      trixie, build/root-SUITE, Debian's mirror
 # SUITE is a suite that debootstrap knows: trixie (Debian 13), or noble (Ubuntu 24.04) with Ubuntu's MIRROR.
 # The committed tree is cloned into ROOT. A ROOT that exists is used again, with its packages and compiler cache.
@@ -26,14 +26,14 @@ fi
 rm -rf "$root/hone"
 git clone --quiet --no-hardlinks . "$root/hone"
 
-# A mount namespace of its own: what is mounted here ends with it.
+# A separate mount namespace, so that the mounts end with this script.
 exec unshare --mount bash -euo pipefail -c '
   root=$1
   mount -t proc proc "$root/proc"
   mount --rbind /sys "$root/sys"
   mount --rbind /dev "$root/dev"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
-  # systemd is not running there, and packages must not start services.
+  # systemd does not run in the root, so packages must not start services.
   printf "#!/bin/sh\nexit 101\n" >"$root/usr/sbin/policy-rc.d"
   chmod +x "$root/usr/sbin/policy-rc.d"
   run() {

@@ -1,4 +1,4 @@
-// The table of options in deploy/README.md has every option that hone-server has.
+// deploy/README.md lists every option of hone-server.
 
 #include <set>
 #include <string>
@@ -14,7 +14,7 @@
 namespace hone::integration {
 namespace {
 
-// Of lines that begin with one: "  --listen TEXT ...".
+// Collects the options from lines such as "  --listen TEXT ...".
 std::set<std::string> OptionsOf(const std::string& help) {
   std::set<std::string> options;
   for (absl::string_view line : absl::StrSplit(help, '\n')) {
@@ -34,7 +34,7 @@ TEST(OptionsTest, TheReadmeHasEveryOptionOfTheServer) {
   EXPECT_TRUE(options.contains("upload-limit")) << help.output;
   EXPECT_GE(options.size(), 20u);
   const std::string readme = ReadFile("deploy/README.md").value();
-  // Of the command line alone.
+  // Options of the command line only.
   const std::set<std::string> not_configured = {"help", "version", "config", "check-config",
                                                 "private"};
   for (const std::string& option : options) {

@@ -1,5 +1,5 @@
-// The systemd units: their commands exist with the options that they give, systemd reads them, and
-// what they start is shut in.
+// The systemd units: their commands and options exist, systemd accepts them, and the services are
+// sandboxed.
 
 #include <cstdlib>
 #include <string>
@@ -26,13 +26,13 @@ constexpr char kAnalyze[] = "/usr/bin/systemd-analyze";
 
 struct Unit {
   const char* name;
-  double most_exposure;  // as systemd reckons it, of 10
+  double most_exposure;  // exposure level as systemd computes it, up to 10
 };
 
 class SystemdTest : public ::testing::TestWithParam<Unit> {
  protected:
   void SetUp() override {
-    // Where the programs are here.
+    // Replaces the installed programs with those under test.
     text_ = ReadFile(absl::StrCat("deploy/systemd/", GetParam().name)).value();
     const std::string here =
         absl::StrReplaceAll(text_, {{"/usr/bin/hone-", absl::StrCat(BinDir(), "/hone-")}});

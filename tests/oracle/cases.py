@@ -1,4 +1,4 @@
-"""The cases: files of the folder cases/, and those drawn from a seed."""
+"""The cases: the files in the folder cases/, and cases drawn from a seed."""
 import random
 import re
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import operators
 import random_text
 
-_FOLDER = Path("tests/oracle/cases")  # of the source root, where this runs
+_FOLDER = Path("tests/oracle/cases")  # relative to the source root, the working directory
 _SOURCES = {".op": "operator", ".hone": "workload", ".trace": "trace"}
-# What may be said in a comment of a file: "# oracle: threads=2 fillings=ones,whole candidates=8".
+# A comment with options in a file: "# oracle: threads=2 fillings=ones,whole candidates=8".
 _DIRECTIVE = re.compile(r"^# oracle:(.*)$", re.M)
 
 _SAME_TYPES = ("f32",) * 6 + ("f64", "f16", "bf16")
@@ -17,7 +17,7 @@ _NUMBER_TYPES = (*_FLOAT_TYPES, "i8", "u8", "i32", "i64", "i8 acc=i32", "u8 acc=
 
 
 def from_file(path):
-    """Lines of an operator's file are operators, a case each; other files are one case."""
+    """Each line of an .op file is an operator and a case; any other file is one case."""
     path = Path(path)
     text = path.read_text()
     options = {"threads": 2, "fillings": ["normal", "whole"], "candidates": 4, "random_traces": 1,
@@ -40,7 +40,7 @@ def all_files():
 
 
 def drawn(seed, number):
-    """The case with a number, whatever the others are."""
+    """The case with this number, independent of all other cases."""
     rng = random.Random(f"{seed}/{number}")
     case = {"id": str(number), "seed": rng.getrandbits(32), "threads": rng.randint(1, 7),
             "target": "native" if rng.random() < 0.85 else "x86-avx2", "candidates": 2,
@@ -50,7 +50,7 @@ def drawn(seed, number):
         return {**case, "source": "workload", "name": "text", "text": random_text.draw(rng),
                 "fillings": fillings}
     names = sorted(operators.OPERATORS)
-    # In turn, so that a short run has each of them.
+    # The operators take turns, so that a short run covers all of them.
     name = names[(number - number // 3 - 1 + seed) % len(names)]
     operator = operators.OPERATORS[name]
     words = [f"{key}={value}" for key, value in operator.draw(rng).items()]

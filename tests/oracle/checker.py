@@ -1,7 +1,7 @@
-"""Runs the kernels of a case and compares them with the oracle. A process of its own: what crashes
-or hangs is this process, and its parent knows from the last "step" which kernel it was.
+"""Runs the kernels of a case and compares them with the oracle. This is a separate process, because
+a kernel may crash or hang; the last "step" tells the parent which kernel it was.
 
-Reads a line of JSON per case on standard input, answers with lines of JSON; the last one has the
+Reads a line of JSON per case on standard input and answers with lines of JSON. The last one has the
 event "verdict".
 """
 import json
@@ -19,7 +19,7 @@ import workload_text
 from compare import compare
 from number import Number, Sums
 
-_POISONS = (0xFF, 0xAA)  # 0xFF...: NaN in every float type
+_POISONS = (0xFF, 0xAA)  # 0xFF... is NaN in every float type
 
 
 def _send(event, **fields):
@@ -27,7 +27,7 @@ def _send(event, **fields):
 
 
 class _Expected:
-    """What the outputs should be for one filling of the inputs, by as many oracles as there are."""
+    """The expected outputs for one filling of the inputs, from each oracle."""
 
     def __init__(self, case, workload, filling):
         self.arrays = [
@@ -40,7 +40,7 @@ class _Expected:
         self._known = {}
 
     def outputs(self, tolerance):
-        """(who says so, Numbers in the order of the outputs) for kernels of such a tolerance."""
+        """Pairs (oracle, Numbers in the order of the outputs) for kernels with this tolerance."""
         if tolerance not in self._known:
             Sums.tolerance = tolerance
             self._known[tolerance] = self._compute()
@@ -52,7 +52,7 @@ class _Expected:
         if self._case["source"] == "operator":
             found.append(("the operator's definition",
                           operators.define(self._case["text"], self._numbers)))
-        # Whether the text means what the operator says is a check of the operator library.
+        # Evaluating an operator's text as well checks the operator library.
         if self._case["source"] != "operator" or self._case.get("text_too"):
             by_name = evaluate.evaluate(self._workload, self._numbers)
             found.append(("the workload's text",
@@ -141,11 +141,11 @@ class _Case:
                     raise calling.Fault(f"not what {who} gives: {comparison.message}")
 
     def _ways(self, thorough):
-        """Where buffers lie, what they hold before, and whether threads are forbidden."""
+        """The placement of buffers, their initial content, and the number of threads."""
         yield "odd", _POISONS[0], self.case["threads"]
         if thorough:
             yield "end", _POISONS[1], self.case["threads"]
-            # A caller that is inside a parallel region gets no more threads.
+            # A caller inside a parallel region gets no more threads.
             yield "begin", _POISONS[0], 1
 
 

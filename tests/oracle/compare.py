@@ -1,4 +1,4 @@
-"""Compares what a kernel gave with what it should have given."""
+"""Compares the outputs of a kernel with the expected ones."""
 import numpy as np
 
 import dtypes
@@ -6,17 +6,17 @@ from policy import SLACK
 
 
 class Comparison:
-    """Of one output: a message where it is wrong, else "", and how much the bounds could tell."""
+    """The result for one output: a message ("" if it is correct) and the use of the bounds."""
 
     def __init__(self, message, worst, told):
         self.message = message
-        self.worst = worst  # largest error over its bound; at most 1 is right
-        self.told = told  # share of the elements whose bound is finite
+        self.worst = worst  # largest ratio of error to bound; correct up to 1
+        self.told = told  # share of the elements with a finite bound
 
 
 def compare(name, array, expected, share=0.0):
-    """`array`: the memory of an output, shaped. `expected`: a Number. `share`: of the largest
-    element, a further error that is allowed."""
+    """`array`: the memory of an output, with its shape. `expected`: a Number. `share`: another
+    allowed error, relative to the largest element."""
     dtype = expected.dtype
     got = dtypes.from_memory(dtype, array)
     value = np.broadcast_to(expected.value, got.shape)
@@ -26,7 +26,7 @@ def compare(name, array, expected, share=0.0):
     if not expected.is_float:
         wrong = (got != value) & ~(bound > 0)
     else:
-        # What lies within the bound, and is rounded to the type then, is right.
+        # An element is correct if it lies within the bound, rounded to the type.
         with np.errstate(all="ignore"):
             finite = np.where(np.isfinite(value), np.abs(value), 0.0)
             slack = SLACK * bound + share * finite.max(initial=0.0)

@@ -1,4 +1,4 @@
-"""The scalar types of workloads: how they lie in memory, how they round and how they wrap.
+"""The scalar types of workloads: their layout in memory, rounding and wrapping.
 
 Written without ml_dtypes, so that the rounding of bf16 is the oracle's own.
 """
@@ -11,11 +11,11 @@ import numpy as np
 class DType:
     name: str
     bytes: int
-    memory: type  # of the array that holds the bytes
+    memory: type  # type of the NumPy array that holds the bytes
     kind: str  # "float", "int" or "bool"
-    digits: int = 0  # bits of a float's significand, the hidden one included
-    largest: float = 0.0  # finite value of a float
-    tiny: float = 0.0  # the least positive float, a denormal
+    digits: int = 0  # bits of a float's significand, including the hidden bit
+    largest: float = 0.0  # finite float
+    tiny: float = 0.0  # the smallest positive float, a denormal
 
 
 DTYPES = {
@@ -39,7 +39,7 @@ def is_float(name):
 
 
 def arithmetic(name):
-    """What floats are computed in between two stores: f32 unless they are f64."""
+    """The type in which floats are computed between two stores: f32 unless they are f64."""
     return "f64" if name == "f64" else "f32"
 
 
@@ -52,8 +52,8 @@ def _round_to_bf16_bits(values):
     """The bits of the nearest bf16, ties to even. Rounds once, from f64."""
     with np.errstate(over="ignore", invalid="ignore"):
         single = values.astype(np.float32)
-    # A double that rounds to a single halfway between two bf16 must not round a second time: round
-    # the first time to odd. That is, if the single is not exact, its last bit becomes 1.
+    # If a double rounds to a single halfway between two bf16, it must not be rounded a second time.
+    # Therefore, the first rounding is to odd: if the single is not exact, its last bit becomes 1.
     bits = single.view(np.uint32).astype(np.int64)
     exact = single.astype(np.float64)
     inexact = np.isfinite(values) & np.isfinite(single) & (exact != values)
@@ -65,7 +65,7 @@ def _round_to_bf16_bits(values):
 
 
 def to_memory(name, values):
-    """An array of numbers (f64, int64 or bool) as its bytes lie in a buffer."""
+    """The bytes of an array of numbers (f64, int64 or bool) as in a kernel's buffer."""
     dtype = DTYPES[name]
     if name == "bf16":
         return _round_to_bf16_bits(np.asarray(values, np.float64))
@@ -74,7 +74,7 @@ def to_memory(name, values):
 
 
 def from_memory(name, array):
-    """Floats as f64, integers in their own type, bool as bool. Exact."""
+    """Converts floats to f64, and keeps integers and bool in their types. Exact."""
     if name == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     if is_float(name):
@@ -84,25 +84,25 @@ def from_memory(name, array):
 
 
 def round_to(name, values):
-    """The nearest float of a type, as f64; beyond the largest it is infinite."""
+    """The nearest float of a type, as f64; infinite beyond the largest float."""
     if name == "f64":
         return np.asarray(values, np.float64)
     return from_memory(name, to_memory(name, np.asarray(values, np.float64)))
 
 
 def wrap_integers(name, values):
-    """Integers of any type in another, modulo a power of two."""
+    """Converts integers to another type, modulo a power of two."""
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(DTYPES[name].memory)
 
 
 def floats_to_integers(name, values):
-    """Drops the fraction and wraps; NaN and the infinities give 0."""
+    """Truncates and wraps; NaN and infinities give 0."""
     whole = np.trunc(np.where(np.isfinite(values), values, 0.0))
-    # Modulo 2^64, exactly; then the two's complement.
+    # Takes the exact value modulo 2^64, then the two's complement.
     wrapped = np.fmod(whole, 2.0**64)
     wrapped = np.where(wrapped < 0, wrapped + 2.0**64, wrapped)
-    # A small negative number must not lose its low bits in the sum above.
+    # Small negative numbers would lose their low bits in the sum above.
     small = np.abs(whole) < 2.0**62
     with np.errstate(invalid="ignore", over="ignore"):
         low = np.where(small, whole, 0.0).astype(np.int64)

@@ -7,11 +7,11 @@ import dtypes
 
 class RoundingTest(unittest.TestCase):
     def test_bf16_rounds_once_to_nearest_even(self):
-        one, step = 1.0, 2.0**-7  # of bf16 between 1 and 2
+        one, step = 1.0, 2.0**-7  # the spacing of bf16 between 1 and 2
         for value, expected in (
-                (one + step / 2, one),  # a tie, to the even neighbour
+                (one + step / 2, one),  # a tie rounds to even
                 (one + step * 1.5, one + 2 * step),
-                (one + step / 2 + 2.0**-40, one + step),  # f32 would make a tie of it
+                (one + step / 2 + 2.0**-40, one + step),  # a tie if it is first rounded to f32
                 (-(one + step / 2 + 2.0**-40), -(one + step)),
                 (3.4e38, np.inf),
                 (2.0**-134 * 1.01, 2.0**-133),

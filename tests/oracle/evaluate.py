@@ -1,4 +1,4 @@
-"""Computes what a workload in text form means, with an error bound for every element."""
+"""Evaluates workloads in text form, with an error bound for every element."""
 import math
 
 import numpy as np
@@ -6,12 +6,12 @@ import numpy as np
 import dtypes
 from number import Number
 
-# Points of a stage that are computed at a time.
+# The number of points of a stage that are computed at a time.
 _CHUNK = 1 << 20
 
 
 def evaluate(workload, inputs):
-    """`inputs`: a Number for each input's name. Gives a Number for each output's name."""
+    """`inputs`: Numbers by input name. Returns Numbers by output name."""
     tensors = dict(inputs)
     for stage in workload.stages:
         for name, number in zip(stage.names, _stage(stage, tensors)):
@@ -36,7 +36,7 @@ def _joined(parts):
 
 
 class _Domain:
-    """Some rows of a stage: every axis is an array along a dimension of its own."""
+    """Some rows of a stage. Each axis is an array with its own dimension."""
 
     def __init__(self, stage, tensors, begin, end):
         self.stage, self.tensors = stage, tensors
@@ -102,7 +102,7 @@ class _Domain:
 
     def _load(self, node):
         tensor = self.tensors[node.tensor]
-        # What a guard leaves out may lie outside the tensor.
+        # Indices outside the guards may lie outside the tensor.
         indices = tuple(np.clip(self._index(index), 0, extent - 1)
                         for index, extent in zip(node.indices, tensor.value.shape))
         if not indices:
@@ -141,8 +141,8 @@ def _online_softmax(values, where, axes):
     with np.errstate(invalid="ignore"):
         empty = x.value == -np.inf
     total = terms.sum(axes, where & ~empty)
-    # The maximum that is known on the way is lower; each rescaling rounds, and there are at most as
-    # many as terms. exp(a) * exp(b) carries the roundings of a and b.
+    # A kernel starts with lower maxima and rescales at most once per term. Each rescaling rounds,
+    # and exp(a) * exp(b) propagates the roundings of a and b.
     with np.errstate(all="ignore"):
         finite = np.where(where & np.isfinite(x.value), x.value, kept.value)
         span = (kept.value - finite).max(axes)

@@ -1,4 +1,4 @@
-"""Draws inputs. A filling is a name for a kind of numbers; the same seed gives the same bytes."""
+"""Draws inputs. A filling is a kind of numbers with a name. Equal seeds give equal bytes."""
 import zlib
 
 import numpy as np
@@ -23,7 +23,7 @@ def _ones(rng, shape, dtype):
 
 
 def _offset(rng, shape, dtype):
-    """A large mean and a small deviation: E[x^2] - E[x]^2 would cancel."""
+    """A large mean and a small deviation, for which E[x^2] - E[x]^2 cancels."""
     return 1e4 + rng.standard_normal(shape)
 
 
@@ -32,7 +32,7 @@ def _wide(rng, shape, dtype):
 
 
 def _very_wide(rng, shape, dtype):
-    """To where exp(x) is a denormal in f32."""
+    """A range in which exp(x) becomes denormal in f32."""
     return rng.uniform(-104, 104, shape)
 
 
@@ -42,7 +42,7 @@ def _denormal(rng, shape, dtype):
 
 
 def _special(rng, shape, dtype):
-    """Infinities, NaN and zeros of both signs among small whole numbers, so that there are ties."""
+    """Infinities, NaN and zeros of both signs among small whole numbers, which give ties."""
     values = rng.integers(-3, 4, shape).astype(np.float64)
     some = rng.random(shape)
     for bound, value in ((0.04, np.nan), (0.09, np.inf), (0.14, -np.inf), (0.24, -0.0)):
@@ -79,7 +79,7 @@ def _any_integers(rng, shape, dtype):
 
 
 def _ends(rng, shape, dtype):
-    """Near the ends of the range, and for i64 near 2^53, where f64 ceases to hold every integer."""
+    """Near the ends of the range; for i64 also near 2^53, beyond which f64 is not exact."""
     info = np.iinfo(dtypes.DTYPES[dtype].memory)
     marks = [info.min, info.max - 8]
     if dtype == "i64":
@@ -90,7 +90,7 @@ def _ends(rng, shape, dtype):
 
 
 def _far(rng, shape, dtype):
-    """All of one sign, and so far from 0 that f64 does not hold them (i64)."""
+    """Numbers of one sign, far from 0; f64 cannot represent those of i64."""
     info = np.iinfo(dtypes.DTYPES[dtype].memory)
     low, high = (info.max // 4, info.max // 2)
     if info.min < 0 and rng.integers(0, 2):

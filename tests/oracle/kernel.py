@@ -1,5 +1,5 @@
-"""Calls a kernel through its C interface (common/target/kernel_abi.h), with everything around its
-buffers watched."""
+"""Calls a kernel through its C interface (common/target/kernel_abi.h), and checks the memory around
+its buffers."""
 import ctypes
 import mmap
 
@@ -8,7 +8,7 @@ import numpy as np
 ALIGNMENT = 64
 OK, UNSUPPORTED_CPU, MISALIGNED_BUFFER = 0, 1, 2
 _PAGE = mmap.PAGESIZE
-_CANARY = 256  # bytes on each side, where no page ends
+_CANARY = 256  # bytes on each side that has no protected page
 _CANARY_BYTE = 0xC5
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -16,16 +16,15 @@ _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def openmp():
-    """The OpenMP runtime that kernels use: the same copy, because the loader has one for a name."""
+    """The OpenMP runtime of the kernels. The loader has only one copy of a library of this name."""
     return ctypes.CDLL("libgomp.so.1", mode=ctypes.RTLD_GLOBAL)
 
 
 class Buffer:
-    """Memory of a tensor between canaries, with a page behind it (or in front of it) that nobody
-    may touch.
+    """The memory of a tensor between canaries, with a protected page before and after it.
 
-    `place` "end": the buffer ends where the forbidden page begins, as far as alignment allows it.
-    "begin": it begins where a forbidden page ends. "odd": in the middle, at an odd multiple of the
+    `place` "end": the buffer ends where a protected page begins, as far as its alignment allows.
+    "begin": it begins where a protected page ends. "odd": in the middle, at an odd multiple of the
     alignment.
     """
 
@@ -53,14 +52,14 @@ class Buffer:
         return self._room.ctypes.data + self._begin
 
     def fill(self, content):
-        """A byte, or the bytes of an array."""
+        """`content`: a byte, or an array with the bytes."""
         if isinstance(content, int):
             self.data[:] = content
         else:
             self.data[:] = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
 
     def overrun(self):
-        """What was written outside, or ""."""
+        """Returns where bytes outside the buffer changed, or ""."""
         before = self._room[:self._begin] != _CANARY_BYTE
         behind = self._room[self._end:] != _CANARY_BYTE
         if before.any():
@@ -92,11 +91,11 @@ def _pointers(addresses):
 
 
 class Fault(Exception):
-    """The kernel broke its interface."""
+    """The kernel violated its interface."""
 
 
 class Call:
-    """The buffers of one way to call a kernel."""
+    """The buffers for calls of a kernel."""
 
     def __init__(self, kernel, inputs, output_sizes, place, poison):
         self._kernel, self._poison = kernel, poison
@@ -119,7 +118,7 @@ class Call:
         self._packed_bytes = self._packed.data.copy()
 
     def run(self):
-        """Poisons outputs and workspace, runs, checks what is around, gives the outputs' bytes."""
+        """Poisons outputs and workspace, runs, checks the canaries, returns the outputs' bytes."""
         for buffer in (*self._outputs, self._workspace):
             buffer.fill(self._poison)
         code = self._kernel.run(self._addresses, self._packed.address, self._workspace.address)
@@ -128,7 +127,7 @@ class Call:
         return [buffer.data.copy() for buffer in self._outputs]
 
     def run_misaligned(self):
-        """A pointer that is not aligned, or null, is refused, and nothing is written."""
+        """A misaligned or null pointer must be rejected, and nothing may be written."""
         for buffer in self._outputs:
             buffer.fill(self._poison)
         for wrong in (self._addresses[-1] + 4, None):
@@ -157,4 +156,4 @@ class Call:
 
 
 class UnsupportedCpu(Exception):
-    """This CPU lacks a feature that the kernel was built for."""
+    """This CPU lacks a feature that the kernel uses."""

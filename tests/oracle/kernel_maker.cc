@@ -22,18 +22,18 @@
 namespace hone::oracle {
 namespace {
 
-// The job whose design spaces are made beside those of a strict one.
+// The tolerance of the relaxed job. Its design spaces are made in addition to those of a strict
+// job.
 constexpr double kRelaxed = 1e-3;
-// Another machine, whose design spaces are made as well: they differ, and making them must not
-// fail.
+// Design spaces are also made for this target. They differ, and making them must not fail.
 constexpr char kOtherTarget[] = "x86-avx512";
-// Primitives that a random trace tries.
+// The number of primitives that a random trace tries.
 constexpr int kSteps = 16;
 
 struct Source {
   std::shared_ptr<const ir::Workload> workload;
-  std::unique_ptr<space::DesignSpace> given;  // of a trace file
-  std::vector<int64_t> decisions;             // those that the file has
+  std::unique_ptr<space::DesignSpace> given;  // for a trace file
+  std::vector<int64_t> decisions;             // of the trace file
 };
 
 absl::StatusOr<Source> ReadSource(const Request& request) {
@@ -55,7 +55,7 @@ absl::StatusOr<Source> ReadSource(const Request& request) {
   return source;
 }
 
-// The design spaces of both jobs. Those that only the relaxed job has round differently.
+// The design spaces of both jobs. `relaxed` has only those that are not in `strict`.
 struct Spaces {
   std::vector<std::unique_ptr<space::DesignSpace>> strict, relaxed;
 };
@@ -114,7 +114,7 @@ class KernelMaker {
   }
 
   absl::Status BuildCandidates() {
-    // The spaces are made even where no candidate is asked for: making them must not fail.
+    // Makes the spaces even if no candidates are requested, because making them must not fail.
     HONE_ASSIGN_OR_RETURN(const Spaces spaces, MakeSpaces(target_));
     HONE_ASSIGN_OR_RETURN(const target::Target other, target::TargetByName(kOtherTarget));
     HONE_RETURN_IF_ERROR(MakeSpaces(other).status());
@@ -150,7 +150,7 @@ class KernelMaker {
     return absl::OkStatus();
   }
 
-  // CPUs have no code for axes of a GPU, and this target may lack an instruction.
+  // CPUs have no code for GPU axes, and this target may lack an instruction.
   schedule::RandomTrace WithCode(schedule::RandomTrace random) const {
     const size_t removed = std::erase_if(random.steps, [&](const schedule::Step& step) {
       if (step.primitive == "bind") return true;
@@ -167,7 +167,7 @@ class KernelMaker {
     return BuildOne(space.name(), tolerance, space.text(), decisions, std::move(trace));
   }
 
-  // Builds as a worker does, and writes the shared object beside the artifact.
+  // Builds a kernel as a worker does, and writes its shared object beside the artifact.
   absl::Status BuildOne(std::string origin, double tolerance, const std::string& space,
                         const std::vector<int64_t>& decisions, std::string trace) {
     listener_.on_step(absl::StrCat("build this schedule (", origin, "):\n", trace));
@@ -205,7 +205,7 @@ class KernelMaker {
   const Listener& listener_;
   Rng rng_;
   std::shared_ptr<const ir::Workload> workload_;
-  std::unique_ptr<OwnCheck> own_check_;  // null: Hone has no reference of the workload
+  std::unique_ptr<OwnCheck> own_check_;  // null if Hone has no reference of the workload
   int kernels_ = 0;
 };
 

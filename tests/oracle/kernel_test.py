@@ -1,4 +1,4 @@
-"""Kernels that break their interface, and must be found."""
+"""Kernels that violate their interface must be detected."""
 import subprocess
 import tempfile
 import unittest

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 void Send(const json& message) {
-  // A message of a failure may hold any bytes.
+  // An error message may contain any bytes.
   std::cout << message.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
 }
 

@@ -1,15 +1,15 @@
-"""Arrays that know how far a kernel may be from them.
+"""Arrays with error bounds.
 
-A Number holds what exact arithmetic gives (floats in f64, integers exactly, with wrap-around) and,
-for each element, a bound on the error that a correct kernel may make. The bounds follow the usual
-rules of rounding analysis (Higham, Accuracy and Stability of Numerical Algorithms):
+A Number holds the result of exact arithmetic (floats in f64, integers exactly, with wrap-around)
+and, for each element, a bound on the error of a correct kernel. The bounds follow the usual rules
+of rounding analysis (Higham, Accuracy and Stability of Numerical Algorithms):
 
-  an operation     the operands' errors carried on, and one rounding of the arithmetic
+  an operation     the propagated errors of the operands, and one rounding of the arithmetic
   a sum            the terms' errors, and c * u * sqrt(K) * sum |t|; 0 if all partial sums are exact
-  a store          a rounding to the type, which may be left out where a stage was inlined
+  a store          a rounding to the type, which is optional because the stage may be inlined
 
-f16 and bf16 are computed in f32 and rounded when they are stored; sums of them are f32 sums. An
-infinite bound says that any answer is right (a comparison of numbers that are too close to tell).
+f16 and bf16 are computed in f32 and rounded when they are stored; their sums are f32 sums. If a
+bound is infinite, any answer is correct (e.g. for a comparison of nearly equal numbers).
 """
 import math
 
@@ -23,7 +23,7 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def normal_cdf(x):
-    """erfc(-x / sqrt 2) / 2, also where a rounding of the argument is carried on a thousandfold."""
+    """erfc(-x / sqrt 2) / 2, accurate even where it magnifies an error of its argument by 1000."""
     with np.errstate(all="ignore"):
         x = np.asarray(x, np.float64)
         exact = -x.astype(np.longdouble) / np.sqrt(np.longdouble(2))
@@ -33,7 +33,7 @@ def normal_cdf(x):
 
 
 class Sums:
-    """How sums may be computed. A design space for a job with a tolerance may lose as much."""
+    """The additional error of sums that is allowed in a design space for a job with a tolerance."""
 
     tolerance = 0.0
 
@@ -52,9 +52,9 @@ class Number:
         self.value = np.asarray(value)
         zero = np.zeros(1).reshape((1,) * self.value.ndim) if self.value.ndim else np.zeros(())
         self.error = zero if error is None else np.asarray(error, np.float64)
-        self.each_rounds = each_rounds  # every operation may round to the dtype, not to f32 only
+        self.each_rounds = each_rounds  # operations may round to the dtype, not only to f32
 
-    # -- how it is made -------------------------------------------------------------------------
+    # -- construction --------------------------------------------------------------------------
 
     @classmethod
     def constant(cls, dtype, value, ndim=0):
@@ -80,7 +80,7 @@ class Number:
         return Number(self.dtype, value, error, each_rounds=self.each_rounds)
 
     def reshaped(self, function):
-        """The same elements in another order: a transposition, a slice, a broadcast."""
+        """Rearranges the elements: a transposition, a slice, a broadcast."""
         error = np.broadcast_to(self.error, self.value.shape)
         return self._like(function(self.value), function(error))
 
@@ -93,7 +93,7 @@ class Number:
     # -- rounding -------------------------------------------------------------------------------
 
     def _rounded(self, value, carried, sources, roundings=1.0, exact=False):
-        """The result of an operation: what was carried on, and roundings of the arithmetic."""
+        """The result of an operation, with propagated errors and roundings of the arithmetic."""
         name = self.dtype if self.each_rounds else dtypes.arithmetic(self.dtype)
         info = dtypes.DTYPES[name]
         if name == "f64":
@@ -104,7 +104,7 @@ class Number:
         if not exact:
             own = np.where(is_exact & (roundings <= 1.0), 0.0, own)
         error = carried + own
-        # Beyond the largest number: whether it overflows depends on what is contracted.
+        # Near the largest number, contraction decides whether the result overflows.
         error = np.where(np.isfinite(value) & (np.abs(value) + error > info.largest), np.inf, error)
         anything = np.zeros(())
         for source in sources:
@@ -114,7 +114,7 @@ class Number:
 
     @_quiet
     def stored(self):
-        """After a stage: rounded to the type, or not yet, because the stage was inlined."""
+        """The result of a stage: rounded to the type, or unrounded if the stage is inlined."""
         if not self.is_float or self.dtype in ("f32", "f64"):
             return self
         low = dtypes.round_to(self.dtype, self.value - self.error)
@@ -138,7 +138,7 @@ class Number:
             return Number(to, dtypes.floats_to_integers(to, self.value),
                           np.where(unsure | np.isinf(self.error), np.inf, 0.0))
         if not self.is_float:
-            # To f32 at once; f64 in between would round twice.
+            # Converts to f32 directly; going through f64 would round twice.
             if to == "f32":
                 return Number(to, self.value.astype(np.float32).astype(np.float64), self.error)
             double = self.value.astype(np.float64)
@@ -203,7 +203,7 @@ class Number:
 
     @_quiet
     def _extremum(self, other, second_wins):
-        # The first operand where they are equal or unordered.
+        # The first operand, if they are equal or unordered.
         value = np.where(second_wins, other.value, self.value)
         if not self.is_float:
             return self._like(value, self._either(other))
@@ -289,7 +289,7 @@ class Number:
         name = dtypes.arithmetic(self.dtype)
         root = SUM_CONSTANT * np.sqrt(count)
         own = np.minimum(root, np.maximum(count - 1, 0)) * dtypes.roundoff(name) * magnitude
-        # Whole numbers of which no partial sum needs more digits than there are.
+        # Sums of whole numbers are exact if all partial sums fit into the significand.
         own = np.where(whole & (magnitude <= 2.0 ** dtypes.DTYPES[name].digits), 0.0, own)
         own = own + Sums.tolerance * magnitude
         error = carried + own
@@ -310,7 +310,7 @@ class Number:
         size = np.abs(terms)
         most = (size + np.where(where, self.error, 0.0)).prod(axes)
         count = where.sum(axes)
-        # Whatever the order, no partial product is larger or smaller than these.
+        # Bounds of all partial products, in any order.
         largest = np.maximum(size, 1.0).prod(axes)
         least = np.where(size > 0, np.minimum(size, 1.0), 1.0).prod(axes)
         own = count * dtypes.roundoff(name) * most
@@ -322,7 +322,7 @@ class Number:
 
     @_quiet
     def extreme(self, axes, largest, where=True):
-        """The maximum or minimum, NaN left out; of nothing the neutral element."""
+        """The maximum or minimum, ignoring NaN; the neutral element if there are no terms."""
         where = np.broadcast_to(where, self.value.shape)
         reduce = np.max if largest else np.min
         if not self.is_float:
@@ -338,11 +338,11 @@ class Number:
 
 
 def _divide(a, b):
-    """Integers, towards zero. The least number by -1 wraps."""
+    """Integer division towards zero. The smallest number divided by -1 wraps."""
     safe = np.where(b == 0, 1, b).astype(a.dtype)
     quotient = a // safe
     if a.dtype.kind == "i":
-        # NumPy rounds down.
+        # NumPy rounds towards minus infinity.
         inexact = (a - quotient * safe) != 0
         quotient = quotient + (inexact & ((a < 0) != (safe < 0))).astype(a.dtype)
         quotient = np.where(safe == -1, -a, quotient)
@@ -368,7 +368,7 @@ _FUNCTIONS = {
 
 @_quiet
 def contract(subscripts, a, b):
-    """A sum of products, as np.einsum writes it: one stage of a matrix product or a convolution."""
+    """A sum of products in np.einsum's notation: one stage of a matrix product or a convolution."""
     if not a.is_float:
         value = np.einsum(subscripts, a.value, b.value)
         return a._like(value.astype(a.value.dtype), None)
@@ -390,7 +390,7 @@ def contract(subscripts, a, b):
     whole = all((x.value == np.rint(x.value)).all() for x in (a, b))
     result = a._of_sum(value, carried, magnitude, count, np.bool_(whole))
     if not whole:
-        # Each product is rounded too, unless the machine fuses it.
+        # Each product is also rounded, unless it is fused with the addition.
         result = a._like(value, result.error + magnitude * dtypes.roundoff(
             dtypes.arithmetic(a.dtype)))
     return result

@@ -23,7 +23,7 @@ class BoundsTest(unittest.TestCase):
         error = np.abs(total.astype(np.float64) - exact.value)
         self.assertTrue((error <= SLACK * exact.error).all())
         self.assertTrue((error > 0).any())
-        # bf16 partial sums lose more than the bound.
+        # Partial sums in bf16 exceed the bound.
         self.assertTrue((exact.error < 2.0**-8 * np.sqrt(3000)).all())
 
     def test_whole_numbers_have_no_error(self):

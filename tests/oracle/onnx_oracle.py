@@ -1,6 +1,6 @@
-"""The second oracle: ONNX Runtime, for operators that ONNX has too, in f32 (and u8 x i8).
+"""The second oracle: ONNX Runtime, for operators that ONNX also has, in f32 (and u8 x i8).
 
-Optional: where the packages are not installed, AVAILABLE is false and run() answers None.
+Optional: if the packages are not installed, AVAILABLE is false and run() returns None.
 """
 import numpy as np
 
@@ -16,7 +16,7 @@ try:
 except ImportError:
     AVAILABLE = False
 
-# It confirms definitions, not roundings: its sigmoid, for one, has an absolute error.
+# It confirms definitions, not roundings. Its sigmoid, for example, has only an absolute accuracy.
 SHARE = 1e-5
 
 _OPSET, _IR_VERSION = 20, 10
@@ -56,7 +56,7 @@ def _window(arguments, dimensions):
 
 
 def _first(array):
-    """Channels from last to first."""
+    """Moves the channels from last to first."""
     return np.ascontiguousarray(np.moveaxis(array, -1, 1))
 
 
@@ -160,19 +160,19 @@ _NODES = {
 
 
 def run(text, arrays, filling):
-    """The outputs, or None: ONNX Runtime lacks the operator, or is no oracle for these numbers."""
+    """Returns the outputs, or None if ONNX Runtime lacks the operator or is not accurate enough."""
     name, arguments, types = parse_words(text)
     if filling in ("special", "denormal"):
-        return None  # What it gives for NaN depends on its place, and it may flush denormals.
+        return None  # The position of NaN changes its results, and it may flush denormals.
     if filling == "offset":
-        return None  # Its layer norm loses the digits that an offset takes.
+        return None  # Its layer norm loses digits to an offset.
     if name.startswith("quantized") and filling != "whole":
-        return None  # Without VNNI its u8 x i8 products saturate at 16 bits.
+        return None  # Without VNNI, its u8 x i8 products saturate at 16 bits.
     if not AVAILABLE or name not in _NODES or types.get("dtype", "f32") != "f32":
         return None
     if types.get("acc", "f32") != "f32":
         return None
     pads = [value for key, value in arguments.items() if key in ("p", "ph", "pw", "pd")]
     if any(pads) and arguments.get("k") and max(pads) >= min(_each(arguments, "k", "hw")):
-        return None  # ONNX Runtime refuses padding that is not smaller than the kernel.
+        return None  # ONNX Runtime requires padding smaller than the kernel.
     return _NODES[name](arguments, *arrays)

@@ -1,8 +1,8 @@
-"""What each operator of Hone's library computes, written from its documentation.
+"""Definitions of the operators in Hone's library, written from its documentation.
 
-The definitions follow the sentences of `hone operators OP` and the literature, not Hone's formulas:
-where Hone multiplies by a reciprocal or shifts before it exponentiates, these need not. They take
-their inputs as Numbers of the type that the operator computes in.
+The definitions follow the text of `hone operators OP` and the literature, not Hone's formulas: for
+example, they need not multiply by a reciprocal or shift before an exponential where Hone does.
+Their inputs are Numbers of the type in which the operator computes.
 """
 from dataclasses import dataclass
 from typing import Callable
@@ -58,8 +58,8 @@ def _relu(x):
 
 
 def _curve(x, value, slope):
-    """A function of one number that keeps its relative error everywhere, see policy.py. `slope`:
-    the most by which it carries an error of x on."""
+    """A function of one number with a small relative error everywhere, see policy.py. `slope`: the
+    largest factor by which it magnifies an error of x."""
     with np.errstate(all="ignore"):
         name = dtypes.arithmetic(x.dtype)
         own = (ELEMENTARY_ROUNDINGS + 3) * dtypes.roundoff(name) * np.abs(value)
@@ -68,9 +68,9 @@ def _curve(x, value, slope):
 
 
 def _gelu(x):
-    """x/2 * (1 + erf(x / sqrt 2)): x times the normal distribution's function."""
+    """x/2 * (1 + erf(x / sqrt 2)): x times the distribution function of the normal distribution."""
     result = _curve(x, x.value * normal_cdf(x.value), 1.2)
-    # Where the distribution function is a denormal, its last digit counts x times.
+    # Where the distribution function is denormal, its error is multiplied by x.
     result.error = result.error + np.abs(x.value) * dtypes.DTYPES[dtypes.arithmetic(x.dtype)].tiny
     return result
 
@@ -100,7 +100,7 @@ def _attention(arguments, x):
     root = float(np.sqrt(float(arguments["d"])))
     powers, total = _softmax(scores / _constant(scores, root))
     values = contract("bhst,bhtd->bhsd", powers, x["V"]).stored()
-    # Softmax before or after the second product: the same in real arithmetic.
+    # Dividing after the second product gives the same in real arithmetic.
     return [(values / total).stored()]
 
 
@@ -119,7 +119,7 @@ def _lstm_cell(arguments, x):
 
 
 def _windows(arguments, dimensions, stride_is_kernel=False):
-    """(extent, kernel, stride, padding, dilation) along each dimension, defaults filled in."""
+    """(extent, kernel, stride, padding, dilation) of each dimension, with defaults."""
     found = []
     for dimension in dimensions:
         suffix = "" if len(dimensions) == 1 else dimension
@@ -133,8 +133,8 @@ def _windows(arguments, dimensions, stride_is_kernel=False):
 
 
 def _patches(x, windows):
-    """X[n, spatial, ...] with positions in place of the spatial dimensions and the taps behind all
-    others. Also whether a tap lies inside."""
+    """X[n, spatial, ...] with output positions instead of the spatial dimensions, and with the taps
+    as the last dimensions. Also returns whether each tap lies inside."""
     value, error = x.value, np.broadcast_to(x.error, x.value.shape)
     spatial = x.value.shape[1:1 + len(windows)]
     inside = np.ones((1, *spatial) + (1,) * (x.value.ndim - 1 - len(windows)), bool)
@@ -157,7 +157,7 @@ def _patches(x, windows):
 
 
 def _padded_patches(x, windows):
-    """The same of an image whose padding is zeros."""
+    """The same for an image that is padded with zeros."""
     patches, inside = _patches(x, windows)
     zero = np.zeros((), patches.value.dtype)
     value = np.where(inside, patches.value, zero)
@@ -316,7 +316,7 @@ def _mean(x):
 
 
 def _layer_norm(arguments, x):
-    # From the first element of the row: what the elements share costs no digits, see policy.py.
+    # Differences from the first element: a common offset costs no digits, see policy.py.
     distance = x["X"] - x["X"][:, :1]
     deviation = (distance - _mean(distance)).stored()
     variance = _mean(deviation * deviation)
@@ -346,7 +346,7 @@ def _argmax(arguments, x):
     if not number.is_float:
         return [best, Number("i32", np.argmax(number.value, 1).astype(np.int32))]
     is_best = number.value == best.value[:, None]
-    at = np.where(is_best.any(1), np.argmax(is_best, 1), -1)  # -1: of NaN alone
+    at = np.where(is_best.any(1), np.argmax(is_best, 1), -1)  # -1 if all are NaN
     return [best, Number("i32", at.astype(np.int32))]
 
 
@@ -426,7 +426,7 @@ OPERATORS = {
 
 
 def parse_words(text):
-    """"matmul m=3 dtype=bf16" as its name, its numbers and its types."""
+    """Splits "matmul m=3 dtype=bf16" into its name, its numbers and its types."""
     name, *words = text.split()
     pairs = dict(word.split("=", 1) for word in words)
     types = {key: pairs.pop(key) for key in ("dtype", "acc") if key in pairs}
@@ -434,7 +434,7 @@ def parse_words(text):
 
 
 def define(text, inputs):
-    """The outputs of an operator, in order. `inputs`: Numbers by name, in the inputs' dtypes."""
+    """The outputs of an operator, in order. `inputs`: Numbers by name, with the inputs' dtypes."""
     name, arguments, types = parse_words(text)
     operator = OPERATORS[name]
     acc = "i32" if operator.fixed_types else types.get("acc", types.get("dtype", "f32"))

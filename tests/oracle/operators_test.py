@@ -47,7 +47,7 @@ class OperatorsTest(unittest.TestCase):
     def test_gelu_keeps_its_relative_error(self):
         (y,) = operators.define("gelu m=1 n=2 dtype=f32", {
             "X": Number("f32", np.array([[-5.0, -12.0]]))})
-        # Of the normal distribution, to 16 digits.
+        # Values of the normal distribution, to 16 digits.
         np.testing.assert_allclose(y.value[0], [-5 * 2.866515718791939e-07,
                                                 -12 * 1.776482112077679e-33], rtol=1e-14)
         self.assertTrue((y.error < 1e-6 * np.abs(y.value)).all())
@@ -68,7 +68,7 @@ class OperatorsTest(unittest.TestCase):
         x = x.astype(np.float64)
         direct = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(y.value, direct, atol=1e-9)
-        self.assertTrue((y.error < 1e-4).all())  # u * 1e4 would be six times that
+        self.assertTrue((y.error < 1e-4).all())  # u * 1e4 would be six times as large
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import operators
 from peers import Builder, Checker, Died
 
 _CASES_BETWEEN_NEWS = 1000
-_MOST_SHOWN = 4  # failures of a case
+_MOST_SHOWN = 4  # failures that are printed per case
 _BUILD_FIELDS = ("seed", "candidates", "random_traces", "threads", "target", "tolerance")
 
 
@@ -34,7 +34,7 @@ class Result:
 
 
 class Worker:
-    """Runs cases one after the other, with processes of its own."""
+    """Runs cases one after another with its own two processes."""
 
     def __init__(self, options):
         self._work = options.work
@@ -42,7 +42,7 @@ class Worker:
 
     def run(self, case):
         result = Result(case)
-        # The loader knows a library by its path: no two kernels may have the same.
+        # The loader identifies libraries by path, so each kernel needs its own.
         folder = tempfile.mkdtemp(dir=self._work)
         try:
             answer = self._builder.ask({
@@ -89,7 +89,7 @@ class Worker:
             result.failures.append((failure["message"], kernel))
         wrong = {failure["kernel"] for failure in verdict["failures"]}
         for n, kernel in enumerate(kernels):
-            # Where a bound is infinite (nearly equal candidates of an argmax) neither can tell.
+            # With infinite bounds (nearly equal candidates of an argmax), the oracle cannot tell.
             if kernel["own_check"] and n not in wrong and verdict["told"] == 1.0:
                 result.failures.append(
                     (f"Hone's own check refuses {kernel['origin']}, which is right: "
@@ -138,7 +138,7 @@ class Report:
               flush=True)
 
     def _save(self, case, number, message, kernel):
-        """A file that --case takes."""
+        """Writes a file for --case."""
         folder = self._options.failures
         folder.mkdir(parents=True, exist_ok=True)
         name = case["id"].replace("/", "_").replace(":", "_")
@@ -186,7 +186,7 @@ def _named_case(seed, name):
 
 
 def _missing_operators(program):
-    """Operators of the library that the oracle has no definition of."""
+    """The operators of the library that the oracle does not define."""
     builder = Builder(program)
     (listing, *_) = builder.ask({"operators": True})
     builder.close()

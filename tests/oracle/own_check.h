@@ -15,19 +15,19 @@
 
 namespace hone::oracle {
 
-// Hone's own check of a kernel's outputs, as its runner makes it before it times anything. What the
-// oracle finds right, this check must accept; or nobody could tune the workload.
+// Hone's own check of a kernel's outputs, as its runner does it before timing. It must accept every
+// kernel that the oracle finds correct. Otherwise, the workload could not be tuned.
 class OwnCheck {
  public:
-  // Builds and runs the reference kernel, and lets the interpreter confirm some elements. `folder`
-  // exists and outlives this. Internal: the reference kernel is not built. Else errors of
-  // runner::MakeReference.
+  // Builds and runs the reference kernel, and checks some elements with the interpreter. `folder`
+  // must exist and outlive this object. Internal: the reference kernel cannot be built. Also
+  // returns errors of runner::MakeReference.
   static absl::StatusOr<std::unique_ptr<OwnCheck>> Create(
       std::shared_ptr<const ir::Workload> workload, const target::Target& target,
       std::string folder);
 
-  // Runs a kernel on the runner's inputs. FailedPrecondition: the runner would call its outputs
-  // wrong; the message is the runner's. Else errors of loading and running it.
+  // Runs a kernel on the runner's inputs. FailedPrecondition: the runner would reject its outputs;
+  // the message is the runner's. Also returns errors of loading and running the kernel.
   absl::Status Check(const std::string& artifact_path, double tolerance) const;
 
  private:

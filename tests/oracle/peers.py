@@ -1,7 +1,7 @@
-"""The two processes that a case needs: oracle_kernels, which builds, and checker.py, which runs.
+"""The two processes of a case: oracle_kernels, which builds, and checker.py, which runs.
 
-Either may crash or hang; it is then ended and started anew for the next case, and the case fails
-with the last step that it told.
+If one crashes or hangs, it is ended and restarted for the next case, and the case fails with the
+last step that it reported.
 """
 import json
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class Died(Exception):
-    """Says what the process did last. `kernel`: the kernel that it ran, if it ran one."""
+    """The message has the last step of the process. `kernel`: the kernel that it ran, if any."""
 
     def __init__(self, message, kernel=None):
         super().__init__(message)
@@ -28,7 +28,7 @@ class _Peer:
         self._process = None
 
     def ask(self, request):
-        """Every message of the answer but the steps."""
+        """Returns the messages of the answer, without the steps."""
         if self._process is None:
             self._start()
         step, kernel, messages = "start", None, []
@@ -69,7 +69,7 @@ class _Peer:
         return line
 
     def _end(self):
-        """Ends the process. What it died of, or "" when it had to be ended."""
+        """Ends the process. Returns how it died, or "" if it had to be killed."""
         process, self._process = self._process, None
         try:
             code = process.wait(timeout=5 if not process.stdout.closed else 0)
@@ -97,13 +97,13 @@ class _Peer:
 
 class Builder(_Peer):
     def __init__(self, program):
-        # Memory that is freed or fresh holds rubbish, so that reading it does not pass unnoticed.
+        # Fills new and freed memory with a pattern, so that reads of it give wrong results.
         super().__init__([program], {"MALLOC_PERTURB_": "165"}, "done", 120)
 
 
 class Checker(_Peer):
     def __init__(self):
-        # NumPy's BLAS needs no threads of its own; kernels ask for theirs by number.
+        # NumPy's BLAS needs only one thread; kernels state their number of threads.
         super().__init__([sys.executable, str(Path(__file__).parent / "checker.py")],
                          {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
                          "verdict", 120)

@@ -1,47 +1,49 @@
-"""What counts as right where mathematics leaves a choice. The one place for such decisions.
+"""The accepted results where mathematics leaves a choice. All such decisions are made here.
 
-The library promises most of them to its users: common/operator/README.md, "Special values".
+Most of them are documented for users in common/operator/README.md, "Special values".
 
-  question                                 answer that the oracle accepts
+  question                                 accepted answer
   NaN in max(a, b) and min(a, b)           max is b where a < b, else a, and min is b where b < a,
                                            else a: max(NaN, b) is NaN, max(a, NaN) is a
-  relu and what ends with one, of NaN      NaN, as NumPy and ONNX Runtime have it
-  NaN in reduce_max, max_pool2d, and in    is left out, as NumPy's fmax.reduce does. ONNX says
-  reductions by max and min                nothing, and ONNX Runtime gives NaN only where it comes
-                                           first. Of NaN alone: the neutral element
-  NaN in argmax, argmin                    is left out, as NumPy's nanargmax does. Of NaN alone: the
-                                           neutral element, at -1
+  relu of NaN, also at the end of others   NaN, as in NumPy and ONNX Runtime
+  NaN in reduce_max, max_pool2d, and in    is ignored, as in NumPy's fmax.reduce. (ONNX does not
+  reductions by max and min                define it, and ONNX Runtime gives NaN only if it comes
+                                           first.) If all are NaN: the neutral element
+  NaN in argmax, argmin                    is ignored, as in NumPy's nanargmax. If all are NaN: the
+                                           neutral element, with index -1
   ties of argmax, argmin                   the lowest index
   +0 and -0                                are equal
-  infinities                               as IEEE 754 says
-  a maximum of no terms                    -infinity, or the least integer; of a minimum the reverse
-  integers                                 wrap at each operation; division drops the fraction and
-                                           gives 0 where the divisor is 0
-  float to integer                         drops the fraction and wraps; NaN and infinities give 0
-  denormals                                are computed with, not flushed to zero
-  f16 and bf16                             are computed in f32, and rounded where they are stored.
-                                           In an operator with dtype or acc f16 or bf16 each
-                                           intermediate may be rounded, but sums stay in f32
-  gelu, silu, sigmoid, tanh, erf           keep their relative error everywhere, also where gelu's
-                                           1 + erf(x / sqrt 2) would cancel; there ONNX Runtime and
-                                           PyTorch are right to u * |x| only. gelu may lose digits
-                                           where the distribution function is a denormal
+  infinities                               as in IEEE 754
+  a maximum of no terms                    -infinity, or the smallest integer; of a minimum: the
+                                           reverse
+  integers                                 wrap at each operation; division truncates and gives 0 if
+                                           the divisor is 0
+  float to integer                         truncates and wraps; NaN and infinities give 0
+  denormals                                are not flushed to zero
+  f16 and bf16                             are computed in f32 and rounded when they are stored. In
+                                           an operator with dtype or acc f16 or bf16, each
+                                           intermediate result may be rounded, but sums stay in f32
+  gelu, silu, sigmoid, tanh, erf           have a small relative error everywhere, also where gelu's
+                                           1 + erf(x / sqrt 2) would cancel; there, ONNX Runtime
+                                           and PyTorch are accurate only to u * |x|. gelu may lose
+                                           digits where the distribution function is denormal
   layer_norm of a row with a large offset  the offset costs no digits
-  winograd_conv2d                          its error is relative to the magnitudes of a tile
-  a text that cancels                      is computed as it is written
-  a job with a tolerance t                 sums may lose t * sum |t| more
+  winograd_conv2d                          the error is relative to the magnitudes of a tile
+  a text with cancellation                 is computed as written
+  a job with tolerance t                   sums may have an additional error of t * sum |t|
 """
 
 # A sum of K terms in arithmetic with unit roundoff u:
 #   |error| <= SUM_CONSTANT * u * sqrt(K) * sum|t|
-# The error of K independent roundings grows with sqrt(K); 4 makes an excess all but impossible.
+# The error of K independent roundings grows with sqrt(K). With the factor 4, a correct kernel
+# almost never exceeds the bound.
 SUM_CONSTANT = 4.0
 
-# Roundings that an elementary function may cost: 2.5 ulp are the most that Hone's promise, and an
-# ulp is up to two roundoffs.
+# The error of an elementary function in unit roundoffs: Hone's functions promise at most 2.5 ulp,
+# and an ulp is at most two unit roundoffs.
 ELEMENTARY_ROUNDINGS = 5.0
 
-# Bounds are first-order; what they leave out is far below this factor.
+# Error bounds are first-order; the terms of higher order are far smaller than this factor.
 SLACK = 2.0
 
 INTEGER_DIVISION_BY_ZERO = 0

@@ -26,7 +26,7 @@ class _Writer:
         self.inputs = {}  # name: [dtype, least extents so far]
         self.stages = {}  # name: (dtype, shape)
         self.read = set()
-        self.lines = []  # (names, text behind "output")
+        self.lines = []  # (names, text after "output")
 
     def write(self):
         for n in range(self.rng.randint(1, 3)):
@@ -76,7 +76,7 @@ class _Writer:
             self._add([f"V{n}", f"P{n}"], [self.dtype, place], spatial,
                       f"{reducer}{head} ({self._value(self.dtype, 1)}, {index})")
         elif kind == "online":
-            # It adds up in its own dtype, so that those that add up in f32 are refused.
+            # It accumulates in its own dtype, so formats that accumulate in f32 are rejected.
             dtype = dtypes.arithmetic(self.dtype)
             self._add([f"M{n}", f"S{n}"], [dtype] * 2, spatial,
                       f"online_softmax{head} ({self._load(dtype)}, 1.0)")
@@ -166,7 +166,7 @@ class _Writer:
         return f"({self._load(self.dtype)} {operator} {self._leaf(self.dtype)})"
 
     def _load(self, dtype):
-        """A tensor, cast where it has another dtype."""
+        """An element of a tensor, with a cast if the tensor has another dtype."""
         known = {name: kind for name, (kind, _) in (*self.inputs.items(), *self.stages.items())}
         same = [name for name, kind in known.items() if kind == dtype]
         name = self.rng.choice(same if same and self.rng.random() < 0.8 else list(known))
@@ -188,7 +188,7 @@ class _Writer:
         return f"{name}[{', '.join(indices)}]"
 
     def _free_index(self, d):
-        """An index of an input, whose extent follows from it."""
+        """An index of an input. The extent of the input follows from it."""
         name, extent = self.axes[(d + (self.rng.random() < 0.25)) % len(self.axes)]
         last = extent - 1
         kind = self.rng.random()
@@ -196,7 +196,7 @@ class _Writer:
             return name, last
         other, other_extent = self.rng.choice(self.axes)
         if kind < 0.6 and other != name:
-            # Windows that overlap: the stride is odd and smaller than the reach.
+            # Overlapping windows: the stride is odd and smaller than the reach.
             stride, reach = self.rng.choice((1, 3)), min(other_extent, 7) - 1
             if other_extent <= 7:
                 return f"{stride} * {name} + {other}", stride * last + reach
@@ -212,7 +212,7 @@ class _Writer:
         return f"{name} % {divisor}", min(last, divisor - 1)
 
     def _index_within(self, d, extent):
-        """An index of a stage's tensor, whose extent is known."""
+        """An index of a stage's tensor, which has a known extent."""
         name, reach = self.axes[d % len(self.axes)]
         if reach > extent:
             if self.rng.random() < 0.5:

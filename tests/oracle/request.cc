@@ -18,7 +18,7 @@ std::optional<Request::Source> SourceFromName(absl::string_view name) {
   return std::nullopt;
 }
 
-// Throws what the JSON library throws when a value has another type.
+// Throws exceptions of the JSON library if a value has another type.
 absl::StatusOr<Request> FromObject(const json& object) {
   Request request;
   int sources = 0;

@@ -9,25 +9,25 @@
 
 namespace hone::oracle {
 
-// One line that the oracle's script sends: which computation to build, and how many kernels of it.
+// A line from the oracle's script: which computation to build, and how many kernels of it.
 struct Request {
-  // What is to be computed. `text` is the words of an operator ("matmul m=3 n=5 k=7"), a workload
-  // in text form, or a trace file whose decisions may be open.
+  // The computation. `text` holds the words of an operator ("matmul m=3 n=5 k=7"), a workload in
+  // text form, or a trace file, with or without decisions.
   enum class Source { kOperator, kWorkload, kTrace };
   Source source = Source::kOperator;
   std::string text;
 
-  std::string folder;     // exists; kernels and the reference are written there
-  uint64_t seed = 0;      // of every random choice
-  int candidates = 0;     // random decisions in the design spaces
-  int random_traces = 0;  // random legal primitives, without a design space
-  int threads = 1;        // cores of the target that kernels are built for
-  std::string target;     // a name as of target::TargetByName
-  double tolerance = 0;   // of the job that a given trace is for
+  std::string folder;     // must exist; kernels and the reference are written there
+  uint64_t seed = 0;      // for all random choices
+  int candidates = 0;     // number of random decisions in the design spaces
+  int random_traces = 0;  // number of traces of random legal primitives
+  int threads = 1;        // number of cores of the target
+  std::string target;     // a name for target::TargetByName
+  double tolerance = 0;   // tolerance of the job for a given trace
 };
 
-// InvalidArgument: not a JSON object, a field has the wrong type or an unknown name, or not exactly
-// one source is given.
+// InvalidArgument: not a JSON object, a field of the wrong type, an unknown field, or not exactly
+// one source.
 absl::StatusOr<Request> ParseRequest(absl::string_view line);
 
 }  // namespace hone::oracle

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Compares kernels with an independent oracle: see README.md.
+# Compares kernels with an independent oracle, see README.md.
 #   tests/oracle/run.sh [--cases 10000] [--seed 7] [--jobs 2] [--case NUMBER|FILE] [--help]
 #   tests/oracle/run.sh --self-test        the oracle's own tests
-# HONE_BUILD_DIR: where oracle_kernels was built (default build/release). Python packages go to a
-# virtual environment in it.
+# HONE_BUILD_DIR: the build folder with oracle_kernels (default build/release). Python packages are
+# installed into a virtual environment in it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${HONE_BUILD_DIR:-build/release}
 environment=$build/oracle-python
 export PYTHONDONTWRITEBYTECODE=1
 
-# NumPy comes from Debian's python3-numpy, or else from PyPI; ONNX Runtime from PyPI, if it can.
+# NumPy comes from Debian's python3-numpy or else from PyPI; ONNX Runtime comes from PyPI if possible.
 install_packages() {
-  # Two tests may start at once.
+  # Two tests may start at the same time.
   exec 9>"$build/oracle-python.lock"
   flock 9
   [ -e "$environment/complete" ] && return

@@ -1,4 +1,4 @@
-"""Draws the keys of operators: small, odd, and often 1."""
+"""Draws the keys of operators: small numbers, many of them odd or 1."""
 
 _EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 19, 29, 31, 32, 33, 37, 48, 63, 64, 65)
 
@@ -8,13 +8,13 @@ def extent(rng, most=65):
 
 
 def keys(rng, **most):
-    """A number for each key, at most the given one."""
+    """Draws a number for each key, up to the given limit."""
     return {key: extent(rng, limit) for key, limit in most.items()}
 
 
 def _window(rng, arguments, dimensions, dilation=False, beyond=False):
-    """Kernel, stride and padding along each dimension, such that the window fits. `beyond`: windows
-    may lie in the padding alone."""
+    """Draws kernel, stride and padding of each dimension, such that the window fits. `beyond`:
+    windows may lie entirely in the padding."""
     suffixes = [""] if len(dimensions) == 1 else list(dimensions)
     dil = rng.choice((1, 1, 1, 2, 3)) if dilation else 1
     for dimension, suffix in zip(dimensions, suffixes):
@@ -49,7 +49,7 @@ def transposed(rng):
     for dimension in "hw":
         k, s = rng.choice((1, 2, 3, 4, 5)), rng.choice((1, 2, 3))
         p = rng.randrange(k + 1)
-        # The padding must leave some of the output.
+        # The padding must not crop the whole output.
         while (arguments[dimension] - 1) * s - 2 * p + k < 1:
             arguments[dimension] += 1
         arguments.update({"k" + dimension: k, "s" + dimension: s, "p" + dimension: p})

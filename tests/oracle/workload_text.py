@@ -1,7 +1,7 @@
 """Reads workloads in their text form (common/ir/workload_parser.h) into plain tuples.
 
 An index is ("axis", name), ("number", n), or (operator, left, right) with the operators + - * / %.
-An expression is a Node; its dtype is known. Literals have become constants, integers exactly.
+An expression is a Node with a dtype. Literals become constants; integers are exact.
 """
 import re
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ class Node:
     op: str  # "const", "load", "index", "cast", "select", an operator or a function
     dtype: str
     operands: tuple = ()
-    value: object = None  # of a constant: int or float
-    tensor: str = ""  # of a load
-    indices: tuple = ()  # of a load or an index
+    value: object = None  # for a constant: int or float
+    tensor: str = ""  # for a load
+    indices: tuple = ()  # for a load or an index
 
 
 @dataclass
@@ -55,14 +55,14 @@ class Workload:
 
 
 class _Literal:
-    """A number that has no dtype yet."""
+    """A number without a dtype."""
 
     def __init__(self, value):
         self.value = value
 
 
 def parse(text):
-    """Raises ValueError: the text is not a workload. What follows a line "trace 1" is left out."""
+    """Ignores the text after a line "trace 1". Raises ValueError if the text is not a workload."""
     text = re.split(r"^trace \d+$", text, flags=re.M)[0]
     text = re.sub(r"#[^\n]*", "", text)
     text = re.sub(r"\n[ \t]+", " ", text)

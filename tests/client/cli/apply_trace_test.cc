@@ -22,8 +22,9 @@ constexpr char kWorkload[] =
     "input B: f32[16, 24]\n"                                    // 3
     "output C[i: 32, j: 24] = sum(k: 16) A[i, k] * B[k, j]\n";  // 4
 
+// Returns a trace file. Its first instruction is in line 8.
 std::string Trace(const std::string& instructions) {
-  return absl::StrCat(kWorkload, "# by hand\ntrace 1\n\n", instructions);  // instructions from 8
+  return absl::StrCat(kWorkload, "# by hand\ntrace 1\n\n", instructions);
 }
 
 const std::string kDecided = Trace(
@@ -45,7 +46,7 @@ TEST(ApplyTrace, AppliesWhatIsDecided) {
   EXPECT_THAT(applied->decisions, ElementsAre(8, 4));
   EXPECT_THAT(applied->lines, ElementsAre(8, 9, 11, 12, 13));
   EXPECT_THAT(applied->program.ToText(), HasSubstr("parallel i_0 in 8"));
-  // The text is a schedule again.
+  // The text parses as a schedule.
   const auto again = ApplyTrace("again", applied->Text(), 1);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->program.StructuralDigest(), applied->program.StructuralDigest());
@@ -61,7 +62,7 @@ TEST(ApplyTrace, EachStepShowsItsInstructionAndProgram) {
   EXPECT_EQ((*steps)[0].program, ir::Program::FromWorkload(applied->workload).ToText());
   EXPECT_EQ((*steps)[3].line, 11);
   EXPECT_EQ((*steps)[3].instruction, "x0, x1 = sample_perfect_tile(l0, parts=2) = [8, 4]");
-  EXPECT_EQ((*steps)[3].program, (*steps)[2].program) << "a sampling changes nothing";
+  EXPECT_EQ((*steps)[3].program, (*steps)[2].program) << "a sampling does not change the program";
   EXPECT_THAT((*steps)[4].program, HasSubstr("for i_0 in 8"));
   EXPECT_EQ((*steps)[5].program, applied->program.ToText());
 }
@@ -80,7 +81,7 @@ TEST(ApplyTrace, OpenDecisionsAreDrawnWithTheSeed) {
   EXPECT_GT(drawn.size(), 2u);
 }
 
-// Only one row of the choice is legal behind the others: it is found.
+// Only the candidate 4 is legal, because the extent is 32 = 8 * 4.
 TEST(ApplyTrace, DrawsThatAPrimitiveRefusesAreDrawnAgain) {
   const std::string text = Trace(
       "b0 = block(\"C\")\n"

@@ -1,5 +1,5 @@
-// Workloads and schedules that cannot be, as a person meets them: exit code 2, the file with line
-// and column, and the line or the loop marked. No server is started by any of it.
+// Invalid workloads and schedules on the command line: exit code 2, the file with line and column,
+// and the line or loop marked. No server is started.
 
 #include <fstream>
 #include <string>
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 class BadInputTest : public ::testing::Test {
  protected:
-  // Expects that the words are answered with exit code 2 and this message.
+  // Expects that the command fails with exit code 2 and this message.
   void ExpectRefused(std::vector<std::string> words,
                      const ::testing::Matcher<std::string>& message) {
     words.insert(words.begin(), "hone");
@@ -34,7 +34,8 @@ class BadInputTest : public ::testing::Test {
     std::ofstream(folder_ / name) << text;
     return folder_ / name;
   }
-  // `hone tune` and `hone schedule` of a workload; the mark stands under `at` in `line`.
+  // Runs `hone tune` and `hone schedule` on a workload; the mark is under the column of `place` in
+  // `line`.
   void ExpectBadWorkload(const std::string& body, const std::string& place,
                          const std::string& reason, const std::string& line) {
     const std::string text = absl::StrCat("workload bad\n", body);
@@ -46,7 +47,7 @@ class BadInputTest : public ::testing::Test {
         {"schedule", File("bad.trace", text + "trace 1\n")},
         AllOf(HasSubstr("bad.trace:" + place + ": "), HasSubstr(reason), HasSubstr(mark)));
   }
-  // `hone schedule` of instructions on a matmul, the first of which is in line 7.
+  // Runs `hone schedule` with instructions on a matmul. The first instruction is in line 7.
   void ExpectBadSchedule(const std::string& instructions, const std::string& place,
                          const ::testing::Matcher<std::string>& message) {
     ExpectRefused(

@@ -1,5 +1,5 @@
-// `hone schedule`, `hone run` and `--space` without a server: what they print, and what they answer
-// to wrong input.
+// `hone schedule`, `hone run` and `--space` without a server: their output, and their errors for
+// wrong input.
 
 #include <fstream>
 #include <string>

@@ -1,5 +1,5 @@
-// What a person types wrong, and what `hone` answers: message and exit code. No server is started
-// by any of it.
+// Mistakes on the command line and the answers of `hone`: message and exit code. No server is
+// started.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ class CommandLineTest : public ::testing::Test {
     return integration::RunProgram(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60),
                                    input);
   }
-  // A file of text in a folder of the test; its path.
+  // Writes a file in the test's folder and returns its path.
   std::string File(const std::string& name, const std::string& text) {
     std::ofstream(files_ / name) << text;
     return files_ / name;
@@ -231,7 +231,7 @@ TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
                                                             "ELF\0\1\2",
                                                             7))},
                    HasSubstr("not a text file"));
-  // An index that leaves its tensor.
+  // An index is out of range.
   ExpectUsageError(
       {"tune", File("out.hone", "workload bad\ninput A: f32[4]\noutput B[i: 8] = A[i]\n")},
       HasSubstr("A"));
@@ -362,7 +362,7 @@ TEST_F(CommandLineTest, AServerThatHangsUpOnPlainTextPerhapsWantsEncryption) {
   EXPECT_THAT(result.errors, AllOf(HasSubstr("encryption"), HasSubstr("--ca")));
 }
 
-// Other servers that answer: a web server of HTTP/1, and one of HTTP/2.
+// Other servers that answer: a web server with HTTP/1, and one with HTTP/2.
 TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
   using std::string_literals::operator""s;
   const std::string plain = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";

@@ -1,4 +1,4 @@
-// `hone operators`: what a person or a script learns of the operator library. No server is started.
+// `hone operators`: the output for people and for scripts. No server is started.
 
 #include <set>
 #include <string>
@@ -23,7 +23,7 @@ using integration::Result;
 
 class OperatorsTest : public ::testing::Test {
  protected:
-  // The data folder cannot be made: nothing here needs one.
+  // These commands must work even if the data folder cannot be created.
   Result Hone(std::vector<std::string> words) {
     words.insert(words.begin(), {"hone", "operators"});
     return integration::RunProgram(words, {{"XDG_DATA_HOME", "/proc/nowhere"}}, absl::Seconds(60));
@@ -60,7 +60,7 @@ TEST_F(OperatorsTest, OneOperatorWithItsKeys) {
                     HasSubstr("  dtype  f32      type of the inputs\n"), Not(HasSubstr("conv2d"))));
 }
 
-// What the formula does not tell: where NaN goes, and what an error is relative to.
+// Notes beyond the formula: the effect of NaN, and to what an error is relative.
 TEST_F(OperatorsTest, OneOperatorWithItsSpecialValuesAndLimits) {
   const std::pair<const char*, const char*> kNotes[] = {
       {"reduce_max", "NaN elements are ignored, as numpy.fmax.reduce does."},

@@ -24,7 +24,7 @@ class QuietCheckTest : public ::testing::Test {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  // The check of that name; one named "missing" when there is none.
+  // Returns the check with this name, or one with the name "missing".
   HealthCheck Find(const std::string& name) const {
     for (const HealthCheck& check : CheckQuiet(root_)) {
       if (check.name == name) return check;
@@ -65,7 +65,7 @@ TEST_F(QuietCheckTest, InterruptsKeepOffIsolatedCores) {
   Write("/proc/irq/default_smp_affinity", "FFFFFFFD,FFFFFFF3\n");
   EXPECT_EQ(Find("interrupts").advice, "");
   Write("/sys/devices/system/cpu/isolated", "\n");
-  EXPECT_EQ(Find("interrupts").name, "missing") << "nothing to keep off";
+  EXPECT_EQ(Find("interrupts").name, "missing") << "there are no isolated cores";
 }
 
 TEST_F(QuietCheckTest, AQuietMachineIsPraised) {

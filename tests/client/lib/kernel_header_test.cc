@@ -43,7 +43,7 @@ TEST(KernelHeaderTest, SaysEverythingThatACallNeeds) {
   EXPECT_THAT(header, HasSubstr("avx2 fma"));
 }
 
-// The header is for compilers: each of them, with every warning.
+// The header compiles as C and as C++ with all warnings.
 TEST(KernelHeaderTest, CompilesAsCAndAsCxx) {
   char folder[] = "/tmp/hone_header_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

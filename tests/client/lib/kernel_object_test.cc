@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Objects of two kernels, compiled by the system's compiler, in a folder of their own.
+// Object files of two kernels, compiled by the system's compiler, in a temporary folder.
 class KernelObjectTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -46,8 +46,8 @@ TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
   ASSERT_TRUE(second.ok()) << second.status();
   std::ofstream(root_ + "/first.o") << *first;
   std::ofstream(root_ + "/second.o") << *second;
-  // `reads` stands for a symbol that is no kernel's function: it keeps its name, so only one may be
-  // global.
+  // `reads` stands for a symbol that is not a function of the kernel interface. It keeps its name,
+  // so only one of the two may be global.
   EXPECT_EQ(std::system(("objcopy --localize-symbol=reads " + root_ + "/first.o").c_str()), 0);
   std::ofstream(root_ + "/main.c") << "int first_run(void); int first_abi(void); int "
                                       "a_name_that_is_much_longer_than_before_run(void);\n"
@@ -71,7 +71,8 @@ TEST_F(KernelObjectTest, RefusesWhatIsNoKernelsObject) {
   EXPECT_THAT(RenameFunctions(*renamed, "k").status().message(), HasSubstr("no function"));
 }
 
-// Truncated and overwritten files: an error or some object, never a read outside of them (asan).
+// Truncated and overwritten files give an error or some object, but no read out of bounds (with
+// asan).
 TEST_F(KernelObjectTest, SurvivesDamage) {
   for (size_t length = 0; length < one_.size(); length += 3) {
     EXPECT_FALSE(RenameFunctions(one_.substr(0, length), "k").ok()) << length;

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A file by hand: version, dictionary, data.
+// Returns a file made of version, dictionary and data.
 std::string File(int major, const std::string& dictionary, const std::string& data) {
   std::string file("\x93NUMPY", 6);
   file += static_cast<char>(major);
@@ -46,7 +46,7 @@ TEST(Npy, TheHeaderMayBeWrittenInOtherWays) {
        }) {
     EXPECT_TRUE(ParseNpy(File(1, dictionary, std::string(24, 'x'))).ok()) << dictionary;
   }
-  // One dimension is the same in both orders; a scalar has none.
+  // With one dimension both orders are the same; a scalar has no dimension.
   EXPECT_TRUE(
       ParseNpy(File(1, "{'descr': '|i1', 'fortran_order': True, 'shape': (5,)}", "12345")).ok());
   EXPECT_TRUE(ParseNpy(File(1, "{'descr': '>i1', 'fortran_order': False, 'shape': ()}", "1")).ok());

@@ -22,8 +22,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-// The life of the private server, with shell scripts in the place of hone-server and hone-worker:
-// they only live and die. The same with the real programs is in tests/integration.
+// The lifetime of the private server. Shell scripts stand in for hone-server and hone-worker.
+// tests/integration tests the same with the real programs.
 namespace hone::client {
 namespace {
 
@@ -49,12 +49,12 @@ class PrivateServerTest : public ::testing::Test {
     for (const char* program : {"hone-builder", "hone-runner"}) WriteProgram(program, "exit 1\n");
   }
   void TearDown() override {
-    EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); })) << "the keeper outlives its clients";
+    EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); })) << "the keeper still runs";
     std::filesystem::remove_all(root_);
   }
 
-  // A server script: `body` with $ready set to the ready file; it notes its process id and ends on
-  // SIGTERM.
+  // Writes the server script. `body` runs with $ready set to the ready file; the script records its
+  // process ID and ends on SIGTERM.
   void WriteServer(const std::string& body) {
     WriteProgram(
         "hone-server",
@@ -75,7 +75,7 @@ class PrivateServerTest : public ::testing::Test {
             .timeout = absl::Seconds(20)};
   }
 
-  // The process ids that a script noted, oldest first.
+  // Returns the process IDs that a script recorded, oldest first.
   std::vector<pid_t> Pids(const std::string& file) const {
     std::vector<pid_t> pids;
     const auto text = ReadFile(absl::StrCat(root_, "/", file));
@@ -95,7 +95,7 @@ class PrivateServerTest : public ::testing::Test {
     return !free;
   }
 
-  // A client in a process of its own that attaches, says so, and lives until it is killed.
+  // Starts a process with a client that attaches, reports it, and lives until it is killed.
   pid_t StartClient(bool with_worker) {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);
@@ -157,7 +157,7 @@ TEST_F(PrivateServerTest, AWorkerComesWithTheFirstClientThatMeasuresAndIsStarted
   const pid_t worker = Pids("workers")[0];
   kill(worker, SIGKILL);
   EXPECT_TRUE(Eventually([&] { return Pids("workers").size() == 2; }))
-      << "it was not started again";
+      << "the worker was not restarted";
   KillClient(measures);
   KillClient(looks_up);
   EXPECT_TRUE(Eventually([&] { return !Lives(Pids("workers")[1]) && !Lives(Pids("servers")[0]); }));
@@ -235,7 +235,7 @@ TEST_F(PrivateServerTest, HoldsNobodysPipeOpen) {
   close(output[1]);
   char byte;
   EXPECT_EQ(read(output[0], &byte, 1), 0)
-      << "a reader of the client's output would wait for the server's end";
+      << "a reader of the client's output would wait until the server ends";
   close(output[0]);
 }
 
@@ -268,7 +268,7 @@ TEST_F(PrivateServerTest, MissingProgramsAndFoldersThatCannotBeWrittenAreExplain
   }
 
   options = Options();
-  options.data_dir = "/proc/hone";  // where nobody can make a folder, root neither
+  options.data_dir = "/proc/hone";  // where even root cannot create a folder
   server = PrivateServer::StartOrJoin(options);
   EXPECT_FALSE(server.ok());
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("XDG_DATA_HOME"));

@@ -8,7 +8,7 @@
 namespace hone::client {
 namespace {
 
-// Time that passes by sleeping alone.
+// A clock that advances only by sleeping.
 struct FakeTime {
   absl::Time now = absl::UnixEpoch();
   std::vector<absl::Duration> sleeps;
@@ -72,7 +72,7 @@ TEST(BackoffTest, GrowsToItsLimitWithJitterBetweenHalfAndWhole) {
   Backoff other(options);
   options.seed = 2;
   Backoff another(options);
-  EXPECT_NE(other.Next(), another.Next()) << "clients that failed together come back together";
+  EXPECT_NE(other.Next(), another.Next()) << "clients that failed together must not retry together";
 }
 
 }  // namespace

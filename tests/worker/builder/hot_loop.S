@@ -1,4 +1,4 @@
-// A cold loop around a hot one: 2 loads for 4 multiply-adds, one of them a memory operand. Nothing from the stack.
+// A cold loop around a hot one. The hot loop has 2 loads for 4 multiply-adds, one of them a memory operand, and does not use the stack.
   .text
   .globl hot_loop
 hot_loop:

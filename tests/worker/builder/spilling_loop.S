@@ -1,4 +1,4 @@
-// Of the two inner loops the second has more multiply-adds; it reloads twice from the stack and stores there once.
+// The second of the two loops has more multiply-adds. It loads twice from the stack and stores there once.
   .text
   .globl spilling_loop
 spilling_loop:

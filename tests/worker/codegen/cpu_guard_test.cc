@@ -57,8 +57,7 @@ target::Target TerseTargetOf(absl::string_view cpu) {
   return target;
 }
 
-// On the right CPUs, the f16 arithmetic uses vcvtph2psx (avx512fp16) and the reversed bytes use
-// vpermb.
+// If the CPU has them, the f16 arithmetic uses vcvtph2psx and the reversed bytes use vpermb.
 std::string Kernel(int lanes) {
   return WithVectors(
       "workload x\ninput A: f16[256]\ninput R: u8[256]\noutput B[i: 256] = A[i] * A[i] + A[i]\n"
@@ -126,7 +125,7 @@ TEST(CpuGuardTest, AFeatureThatNobodyKnowsHowToAskForIsRefused) {
 }
 
 // This machine runs the kernels of some CPUs in the table and reports the others as unsupported.
-// Without the guard, these would die of an illegal instruction.
+// Without the guard, the test would die of an illegal instruction.
 TEST(CpuGuardTest, AKernelRunsOrSaysThatThisCpuCannot) {
   const target::Target host = target::DetectHost();
   if (host.arch != "x86_64") GTEST_SKIP() << "the host is not x86-64";
