@@ -2,13 +2,10 @@
 
 #include <arpa/inet.h>
 #include <openssl/asn1.h>
-#include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
 #include <array>
@@ -21,22 +18,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/openssl_types.h"
 
 namespace hone::rpc {
 namespace {
 
 constexpr char kScheme[] = "hone://";
 
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 
@@ -50,36 +38,10 @@ absl::Status OpenSslError(absl::string_view what) {
   return absl::InternalError(absl::StrCat(what, ": ", absl::StrJoin(reasons, ", ")));
 }
 
-BioPtr Reader(absl::string_view text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 std::string Content(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
   return std::string(data, size);
-}
-
-absl::StatusOr<CertificatePtr> ParseCertificate(absl::string_view pem) {
-  const BioPtr bio = Reader(pem);
-  CertificatePtr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-  if (certificate == nullptr) {
-    ERR_clear_error();
-    return absl::InvalidArgumentError("not a certificate in PEM form");
-  }
-  return certificate;
-}
-
-absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem) {
-  const BioPtr bio = Reader(pem);
-  // No passphrase is asked for.
-  const auto none = [](char*, int, int, void*) { return 0; };
-  KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, none, nullptr));
-  if (key == nullptr) {
-    ERR_clear_error();
-    return absl::InvalidArgumentError("not a private key in PEM form without passphrase");
-  }
-  return key;
 }
 
 absl::Status AddExtension(X509* certificate, X509* issuer, int id, const std::string& value) {
@@ -200,6 +162,37 @@ void ReadNames(const X509* certificate, CertificateFacts& facts) {
 
 }  // namespace
 
+absl::StatusOr<CertificatePtr> ParseCertificate(absl::string_view pem) {
+  const BioPtr bio = Reader(pem);
+  CertificatePtr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  if (certificate == nullptr) {
+    ERR_clear_error();
+    return absl::InvalidArgumentError("not a certificate in PEM form");
+  }
+  return certificate;
+}
+
+absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem) {
+  const BioPtr bio = Reader(pem);
+  // No passphrase is asked for.
+  const auto none = [](char*, int, int, void*) { return 0; };
+  KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, none, nullptr));
+  if (key == nullptr) {
+    ERR_clear_error();
+    return absl::InvalidArgumentError("not a private key in PEM form without passphrase");
+  }
+  return key;
+}
+
+CertificateFacts FactsOf(const X509* certificate) {
+  CertificateFacts facts{.subject = CommonName(X509_get_subject_name(certificate)),
+                         .issuer = CommonName(X509_get_issuer_name(certificate)),
+                         .not_before = ToTime(X509_get0_notBefore(certificate)),
+                         .not_after = ToTime(X509_get0_notAfter(certificate))};
+  ReadNames(certificate, facts);
+  return facts;
+}
+
 absl::StatusOr<KeyPair> MakeAuthority(const std::string& common_name, absl::Time not_before,
                                       absl::Time not_after) {
   HONE_ASSIGN_OR_RETURN(const KeyPtr key, NewKey());
@@ -251,12 +244,7 @@ absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
 
 absl::StatusOr<CertificateFacts> DescribeCertificate(absl::string_view pem) {
   HONE_ASSIGN_OR_RETURN(const CertificatePtr certificate, ParseCertificate(pem));
-  CertificateFacts facts{.subject = CommonName(X509_get_subject_name(certificate.get())),
-                         .issuer = CommonName(X509_get_issuer_name(certificate.get())),
-                         .not_before = ToTime(X509_get0_notBefore(certificate.get())),
-                         .not_after = ToTime(X509_get0_notAfter(certificate.get()))};
-  ReadNames(certificate.get(), facts);
-  return facts;
+  return FactsOf(certificate.get());
 }
 
 absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now) {
@@ -264,9 +252,9 @@ absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now) {
   HONE_ASSIGN_OR_RETURN(const KeyPtr key, ParseKey(pair.key));
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     ERR_clear_error();
-    return absl::InvalidArgumentError("the key is not the certificate's");
+    return absl::InvalidArgumentError("the key does not belong to the certificate");
   }
-  HONE_ASSIGN_OR_RETURN(const CertificateFacts facts, DescribeCertificate(pair.certificate));
+  const CertificateFacts facts = FactsOf(certificate.get());
   if (now > facts.not_after) {
     return absl::FailedPreconditionError(absl::StrCat("the certificate of ", facts.subject,
                                                       " expired on ", FormatDay(facts.not_after)));

@@ -24,9 +24,9 @@ absl::Status WithReason(absl::Status status, absl::string_view reason,
                         const std::map<std::string, std::string>& metadata = {});
 std::string ReasonOf(const absl::Status& status);  // "" none
 
-// The payloads as the bytes of a google.rpc.Status; "" when there are none.
+// The payloads as the bytes of a google.rpc.Status; "" if there are none.
 std::string EncodeDetails(const absl::Status& status);
-// Adds the payloads in such bytes; what cannot be read is left out.
+// Adds the payloads in such bytes. Malformed bytes are ignored.
 void DecodeDetails(absl::string_view bytes, absl::Status& status);
 
 }  // namespace hone::rpc

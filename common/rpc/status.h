@@ -6,8 +6,9 @@
 
 namespace hone::rpc {
 
-// The one table between absl's and gRPC's codes, which mean the same. Messages are cut at 4000
-// bytes, because they travel in a header of limited size. Payloads travel too: see error_details.h.
+// Between the statuses of Abseil and gRPC, whose codes have the same meanings and numbers. Messages
+// are cut at 4000 bytes, because they travel in a header of limited size. Payloads travel too: see
+// error_details.h.
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -23,22 +22,13 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
+#include "common/rpc/openssl_types.h"
 
 namespace hone::rpc {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using ContextPtr = std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>>;
 using SslPtr = std::unique_ptr<SSL, Deleter<SSL_free>>;
-using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 absl::Status Problem(absl::string_view what) { return absl::FailedPreconditionError(what); }
 
@@ -106,7 +96,7 @@ absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
   if (security.ca == kSystemAuthorities) {
     SSL_CTX_set_default_verify_paths(context);
   } else {
-    const BioPtr bio(BIO_new_mem_buf(security.ca.data(), static_cast<int>(security.ca.size())));
+    const BioPtr bio = Reader(security.ca);
     while (X509* raw = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
       const CertificatePtr authority(raw);
       X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get());
@@ -114,17 +104,12 @@ absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
     ERR_clear_error();
   }
   if (security.identity.certificate.empty()) return absl::OkStatus();
-  const KeyPair& own = security.identity;
-  const BioPtr certificate_bio(
-      BIO_new_mem_buf(own.certificate.data(), static_cast<int>(own.certificate.size())));
-  const BioPtr key_bio(BIO_new_mem_buf(own.key.data(), static_cast<int>(own.key.size())));
-  const CertificatePtr certificate(
-      PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));
-  const KeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
-  if (certificate == nullptr || key == nullptr ||
-      SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
+  HONE_ASSIGN_OR_RETURN(const CertificatePtr certificate,
+                        ParseCertificate(security.identity.certificate));
+  HONE_ASSIGN_OR_RETURN(const KeyPtr key, ParseKey(security.identity.key));
+  if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return Problem(absl::StrCat("the own certificate cannot be used: ", LastError()));
+    return Problem(absl::StrCat("our own certificate cannot be used: ", LastError()));
   }
   return absl::OkStatus();
 }
@@ -133,11 +118,7 @@ absl::StatusOr<CertificateFacts> PeerFacts(const SSL* ssl) {
   CertificatePtr peer(SSL_get1_peer_certificate(ssl));
   if (peer == nullptr) peer = std::move(refused_certificate);
   if (peer == nullptr) return absl::NotFoundError("it showed no certificate");
-  const BioPtr bio(BIO_new(BIO_s_mem()));
-  PEM_write_bio_X509(bio.get(), peer.get());
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &data);
-  return DescribeCertificate(absl::string_view(data, size));
+  return FactsOf(peer.get());
 }
 
 // What the verification of the server's certificate found wrong.

@@ -10,8 +10,18 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/service/handler.h"
 
 namespace hone::service {
+
+// An artifact from the cache or the store. NotFound: it is in neither.
+inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dependencies& deps,
+                                                                       const std::string& digest) {
+  if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) return bytes;
+  absl::StatusOr<std::string> bytes = deps.store->GetArtifact(digest);
+  if (!bytes.ok()) return bytes.status();
+  return std::make_shared<const std::string>(*std::move(bytes));
+}
 
 // Sends an artifact in chunks of at most rpc::kChunkBytes; the first one carries digest and size.
 // Chunk is either of the two chunk messages. Owns itself.

@@ -34,28 +34,6 @@ void KeepComplaint(google::protobuf::LogLevel, const char*, int, const std::stri
   not_utf8 = name.substr(name.rfind('.') + 1);
 }
 
-absl::string_view CodeName(grpc::StatusCode code) {
-  static constexpr absl::string_view kNames[] = {"OK",
-                                                 "CANCELLED",
-                                                 "UNKNOWN",
-                                                 "INVALID_ARGUMENT",
-                                                 "DEADLINE_EXCEEDED",
-                                                 "NOT_FOUND",
-                                                 "ALREADY_EXISTS",
-                                                 "PERMISSION_DENIED",
-                                                 "RESOURCE_EXHAUSTED",
-                                                 "FAILED_PRECONDITION",
-                                                 "ABORTED",
-                                                 "OUT_OF_RANGE",
-                                                 "UNIMPLEMENTED",
-                                                 "INTERNAL",
-                                                 "UNAVAILABLE",
-                                                 "DATA_LOSS",
-                                                 "UNAUTHENTICATED"};
-  const auto index = static_cast<size_t>(code);
-  return index < std::size(kNames) ? kNames[index] : "UNKNOWN";
-}
-
 std::string TextField(const Message& message, absl::string_view name) {
   const auto* field = message.GetDescriptor()->FindFieldByName(std::string(name));
   if (field == nullptr || field->is_repeated() ||
@@ -121,12 +99,13 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
     const grpc::ServerContextBase& context = *info_->server_context();
     absl::string_view method = info_->method();
     absl::ConsumePrefix(&method, kOurs);
-    AuditEntry entry{.time = deps_.clock->Now(),
-                     .peer = rpc::PeerHost(context),
-                     .method = std::string(method),
-                     .resource = resource_,
-                     .result = std::string(CodeName(status.error_code())),
-                     .detail = status.error_message()};
+    AuditEntry entry{
+        .time = deps_.clock->Now(),
+        .peer = rpc::PeerHost(context),
+        .method = std::string(method),
+        .resource = resource_,
+        .result = absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code())),
+        .detail = status.error_message()};
     if (const auto caller = deps_.authenticator->Identify(context); caller.ok()) {
       entry.who = caller->name;
       entry.role = std::string(rpc::RoleName(caller->role));

@@ -7,39 +7,28 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/rpc/status.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 #include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/service/gate.h"
-#include "server/service/readiness.h"
-#include "server/task/executor.h"
+#include "server/service/handler.h"
 
 namespace hone::service {
-
-// Ends a unary call, once, from any thread.
-class Reply {
- public:
-  explicit Reply(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
-  void operator()(const absl::Status& status) const { reactor_->Finish(rpc::ToGrpc(status)); }
-
- private:
-  grpc::ServerUnaryReactor* reactor_;
-};
 
 // A service of one listener: the gate admits each call by its method's name, and then a handler
 // takes it. Where a request names a worker, the caller must be that worker. Methods that are not
 // added are not served. Thread-safe once it is registered.
 class GuardedService final : public grpc::Service {
  public:
-  using Context = grpc::CallbackServerContext;
   using Arrival = std::chrono::steady_clock::time_point;
 
-  // All outlive it, as the services of all handlers do. While the server is not ready, calls of
-  // Add's first two forms and of AddWork end with Unavailable.
-  GuardedService(const Gate* gate, const Readiness* readiness, task::Executor* executor)
-      : gate_(gate), readiness_(readiness), executor_(executor) {}
+  // Both outlive it, as the handlers do. While the server is not ready, calls of Add's first two
+  // forms and of AddWork end with Unavailable.
+  GuardedService(const Gate* gate, const Dependencies& deps)
+      : gate_(gate), readiness_(deps.readiness), executor_(deps.executor) {}
 
   // `method` is a literal: "/hone.v1.TuningService/GetJob". The handler answers at once.
   template <typename S, typename Request, typename Response>
@@ -120,10 +109,11 @@ class GuardedService final : public grpc::Service {
     AddUnary<Request, Response>(
         method, [=, this](Context* context, const Request* request, Response* response, Arrival) {
           grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+          const Reply reply(reactor);
           if (absl::Status ready = readiness_->Check(); !ready.ok()) {
-            Reply(reactor)(ready);
+            reply(ready);
           } else {
-            handle(context, request, response, Reply(reactor));
+            handle(context, request, response, reply);
           }
           return reactor;
         });
@@ -136,7 +126,7 @@ class GuardedService final : public grpc::Service {
                      const Arrival arrived = std::chrono::steady_clock::now();
                      if (absl::Status why = Admit(*context, method, *request); !why.ok()) {
                        grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-                       Reply(reactor)(why);
+                       reactor->Finish(rpc::ToGrpc(why));
                        return reactor;
                      }
                      return handle(context, request, response, arrived);

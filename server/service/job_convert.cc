@@ -25,7 +25,7 @@ absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& a
                                         "'; there are: ", absl::StrJoin(names, ", ")));
 }
 
-v1::JobState ToProto(task::JobState state) {
+v1::JobState StateToProto(task::JobState state) {
   switch (state) {
     case task::JobState::kPending:
       return v1::JOB_STATE_PENDING;
@@ -144,7 +144,7 @@ v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& wor
 v1::Job ToProto(const task::JobSnapshot& snapshot) {
   v1::Job message;
   message.set_id(snapshot.id);
-  message.set_state(ToProto(snapshot.state));
+  message.set_state(StateToProto(snapshot.state));
   message.set_error(snapshot.error);
   message.set_workload(snapshot.spec.workload);
   message.set_workload_digest(snapshot.workload_digest);
@@ -228,6 +228,11 @@ v1::FeatureTable ToProto(const task::FeatureTable& table) {
 absl::StatusOr<int> PageSize(int asked) {
   if (asked < 0) return FieldError("page_size", "negative");
   return asked == 0 ? kDefaultPage : std::min(asked, kMaxPage);
+}
+
+absl::Status CheckPageToken(const std::string& token) {
+  if (token.size() <= kMaxIdBytes) return absl::OkStatus();
+  return FieldError("page_token", "not one that this server gave");
 }
 
 }  // namespace hone::service

@@ -17,6 +17,8 @@ inline constexpr size_t kMaxTargetBytes = 4096;  // of a target's text form
 inline constexpr int kDefaultPage = 100;
 inline constexpr int kMaxPage = 1000;
 inline constexpr int kMaxRevalidated = 64;
+// A requested target that stands for the one target of all workers.
+inline constexpr char kNativeTarget[] = "native";
 
 // The request as a spec, with the defaults filled in and the workload as the printer writes it; the
 // target stays to be resolved. InvalidArgument, naming the field: see tuning.proto and the limits
@@ -32,6 +34,8 @@ v1::FeatureTable ToProto(const task::FeatureTable& table);
 
 // The page size to use for the one asked for; 0 is the default. InvalidArgument: negative.
 absl::StatusOr<int> PageSize(int asked);
+// InvalidArgument: it is too long to be a token of a page.
+absl::Status CheckPageToken(const std::string& token);
 
 }  // namespace hone::service
 

@@ -9,63 +9,63 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
+#include "server/service/call_observer.h"
 
 namespace hone::service {
 
-Listener::Listener(const GateOptions& options, const Dependencies& deps)
+Listener::Listener(const GateOptions& options, const Parts& parts)
     : address_(options.address),
-      gate_(options, deps.authenticator, deps.limiter),
-      tuning_(&gate_, deps.readiness, deps.executor),
-      worker_(&gate_, deps.readiness, deps.executor),
-      admin_(&gate_, deps.readiness, deps.executor) {
-  TuningService* const tuning = deps.tuning;
-  tuning_.Add("/hone.v1.TuningService/CreateJob", tuning, &TuningService::CreateJob);
-  tuning_.Add("/hone.v1.TuningService/GetJob", tuning, &TuningService::GetJob);
-  tuning_.Add("/hone.v1.TuningService/WatchJob", tuning, &TuningService::WatchJob);
-  tuning_.Add("/hone.v1.TuningService/CancelJob", tuning, &TuningService::CancelJob);
-  tuning_.AddWork("/hone.v1.TuningService/ListJobs", tuning, &TuningService::ListJobs);
-  tuning_.Add("/hone.v1.TuningService/ResumeJob", tuning, &TuningService::ResumeJob);
-  tuning_.Add("/hone.v1.TuningService/LookupBest", tuning, &TuningService::LookupBest);
-  tuning_.AddWork("/hone.v1.TuningService/ListRecords", tuning, &TuningService::ListRecords);
-  tuning_.Add("/hone.v1.TuningService/ListWorkers", tuning, &TuningService::ListWorkers);
-  tuning_.Add("/hone.v1.TuningService/ExportRecords", tuning, &TuningService::ExportRecords);
-  tuning_.Add("/hone.v1.TuningService/GetArtifact", tuning, &TuningService::GetArtifact);
-  tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", tuning,
-                  &TuningService::DescribeFeatures);
-  tuning_.AddWork("/hone.v1.TuningService/ListModels", tuning, &TuningService::ListModels);
-  tuning_.Add("/hone.v1.TuningService/TrainModel", tuning, &TuningService::TrainModel);
-  tuning_.Add("/hone.v1.TuningService/EvaluateModels", tuning, &TuningService::EvaluateModels);
-  WorkerService* const worker = deps.worker;
-  worker_.Add("/hone.v1.WorkerService/Synchronize", worker, &WorkerService::Synchronize);
-  worker_.Add("/hone.v1.WorkerService/UploadArtifact", worker, &WorkerService::UploadArtifact);
-  worker_.Add("/hone.v1.WorkerService/DownloadArtifact", worker, &WorkerService::DownloadArtifact);
-  AdminService* const admin = deps.admin;
-  admin_.Add("/hone.v1.AdminService/DrainWorker", admin, &AdminService::DrainWorker);
-  admin_.Add("/hone.v1.AdminService/RemoveWorker", admin, &AdminService::RemoveWorker);
-  admin_.Add("/hone.v1.AdminService/BackupStore", admin, &AdminService::BackupStore);
-  admin_.Add("/hone.v1.AdminService/CompactStore", admin, &AdminService::CompactStore);
-  admin_.Add("/hone.v1.AdminService/ImportRecords", admin, &AdminService::ImportRecords);
+      gate_(options, parts.services->deps.authenticator, parts.limiter),
+      tuning_(&gate_, parts.services->deps),
+      worker_(&gate_, parts.services->deps),
+      admin_(&gate_, parts.services->deps) {
+  Services& all = *parts.services;
+  tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob);
+  tuning_.Add("/hone.v1.TuningService/GetJob", &all.jobs, &JobService::GetJob);
+  tuning_.Add("/hone.v1.TuningService/WatchJob", &all.jobs, &JobService::WatchJob);
+  tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob);
+  tuning_.AddWork("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs);
+  tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
+  tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
+  tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);
+  tuning_.AddWork("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords);
+  tuning_.Add("/hone.v1.TuningService/ExportRecords", &all.records, &RecordService::ExportRecords);
+  tuning_.Add("/hone.v1.TuningService/ListWorkers", &all.fleet, &FleetService::ListWorkers);
+  tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", &all.models,
+                  &ModelService::DescribeFeatures);
+  tuning_.AddWork("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels);
+  tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
+  tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);
+  worker_.Add("/hone.v1.WorkerService/Synchronize", &all.worker, &WorkerService::Synchronize);
+  worker_.Add("/hone.v1.WorkerService/UploadArtifact", &all.worker, &WorkerService::UploadArtifact);
+  worker_.Add("/hone.v1.WorkerService/DownloadArtifact", &all.worker,
+              &WorkerService::DownloadArtifact);
+  admin_.Add("/hone.v1.AdminService/DrainWorker", &all.fleet, &FleetService::DrainWorker);
+  admin_.Add("/hone.v1.AdminService/RemoveWorker", &all.fleet, &FleetService::RemoveWorker);
+  admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore);
+  admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore);
+  admin_.Add("/hone.v1.AdminService/ImportRecords", &all.records, &RecordService::ImportRecords);
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& options,
-                                                          rpc::ServerCertificates& certificates,
-                                                          const Dependencies& deps) {
+                                                          const Parts& parts) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   TakeProtobufLog();
-  auto listener = std::unique_ptr<Listener>(new Listener(options, deps));
+  auto listener = std::unique_ptr<Listener>(new Listener(options, parts));
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
-  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, certificates, &port));
+  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, *parts.certificates, &port));
   builder.RegisterService(&listener->tuning_);
   builder.RegisterService(&listener->worker_);
   builder.RegisterService(&listener->admin_);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> observers;
+  const Dependencies& deps = parts.services->deps;
   observers.push_back(
       std::make_unique<CallObserver>(CallObserver::Dependencies{.clock = deps.clock,
                                                                 .authenticator = deps.authenticator,
-                                                                .audit = deps.audit,
+                                                                .audit = parts.audit,
                                                                 .observer = deps.observer}));
   builder.experimental().SetInterceptorCreators(std::move(observers));
   listener->server_ = builder.BuildAndStart();

@@ -5,45 +5,32 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/base/clock.h"
 #include "common/rpc/address.h"
-#include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
 #include "grpcpp/server.h"
-#include "server/service/admin_service.h"
 #include "server/service/audit_log.h"
-#include "server/service/call_observer.h"
 #include "server/service/gate.h"
 #include "server/service/guarded_service.h"
-#include "server/service/tuning_service.h"
-#include "server/service/worker_service.h"
+#include "server/service/services.h"
 
 namespace hone::service {
 
 // One address with a gRPC server of its own: the services behind a gate, health and reflection.
 class Listener {
  public:
-  // What a listener works with. All outlive it; audit and observer may be null.
-  struct Dependencies {
-    const Clock* clock = nullptr;
-    const rpc::Authenticator* authenticator = nullptr;
+  // What a listener works with. All outlive it.
+  struct Parts {
+    rpc::ServerCertificates* certificates = nullptr;
     rpc::RateLimiter* limiter = nullptr;
-    AuditLog* audit = nullptr;
-    ServerObserver* observer = nullptr;
-    const Readiness* readiness = nullptr;
-    task::Executor* executor = nullptr;  // for calls that take longer
-    TuningService* tuning = nullptr;
-    WorkerService* worker = nullptr;
-    AdminService* admin = nullptr;
+    AuditLog* audit = nullptr;  // may be null
+    Services* services = nullptr;
   };
 
-  // Accepts connections, and is not SERVING yet. `certificates` outlives it. AlreadyExists: the
-  // address is in use, not of this machine, or its folder cannot be written; PermissionDenied: see
-  // rpc::CheckAllowed.
+  // Accepts connections, and is not SERVING yet. AlreadyExists: the address is in use, not of this
+  // machine, or its folder cannot be written; PermissionDenied: see rpc::CheckAllowed.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
-                                                         rpc::ServerCertificates& certificates,
-                                                         const Dependencies& deps);
+                                                         const Parts& parts);
 
   // With the port that it got.
   const rpc::Address& address() const { return address_; }
@@ -54,7 +41,7 @@ class Listener {
   void Shutdown(absl::Time deadline);
 
  private:
-  Listener(const GateOptions& options, const Dependencies& deps);
+  Listener(const GateOptions& options, const Parts& parts);
 
   rpc::Address address_;
   const Gate gate_;

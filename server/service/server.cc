@@ -66,28 +66,21 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                                     .store = store_.get(),
                                                                     .executor = pool_.get()});
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
-  tuning_service_ = std::make_unique<TuningService>(
-      TuningService::Dependencies{.clock = &clock_,
-                                  .jobs = jobs_.get(),
-                                  .models = models_.get(),
-                                  .environment = environment_.get(),
-                                  .fleet = &fleet_,
-                                  .artifacts = &artifacts_,
-                                  .store = store_.get(),
-                                  .watches = watches_.get(),
-                                  .executor = pool_.get(),
-                                  .readiness = &readiness_,
-                                  .authenticator = &authenticator_,
-                                  .target_wait = options_.target_wait});
-  worker_service_ = std::make_unique<WorkerService>(&fleet_, &artifacts_, store_.get(), &readiness_,
-                                                    &authenticator_, &uploads_, options_.observer);
-  admin_service_ =
-      std::make_unique<AdminService>(AdminService::Dependencies{.fleet = &fleet_,
-                                                                .store = store_.get(),
-                                                                .environment = environment_.get(),
-                                                                .executor = pool_.get(),
-                                                                .readiness = &readiness_,
-                                                                .standings = standings_.get()});
+  services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
+                                                      .authenticator = &authenticator_,
+                                                      .readiness = &readiness_,
+                                                      .store = store_.get(),
+                                                      .fleet = &fleet_,
+                                                      .artifacts = &artifacts_,
+                                                      .environment = environment_.get(),
+                                                      .executor = pool_.get(),
+                                                      .jobs = jobs_.get(),
+                                                      .models = models_.get(),
+                                                      .standings = standings_.get(),
+                                                      .watches = watches_.get(),
+                                                      .uploads = &uploads_,
+                                                      .observer = options_.observer,
+                                                      .target_wait = options_.target_wait});
 }
 
 fleet::FleetOptions Server::OptionsOfFleet() {
@@ -132,17 +125,10 @@ absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
                           Listener::Start({.address = address,
                                            .roles = roles,
                                            .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
-                                          certificates_,
-                                          {.clock = &clock_,
-                                           .authenticator = &authenticator_,
+                                          {.certificates = &certificates_,
                                            .limiter = &limiter_,
                                            .audit = audit_.get(),
-                                           .observer = options_.observer,
-                                           .readiness = &readiness_,
-                                           .executor = pool_.get(),
-                                           .tuning = tuning_service_.get(),
-                                           .worker = worker_service_.get(),
-                                           .admin = admin_service_.get()}));
+                                           .services = services_.get()}));
     listeners_.push_back(std::move(listener));
   }
   return absl::OkStatus();

@@ -1,7 +1,6 @@
 #ifndef HONE_SERVER_SERVICE_SERVER_H_
 #define HONE_SERVER_SERVICE_SERVER_H_
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,20 +19,16 @@
 #include "common/rpc/security.h"
 #include "common/rpc/server_certificates.h"
 #include "common/rpc/token_table.h"
-#include "grpcpp/server.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
-#include "server/service/admin_service.h"
 #include "server/service/audit_log.h"
-#include "server/service/call_observer.h"
 #include "server/service/listener.h"
 #include "server/service/readiness.h"
 #include "server/service/server_observer.h"
+#include "server/service/services.h"
 #include "server/service/standing_keeper.h"
-#include "server/service/tuning_service.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
-#include "server/service/worker_service.h"
 #include "server/store/store.h"
 #include "server/task/executor.h"
 #include "server/task/job_manager.h"
@@ -142,9 +137,7 @@ class Server {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WatchHub> watches_;
-  std::unique_ptr<TuningService> tuning_service_;
-  std::unique_ptr<WorkerService> worker_service_;
-  std::unique_ptr<AdminService> admin_service_;
+  std::unique_ptr<Services> services_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::map<std::string, absl::Time> unwatched_since_;  // of the tick thread
   absl::Notification stop_ticks_;

@@ -112,20 +112,17 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
 class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
  public:
-  Upload(fleet::Fleet* fleet, fleet::ArtifactCache* artifacts, ReferenceCache* references,
-         UploadHandler* uploads, grpc::CallbackServerContext* context,
+  Upload(const Dependencies& deps, ReferenceCache* references, Context* context,
          v1::UploadArtifactResponse* response)
-      : fleet_(fleet),
-        artifacts_(artifacts),
+      : deps_(deps),
         references_(references),
-        uploads_(uploads),
-        number_(uploads->Enter([context] { context->TryCancel(); })),
+        number_(deps.uploads->Enter([context] { context->TryCancel(); })),
         response_(response) {
     StartRead(&chunk_);
   }
   void OnReadDone(bool ok) override {
     if (!ok) return End();
-    uploads_->Progress(number_);
+    deps_.uploads->Progress(number_);
     if (digest_.empty()) {
       digest_ = chunk_.digest();
       total_ = chunk_.total_bytes();
@@ -136,7 +133,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
         return Refuse(
             absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
       }
-      if (const absl::Status room = uploads_->Reserve(number_, total_); !room.ok()) {
+      if (const absl::Status room = deps_.uploads->Reserve(number_, total_); !room.ok()) {
         return Finish(rpc::ToGrpc(room));
       }
     }
@@ -145,7 +142,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
     StartRead(&chunk_);
   }
   void OnDone() override {
-    uploads_->Leave(number_);
+    deps_.uploads->Leave(number_);
     delete this;
   }
 
@@ -163,16 +160,14 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
       response_->set_already_there(references_->Has(digest_));
       return Finish(rpc::ToGrpc(references_->Put(digest_, std::move(bytes_))));
     }
-    response_->set_already_there(artifacts_->Has(digest_));
-    const absl::Status kept = artifacts_->Put(digest_, std::move(bytes_));
-    if (kept.ok()) fleet_->ArtifactArrived(digest_);
+    response_->set_already_there(deps_.artifacts->Has(digest_));
+    const absl::Status kept = deps_.artifacts->Put(digest_, std::move(bytes_));
+    if (kept.ok()) deps_.fleet->ArtifactArrived(digest_);
     Finish(rpc::ToGrpc(kept));
   }
 
-  fleet::Fleet* const fleet_;
-  fleet::ArtifactCache* const artifacts_;
+  const Dependencies& deps_;
   ReferenceCache* const references_;
-  UploadHandler* const uploads_;
   const int64_t number_;
   v1::UploadArtifactResponse* const response_;
   v1::WorkerArtifactChunk chunk_;
@@ -183,20 +178,11 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const std::string& digest,
-                                                                fleet::ArtifactCache& artifacts,
-                                                                store::Store& store) {
-  if (std::shared_ptr<const std::string> bytes = artifacts.Get(digest)) return bytes;
-  absl::StatusOr<std::string> bytes = store.GetArtifact(digest);
-  if (!bytes.ok()) return bytes.status();
-  return std::make_shared<const std::string>(*std::move(bytes));
-}
-
-grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
                                                      const v1::SynchronizeRequest* request,
                                                      v1::SynchronizeResponse* response,
                                                      Monotonic::time_point arrived) {
-  const absl::Status ready = readiness_->Check();
+  const absl::Status ready = deps_.readiness->Check();
   absl::StatusOr<fleet::WorkerReport> report =
       ready.ok() ? FromProto(*request) : absl::StatusOr<fleet::WorkerReport>(ready);
   if (!report.ok()) {
@@ -204,23 +190,22 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext
     reactor->Finish(rpc::ToGrpc(report.status()));
     return reactor;
   }
-  report->identity = authenticator_->NameOf(*context);
-  auto* call = new HeldCall(fleet_, observer_, response, arrived);
+  report->identity = deps_.authenticator->NameOf(*context);
+  auto* call = new HeldCall(deps_.fleet, deps_.observer, response, arrived);
   call->Start(*std::move(report));
   return call;
 }
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
-    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
-  return new Upload(fleet_, artifacts_, &references_, uploads_, context, response);
+    Context* context, v1::UploadArtifactResponse* response) {
+  return new Upload(deps_, &references_, context, response);
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
-    grpc::CallbackServerContext*, const v1::DownloadArtifactRequest* request) {
+    Context*, const v1::DownloadArtifactRequest* request) {
   const std::string& name = request->digest();
   return new ArtifactWriter<v1::WorkerArtifactChunk>(
-      name, record::IsReferenceName(name) ? references_.Get(name)
-                                          : FindArtifact(name, *artifacts_, *store_));
+      name, record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name));
 }
 
 }  // namespace hone::service

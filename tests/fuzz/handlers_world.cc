@@ -139,35 +139,24 @@ HandlersWorld::HandlersWorld(bool on_disk)
       jobs_(services_, {.respect_timing_lock = false}),
       models_(services_, /*respect_timing_lock=*/false),
       watches_(&clock_, &jobs_),
-      tuning_(service::TuningService::Dependencies{.clock = &clock_,
-                                                   .jobs = &jobs_,
-                                                   .models = &models_,
-                                                   .environment = &environment_,
-                                                   .fleet = &fleet_,
-                                                   .artifacts = &artifacts_,
-                                                   .store = store_.get(),
-                                                   .watches = &watches_,
-                                                   .executor = &executor_,
-                                                   .readiness = &readiness_,
-                                                   .authenticator = &authenticator_,
-                                                   .target_wait = absl::Seconds(5)}),
-      worker_(&fleet_, &artifacts_, store_.get(), &readiness_, &authenticator_, &uploads_, nullptr),
-      admin_(service::AdminService::Dependencies{.fleet = &fleet_,
-                                                 .store = store_.get(),
-                                                 .environment = &environment_,
-                                                 .executor = &executor_,
-                                                 .readiness = &readiness_,
-                                                 .standings = &standings_}) {
+      handlers_({.clock = &clock_,
+                 .authenticator = &authenticator_,
+                 .readiness = &readiness_,
+                 .store = store_.get(),
+                 .fleet = &fleet_,
+                 .artifacts = &artifacts_,
+                 .environment = &environment_,
+                 .executor = &executor_,
+                 .jobs = &jobs_,
+                 .models = &models_,
+                 .standings = &standings_,
+                 .watches = &watches_,
+                 .uploads = &uploads_,
+                 .target_wait = absl::Seconds(5)}) {
   const rpc::Address address{.path = folder_ + "/s"};
-  auto listener = service::Listener::Start({.address = address}, certificates_,
-                                           {.clock = &clock_,
-                                            .authenticator = &authenticator_,
-                                            .limiter = &limiter_,
-                                            .readiness = &readiness_,
-                                            .executor = &executor_,
-                                            .tuning = &tuning_,
-                                            .worker = &worker_,
-                                            .admin = &admin_});
+  auto listener = service::Listener::Start(
+      {.address = address},
+      {.certificates = &certificates_, .limiter = &limiter_, .services = &handlers_});
   Require(listener.ok(), "it listens", listener.status().ToString());
   listener_ = *std::move(listener);
   Require(jobs_.Restore().ok(), "there is nothing to restore");

@@ -15,14 +15,12 @@
 #include "grpcpp/support/status.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
-#include "server/service/admin_service.h"
 #include "server/service/listener.h"
 #include "server/service/readiness.h"
+#include "server/service/services.h"
 #include "server/service/standing_keeper.h"
-#include "server/service/tuning_service.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
-#include "server/service/worker_service.h"
 #include "server/store/store.h"
 #include "server/task/job_manager.h"
 #include "server/task/model_work.h"
@@ -82,9 +80,7 @@ class HandlersWorld {
   task::JobManager jobs_;
   task::ModelWork models_;
   service::WatchHub watches_;
-  service::TuningService tuning_;
-  service::WorkerService worker_;
-  service::AdminService admin_;
+  service::Services handlers_;
   std::unique_ptr<service::Listener> listener_;
   std::shared_ptr<grpc::Channel> channel_;
 };

@@ -11,7 +11,7 @@ TEST(StatusTest, EveryCodeGoesThereAndBack) {
   for (int code = 0; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), code == 0 ? "" : "why");
     const grpc::Status sent = ToGrpc(status);
-    // Both enums use the same numbers.
+    // The conversion relies on the two enums having the same numbers.
     EXPECT_EQ(static_cast<int>(sent.error_code()), code);
     EXPECT_EQ(FromGrpc(sent), status);
   }

@@ -1,11 +1,9 @@
-// What an administrator says to workers. It is answered once it is durable.
+#include "server/service/fleet_service.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "server/service/admin_service.h"
+#include "common/base/status_macros.h"
 #include "server/service/job_convert.h"
 
 namespace hone::service {
@@ -27,16 +25,31 @@ void FinishWhenKept(StandingKeeper& keeper, const std::string& worker_id, Reply 
 
 }  // namespace
 
-void AdminService::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
+absl::Status FleetService::ListWorkers(const v1::ListWorkersRequest& request,
+                                       v1::ListWorkersResponse* response) {
+  HONE_RETURN_IF_ERROR(CheckPageToken(request.page_token()));
+  HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
+  for (const fleet::WorkerInfo& worker : deps_.fleet->KnownWorkers()) {  // by id
+    if (worker.id <= request.page_token()) continue;
+    if (response->workers_size() == page_size) {
+      response->set_next_page_token(response->workers(page_size - 1).id());
+      break;
+    }
+    *response->add_workers() = ToProto(worker, deps_.clock->Now());
+  }
+  return absl::OkStatus();
+}
+
+void FleetService::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
                                v1::WorkerInfo* response, Reply reply) {
   const absl::StatusOr<fleet::WorkerInfo> worker =
       deps_.fleet->Drain(request->id(), request->resume());
   if (!worker.ok()) return reply(worker.status());
-  *response = ToProto(*worker, absl::Now());
+  *response = ToProto(*worker, deps_.clock->Now());
   FinishWhenKept(*deps_.standings, request->id(), reply);
 }
 
-void AdminService::RemoveWorker(Context*, const v1::RemoveWorkerRequest* request,
+void FleetService::RemoveWorker(Context*, const v1::RemoveWorkerRequest* request,
                                 v1::RemoveWorkerResponse* response, Reply reply) {
   const absl::StatusOr<int> requeued = deps_.fleet->Remove(request->id());
   if (!requeued.ok()) return reply(requeued.status());

@@ -1,5 +1,6 @@
-// The calls of the tuning service that give out records.
+#include "server/service/record_service.h"
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -9,10 +10,12 @@
 #include "common/record/proto_convert.h"
 #include "server/service/job_convert.h"
 #include "server/service/record_stream.h"
-#include "server/service/tuning_service.h"
 
 namespace hone::service {
 namespace {
+
+constexpr int kDefaultKeepBest = 32;
+constexpr int kMaxKeepBest = 1'000'000;
 
 // InvalidArgument, naming the field: too long, an unknown outcome, an empty span of time.
 absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request) {
@@ -55,9 +58,14 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
   return query;
 }
 
+// Long work ends when its caller has gone or the server drains.
+std::function<bool()> CancelledBy(Context* context, const Readiness* readiness) {
+  return [context, readiness] { return context->IsCancelled() || !readiness->Check().ok(); };
+}
+
 }  // namespace
 
-absl::Status TuningService::ListRecords(const v1::ListRecordsRequest& request,
+absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
                                         v1::ListRecordsResponse* response) {
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
@@ -76,8 +84,8 @@ absl::Status TuningService::ListRecords(const v1::ListRecordsRequest& request,
   return absl::OkStatus();
 }
 
-grpc::ServerWriteReactor<v1::TextChunk>* TuningService::ExportRecords(
-    grpc::CallbackServerContext*, const v1::ListRecordsRequest* request) {
+grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
+    Context*, const v1::ListRecordsRequest* request) {
   absl::Status refused = deps_.readiness->Check();
   store::RecordQuery query;
   if (refused.ok()) {
@@ -86,6 +94,51 @@ grpc::ServerWriteReactor<v1::TextChunk>* TuningService::ExportRecords(
     if (asked.ok()) query = *std::move(asked);
   }
   return new ExportWriter(deps_.store, std::move(query), deps_.executor, refused);
+}
+
+grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(
+    Context*, v1::ImportRecordsResponse* response) {
+  return new ImportReader(deps_.store, deps_.environment, deps_.executor, deps_.readiness->Check(),
+                          response);
+}
+
+void RecordService::BackupStore(Context* context, const v1::BackupStoreRequest* request,
+                                v1::BackupStoreResponse* response, Reply reply) {
+  deps_.executor->Schedule([this, context, reply, request, response] {
+    const absl::StatusOr<store::BackupReport> report =
+        deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness));
+    if (report.ok()) {
+      response->set_size_bytes(report->size_bytes);
+      response->set_records(report->records);
+    }
+    reply(report.status());
+  });
+}
+
+void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest* request,
+                                 v1::CompactStoreResponse* response, Reply reply) {
+  if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
+      request->keep_unix_ms() < 0) {
+    return reply(absl::InvalidArgumentError(
+        "keep_best and keep_unix_ms: a number and a time, not negative"));
+  }
+  deps_.executor->Schedule([this, context, reply, request, response] {
+    const store::CompactOptions options{
+        .keep_unix_ms = request->keep_unix_ms(),
+        .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
+        .dry_run = request->dry_run()};
+    const absl::StatusOr<store::CompactReport> report =
+        deps_.store->Compact(options, CancelledBy(context, deps_.readiness));
+    if (report.ok()) {
+      response->set_records_removed(report->records_removed);
+      response->set_jobs_removed(report->jobs_removed);
+      response->set_texts_removed(report->texts_removed);
+      response->set_artifacts_removed(report->artifacts_removed);
+      response->set_bytes_before(report->bytes_before);
+      response->set_bytes_after(report->bytes_after);
+    }
+    reply(report.status());
+  });
 }
 
 }  // namespace hone::service

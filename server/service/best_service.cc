@@ -1,0 +1,107 @@
+#include "server/service/best_service.h"
+
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "server/service/artifact_stream.h"
+#include "server/service/job_convert.h"
+#include "server/task/nearest.h"
+
+namespace hone::service {
+
+void BestService::LookupBest(Context*, const v1::LookupBestRequest* request, v1::Best* response,
+                             Reply reply) {
+  if (!request->nearest()) return reply(FindBest(*request, response));
+  // It makes design spaces, which takes longer.
+  deps_.executor->Schedule(
+      [this, request, response, reply] { reply(FindBest(*request, response)); });
+}
+
+grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
+    Context*, const v1::GetArtifactRequest* request) {
+  return new ArtifactWriter<v1::ArtifactChunk>(request->digest(),
+                                               FindArtifact(deps_, request->digest()));
+}
+
+absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
+  if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
+    return absl::InvalidArgumentError("tolerance: not a number from 0 to 1");
+  }
+  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
+                        deps_.environment->Describe(request.workload()));
+  std::string target = request.target();
+  if (target == kNativeTarget) {
+    const std::set<std::string> keys = deps_.fleet->Targets();
+    if (keys.size() != 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("target native: the server has workers of ", keys.size(),
+                       " targets; name one", keys.empty() ? "" : ": ", absl::StrJoin(keys, ", ")));
+    }
+    target = *keys.begin();
+  }
+  absl::StatusOr<store::BestRow> row = deps_.store->LookupBest(
+      {.workload_digest = workload.digest, .target = target, .tolerance = request.tolerance()});
+  if (absl::IsNotFound(row.status()) && request.nearest()) {
+    return FindNearest(request, workload, target, response);
+  }
+  HONE_RETURN_IF_ERROR(row.status());
+  task::Best best = WithPeaks(row->record, workload.flops);
+  best.workload = row->workload;
+  HONE_ASSIGN_OR_RETURN(best.trace, deps_.environment->TraceText(row->workload, row->space,
+                                                                 row->record.candidate.decisions));
+  *response = ToProto(best);
+  return absl::OkStatus();
+}
+
+task::Best BestService::WithPeaks(const record::Record& record, double flops) const {
+  const std::optional<fleet::Capabilities> device = deps_.fleet->DeviceOf(record.target);
+  if (device && device->peak_gflops > 0) {
+    task::Best best = task::BestOf(record, flops, device->peak_gflops);
+    best.read_gbps = device->read_gbps;
+    return best;
+  }
+  // No worker of the target is there: the job that measured it knows them.
+  task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
+  const task::SnapshotOr job = deps_.jobs->Get(record.job_id);
+  if (job.ok() && (*job)->best && (*job)->best->record.id == record.id) {
+    best.peak_gflops = (*job)->best->peak_gflops;
+    best.read_gbps = (*job)->best->read_gbps;
+  }
+  return best;
+}
+
+absl::Status BestService::FindNearest(const v1::LookupBestRequest& request,
+                                      const task::WorkloadInfo& workload, const std::string& target,
+                                      v1::Best* response) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, TargetText(target, workload.op));
+  HONE_ASSIGN_OR_RETURN(const task::NearestBest nearest,
+                        task::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
+                                          request.tolerance()));
+  *response = ToProto(nearest, workload);
+  HONE_ASSIGN_OR_RETURN(
+      std::string trace,
+      deps_.environment->TraceText(workload.text, nearest.space, nearest.candidate.decisions));
+  response->set_trace(std::move(trace));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> BestService::TargetText(const std::string& key,
+                                                    const std::string& op) const {
+  if (const auto device = deps_.fleet->DeviceOf(key)) return device->target;
+  // No worker of it has come since the server began: a job that measured on it knows.
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                        deps_.store->Query({.target = key, .op = op, .page_size = 1}));
+  if (records.empty()) {
+    return absl::NotFoundError(absl::StrCat("no best of a ", op, " is known on ", key));
+  }
+  HONE_ASSIGN_OR_RETURN(const auto job, deps_.jobs->Get(records[0].job_id));
+  return job->spec.target;
+}
+
+}  // namespace hone::service

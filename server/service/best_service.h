@@ -1,0 +1,34 @@
+#ifndef HONE_SERVER_SERVICE_BEST_SERVICE_H_
+#define HONE_SERVER_SERVICE_BEST_SERVICE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/service/handler.h"
+
+namespace hone::service {
+
+// The calls that look up the best kernel. Thread-safe. Errors are those of tuning.proto.
+class BestService {
+ public:
+  explicit BestService(const Dependencies& deps) : deps_(deps) {}
+
+  void LookupBest(Context*, const v1::LookupBestRequest*, v1::Best*, Reply);
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(Context*, const v1::GetArtifactRequest*);
+
+ private:
+  absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  // The record as a best, with the peaks of its device where they are known.
+  task::Best WithPeaks(const record::Record& record, double flops) const;
+  absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
+                           const std::string& target, v1::Best* response);
+  // NotFound: nothing of the operator was measured on a target with this key.
+  absl::StatusOr<std::string> TargetText(const std::string& key, const std::string& op) const;
+
+  const Dependencies& deps_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_BEST_SERVICE_H_

@@ -1,0 +1,58 @@
+#ifndef HONE_SERVER_SERVICE_HANDLER_H_
+#define HONE_SERVER_SERVICE_HANDLER_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/rpc/authenticator.h"
+#include "common/rpc/status.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
+#include "server/service/readiness.h"
+#include "server/service/server_observer.h"
+#include "server/service/standing_keeper.h"
+#include "server/service/upload_handler.h"
+#include "server/service/watch_hub.h"
+#include "server/store/store.h"
+#include "server/task/executor.h"
+#include "server/task/job_manager.h"
+#include "server/task/model_work.h"
+#include "server/task/task_environment.h"
+
+namespace hone::service {
+
+// What handlers of calls leave the work to. All outlive the handlers.
+struct Dependencies {
+  const Clock* clock = nullptr;  // the time that is written down
+  const rpc::Authenticator* authenticator = nullptr;
+  const Readiness* readiness = nullptr;
+  store::Store* store = nullptr;
+  fleet::Fleet* fleet = nullptr;
+  fleet::ArtifactCache* artifacts = nullptr;
+  const task::TaskEnvironment* environment = nullptr;
+  task::Executor* executor = nullptr;  // for work that takes longer than a call may
+  task::JobManager* jobs = nullptr;
+  task::ModelWork* models = nullptr;
+  StandingKeeper* standings = nullptr;
+  WatchHub* watches = nullptr;
+  UploadHandler* uploads = nullptr;
+  ServerObserver* observer = nullptr;  // may be null
+  absl::Duration target_wait;          // see ServerOptions
+};
+
+using Context = grpc::CallbackServerContext;
+
+// Ends a unary call, once, from any thread.
+class Reply {
+ public:
+  explicit Reply(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
+  void operator()(const absl::Status& status) const { reactor_->Finish(rpc::ToGrpc(status)); }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_HANDLER_H_

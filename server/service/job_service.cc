@@ -1,0 +1,88 @@
+#include "server/service/job_service.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "server/service/job_convert.h"
+
+namespace hone::service {
+namespace {
+
+absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) {
+  if (!snapshot.ok()) return snapshot.status();
+  *response = ToProto(**snapshot);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request, v1::Job* response,
+                           Reply reply) {
+  absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *deps_.environment);
+  if (!spec.ok() || request->validate_only()) return reply(spec.status());
+  spec->owner = deps_.authenticator->NameOf(*context);
+  const std::string key = spec->requested_target == kNativeTarget ? "" : spec->requested_target;
+  // What waits for its target has its place among the owner's jobs from now on.
+  absl::StatusOr<std::shared_ptr<void>> place = nullptr;
+  if (absl::IsUnavailable(deps_.fleet->FindTarget(key).status())) {
+    place = deps_.jobs->Reserve(*spec);
+  }
+  if (!place.ok()) return reply(place.status());
+  deps_.fleet->AwaitTarget(
+      key, deps_.target_wait,
+      [this, reply, response, place = *std::move(place),
+       spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
+        place.reset();  // Create takes a place of its own
+        if (!target.ok()) return reply(target.status());
+        spec.target_key = std::move(target->key);
+        spec.target = std::move(target->text);
+        deps_.jobs->Create(std::move(spec), [reply, response](const task::SnapshotOr& snapshot) {
+          reply(Fill(snapshot, response));
+        });
+      });
+}
+
+absl::Status JobService::GetJob(const v1::GetJobRequest& request, v1::Job* response) {
+  return Fill(deps_.jobs->Get(request.id()), response);
+}
+
+grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(Context*,
+                                                        const v1::GetJobRequest* request) {
+  return deps_.watches->Open(request->id());
+}
+
+absl::Status JobService::CancelJob(const v1::CancelJobRequest& request, v1::Job* response) {
+  return Fill(deps_.jobs->Cancel(request.id(), request.confirm_finalists()), response);
+}
+
+absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
+                                  v1::ListJobsResponse* response) {
+  HONE_RETURN_IF_ERROR(CheckPageToken(request.page_token()));
+  HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
+  absl::StatusOr<std::vector<std::shared_ptr<const task::JobSnapshot>>> jobs =
+      deps_.jobs->List(page_size, request.page_token());
+  if (absl::IsNotFound(jobs.status())) {
+    return absl::InvalidArgumentError("page_token: not one that this server gave");
+  }
+  HONE_RETURN_IF_ERROR(jobs.status());
+  for (const auto& job : *jobs) *response->add_jobs() = ToProto(*job);
+  if (static_cast<int>(jobs->size()) == page_size) {
+    response->set_next_page_token(jobs->back()->id);
+  }
+  return absl::OkStatus();
+}
+
+void JobService::ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Job* response,
+                           Reply reply) {
+  if (request->max_trials() < 0 || request->max_time_ms() < 0) {
+    return reply(absl::InvalidArgumentError("max_trials, max_time_ms: negative"));
+  }
+  deps_.jobs->Resume(
+      request->id(), request->max_trials(), absl::Milliseconds(request->max_time_ms()),
+      [reply, response](const task::SnapshotOr& snapshot) { reply(Fill(snapshot, response)); });
+}
+
+}  // namespace hone::service

@@ -1,0 +1,28 @@
+#ifndef HONE_SERVER_SERVICE_JOB_SERVICE_H_
+#define HONE_SERVER_SERVICE_JOB_SERVICE_H_
+
+#include "absl/status/status.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/service/handler.h"
+
+namespace hone::service {
+
+// The calls about jobs. Thread-safe. Errors are those of tuning.proto.
+class JobService {
+ public:
+  explicit JobService(const Dependencies& deps) : deps_(deps) {}
+
+  void CreateJob(Context*, const v1::CreateJobRequest*, v1::Job*, Reply);
+  absl::Status GetJob(const v1::GetJobRequest&, v1::Job*);
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(Context*, const v1::GetJobRequest*);
+  absl::Status CancelJob(const v1::CancelJobRequest&, v1::Job*);
+  absl::Status ListJobs(const v1::ListJobsRequest&, v1::ListJobsResponse*);
+  void ResumeJob(Context*, const v1::ResumeJobRequest*, v1::Job*, Reply);
+
+ private:
+  const Dependencies& deps_;
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_JOB_SERVICE_H_

@@ -1,0 +1,96 @@
+#include "server/service/model_service.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "server/service/job_convert.h"
+#include "server/service/model_convert.h"
+
+namespace hone::service {
+namespace {
+
+// The most, also for a client that waits longer.
+constexpr absl::Duration kMaxWork = absl::Minutes(10);
+
+// The context lives until its reactor finishes, which is the last thing that the work does.
+task::WorkLimit LimitOf(Context* context, absl::Time now) {
+  return {.deadline = std::min(absl::FromChrono(context->deadline()), now + kMaxWork),
+          .cancelled = [context] { return context->IsCancelled(); }};
+}
+
+}  // namespace
+
+absl::Status ModelService::ListModels(const v1::ListModelsRequest& request,
+                                      v1::ListModelsResponse* response) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::ModelRow> rows,
+                        deps_.store->ListModels(request.name(), request.target()));
+  for (const cost_model::CostModelInfo& info : deps_.environment->CostModels()) {
+    if (request.name().empty() || request.name() == info.name) {
+      *response->add_kinds() = ToProto(info);
+    }
+  }
+  for (const store::ModelRow& row : rows) *response->add_models() = ToProto(row);
+  return absl::OkStatus();
+}
+
+void ModelService::TrainModel(Context* context, const v1::TrainModelRequest* request,
+                              v1::StoredModel* response, Reply reply) {
+  absl::StatusOr<task::TrainingQuery> query = ToQuery(*request, *deps_.environment);
+  if (!query.ok()) return reply(query.status());
+  deps_.models->Train(*std::move(query), LimitOf(context, deps_.clock->Now()),
+                      [reply, response](const absl::StatusOr<store::ModelRow>& row) {
+                        if (row.ok()) *response = ToProto(*row);
+                        reply(row.status());
+                      });
+}
+
+void ModelService::EvaluateModels(Context* context, const v1::EvaluateModelsRequest* request,
+                                  v1::EvaluateModelsResponse* response, Reply reply) {
+  absl::StatusOr<task::EvaluationQuery> query = ToQuery(*request, *deps_.environment);
+  if (!query.ok()) return reply(query.status());
+  deps_.models->Evaluate(*std::move(query), LimitOf(context, deps_.clock->Now()),
+                         [reply, response](const absl::StatusOr<task::ModelEvaluation>& found) {
+                           if (found.ok()) *response = ToProto(*found);
+                           reply(found.status());
+                         });
+}
+
+absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& request,
+                                            v1::FeatureTable* response) {
+  if (request.target().size() > kMaxTargetBytes) {
+    return absl::InvalidArgumentError("target: too long");
+  }
+  if (request.feature_set().size() > kMaxIdBytes) {
+    return absl::InvalidArgumentError("feature_set: too long");
+  }
+  std::string target = request.target();
+  if (target.find(' ') == std::string::npos) {  // a text form has words
+    std::set<std::string> keys;
+    for (const fleet::WorkerInfo& worker : deps_.fleet->Workers()) {
+      const fleet::Capabilities& capabilities = worker.capabilities;
+      keys.insert(capabilities.target_key);
+      if (capabilities.target_key == request.target()) target = capabilities.target;
+    }
+    if (!keys.contains(request.target())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("target: no worker of '", request.target(),
+                       "' is registered, and a key alone does not "
+                       "say what it stands for; there are: ",
+                       keys.empty() ? "none" : absl::StrJoin(keys, ", ")));
+    }
+  }
+  HONE_ASSIGN_OR_RETURN(
+      const task::FeatureTable table,
+      deps_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));
+  *response = ToProto(table);
+  return absl::OkStatus();
+}
+
+}  // namespace hone::service
