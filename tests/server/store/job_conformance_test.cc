@@ -76,7 +76,7 @@ TEST_P(JobConformanceTest, EveryStateOfTheContractIsKept) {
 }
 
 TEST_P(JobConformanceTest, JobsAreListedNewestFirstInPages) {
-  // Two jobs have the same age each time, which makes pages end between equal ages.
+  // Every two jobs have the same age: a page can end between two jobs of equal age.
   std::vector<std::string> expected;
   for (int i = 0; i < 10; ++i) {
     const std::string id = absl::StrCat("job ", i);
