@@ -78,7 +78,7 @@ std::string Wrapped(const std::string& paragraph) {
   for (const absl::string_view word : absl::StrSplit(paragraph, ' ')) {
     if (line.size() + 1 + word.size() > 100) {
       absl::StrAppend(&text, line, "\n");
-      line = " ";
+      line.resize(1);
     }
     absl::StrAppend(&line, " ", word);
   }
