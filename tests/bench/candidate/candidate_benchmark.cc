@@ -1,6 +1,6 @@
-// The cost of a candidate before it is timed: replaying its trace and building its artifact, for
+// The cost of a candidate before it is timed: replaying its trace and building its artifact. Takes
 // random candidates of all design spaces of an operator, one at a time. Prints a line of JSON per
-// operator, for bench_table.
+// operator for bench_table.
 
 #include <unistd.h>
 

@@ -3,10 +3,11 @@
 
   TVM_NUM_THREADS=2 OMP_NUM_THREADS=2 python duel.py --out FOLDER [--rounds 40] [NAME:INDEX …]
 
-Every operator gets a process of its own, so that threads which one row left behind disturb no other. In each round every kernel runs once to wake its threads and then for at least 20 ms, in an order that changes; after
-each, both runtimes get time to put their spinning threads to sleep. TVM binds the calling thread to a core; while Hone's
-kernels run it may use all of them, as its own threads do. A ratio is the median over the rounds of TVM's time
-by Hone's in the same round: above 1 Hone is faster. Prints a table of Markdown and writes FOLDER/duel.jsonl.
+Each operator runs in a separate process, so that remaining threads of one row cannot disturb another. In each round, every kernel
+runs once to wake its threads and then for at least 20 ms, in an order that changes. After each kernel, both runtimes get time to put
+their spinning threads to sleep. TVM binds the calling thread to a core; this binding is removed while Hone's kernels run. A ratio is
+the median over the rounds of TVM's time divided by Hone's time in the same round; above 1, Hone is faster. Prints a Markdown table and
+writes FOLDER/duel.jsonl.
 """
 
 import argparse

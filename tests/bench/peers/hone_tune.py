@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tunes the same operators with Hone, each in a store of its own that knows nothing, and exports the kernels for duel.py.
+"""Tunes the same operators with Hone, each with a new store, and exports the kernels for duel.py.
 
   python hone_tune.py --trials 16 128 --out FOLDER [NAME:INDEX …]
 
-FOLDER gets hone_TRIALS/NAME_INDEX/ (what `hone export` writes) and lines of hone.jsonl with the wall time of the whole
-command, which starts a server and a worker first.
+Writes FOLDER/hone_TRIALS/NAME_INDEX/ with the output of `hone export`, and FOLDER/hone.jsonl with the wall time of the whole
+command, including the start of a server and a worker.
 """
 
 import argparse

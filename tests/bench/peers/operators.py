@@ -1,4 +1,4 @@
-"""TVM's names of the table's operators, and Hone's."""
+"""The names of the table's operators in TVM and in Hone."""
 
 OPERATORS = {
     "GMM:0": "batch_matmul b=1 m=128 n=128 k=128",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tunes operators of the field's table with Apache TVM's MetaSchedule and keeps the kernels for duel.py.
+"""Tunes operators with Apache TVM's MetaSchedule and saves the kernels for duel.py.
 
   TVM_NUM_THREADS=2 python tvm_tune.py --trials 128 --out FOLDER --mcpu cascadelake GMM:2 C2D:1 …
 
-README.md says which packages this needs. Each name is a workload of TVM's own list; FOLDER gets one NAME_INDEX.so per
-name and a line of tvm.jsonl: the latencies of all records in their order, and the wall time of the whole tuning.
+README.md lists the required packages. Each name is a workload of TVM's own list. Writes FOLDER/NAME_INDEX.so for each name, and a line
+of tvm.jsonl with the latencies of all records in order and the wall time of the whole tuning.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main():
     for spec in options.specs:
         try:
             row = tune(spec, options, target)
-        except Exception as error:  # go on with the other operators
+        except Exception as error:  # continue with the other operators
             row = {"spec": spec, "error": repr(error)[:300]}
         print(row, flush=True)
         with open(f"{options.out}/tvm.jsonl", "a", encoding="utf-8") as out:

@@ -1,5 +1,5 @@
-// What a Propose costs and of what: drawing, replaying, hashing, features, draft and prediction per
-// candidate, on the design spaces that the rules make for a matmul and a convolution.
+// The cost of a Propose and of its parts per candidate (drawing, replaying, hashing, features,
+// draft and prediction), on the design spaces that the rules make for a matmul and a convolution.
 
 #include <benchmark/benchmark.h>
 
@@ -126,7 +126,8 @@ void BM_Draft(benchmark::State& state, const Task& task) {
   }
 }
 
-// Results for what a strategy proposed, by the draft with noise, and a model of them.
+// Results for the candidates that a strategy proposed, made from the draft with noise, and a model
+// trained on them.
 class Told {
  public:
   explicit Told(const Spaces* spaces)
@@ -165,8 +166,8 @@ class Told {
   std::vector<double> latencies_;
 };
 
-// 32 candidates of a new search, or of one that has 128 results and a model of them. Arguments:
-// results before, threads.
+// Proposes 32 candidates in a new search, or in a search with 128 results and a model trained on
+// them. Arguments: number of results, threads.
 void BM_Propose(benchmark::State& state, const Task& task, const std::string& name) {
   const Spaces spaces(task);
   SearchContext context = spaces.context;
@@ -194,8 +195,8 @@ void BM_Predict(benchmark::State& state, const Task& task) {
   state.SetItemsProcessed(state.iterations() * told.matrix().candidates());
 }
 
-// Candidates per second on one core that an evaluator has not seen: replayed, hashed and drafted;
-// with a model also described by its features and ranked by it.
+// Candidates per second that an evaluator processes for the first time, on one core: replayed,
+// hashed and drafted. With a model, also features and ranking.
 void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
   const Spaces spaces(task);
   SearchContext context = spaces.context;

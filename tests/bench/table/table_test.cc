@@ -10,8 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two kernels of one convolution, one of another, and a matmul. A library's row is not a kernel of
-// Hone.
+// Two kernels of one convolution, one of another, and a matmul. The rows of libraries are not
+// kernels of Hone.
 constexpr char kLines[] =
     R"({"machine":{"cpu":"A CPU","target":"x86_64-a","cores":2,"date":"2026-01-02"}}
 {"comparison":{"operator":"conv2d n=1 h=4 w=4 ci=8 co=8 k=3 s=1 p=1","threads":1,"rows":[{"name":"Hone direct","algorithm":"","latency_ns":2000,"share_of_peak":0.9,"share_of_copy":0.5,"over":{"oneDNN":0.9}},{"name":"Hone fast","algorithm":"winograd","latency_ns":1000,"share_of_peak":1.8,"share_of_copy":0.9,"over":{"oneDNN":1.8}},{"name":"oneDNN","algorithm":"","latency_ns":1800,"share_of_peak":1,"share_of_copy":0.5,"over":{}}]}}

@@ -1,6 +1,6 @@
-// How well the confirmation tells kernels apart. Pairs are copies of one kernel (A/A), or one
-// kernel does 3 % more work. Each pair is judged as a job judges its finalists, with the real
-// runner in fresh processes. See --help.
+// Measures how well the confirmation tells kernels apart. A pair is two copies of one kernel (A/A),
+// or two kernels of which one does 3 % more work. Each pair is judged as a job judges its
+// finalists, with the real runner in new processes. See --help.
 #include <signal.h>
 #include <stdlib.h>
 

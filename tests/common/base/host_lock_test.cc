@@ -17,8 +17,8 @@ namespace {
 
 using Mode = HostLock::Mode;
 
-// flock belongs to the open file, so two locks of one process exclude each other as those of two
-// processes do.
+// flock belongs to the open file, so two locks in one process exclude each other like those of two
+// processes.
 class HostLockTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -72,7 +72,7 @@ TEST_F(HostLockTest, AWaitingTimerGoesBeforeNewSharedHolders) {
     ASSERT_TRUE(lock.ok()) << lock.status();
     timing = true;
   });
-  // No new shared holder gets in while the timer waits.
+  // No new shared holder acquires the lock while the timer waits.
   const absl::Time limit = absl::Now() + absl::Seconds(20);
   while (Now(Mode::kShared).ok()) ASSERT_LT(absl::Now(), limit);
   EXPECT_FALSE(timing);

@@ -1,4 +1,4 @@
-// Invalid workloads and programs: each error says what is wrong and where, and marks the place.
+// Invalid workloads and programs: each error has a reason and a place, and marks the place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(BadWorkloadTest, CyclicStages) {
 TEST(BadWorkloadTest, DanglingStages) {
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i] + 1.0\noutput C[i: 4] = A[i]\n", "3:1",
                "stage B is unused", "B[i: 4] = A[i] + 1.0");
-  // Also through another tensor.
+  // The same through another tensor.
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i] + 1.0\nD[i: 4] = B[i]\noutput C[i: 4] = A[i]\n",
                "4:1", "stage D is unused", "D[i: 4] = B[i]");
   ExpectMarked("input A: f32[4]\nB[i: 4] = A[i]\n", "4:1", "has no output", "");

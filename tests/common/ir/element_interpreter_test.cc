@@ -128,7 +128,7 @@ TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
   EXPECT_EQ(sum.magnitude, 64 * (1 + 2 + 2));
 }
 
-// A masked element cannot be the maximum and adds nothing to a sum, however large its value is.
+// A masked element cannot be the maximum and adds nothing to a sum, however large it is.
 TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   for (const char* const masked : {"-inf", "-1e9"}) {
     const Workload workload =
@@ -146,8 +146,8 @@ TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   }
 }
 
-// Each reads a tensor that was rounded to bf16. Two computations can round a value differently only
-// close to the middle of two numbers.
+// Each of these reads a tensor that was rounded to bf16. Two computations can only round a value
+// differently if it is close to the middle of two bf16 numbers.
 TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
   const Workload workload = Parse(
       "input X: bf16[8]\n"
@@ -201,7 +201,7 @@ TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
   EXPECT_EQ(rounding(1, 2.0), 0);  // an input is exact
 }
 
-// A comparison of a computed float may go either way at the boundary.
+// A comparison of a computed float has either result near the boundary.
 TEST(InterpretElementTest, ComparisonsOfComputedFloatsAreBounded) {
   const Workload workload = Parse(
       "input X: f32[8]\n"
@@ -240,7 +240,7 @@ TEST(InterpretElementTest, IntegersOfComputedFloatsAreBounded) {
   EXPECT_EQ(rounding(2, 64), 255);
 }
 
-// Where the operand is a small difference of large numbers, its relative error is large.
+// A small difference of large numbers has a large relative error, which these functions propagate.
 TEST(InterpretElementTest, LogarithmsAndRootsOfDifferencesCarryTheirErrors) {
   const Workload workload = Parse(
       "input X: f32[2]\n"
@@ -255,7 +255,7 @@ TEST(InterpretElementTest, LogarithmsAndRootsOfDifferencesCarryTheirErrors) {
   EXPECT_DOUBLE_EQ(magnitude(0, 1, 1 - 0x1p-10), (2 - 0x1p-10) / 0x1p-10);
   EXPECT_DOUBLE_EQ(magnitude(1, 1, 1 - 0x1p-10), (2 - 0x1p-10) / (2 * 0x1p-5));
   EXPECT_DOUBLE_EQ(magnitude(2, 1, 1 - 0x1p-10), (2 - 0x1p-10) / (2 * 0x1p-15));
-  // The root of 2⁻²⁴ is a possible result, too.
+  // The root of 2⁻²⁴ is also a possible result.
   EXPECT_GE(magnitude(1, 1, 1) * 0x1p-22, 0x1p-12);
   EXPECT_LE(magnitude(0, 0, 0), 0);
 }

@@ -25,7 +25,7 @@ std::shared_ptr<const Workload> Pair() {
       "output D[i: 6] = max(C[i], 0.5)\n");
 }
 
-// Every kind of line.
+// A program with every kind of line.
 constexpr char kProgram[] =
     "input A: f32[6, 8] global\n"
     "input W: f32[8] global constant\n"

@@ -70,7 +70,7 @@ TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
               ::testing::HasSubstr("262144 MiB; the limit is 4096 MiB"));
 }
 
-// Exact conditions need only their values.
+// Conditions on exact values need no magnitudes.
 TEST(ReferenceWorkloadTest, MagnitudesThatAreNotReadAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
@@ -131,7 +131,7 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
   EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7 + 7 + 35) * 2 * 3 * 8);
   Rng rng(3);
   std::vector<Values> inputs = {Values(35)};
-  // Few different values, so that rows have ties.
+  // There are few different values, so that rows have ties.
   for (double& value : inputs[0]) value = RoundTo(DType::kBF16, rng.Below(3) * 0.25);
   ExpectReferenceOfElements(*workload, inputs);
   EXPECT_FALSE(RoundsOnTheWay(*ParseWorkload(
@@ -201,7 +201,7 @@ TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
   }
 }
 
-// i64 does not fit into f64.
+// f64 cannot represent all values of i64.
 TEST(ReferenceWorkloadTest, IntegersOf64BitsStayWhatTheyAre) {
   const std::string text =
       ReferenceText("workload w\ninput A: i64[3]\noutput B[i: 3] = A[i] + 9007199254740993\n");

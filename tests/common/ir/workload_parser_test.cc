@@ -211,7 +211,7 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
               StartsWith("1:10: expected the workload's name"));
 }
 
-// Any outside text gets an answer quickly.
+// Any text from outside is answered quickly.
 TEST(WorkloadTextTest, HostileTextsAreRefused) {
   const std::string head = "workload w\ninput A: f32[4]\noutput B[i: 4] = ";
   const auto error = [](const std::string& text) {

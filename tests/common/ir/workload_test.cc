@@ -87,7 +87,7 @@ TEST(FlopCountTest, CountsMultiplicationsAndAdditions) {
             2.0 * 2 * 3 * 4 * 5 * 3 * 9);
 }
 
-// Taps on the padding do not count: 14 + 13 + 13 rows times as many columns.
+// Padded taps do not count: there are 14 + 13 + 13 rows, times as many columns.
 TEST(FlopCountTest, PaddedTapsDoNotCount) {
   EXPECT_EQ(Operator("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1").FlopCount(),
             2.0 * 40 * 40 * 256 * 256);

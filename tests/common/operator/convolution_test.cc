@@ -345,8 +345,8 @@ TEST(ConvolutionTest, FlopsAreThoseOfTheTapsInside) {
   EXPECT_EQ(flops("conv3d n=1 d=4 h=5 w=6 ci=2 co=3 k=2"), 2.0 * 3 * 4 * 5 * 8 * 2 * 3);
   EXPECT_EQ(flops("depthwise_conv2d n=1 h=5 w=5 c=7 k=3"), 2.0 * 9 * 9 * 7);
   EXPECT_EQ(flops("capsule_conv2d n=1 h=5 w=5 ci=2 co=3 k=3"), 2.0 * 9 * 9 * 64 * 2 * 3);
-  // 36 products of 9 × 128 × 128, plus transforms in which a select takes one row at a time: less
-  // than a third more.
+  // 36 products of 9 × 128 × 128, plus transforms, in which a select chooses one row at a time;
+  // less than a third more.
   const double winograd = flops("winograd_conv2d n=1 h=14 w=14 ci=128 co=128"),
                products = 2.0 * 36 * 9 * 128 * 128;
   EXPECT_GT(winograd, products);

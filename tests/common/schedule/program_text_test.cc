@@ -1,5 +1,5 @@
 // A program's text parses back to the same program, here for the goldens and in
-// random_trace_test.cc for random schedules, and no damaged text does worse than fail to parse.
+// random_trace_test.cc for random schedules. A damaged text at worst fails to parse.
 //
 // HONE_DAMAGED: number of damaged programs. HONE_SEED: first seed.
 

@@ -267,7 +267,7 @@ std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId bl
   steps[3].primitive = "tensorize";
   steps[3].loops = {static_cast<int>(above.size())};
   steps[3].text = std::string(intrinsic.name);
-  if (rng.Below(4) == 0) steps.pop_back();  // only the nest, for other primitives to encounter
+  if (rng.Below(4) == 0) steps.pop_back();  // keep only the nest, for other primitives
   return steps;
 }
 

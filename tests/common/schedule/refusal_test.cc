@@ -332,7 +332,7 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {kDense, names + "l5, l6 = loop_partition(l1, 4)\n", "b2 = decompose_reduction(b0, l0)",
        "decompose_reduction: another block under the loop writes the same buffer (block C_part)",
        "block C_part: "},
-      // A block that compute_at moved computes only what its readers needed there.
+      // After compute_at moves a block, it computes only what its readers need there.
       {kMoved, kMove, "b3 = cache_write(b0, \"local\")",
        "cache_write: the block computes only what other blocks need (block P)", "block P: "},
       {kMoved, kMove, "b3 = cache_read(b1, \"P\", \"local\")",

@@ -34,8 +34,8 @@ bool ComputesWrong(const RandomTrace& random) {
   return !expected.ok() || !actual.ok() || *expected != *actual;
 }
 
-// Every failing seed among the first ones shrinks to the faulty instruction; a few also keep one
-// that creates its loop or block.
+// All failing seeds among the first ones shrink to the faulty instruction. A few also keep an
+// instruction that creates its loop or block.
 TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
   int failures = 0, alone = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -50,7 +50,7 @@ TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
     EXPECT_TRUE(wrong == "unroll" || wrong == "register_tile" || wrong == "loop_kind")
         << text;  // identifies the unroll
     alone += minimal.steps.size() == 1;
-    // The loop that it breaks has the fewest iterations that show the fault.
+    // The loop has the fewest iterations that show the fault.
     int64_t iterations = 0;
     for (const ir::Node& node : minimal.program.nodes) {
       if (node.kind == ir::Node::Kind::kLoop && node.loop == ir::LoopKind::kUnrolled)

@@ -1,5 +1,5 @@
 // Speaks hone-builder's side of the pipe. The space of a request chooses the result: "good",
-// "wrong", "crash", "hang", … give the hand-written kernel of that name; "endless" never returns,
+// "wrong", "crash", "hang", … give the handwritten kernel of that name; "endless" never returns,
 // "abort" and "exit" end the process, and "memory" kills it like the kernel's out-of-memory killer.
 #include <signal.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// Property: any rewrite that a random workload's stage accepts, followed by any schedule, computes
-// what the original does, bitwise on small integers. HONE_SEED and HONE_TRACES select other runs.
+// Property: if a rewrite accepts a stage of a random workload, the rewritten workload under any
+// schedule gives the same results as the original, bitwise on small integers. HONE_SEED and
+// HONE_TRACES select other runs.
 #include <gtest/gtest.h>
 
 #include <map>
