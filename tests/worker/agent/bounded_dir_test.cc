@@ -67,7 +67,7 @@ TEST_F(BoundedDirTest, FilesOfOthersAreTakenIn) {
   ASSERT_TRUE(WriteFileAtomically(dir_->PathOf(name), std::string(250, 'x')).ok());
   dir_->Add(name);
   Put('a');
-  EXPECT_FALSE(Exists(name));  // it counts
+  EXPECT_FALSE(Exists(name));  // it counts towards the limit
   EXPECT_FALSE(dir_->Pin(DigestOf("nothing").ToHex()));
 }
 
