@@ -11,29 +11,30 @@
 #include "absl/strings/string_view.h"
 #include "common/record/record.h"
 
-// Plain structs of what a client asks and is told. They mirror proto/hone/v1/tuning.proto, where
-// each field is explained.
+// Plain structs for requests and answers. They mirror proto/hone/v1/tuning.proto, which explains
+// each field.
 namespace hone::client {
 
-// What a tuning job shall do.
+// The description of a tuning job.
 struct JobSpec {
   std::string workload;     // text form
   std::string target;       // key, or "native" for the only target of the server's workers
   int64_t max_trials = 0;   // 0: no limit; at least one of the two limits is set
   int64_t max_time_ms = 0;  // 0: no limit
   uint64_t seed = 0;
-  std::string strategy;     // "" the server's default
-  std::string cost_model;   // "" the server's default
-  double tolerance = 0;     // 0 strict
-  std::string feature_set;  // that the cost model reads; "" the model's own
-  bool transfer = false;    // start from what was learnt on other workloads of the target
-  // Text of a trace file that is the design space, or the name of what makes it; "" the rules.
+  std::string strategy;     // "": the server's default
+  std::string cost_model;   // "": the server's default
+  double tolerance = 0;     // 0: strict
+  std::string feature_set;  // for the cost model; "": the model's own
+  bool transfer = false;    // start from results and models of other workloads of the target
+  // The text of a trace file that defines the design space, or the name of a space maker; "": the
+  // rules.
   std::string space;
-  int revalidate = 0;    // not 0: search nothing, confirm so many stored candidates again
+  int revalidate = 0;    // not 0: confirm this many stored candidates again, without a search
   std::string priority;  // "low", "normal" (also "") or "high"
 };
 
-// Where an answer comes from that was never measured: the best of another workload.
+// The measured best of another workload, from which an answer was adapted.
 struct Nearest {
   std::string workload;  // text form
   double distance = 0;
@@ -41,15 +42,16 @@ struct Nearest {
   double gflops = 0;
 };
 
-// The best that is known: the record, and what makes it again.
+// The best known schedule: its record, and what is needed to reproduce it.
 struct Best {
   record::Record record;
   std::string workload;  // text form
   std::string trace;     // text form
   double gflops = 0;
-  double peak_gflops = 0;  // 0 unknown
-  double read_gbps = 0;    // 0 unknown
-  // Set: adapted from it, replayed, and neither built nor measured.
+  double peak_gflops = 0;  // 0: unknown
+  double read_gbps = 0;    // 0: unknown
+  // Set if the schedule was adapted from another workload. Such a schedule was replayed, but
+  // neither built nor measured.
   std::optional<Nearest> nearest;
 };
 
@@ -81,46 +83,46 @@ struct Job {
   int64_t wall_ms = 0;
   std::optional<Best> best;
   std::optional<Best> default_schedule;
-  std::optional<Best> given;  // what the one candidate of a decided space came to
+  std::optional<Best> given;  // the result of the only candidate of a decided space
   int64_t queued = 0;
   std::string phase;
   std::string note;   // why it ended before its budget was used up
-  std::string owner;  // who created it; "" nobody was asked
+  std::string owner;  // name of the creator's token or certificate; "": without authentication
 };
 
-// Whether the best is one that LookupBest knows. One that was only screened becomes so when the job
-// confirms its finalists, which one that was cancelled at once, or failed, has not done.
+// Whether LookupBest can return the best of this job. A job confirms its finalists at its end, but
+// not if it failed or was cancelled immediately.
 inline bool BestIsConfirmed(const Job& job) {
   return job.state == JobState::kDone ||
          (job.best.has_value() && job.best->record.policy.name == "confirm");
 }
 
-// What a feature set says of a candidate.
+// The features of a candidate.
 struct FeatureTable {
   std::string feature_set;
   std::string target;  // key
   std::vector<std::string> columns;
-  std::vector<std::vector<float>> rows;  // a value per column
+  std::vector<std::vector<float>> rows;  // one value per column
 };
 
 enum class Quarantined { kAll, kOnly, kNone };
 
 struct RecordFilter {
-  std::string workload_digest;  // "" all
-  std::string target;           // "" all
-  std::string op;               // "" all
+  std::string workload_digest;  // "": all
+  std::string target;           // "": all
+  std::string op;               // "": all
   bool best_only = false;
   int64_t since_unix_ms = 0;
   int64_t until_unix_ms = 0;  // 0: no end
-  std::string job;            // "" all
-  std::string outcome;        // by name; "" all
+  std::string job;            // "": all
+  std::string outcome;        // by name; "": all
   Quarantined quarantined = Quarantined::kAll;
-  bool newest_first = false;  // else in the order of storing, as exports always are
+  bool newest_first = false;  // otherwise oldest first; exports are always oldest first
 };
 
 struct ImportCounts {
   int64_t added = 0;
-  int64_t known = 0;  // that were there already
+  int64_t known = 0;  // already in the store
 };
 
 struct StoreBackup {
@@ -129,8 +131,8 @@ struct StoreBackup {
 };
 
 struct Retention {
-  int64_t keep_unix_ms = 0;  // what is older may go; 0 nothing goes
-  int keep_best = 0;         // of each workload and target; 0: the server's default
+  int64_t keep_unix_ms = 0;  // older records may be removed; 0: nothing is removed
+  int keep_best = 0;         // for each workload and target; 0: the server's default
   bool dry_run = false;
 };
 
@@ -155,11 +157,11 @@ struct Worker {
   std::string last_error;
   bool can_build = false;
   bool can_run = false;
-  std::string environment;    // for a person
-  record::Environment facts;  // as its records carry it
+  std::string environment;    // human-readable
+  record::Environment facts;  // the same, as in its records
   double read_gbps = 0;
   bool draining = false;
-  std::string flagged;  // why it gets no leases; "" it does
+  std::string flagged;  // why it gets no leases; "": it is not flagged
   int64_t memory_bytes = 0;
   std::string accelerator;
 };
@@ -170,7 +172,7 @@ struct ModelKind {
   std::string feature_set;
   bool any_features = false;
   bool has_spread = false;
-  std::string missing;  // what the server's build lacks for it; "" nothing
+  std::string missing;  // what the server's build lacks for it; "": nothing
 };
 
 // A trained model in the server's store.
@@ -179,7 +181,7 @@ struct StoredModel {
   std::string name;
   std::string feature_set;
   std::string target;
-  std::string op;  // "" every operator
+  std::string op;  // "": all operators
   int64_t version = 0;
   int64_t records = 0;
   int64_t workloads = 0;
@@ -195,19 +197,19 @@ struct ModelList {
 
 struct ModelChoice {
   std::string name;
-  std::string feature_set;  // "" the model's own
+  std::string feature_set;  // "": the model's own
 };
 
 struct TrainingRequest {
   ModelChoice model;    // without a name: the server's default
-  std::string target;   // key; "" the one with most records
-  std::string op;       // "" every operator
-  int64_t records = 0;  // at most; 0 the server's default
+  std::string target;   // key; "": the target with the most records
+  std::string op;       // "": all operators
+  int64_t records = 0;  // maximum; 0: the server's default
   uint64_t seed = 0;
 };
 
 struct EvaluationRequest {
-  std::vector<ModelChoice> models;  // none: every one
+  std::vector<ModelChoice> models;  // empty: all
   std::string target;
   std::string op;
   std::vector<std::string> held_out;

@@ -5,8 +5,9 @@
 #include "client/lib/api.h"
 #include "hone/v1/tuning.pb.h"
 
-// The door between the structs of api.h and the messages of hone.v1. From a message:
-// InvalidArgument, naming the field, when the server sent what no server of this version sends.
+// Conversions between the structs of api.h and the messages of hone.v1. Conversions from a message
+// return InvalidArgument, naming the field, if the server sent a value that this version does not
+// know.
 namespace hone::client {
 
 v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id);

@@ -1,4 +1,4 @@
-// The door of the calls about cost models.
+// Conversions for the calls about cost models.
 
 #include "client/lib/api_convert.h"
 

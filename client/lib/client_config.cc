@@ -52,7 +52,7 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
     const auto known = keys.find(entry.key);
     if (known == keys.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          where, "there is no key '", entry.key, "'; there are ",
+          where, "there is no key '", entry.key, "'; the keys are ",
           absl::StrJoin(keys, ", ", [](std::string* out, const auto& key) { *out += key.first; }),
           " and insecure"));
     }
@@ -62,7 +62,8 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
   if (secret && EverybodyMayRead(path)) {
     return absl::PermissionDeniedError(absl::StrCat(
         path,
-        " holds a secret, and every user of this machine may read it; as its owner: chmod 600 ",
+        " contains a secret, and other users of this machine can read it; as its owner, run: "
+        "chmod 600 ",
         path));
   }
   return config;

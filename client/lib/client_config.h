@@ -9,26 +9,28 @@
 
 namespace hone::client {
 
-// Which server a client talks to, and how. An empty field was not said.
+// Which server a client talks to, and how. An empty field is not set.
 struct ClientConfig {
-  std::string server;  // "": a private one on this machine
+  std::string server;  // "": a private server on this machine
   rpc::SecuritySources security;
 };
 
 // Reads a configuration file (common/base/config_file.h) with the keys server, ca, certificate,
 // key, token, token-file, server-name and insecure; ca, certificate and key are paths or PEM texts.
-// InvalidArgument, with path and line: malformed, or another key. PermissionDenied: it has a
-// secret, and everybody may read it. NotFound: no such file.
+// InvalidArgument, with path and line: the file is malformed or has an unknown key.
+// PermissionDenied: the file contains a secret, and other users can read it. NotFound: no such
+// file.
 absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path);
 
-// The file that is read when none is named: $XDG_CONFIG_HOME/hone/client.conf, by default
-// ~/.config/hone/client.conf; "" when neither is set.
+// The default configuration file: $XDG_CONFIG_HOME/hone/client.conf, or
+// ~/.config/hone/client.conf. "" if neither XDG_CONFIG_HOME nor HOME is set.
 std::string DefaultClientConfig();
 
-// Completes what the command line said: by $HONE_SERVER, $HONE_CA and $HONE_TOKEN_FILE, and then by
-// the file `path`, or $HONE_CONFIG, or the default one if there is one. What comes first wins; of
-// ways to be known (token, certificate) those of one source are taken together. A server that was
-// named otherwise than in the file gets nothing of the file: its secrets are for its own server.
+// Completes the values `said` on the command line from $HONE_SERVER, $HONE_CA and
+// $HONE_TOKEN_FILE, and then from a file: `path`, else $HONE_CONFIG, else the default file if it
+// exists. Earlier sources win. A token and its file come from the same source, and so do a
+// certificate and its key. If the server is already named and is not the server of the file, the
+// whole file is ignored, because its secrets are for its own server.
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path);
 
 }  // namespace hone::client

@@ -17,31 +17,31 @@
 namespace hone::client {
 
 struct ConnectionOptions {
-  absl::Duration call_timeout = absl::Seconds(20);  // of every call but WatchJob and Artifact
+  absl::Duration call_timeout = absl::Seconds(20);  // for every call but WatchJob and Artifact
   absl::Duration watch_patience =
       absl::Seconds(60);  // how long WatchJob tries to find a server again
   RetryOptions retry;
   rpc::ChannelSecurity security;
-  // Asked when the server cannot be reached, before a call is tried again; an error ends the trying
-  // and is what the call returns. null: nobody knows more.
+  // Called when the server cannot be reached, before each retry. If it returns an error, the call
+  // is not retried and returns that error. May be null.
   std::function<absl::Status()> check;
 };
 
-// How often WatchJob reports at least.
+// The longest time between two reports of WatchJob.
 inline constexpr absl::Duration kTick = absl::Milliseconds(200);
 
 // The calls of a tuning server, with plain structs. Thread-safe. Every call has a deadline; only
-// Unavailable is retried, with backoff and jitter. Errors of every call: Unavailable the server
-// cannot be reached (the message names the address), DeadlineExceeded it does not answer in time;
-// the others as in proto/hone/v1/tuning.proto.
+// Unavailable is retried, with backoff and jitter. Errors of every call: Unavailable: the server
+// cannot be reached (the message names the address). DeadlineExceeded: it does not answer in time.
+// Other errors are as in proto/hone/v1/tuning.proto.
 class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Stores a job and starts it. FailedPrecondition: no worker can ever do it.
+  // Stores a job and starts it. FailedPrecondition: no worker can run it.
   virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
-  // Whether CreateJob would take it, as far as that can be told without a worker; makes nothing.
-  // Errors as of CreateJob.
+  // Checks a job without creating it, as far as this is possible without a worker. Errors as for
+  // CreateJob.
   virtual absl::Status CheckJob(const JobSpec& spec) = 0;
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
@@ -50,69 +50,69 @@ class Connection {
   // ConnectionOptions::watch_patience. Cancelled: `report` returned false.
   virtual absl::StatusOr<Job> WatchJob(
       const std::string& id, const std::function<bool(const Job& job, bool changed)>& report) = 0;
-  // Starts a cancelled or failed job again where it stopped; limits of 0 stay as they were.
-  // FailedPrecondition: it was done.
+  // Restarts a cancelled or failed job where it stopped. A limit of 0 is left unchanged.
+  // FailedPrecondition: the job was done.
   virtual absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
                                         int64_t max_time_ms) = 0;
   virtual absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) = 0;
-  // Newest first, `limit` at most (0: all).
+  // Newest first, at most `limit` (0: all).
   virtual absl::StatusOr<std::vector<Job>> ListJobs(int limit) = 0;
 
-  // With `nearest`, where nothing is known of the workload, the schedule of the nearest one of its
-  // form (Best::nearest). NotFound: nothing confirmed is known of it, or of any such, on that
-  // target.
+  // With `nearest`, if no best of the workload is known, adapts the schedule of the nearest
+  // workload of the same form (Best::nearest). NotFound: no confirmed best is known on that target.
   virtual absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
                                           double tolerance, bool nearest) = 0;
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                                   int limit) = 0;
-  // Up to `page_size` records after the last page's, whose token is `page_token`; the token of the
-  // next page takes its place, "" where there is none.
+  // The page of up to `page_size` records at `page_token` ("": the first page). Sets `page_token`
+  // to the token of the next page, or to "" at the end.
   virtual absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter,
                                                                  int page_size,
                                                                  std::string& page_token) = 0;
-  // The records as JSON lines (server/store/README.md gives the form), in pieces that may end
-  // anywhere. An error of `write` ends it and is returned.
+  // Exports the records as JSON lines (format: server/store/README.md). `write` gets the text in
+  // pieces that may end anywhere; an error that it returns ends the export and is returned.
   virtual absl::Status ExportRecords(
       const RecordFilter& filter, const std::function<absl::Status(absl::string_view)>& write) = 0;
-  // Adds the records of an export, which `read` gives in pieces, "" at its end. InvalidArgument:
-  // names the line; nothing of the import stays.
+  // Adds the records of an export. `read` returns its text in pieces, and "" at the end.
+  // InvalidArgument: the text is malformed; the message names the line, and nothing is imported.
   virtual absl::StatusOr<ImportCounts> ImportRecords(
       const std::function<absl::StatusOr<std::string>()>& read) = 0;
-  // `path`: on the server's machine. AlreadyExists: there is a file of that name.
+  // `path` is a path on the server's machine. AlreadyExists: the file exists.
   virtual absl::StatusOr<StoreBackup> BackupStore(const std::string& path) = 0;
   virtual absl::StatusOr<Compaction> CompactStore(const Retention& retention) = 0;
   virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;
-  // How far the server's clock is ahead of this machine's, to within half of the time that a call
-  // takes. FailedPrecondition: the server does not say.
+  // How far the server's clock is ahead of this machine's clock, accurate to half of the duration
+  // of a call. FailedPrecondition: the server does not send its time.
   virtual absl::StatusOr<absl::Duration> ClockSkew() = 0;
-  // What a feature set ("": statement) says of the candidate that a decided trace file is.
-  // `target`: text form, or the key of one that the server has a worker of (else
-  // FailedPrecondition).
+  // The features of a candidate, given as a trace file without open decisions. `feature_set`: "" is
+  // "statement". `target`: text form, or a key. FailedPrecondition: the server has no worker of a
+  // target with that key.
   virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
                                                         const std::string& target,
                                                         const std::string& feature_set) = 0;
-  // The bytes, checked against the digest. NotFound; DataLoss: they are not what the digest says.
+  // The bytes of an artifact, checked against the digest. NotFound: no such artifact. DataLoss: the
+  // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
 
-  // Cost models; `name`, `target`: "" all.
+  // Lists the kinds of cost models and the stored models. `name`, `target`: "" for all.
   virtual absl::StatusOr<ModelList> ListModels(const std::string& name,
                                                const std::string& target) = 0;
-  // Both may take up to `limit`, in which the server works. NotFound: there are no records.
-  // ResourceExhausted: the server trains or evaluates for somebody else.
+  // These two calls may take up to `limit`. NotFound: there are no records. ResourceExhausted: the
+  // server is training or evaluating for another caller.
   virtual absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
                                                  absl::Duration limit) = 0;
   virtual absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
                                                          absl::Duration limit) = 0;
 
-  // Administrators only. The worker finishes what it has begun and gets no more; with `resume` it
-  // gets work again, also one that was flagged or removed. NotFound.
+  // Administrators only. The worker finishes its leases and gets no more. With `resume` it gets
+  // work again, even if it was flagged or removed. NotFound: no such worker.
   virtual absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) = 0;
-  // Forgets a worker and lets it in no more until it is resumed; how many leases went back.
-  // NotFound.
+  // Administrators only. Removes a worker and rejects it until it is resumed. Returns the number of
+  // leases that were requeued. NotFound: no such worker.
   virtual absl::StatusOr<int> RemoveWorker(const std::string& id) = 0;
 
-  // Connects lazily. `address`: "unix:/path", "host:port". InvalidArgument: it is neither, or may
-  // not be called without encryption (rpc::CheckAllowed).
+  // Connects lazily. `address`: "unix:/path" or "host:port". InvalidArgument: the address is
+  // malformed, or encryption is required for it (rpc::CheckAllowed).
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& address,
                                                           const ConnectionOptions& options);
 };

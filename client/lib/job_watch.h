@@ -13,20 +13,20 @@
 
 namespace hone::client {
 
-// One WatchJob stream. The newest state replaces the one before it, so a slow reader sees fewer
-// states, and always the last. Owned and used by one thread; gRPC's threads call the reactor.
+// One WatchJob stream. Each new state replaces the previous one: a slow reader sees fewer states,
+// but always the last one. Owned and used by one thread; gRPC's threads call the reactor.
 // Destroying it ends the stream.
 class JobWatch final : private grpc::ClientReadReactor<v1::Job> {
  public:
   JobWatch(v1::TuningService::Stub& stub, const std::string& id, absl::Duration limit);
   ~JobWatch() override;
 
-  // Waits up to `limit` for a state that was not returned before. nullopt: none came, or the stream
-  // has ended.
+  // Waits up to `limit` for a state that was not returned before. nullopt: no state arrived, or the
+  // stream has ended.
   std::optional<v1::Job> Next(absl::Duration limit);
-  // Whether the stream has ended and every state was returned.
+  // Whether the stream has ended and its last state was returned.
   bool Ended();
-  // How it ended. REQUIRES Ended().
+  // The final status of the stream. REQUIRES Ended().
   absl::Status status();
 
  private:
@@ -35,7 +35,7 @@ class JobWatch final : private grpc::ClientReadReactor<v1::Job> {
 
   grpc::ClientContext context_;
   v1::GetJobRequest request_;
-  v1::Job incoming_;  // gRPC's between StartRead and OnReadDone
+  v1::Job incoming_;  // owned by gRPC between StartRead and OnReadDone
   absl::Mutex mutex_;
   std::optional<v1::Job> newest_ ABSL_GUARDED_BY(mutex_);
   bool done_ ABSL_GUARDED_BY(mutex_) = false;

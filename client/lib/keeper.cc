@@ -28,7 +28,7 @@ constexpr absl::Duration kFirstClientTimeout = absl::Seconds(10);
 constexpr absl::Duration kServerStartTimeout = absl::Seconds(30);
 constexpr absl::Duration kReadyPollInterval = absl::Milliseconds(2);
 constexpr absl::Duration kStopTimeout = absl::Seconds(5);
-// A worker that lived this long was fine; its next end is not counted with the earlier ones.
+// A worker that ran this long had started properly: earlier failures are no longer counted.
 constexpr absl::Duration kWorkerSettled = absl::Seconds(10);
 constexpr int kWorkerAttempts = 4;
 constexpr uint64_t kFullDiskBytes = 64 << 10;
@@ -45,7 +45,7 @@ struct Child {
   absl::Time started = absl::InfinitePast();
 };
 
-// The last lines of a log, for the message of a client.
+// The end of a log, for the message to a client.
 std::string Tail(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return "";
@@ -55,8 +55,7 @@ std::string Tail(const std::string& path) {
   return std::string(tail);
 }
 
-// The last words of a program that has ended: of its log, or what must have kept it from writing
-// one.
+// The end of the log of a program that has exited. If the log is empty, the probable cause.
 std::string LastWords(const std::string& log) {
   const std::string tail = Tail(log);
   if (!tail.empty()) return tail;
@@ -65,12 +64,12 @@ std::string LastWords(const std::string& log) {
     return absl::StrCat("the disk of ", log,
                         " is full; free some space, or set XDG_DATA_HOME to another disk");
   }
-  return absl::StrCat("it said nothing in ", log);
+  return absl::StrCat("its log ", log, " is empty");
 }
 
 std::string HowItEnded(int status) {
-  if (WIFSIGNALED(status)) return absl::StrCat("was ended by signal ", WTERMSIG(status));
-  return absl::StrCat("ended with exit code ", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) return absl::StrCat("was killed by signal ", WTERMSIG(status));
+  return absl::StrCat("exited with code ", WEXITSTATUS(status));
 }
 
 class Keeper {
@@ -99,12 +98,12 @@ class Keeper {
   }
 
  private:
-  // A session without a terminal: Ctrl-C there is not meant for us, and nobody's pipe is held open.
+  // Starts a session without a terminal: Ctrl-C in the client's terminal does not reach it.
+  // Closes inherited descriptors: otherwise a reader of the client's output would wait for us.
   void Detach() {
     setsid();
     prctl(PR_SET_NAME, "hone-keeper");
-    // Room for the two descriptors above the standard ones; everything else that was inherited
-    // goes.
+    // Move the two descriptors away from the standard ones and close all others.
     lock_fd_ = fcntl(lock_fd_, F_DUPFD_CLOEXEC, 10);
     listen_fd_ = fcntl(listen_fd_, F_DUPFD_CLOEXEC, 10);
     for (int fd = 0; fd < 1024; ++fd) {
@@ -123,7 +122,7 @@ class Keeper {
     signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   }
 
-  // Names the running server for people and for tools; the lock on the file is what counts.
+  // Writes who holds the lock, for people and tools. Only the lock itself matters to clients.
   void WriteLockFile() {
     const std::string text =
         absl::StrCat("keeper ", getpid(), "\nserver unix:", paths_.server_socket, "\n");
@@ -177,7 +176,8 @@ class Keeper {
                        [](const Attached& c) { return c.wants_worker; });
   }
 
-  // From now on there is no server. Clients that were told otherwise are told again.
+  // Records that there is no server any more. Every client is sent this, even if it was sent kReady
+  // before.
   void Fail(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why;
@@ -222,7 +222,7 @@ class Keeper {
       client.asked = true;
       if (said == kAttachWorker && !client.wants_worker) {
         client.wants_worker = true;
-        worker_attempts_ = 0;  // a new client, a new try
+        worker_attempts_ = 0;  // try again for each new client
         if (worker_.pid == 0) worker_due_ = absl::InfinitePast();
       }
       return;
@@ -274,7 +274,7 @@ class Keeper {
     if (access(paths_.ready_file.c_str(), F_OK) == 0) {
       ready_ = true;
     } else if (absl::Now() - server_.started > kServerStartTimeout) {
-      Fail(absl::StrCat("the private hone-server did not get ready in ",
+      Fail(absl::StrCat("the private hone-server was not ready after ",
                         absl::FormatDuration(kServerStartTimeout), ": ",
                         LastWords(paths_.server_log)));
     }
@@ -291,7 +291,7 @@ class Keeper {
     }
   }
 
-  // Ends a child, by force when it does not end by itself.
+  // Terminates a child, with SIGKILL if it does not exit in time.
   void End(Child& child) {
     if (child.pid <= 0) return;
     kill(child.pid, SIGTERM);
@@ -315,14 +315,14 @@ class Keeper {
   [[noreturn]] void Stop() {
     unlink(paths_.keeper_socket.c_str());
     close(listen_fd_);
-    // The worker first: the server then commits what it still hands in.
+    // Stop the worker first: the server can then still store its last results.
     End(worker_);
     End(server_);
     unlink(paths_.server_socket.c_str());
     unlink(paths_.ready_file.c_str());
     if (ftruncate(lock_fd_, 0) != 0) _exit(1);
-    // What the worker may have left behind in our process group ends with us; the lock goes with us
-    // too.
+    // This also kills processes that the worker may have left in our process group. The lock is
+    // released when we exit.
     kill(0, SIGKILL);
     _exit(0);
   }
@@ -336,10 +336,10 @@ class Keeper {
   bool had_client_ = false;
   bool ended_by_signal_ = false;
   bool ready_ = false;
-  std::string failure_;  // why there is no server; "" while all is well
+  std::string failure_;  // why there is no server; "": it is starting or running
   Child server_;
   Child worker_;
-  int worker_attempts_ = 0;                         // ends in a row
+  int worker_attempts_ = 0;                         // consecutive failures
   absl::Time worker_due_ = absl::InfiniteFuture();  // when to start it (again)
 };
 

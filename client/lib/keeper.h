@@ -8,16 +8,16 @@
 
 namespace hone::client {
 
-// The keeper is the process between clients and their private server and worker. It starts both, in
-// a session and process group of its own, restarts the worker when it dies, and ends them – and
-// itself – once its last client has gone. A client is a connection on the keeper's socket: the
-// kernel closes it when the client ends, however it ends.
+// The keeper is a process that supervises the private server and worker of a user. It starts both
+// in its own session and process group, restarts the worker if it dies, and stops both when the
+// last client has gone; then it exits. Each client holds a connection to the keeper's socket. The
+// kernel closes this connection when the client exits or is killed.
 //
-// Messages are SOCK_SEQPACKET packets of text. A client says kAttach or kAttachWorker once; the
-// keeper answers once with kReady, or with kFailed and the reason. A client that wants the worker
-// may later get kWorkerFailed and the reason, when the worker does not stay up, and every client
-// gets kFailed when the server dies later. A connection that is closed without an answer met a
-// keeper that was ending: try again.
+// Messages are SOCK_SEQPACKET packets of text. A client sends kAttach or kAttachWorker once. The
+// keeper answers once with kReady, or with kFailed and the reason. If the worker keeps failing, the
+// clients that asked for it get kWorkerFailed and the reason. If the server dies later, every
+// client gets kFailed. If the connection is closed without an answer, the keeper was exiting, and
+// the client should try again.
 inline constexpr char kAttach[] = "attach";
 inline constexpr char kAttachWorker[] = "attach worker";
 inline constexpr char kReady[] = "ready";
@@ -28,11 +28,11 @@ inline constexpr int kMaxKeeperPacket = 4096;
 struct KeeperOptions {
   PrivatePaths paths;
   std::string program_dir;  // holds hone-server and hone-worker
-  int lock_fd = -1;         // paths.lock, locked; the lock is held until the keeper has ended
+  int lock_fd = -1;         // paths.lock, locked; the lock is held until the keeper exits
   int listen_fd = -1;       // paths.keeper_socket, listening
 };
 
-// Becomes the keeper; called in a process just forked, before it has threads. Never returns.
+// Runs the keeper. Called in a newly forked process that has a single thread. Never returns.
 [[noreturn]] void RunKeeper(const KeeperOptions& options);
 
 }  // namespace hone::client

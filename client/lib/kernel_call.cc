@@ -23,7 +23,8 @@ absl::StatusOr<Memory> Allocate(int64_t bytes) {
   const int64_t rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   Memory memory(std::aligned_alloc(alignment, rounded));
   if (memory != nullptr) return memory;
-  return absl::ResourceExhaustedError(absl::StrCat("no memory for a buffer of ", bytes, " bytes"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("out of memory for a buffer of ", bytes, " bytes"));
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload
   }
   for (const ir::BufferId id : out) {
     HONE_RETURN_IF_ERROR(add(workload.tensors[id].bytes()));
-    // An element that the kernel leaves out is no number.
+    // An element that the kernel does not write is NaN.
     std::memset(buffers.back(), 0xff, workload.tensors[id].bytes());
   }
   Memory packed, workspace;

@@ -12,12 +12,12 @@
 
 namespace hone::client {
 
-// Runs the kernel of an artifact in this process: checks that the CPU has what it needs, loads its
-// very bytes, packs the constant inputs, and calls it once. `inputs`: the elements of the
-// workload's inputs, in their order, as common/target/kernel_abi.h wants them. Returns those of its
-// outputs. FailedPrecondition: it is for another CPU, or it does not load. InvalidArgument: the
-// number or a size of the inputs, or no kernel. ResourceExhausted: no memory. Internal: it returned
-// an error.
+// Runs the kernel of an artifact in this process: checks that the CPU supports it, loads its shared
+// object, packs the constant inputs, and calls it once. `inputs` holds the elements of the
+// workload's inputs in order, as common/target/kernel_abi.h describes. Returns the elements of the
+// outputs. FailedPrecondition: the kernel is for another CPU, or cannot be loaded. InvalidArgument:
+// the number or a size of the inputs is wrong, or the artifact has no kernel. ResourceExhausted:
+// out of memory. Internal: the kernel returned an error.
 absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload,
                                                     const record::Artifact& artifact,
                                                     absl::Span<const absl::string_view> inputs);

@@ -45,7 +45,7 @@ std::vector<int64_t> Strides(const ir::Shape& shape) {
   return strides;
 }
 
-// A block comment's text must not end the comment.
+// Formats text for a block comment: "*/" must not end the comment.
 std::string Comment(absl::string_view text) {
   std::string safe;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty()))
@@ -54,13 +54,13 @@ std::string Comment(absl::string_view text) {
   return safe;
 }
 
-// `name` begins the names of its macros.
+// `name` is the prefix of the macros.
 std::string BufferText(const std::string& name, const ir::Tensor& tensor, int index) {
   std::string text = absl::StrFormat(
       "/* buffers[%d]: %s %s, %s%s */\n", index, tensor.output ? "output" : "input", tensor.name,
       ir::TypeText(tensor.dtype, tensor.shape),
-      tensor.constant ? "; constant: read by hone_kernel_prepack, and by no call of run "
-                        "when something is packed"
+      tensor.constant ? "; constant: read by hone_kernel_prepack; not read by hone_kernel_run "
+                        "if there are packed constants"
                       : "");
   absl::StrAppendFormat(&text, "#define %s_INDEX %d\n", name, index);
   absl::StrAppendFormat(&text, "#define %s_TYPE %s\n", name, CType(tensor.dtype));
@@ -80,16 +80,17 @@ extern "C" {
 
 /* Version of this interface. */
 int32_t hone_kernel_abi(void);
-/* Bytes of scratch that one call of run needs; 0: workspace may be null. */
+/* Bytes of workspace that one call of run needs; 0: workspace may be null. */
 int64_t hone_kernel_workspace_bytes(void);
-/* Bytes of the packed constants; 0: there is nothing to prepack, and packed may be null. */
+/* Bytes of the packed constants; 0: prepack is not needed, and packed may be null. */
 int64_t hone_kernel_packed_bytes(void);
-/* Packs the constant inputs, once. */
+/* Packs the constant inputs. Call it once, before run. */
 int32_t hone_kernel_prepack(void* const* buffers, void* packed);
-/* Computes the outputs. Returns HONE_KERNEL_OK or one of the codes below; it keeps no state, so calls with different buffers
- * and workspaces may run at the same time. */
+/* Computes the outputs. Returns HONE_KERNEL_OK or one of the codes below. It keeps no state: calls with different buffers and
+ * workspaces may run at the same time. */
 int32_t hone_kernel_run(void* const* buffers, const void* packed, void* workspace);
-/* Iterations of the outermost parallel loop (0: none), and a part of them on the calling thread alone. */
+/* The number of iterations of the outermost parallel loop (0: no parallel loop), and a function that runs a part of them on
+ * the calling thread only. */
 int64_t hone_kernel_range_extent(void);
 int32_t hone_kernel_range(void* const* buffers, const void* packed, void* workspace, int64_t begin, int64_t end);
 
@@ -117,10 +118,10 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
                    ". It computes\n *\n", Comment(workload.ToText()), " *\n");
   if (!facts.cpu_features.empty()) {
     absl::StrAppend(&text, " * It needs a CPU with ", facts.cpu_features,
-                    ", and says so when it runs on another.\n");
+                    ", and returns an error on any other.\n");
   }
   if (facts.latency_ns > 0) {
-    absl::StrAppendFormat(&text, " * Measured there: %.4g us, %.1f GFLOP/s.\n",
+    absl::StrAppendFormat(&text, " * Measured on this target: %.4g us, %.1f GFLOP/s.\n",
                           facts.latency_ns / 1e3, facts.gflops);
   }
   const std::string functions = facts.functions.empty() ? std::string(target::kFunctionPrefix)
@@ -128,11 +129,11 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   absl::StrAppend(
       &text, " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. ",
       facts.functions.empty()
-          ? "Every kernel's functions have\n * these names: export with --name NAME to link "
-            "several into one program.\n"
+          ? "All kernels have functions of\n * these names. To link several kernels into one "
+            "program, export them with --name NAME.\n"
           : absl::StrCat("The shared object's functions\n * begin with ", target::kFunctionPrefix,
                          " instead of ", functions, ".\n"));
-  // Says kFunctionPrefix throughout; the kernel's own takes its place below.
+  // Written with kFunctionPrefix, which is replaced by the prefix of this kernel at the end.
   std::string body;
   absl::StrAppend(
       &body,
@@ -175,7 +176,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   for (size_t i = 0; i < buffers.size(); ++i) {
     const ir::Tensor& tensor = workload.tensors[buffers[i]];
     std::string name = absl::StrCat(prefix, "_", absl::AsciiStrToUpper(CIdentifier(tensor.name)));
-    // Tensors a and A are two, their macros would be one.
+    // Tensors "a" and "A" would get the same macros.
     while (!names.insert(name).second) absl::StrAppend(&name, "_", i);
     absl::StrAppend(&body, BufferText(name, tensor, static_cast<int>(i)));
   }

@@ -8,24 +8,25 @@
 
 namespace hone::client {
 
-// What the header says of one kernel beside its workload.
+// The facts about a kernel that its header states in addition to the workload.
 struct KernelFacts {
   std::string name;       // C identifier; prefixes the macros
-  std::string functions;  // C identifier that the object's functions begin with, before a '_';
+  std::string functions;  // C identifier; prefix of the object's functions, without the '_';
                           // empty: "hone_kernel"
   std::string target_key;
-  std::string cpu_features;     // that the kernel asks the CPU for, for a person
-  int64_t workspace_bytes = 0;  // as the builder reported; the kernel's own function is what counts
-  double latency_ns = 0;        // 0 unknown
+  std::string cpu_features;     // required CPU features, human-readable
+  int64_t workspace_bytes = 0;  // as the builder reported; the kernel's function is authoritative
+  double latency_ns = 0;        // 0: unknown
   double gflops = 0;
 };
 
-// A C header (also good for C++) for a kernel that follows common/target/kernel_abi.h: its
-// functions, and of every buffer dtype, shape, strides, size and place in the array of buffers;
-// alignment, workspace, packed constants, and a complete example of a call.
+// A C and C++ header for a kernel that follows common/target/kernel_abi.h. It declares the
+// functions, defines the type, shape, strides, size and index of every buffer and the alignment and
+// workspace size, and shows a complete call in a comment.
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts);
 
-// A C identifier from any text: other characters become '_', a digit in front gets one.
+// Makes a C identifier from any text: other characters become '_', and a leading digit is prefixed
+// with '_'.
 std::string CIdentifier(absl::string_view text);
 
 }  // namespace hone::client

@@ -19,7 +19,7 @@ absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the kernel's object file ", what));
 }
 
-// A struct of the file; its place is checked, and need not be aligned.
+// Reads a struct at a checked offset, which need not be aligned.
 template <typename T>
 absl::StatusOr<T> Read(absl::string_view file, uint64_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(T)) return Malformed("is truncated");
@@ -45,7 +45,7 @@ absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL ||
       header.e_shentsize != sizeof(Elf64_Shdr)) {
-    return Malformed("is no relocatable 64-bit ELF file");
+    return Malformed("is not a relocatable 64-bit ELF file");
   }
   if (header.e_shoff > object.size() ||
       (object.size() - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum) {
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::stri
     return Malformed("is truncated");
   }
 
-  // The new names follow the old ones in a copy of the string table at the file's end.
+  // Append a copy of the string table, with the new names after the old ones, to the file.
   std::string strings(object.substr(table.sh_offset, table.sh_size));
   std::string renamed(object);
   int functions = 0;
@@ -89,7 +89,7 @@ absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::stri
     Write(renamed, offset, symbol);
     ++functions;
   }
-  if (functions == 0) return Malformed("has no function of a kernel");
+  if (functions == 0) return Malformed("contains no kernel function");
   table.sh_offset = renamed.size();
   table.sh_size = strings.size();
   Write(renamed, section_at(symbols.sh_link), table);

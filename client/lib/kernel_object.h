@@ -8,11 +8,11 @@
 
 namespace hone::client {
 
-// The object file of a kernel with its functions named PREFIX_run, PREFIX_prepack and so on instead
-// of hone_kernel_run … (common/target/kernel_abi.h), so that one program can link several kernels.
-// Code and data stay byte for byte what was measured: only the symbol table's names change.
-// `prefix` is a C identifier. InvalidArgument: `object` is no relocatable ELF file of 64 bits, is
-// truncated, or has no function of a kernel.
+// Renames the functions hone_kernel_run, hone_kernel_prepack and so on (common/target/kernel_abi.h)
+// of a kernel's object file to PREFIX_run, PREFIX_prepack and so on, so that one program can link
+// several kernels. Only names in the symbol table change; code and data stay exactly as measured.
+// `prefix` is a C identifier. InvalidArgument: `object` is not a relocatable 64-bit ELF file, is
+// truncated, or contains no kernel function.
 absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix);
 
 }  // namespace hone::client

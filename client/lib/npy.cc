@@ -17,10 +17,10 @@ namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kMaxHeader = 1 << 16;
-constexpr size_t kMaxRank = 32;  // NumPy's own limit was as many
+constexpr size_t kMaxRank = 32;  // the limit of NumPy 1
 
 absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("not a NumPy file that can be read: ", what));
+  return absl::InvalidArgumentError(absl::StrCat("cannot be read as a NumPy file: ", what));
 }
 
 // The dictionary of the header: a Python literal with three keys.
@@ -52,7 +52,8 @@ class HeaderParser {
         shape = true;
         HONE_ASSIGN_OR_RETURN(header.shape, Tuple());
       } else {
-        return Bad(absl::StrCat("its header has the key '", key.substr(0, 40), "'"));
+        return Bad(
+            absl::StrCat("its header has an unknown or repeated key '", key.substr(0, 40), "'"));
       }
       if (!Accept(',') && Peek() != '}') return Bad("its header is malformed");
     }
@@ -113,7 +114,7 @@ class HeaderParser {
   absl::string_view text_;
 };
 
-// The number of bytes of an element, from a type like "f4"; nullopt: no plain number.
+// The number of bytes of an element, from a type like "f4"; nullopt: not a plain number.
 std::optional<int64_t> ElementBytes(absl::string_view type) {
   int64_t bytes = 0;
   if (type == "?") return 1;
@@ -124,7 +125,7 @@ std::optional<int64_t> ElementBytes(absl::string_view type) {
   return bytes;
 }
 
-// What NumPy calls a type, without the byte order.
+// NumPy's name of a type, without the byte order.
 absl::string_view NpyType(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kF16:
@@ -158,21 +159,20 @@ std::string ShapeText(absl::Span<const int64_t> shape) {
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes) {
   absl::string_view rest = bytes;
   if (!absl::ConsumePrefix(&rest, kMagic)) return Bad("it does not begin with \\x93NUMPY");
-  if (rest.size() < 2) return Bad("it is cut off in its header");
+  if (rest.size() < 2) return Bad("its header is truncated");
   const int major = static_cast<unsigned char>(rest[0]);
   rest.remove_prefix(2);
   if (major != 1 && major != 2)
-    return Bad(absl::StrCat("it is of version ", major, ", not 1 or 2"));
+    return Bad(absl::StrCat("version ", major, " is not supported; use version 1 or 2"));
   const size_t length_bytes = major == 1 ? 2 : 4;
-  if (rest.size() < length_bytes) return Bad("it is cut off in its header");
+  if (rest.size() < length_bytes) return Bad("its header is truncated");
   size_t length = 0;
   for (size_t i = 0; i < length_bytes; ++i) {
     length |= static_cast<size_t>(static_cast<unsigned char>(rest[i])) << (8 * i);
   }
   rest.remove_prefix(length_bytes);
-  if (length > kMaxHeader)
-    return Bad(absl::StrCat("its header is said to have ", length, " bytes"));
-  if (rest.size() < length) return Bad("it is cut off in its header");
+  if (length > kMaxHeader) return Bad(absl::StrCat("its header is too long: ", length, " bytes"));
+  if (rest.size() < length) return Bad("its header is truncated");
   HONE_ASSIGN_OR_RETURN(HeaderParser::Header header, HeaderParser(rest.substr(0, length)).Parse());
   rest.remove_prefix(length);
 
@@ -185,7 +185,7 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes) {
   const std::optional<int64_t> element = ElementBytes(type);
   if (!element.has_value()) {
     return Bad(absl::StrCat("its elements are of type '", header.descr.substr(0, 40),
-                            "', which is no plain number"));
+                            "', which is not a plain number"));
   }
   if (big && *element > 1) {
     return Bad("it is big-endian; save it again with a.astype(a.dtype.newbyteorder('<'))");
@@ -202,8 +202,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes) {
     expected *= extent;
   }
   if (static_cast<int64_t>(array.data.size()) != expected) {
-    return Bad(absl::StrCat("it holds ", array.data.size(), " bytes of data, ", array.type,
-                            ShapeText(array.shape), " has ", expected));
+    return Bad(absl::StrCat("it has ", array.data.size(), " bytes of data, but ", array.type,
+                            ShapeText(array.shape), " needs ", expected));
   }
   return array;
 }

@@ -16,20 +16,21 @@ namespace hone::client {
 struct NpyArray {
   std::string type;            // as NumPy writes it, without the byte order: "f4", "b1", "V2"
   std::vector<int64_t> shape;  // empty: a scalar
-  absl::string_view data;      // within the bytes that were read: elements without gaps
+  absl::string_view data;      // the elements, contiguous; a view into the parsed bytes
 };
 
-// Reads the bytes of a file. InvalidArgument: not a NumPy file, of another version, big-endian, in
-// Fortran order, of a type that is not a plain number (objects, structures, text), cut off or with
-// bytes behind its data; the message says which, and what to do. Any bytes at all may be given.
+// Parses the bytes of a file, which may be arbitrary. InvalidArgument: the file is not a NumPy
+// file, has another version, is big-endian or in Fortran order, has elements that are not plain
+// numbers (objects, structures, text), is truncated, or has trailing bytes. The message gives the
+// reason and, if there is one, a remedy.
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes);
 
-// Whether an array holds what a tensor of this type does. NumPy has no bf16: it is stored as its 16
-// bits, as "u2" or "V2". InvalidArgument: names both types and shapes.
+// Checks that an array has the type and shape of a tensor. NumPy has no bf16; it is stored as its
+// 16 bits, as "u2" or "V2". InvalidArgument: they differ; the message names both types and shapes.
 absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& shape);
 
-// What a file of version 1 begins with, a multiple of 64 bytes; the elements follow. bf16 is
-// written as "u2".
+// The header of a file of version 1, padded to a multiple of 64 bytes. The elements follow it. bf16
+// is written as "u2".
 std::string NpyHeader(ir::DType dtype, const ir::Shape& shape);
 
 }  // namespace hone::client

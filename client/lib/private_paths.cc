@@ -15,10 +15,10 @@
 namespace hone::client {
 namespace {
 
-// Says what a person can do about a data folder that does not work.
+// Adds advice to the error of an unusable data folder.
 absl::Status WithAdvice(const absl::Status& status) {
   if (status.ok()) return status;
-  // A folder above that is missing is no answer to what was asked for.
+  // NotFound would mean that nothing is known of the workload (client/cli/exit_code.h).
   const absl::StatusCode code =
       absl::IsNotFound(status) ? absl::StatusCode::kFailedPrecondition : status.code();
   return absl::Status(
@@ -29,7 +29,7 @@ absl::Status WithAdvice(const absl::Status& status) {
           "another folder"));
 }
 
-// The folder of the sockets for a data folder whose own path is too long for one.
+// The folder for the sockets if the path of the data folder is too long.
 absl::StatusOr<std::string> ShortSocketDir(const std::string& data_dir) {
   const std::string base = absl::StrCat("/tmp/hone-", geteuid());
   HONE_RETURN_IF_ERROR(MakeDirectories(base));
@@ -38,7 +38,8 @@ absl::StatusOr<std::string> ShortSocketDir(const std::string& data_dir) {
       (info.st_mode & 077) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         base,
-        " is not a folder that is yours alone; remove it, or set XDG_DATA_HOME to a shorter path"));
+        " must be a folder that only you can access; remove it, or set XDG_DATA_HOME to a shorter "
+        "path"));
   }
   const std::string dir = absl::StrCat(base, "/", DigestOf(data_dir).ToHex());
   HONE_RETURN_IF_ERROR(MakeDirectories(dir));
@@ -51,12 +52,12 @@ absl::StatusOr<std::string> DefaultDataDir() {
   std::string folder = UserFolder("XDG_DATA_HOME", ".local/share");
   if (!folder.empty()) return folder;
   return absl::FailedPreconditionError(
-      "there is no place for the data: set HOME or XDG_DATA_HOME to a full path");
+      "there is no folder for the data: set HOME or XDG_DATA_HOME to an absolute path");
 }
 
 absl::StatusOr<PrivatePaths> MakePrivatePaths(const std::string& data_dir) {
   HONE_RETURN_IF_ERROR(WithAdvice(MakeDirectories(data_dir)));
-  // One folder has one name, so that two ways to write it meet in one server.
+  // All spellings of a path must lead to the same server.
   std::error_code error;
   const std::filesystem::path canonical = std::filesystem::canonical(data_dir, error);
   if (error)

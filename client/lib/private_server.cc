@@ -33,8 +33,8 @@ absl::Status CheckProgram(const std::string& path) {
   if (access(path.c_str(), X_OK) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(path,
-                   " is missing: hone looks for it beside itself (the build puts all of Hone's "
-                   "programs into one folder); or name a running server with --server"));
+                   " is missing; keep all of Hone's programs in one folder, as the build does, or "
+                   "name a running server with --server"));
 }
 
 sockaddr_un SocketAddress(const std::string& path) {
@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<PrivateServer>> PrivateServer::StartOrJoin(const 
     HONE_ASSIGN_OR_RETURN(options.data_dir, DefaultDataDir());
   }
   std::vector<absl::string_view> programs = {"hone-server"};
-  // The worker needs two more, and says so late and in its log.
+  // Check the programs that the worker starts: the worker would report them late, in its log.
   if (options.with_worker) {
     programs.insert(programs.end(), {"hone-worker", "hone-builder", "hone-runner"});
   }
@@ -101,16 +101,16 @@ absl::StatusOr<std::unique_ptr<PrivateServer>> PrivateServer::StartOrJoin(const 
     if (attached.ok()) return server;
     if (!absl::IsUnavailable(attached)) return attached;
     if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("the private server of ", server->paths_.data_dir,
-                       " neither answers nor ends; ", server->paths_.lock, " names its process"));
+      return absl::DeadlineExceededError(absl::StrCat(
+          "the private server of ", server->paths_.data_dir, " does not answer and does not exit; ",
+          server->paths_.lock, " has its process id"));
     }
     absl::SleepFor(kRetryInterval);
   }
 }
 
 absl::Status PrivateServer::TryAttach() {
-  // Whoever locks the file is, or is about to become, the keeper.
+  // The process that locks the file becomes the keeper.
   int lock_fd = open(paths_.lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_fd < 0) {
     return ErrnoStatus(
@@ -122,13 +122,13 @@ absl::Status PrivateServer::TryAttach() {
   }
   auto close_lock = absl::MakeCleanup([lock_fd] { close(lock_fd); });
   if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
-    // Listening before the keeper runs, so that from now on connecting works.
+    // Listen before the keeper runs, so that clients can connect immediately.
     HONE_ASSIGN_OR_RETURN(const int listen_fd, Listen(paths_.keeper_socket));
     auto close_listen = absl::MakeCleanup([listen_fd] { close(listen_fd); });
     const pid_t middle = fork();
     if (middle < 0) return ErrnoStatus(errno, "cannot start the private server");
     if (middle == 0) {
-      // Twice, so that the keeper is nobody's child and leaves no zombie in a client that lives on.
+      // Fork twice: the keeper is then not our child and leaves no zombie if we keep running.
       if (fork() == 0) RunKeeper({paths_, options_.program_dir, lock_fd, listen_fd});
       _exit(0);
     }
@@ -144,7 +144,7 @@ absl::Status PrivateServer::TryAttach() {
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     close(fd);
-    return absl::UnavailableError("the keeper is starting or ending");
+    return absl::UnavailableError("the keeper is starting or exiting");
   }
   fd_ = fd;
   return absl::OkStatus();
@@ -162,7 +162,7 @@ absl::StatusOr<std::string> PrivateServer::Receive(absl::Time deadline) {
   }
   char packet[kMaxKeeperPacket];
   const ssize_t size = recv(fd_, packet, sizeof(packet), 0);
-  if (size <= 0) return absl::UnavailableError("the keeper has gone");
+  if (size <= 0) return absl::UnavailableError("the keeper has exited");
   return std::string(packet, size);
 }
 
@@ -171,7 +171,7 @@ absl::Status PrivateServer::WaitUntilReady() {
   while (!ready_) {
     absl::StatusOr<std::string> answer = Receive(deadline);
     if (absl::IsUnavailable(answer.status())) {
-      // It was ending for another client's sake when we came: start the next one.
+      // The keeper was exiting because its last client had gone. Start a new one.
       close(fd_);
       fd_ = -1;
       absl::Status attached = absl::UnavailableError("");
@@ -180,12 +180,12 @@ absl::Status PrivateServer::WaitUntilReady() {
         if (absl::IsUnavailable(attached)) absl::SleepFor(kRetryInterval);
       }
       if (!attached.ok())
-        return absl::DeadlineExceededError("the private server before this one does not end");
+        return absl::DeadlineExceededError("the previous private server does not exit");
       continue;
     }
     if (absl::IsDeadlineExceeded(answer.status())) {
       return absl::DeadlineExceededError(
-          absl::StrCat("the private server did not get ready; its log is ", paths_.server_log));
+          absl::StrCat("the private server is not ready; its log is ", paths_.server_log));
     }
     HONE_RETURN_IF_ERROR(answer.status());
     absl::string_view text = *answer;
@@ -203,9 +203,9 @@ absl::Status PrivateServer::Check() {
   const absl::StatusOr<std::string> packet = Receive(absl::InfinitePast());
   if (absl::IsDeadlineExceeded(packet.status())) return absl::OkStatus();
   if (!packet.ok()) {
-    health_ = absl::FailedPreconditionError(
-        absl::StrCat("the keeper of the private server has ended; its logs are ", paths_.server_log,
-                     " and ", paths_.worker_log));
+    health_ =
+        absl::FailedPreconditionError(absl::StrCat("the private server has stopped; its logs are ",
+                                                   paths_.server_log, " and ", paths_.worker_log));
     return health_;
   }
   absl::string_view text = *packet;

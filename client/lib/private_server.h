@@ -11,37 +11,36 @@
 
 namespace hone::client {
 
-// A client's hold on the private server of its user: the real hone-server (and hone-worker) on a
-// Unix socket, one per data folder, started by the first client and ended after the last one has
-// gone, also when that one is killed. See keeper.h. Used by one thread. Destroying it lets go; the
-// server ends when nobody else holds it.
+// A client's reference to the private server of its user: an ordinary hone-server (and hone-worker)
+// on a Unix socket, one per data folder. The first client starts it. It stops when the last
+// reference is destroyed or its process has ended. See keeper.h. Used by one thread.
 class PrivateServer {
  public:
   struct Options {
     std::string data_dir;      // "": DefaultDataDir()
     std::string program_dir;   // holds Hone's programs; "": the folder of this program
     bool with_worker = false;  // for commands that measure
-    absl::Duration timeout = absl::Seconds(40);  // for start, or for the end of the one before
+    absl::Duration timeout = absl::Seconds(40);  // for the start, and for the previous server's end
   };
 
-  // Starts or joins; the server gets ready meanwhile. REQUIRES: this process has one thread (it may
-  // fork), so call it before anything of gRPC. FailedPrecondition: hone-server, or what a worker
-  // consists of when one is wanted, is not beside this program. PermissionDenied,
-  // ResourceExhausted: the data folder cannot be written or is full. DeadlineExceeded: an earlier
-  // server does not end.
+  // Starts the server or joins a running one; does not wait until it is ready. REQUIRES: this
+  // process has one thread, because it may fork; call this before any gRPC function.
+  // FailedPrecondition: hone-server, or a program of the worker, is not in program_dir.
+  // PermissionDenied, ResourceExhausted: the data folder cannot be written or is full.
+  // DeadlineExceeded: a previous server does not exit.
   static absl::StatusOr<std::unique_ptr<PrivateServer>> StartOrJoin(const Options& options);
   ~PrivateServer();
   PrivateServer(const PrivateServer&) = delete;
   PrivateServer& operator=(const PrivateServer&) = delete;
 
-  // Returns once the server answers. FailedPrecondition: it could not start (a corrupt store, one
-  // of a newer schema, …); the message is its own. DeadlineExceeded: it takes longer than
-  // Options::timeout.
+  // Waits until the server is ready. FailedPrecondition: it could not start, for example because
+  // the store is corrupt or has a newer schema; the message contains the end of its log.
+  // DeadlineExceeded: it takes longer than Options::timeout.
   absl::Status WaitUntilReady();
 
-  // Ok while server and worker are up or being started again. FailedPrecondition: the server has
-  // died, or the worker that was asked for does not stay up; the message has their last words. Does
-  // not wait.
+  // Ok while the server and the worker are running or being restarted. FailedPrecondition: the
+  // server has died, or the requested worker keeps failing; the message contains the end of the
+  // log. Does not wait.
   absl::Status Check();
 
   // "unix:/…", for Connection.
@@ -51,17 +50,17 @@ class PrivateServer {
  private:
   PrivateServer(Options options, PrivatePaths paths);
 
-  // One attempt. Unavailable: the keeper was just ending or starting; try again.
+  // Makes one attempt. Unavailable: the keeper is starting or exiting; try again.
   absl::Status TryAttach();
-  // Waits for the next packet of the keeper until the deadline. Unavailable: it has gone.
+  // Waits for the next packet from the keeper. Unavailable: the keeper has exited.
   absl::StatusOr<std::string> Receive(absl::Time deadline);
 
   const Options options_;
   const PrivatePaths paths_;
   const std::string address_;
-  int fd_ = -1;  // the connection to the keeper: held open as long as the server is wanted
+  int fd_ = -1;  // the connection to the keeper; keeps the server running
   bool ready_ = false;
-  absl::Status health_;  // what Check found
+  absl::Status health_;  // the first error that Check found
 };
 
 // The folder of the running program.

@@ -14,12 +14,12 @@ struct RetryOptions {
   absl::Duration first_wait = absl::Milliseconds(50);
   double growth = 2;
   absl::Duration longest_wait = absl::Seconds(2);
-  absl::Duration give_up_after = absl::Seconds(3);  // no new attempt once this has passed
+  absl::Duration give_up_after = absl::Seconds(3);  // no new attempt after this time
   uint64_t seed = 0;                                // of the jitter
 };
 
-// The waits between attempts: exponential, each drawn from [half, whole] so that clients which
-// failed together do not come back together.
+// The waits between attempts. They grow exponentially. Each is drawn between half of its value and
+// its value, so that clients that failed together do not retry together.
 class Backoff {
  public:
   explicit Backoff(const RetryOptions& options)
@@ -32,9 +32,9 @@ class Backoff {
   Rng rng_;
 };
 
-// Calls `attempt` until it answers something else than Unavailable – the only code that is safe and
-// useful to repeat – or until give_up_after has passed on `now`; returns its last answer. `sleep`
-// waits; both are injected for tests.
+// Calls `attempt` until it returns anything but Unavailable, the only code for which a retry is
+// safe and useful, or until give_up_after has passed. Returns the last status. `now` and `sleep`
+// are the clock, injected for tests.
 absl::Status RetryUnavailable(const RetryOptions& options,
                               const std::function<absl::Status()>& attempt,
                               const std::function<absl::Time()>& now,

@@ -43,7 +43,7 @@ class PrivateWorkerTest : public ::testing::Test {
     const Result result = RunProgram(std::move(argv), home_.variables());
     EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
     EXPECT_EQ(result.code, 1) << result.errors;
-    EXPECT_THAT(result.errors, HasSubstr("hone-worker ended with exit code 3: no cores left"));
+    EXPECT_THAT(result.errors, HasSubstr("hone-worker exited with code 3: no cores left"));
   }
   int64_t Trials() const {
     const nlohmann::json jobs = OneLineOfJson(home_.Hone({"jobs", "list", "--json"}).output);
@@ -78,7 +78,7 @@ TEST_F(PrivateWorkerTest, OneThatKeepsDyingEndsTheRunAndAResumedOne) {
     before = worker;
   }
   EXPECT_EQ(tune.Wait(absl::Minutes(1)), 1) << tune.Errors();
-  EXPECT_THAT(tune.Errors(), HasSubstr("hone-worker was ended by signal 9"));
+  EXPECT_THAT(tune.Errors(), HasSubstr("hone-worker was killed by signal 9"));
 
   ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
   ExpectToldAtOnce({FolderWithBrokenWorker() + "/hone", "jobs", "resume", "1"});

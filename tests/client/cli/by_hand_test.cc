@@ -143,7 +143,7 @@ TEST_F(ByHandTest, FilesThatDoNotFitAreRefusedBeforeAnythingStarts) {
       HasSubstr("expected f4"));
   const std::string cut = File("cut.npy", std::string("\x93NUMPY\x01\x00\x10\x00{'desc", 16));
   ExpectUsageError(with({"--in", a, "--in", cut, "--out", out}),
-                   AllOf(HasSubstr("cut.npy: "), HasSubstr("cut off")));
+                   AllOf(HasSubstr("cut.npy: "), HasSubstr("truncated")));
   EXPECT_FALSE(std::ifstream(out).good());
 }
 

@@ -68,7 +68,7 @@ TEST_F(KernelObjectTest, RefusesWhatIsNoKernelsObject) {
   EXPECT_THAT(RenameFunctions(shared, "k").status().message(), HasSubstr("relocatable"));
   const auto renamed = RenameFunctions(one_, "k");
   ASSERT_TRUE(renamed.ok()) << renamed.status();
-  EXPECT_THAT(RenameFunctions(*renamed, "k").status().message(), HasSubstr("no function"));
+  EXPECT_THAT(RenameFunctions(*renamed, "k").status().message(), HasSubstr("no kernel function"));
 }
 
 // Truncated and overwritten files give an error or some object, but no read out of bounds (with

@@ -170,7 +170,7 @@ TEST_F(PrivateServerTest, AWorkerThatDoesNotStayUpIsReported) {
   ASSERT_TRUE((*server)->WaitUntilReady().ok());
   absl::Status status;
   EXPECT_TRUE(Eventually([&] { return !(status = (*server)->Check()).ok(); }));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("exit code 3: no cores left"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("exited with code 3: no cores left"));
 }
 
 TEST_F(PrivateServerTest, AServerThatCannotStartSaysWhy) {
@@ -190,7 +190,7 @@ TEST_F(PrivateServerTest, AServerThatDiesLaterIsReported) {
   kill(Pids("servers")[0], SIGKILL);
   absl::Status status;
   EXPECT_TRUE(Eventually([&] { return !(status = (*server)->Check()).ok(); }));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("hone-server was ended by signal 9"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("hone-server was killed by signal 9"));
 }
 
 TEST_F(PrivateServerTest, ManyClientsAtOnceMeetInOneServer) {
