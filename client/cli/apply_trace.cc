@@ -14,10 +14,10 @@
 namespace hone::cli {
 namespace {
 
-// Draws of open decisions that a primitive may refuse before we give up.
+// How many times open decisions are drawn if primitives refuse them.
 constexpr uint64_t kDraws = 64;
 
-// Decisions of which a beginning may be all that is asked for.
+// Returns given decisions. The trace may be a prefix of the one that they belong to.
 class GivenDecisions final : public schedule::Decider {
  public:
   explicit GivenDecisions(const std::vector<int64_t>& decisions) : decisions_(decisions) {}
@@ -30,7 +30,7 @@ class GivenDecisions final : public schedule::Decider {
   const std::vector<int64_t>& decisions_;
 };
 
-// Draws, and keeps what it drew, also of a replay that is refused.
+// Draws random decisions and records them, even if the replay is refused later.
 class Drawing final : public schedule::Decider {
  public:
   Drawing(Rng& rng, std::vector<int64_t>& drawn) : random_(rng), drawn_(drawn) {}
@@ -51,7 +51,7 @@ schedule::Trace Beginning(const schedule::Trace& trace, size_t instructions) {
   return beginning;
 }
 
-// The lines that hold instructions.
+// The numbers of the lines that contain instructions.
 std::vector<int> InstructionLines(const std::string& text) {
   std::vector<int> lines;
   int number = 0;
@@ -65,7 +65,7 @@ std::vector<int> InstructionLines(const std::string& text) {
   return lines;
 }
 
-// Which instruction refuses, and where in the file.
+// The error of the first instruction that is refused, with its line in the file.
 absl::Status Refusal(const std::string& path, const AppliedTrace& applied,
                      const absl::Status& why) {
   GivenDecisions decider(applied.decisions);

@@ -12,27 +12,28 @@
 
 namespace hone::cli {
 
-// A schedule written by hand, applied.
+// A handwritten schedule and the program that it gives.
 struct AppliedTrace {
   std::shared_ptr<const ir::Workload> workload;
   schedule::Trace trace;
-  std::vector<int64_t> decisions;  // as given, or as drawn
+  std::vector<int64_t> decisions;  // given or drawn
   ir::Program program;             // after all instructions
-  std::vector<int> lines;          // of the file, one per instruction
+  std::vector<int> lines;          // line numbers of the instructions in the file
 
   // The trace file with every decision.
   std::string Text() const;
 };
 
-// Reads and applies a trace file; open decisions are drawn from `seed`, again and again until every
-// primitive takes them. InvalidArgument: the text is wrong, or a primitive refuses; the message
-// begins with path:line:column, and a refusal prints the program with the loop marked.
+// Reads and applies a trace file. Open decisions are drawn from `seed`; they are drawn again if a
+// primitive refuses them, up to a limit. InvalidArgument: the text is malformed, or a primitive
+// refuses its arguments; the message begins with path:line:column, and for a primitive contains the
+// program with the loop marked.
 absl::StatusOr<AppliedTrace> ApplyTrace(const std::string& path, const std::string& text,
                                         uint64_t seed);
 
-// A state of the program on the way.
+// The program after one instruction.
 struct TraceStep {
-  int line = 0;             // of the file; 0: before the first instruction
+  int line = 0;             // line number in the file; 0: before the first instruction
   std::string instruction;  // with its decisions
   std::string program;
 };

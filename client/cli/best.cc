@@ -25,7 +25,7 @@ void PrintMeasured(const client::Best& best) {
 }
 
 void PrintNearest(const client::Nearest& nearest) {
-  absl::PrintF("not measured: adapted from the nearest workload that was, and replayed\n");
+  absl::PrintF("not measured: adapted from the nearest measured workload, and replayed\n");
   absl::PrintF("nearest   distance %.2f, %s there (%s GFLOP/s), job %s\n\n", nearest.distance,
                FormatLatency(nearest.record.result.latency_ns), FormatGflops(nearest.gflops),
                nearest.record.job_id);
@@ -50,15 +50,15 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
 
 void AddBest(Command& app, Globals& globals) {
   Command& command =
-      app.AddCommand("best", "Look up the best schedule that is known; measures nothing");
+      app.AddCommand("best", "Look up the best known schedule, without measuring anything");
   auto options = std::make_shared<BestOptions>();
   AddBestWords(command, options->words);
   command.AddFlag("--nearest", options->nearest,
-                  "Where none is known, adapt that of the nearest shape of the same operator; it "
-                  "is marked as not measured");
+                  "If none is known, adapt the schedule of the nearest shape of the same operator; "
+                  "the output marks it as not measured");
   Complete(command, globals,
-           "Ends with exit code 3 when nothing is known. An adapted schedule was replayed, and "
-           "neither built nor checked: hone schedule --check does that.\n\n"
+           "The exit code is 3 if no schedule is known. An adapted schedule was replayed, but "
+           "neither built nor checked; hone schedule --check does both.\n\n"
            "Examples:\n"
            "  hone best matmul m=1024 n=1024 k=1024\n"
            "  hone best matmul m=1000 n=1000 k=1000 --nearest\n"

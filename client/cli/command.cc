@@ -6,8 +6,8 @@ namespace hone::cli {
 
 void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required) {
   constexpr char kHelp[] =
-      "OP key=value..., as in \"matmul m=512 n=512 k=512\", or a FILE.hone; hone operators lists "
-      "the operators";
+      "OP key=value..., such as \"matmul m=512 n=512 k=512\", or a FILE.hone; hone operators "
+      "lists the operators";
   if (required) {
     command.Add("workload", words, kHelp, {Required()});
   } else {

@@ -11,8 +11,9 @@
 
 namespace hone::cli {
 
-// Each adds one command: its name, options, help with examples, and action. An action prints its
-// results on standard output; main prints the error that it returns. `globals` outlives `app`.
+// Each function adds one command: its name, options, help with examples, and action. An action
+// prints its results to standard output; main prints the error that it returns. `globals` must
+// outlive `app`.
 void AddTune(Command& app, Globals& globals);
 void AddBest(Command& app, Globals& globals);
 void AddExport(Command& app, Globals& globals);
@@ -30,15 +31,15 @@ void AddOperators(Command& app, Globals& globals);
 void AddFeatures(Command& app, Globals& globals);
 void AddDoctor(Command& app, Globals& globals);
 
-// Commands below `hone records`: export and import; backup and compact.
+// Subcommands of `hone records`: export and import; backup and compact.
 void AddRecordFiles(Command& records, Globals& globals);
 void AddRecordStore(Command& records, Globals& globals);
 
 // The words "OP key=value… | FILE.hone" of a command.
 void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required);
 
-// Completes a command once its own options have been added: the options that every command takes,
-// the end of its help, and its action.
+// Completes a command whose own options have been added: adds the common options, the end of its
+// help, and its action.
 void Complete(Command& command, Globals& globals, const std::string& footer,
               std::function<absl::Status()> action);
 

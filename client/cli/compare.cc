@@ -22,7 +22,7 @@ namespace {
 struct Row {
   const char* name;
   record::Record record;
-  double latency_ns = 0;  // as steady as the best's, so that rows compare
+  double latency_ns = 0;  // scaled to the conditions of the best, so that rows are comparable
 };
 
 bool Worked(const record::Record& record, const record::Record& best) {
@@ -30,24 +30,25 @@ bool Worked(const record::Record& record, const record::Record& best) {
          record.tolerance == best.tolerance;
 }
 
-// Whether one of two measurements of a schedule says more: a confirmed one does, else the later.
+// Whether `a` is the more reliable of two measurements of a schedule: a confirmed measurement is
+// preferred, then the later one.
 bool SaysMore(const record::Record& a, const record::Record& b) {
   const bool confirmed = a.policy.name == "confirm";
   return confirmed != (b.policy.name == "confirm") ? confirmed : a.id > b.id;
 }
 
-// Results of different moments in the unit of the best's moment.
+// The latency of a result, scaled to the machine's speed at the time of the best.
 double LatencyBeside(const record::Record& best, const record::MeasureResult& result) {
   const double steady = record::SteadyLatencyNs(best.result);
   const double scale = steady > 0 ? best.result.latency_ns / steady : 1;
   return record::SteadyLatencyNs(result) * scale;
 }
 
-// The default schedule, the best and the fastest other program, as far as they are known.
+// The default schedule, the best and the fastest schedule with another program, if known.
 std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
   std::optional<record::Record> untiled;
-  std::vector<record::Record> others;  // per candidate what says most
-  std::string best_program;            // only results of builds say it
+  std::vector<record::Record> others;  // the most reliable record of each candidate
+  std::string best_program;            // only records of builds contain it
   for (const record::Record& record : records) {
     const std::string& program = record.result.facts.program_digest;
     if (record.candidate == best.candidate && !program.empty()) best_program = program;
@@ -83,7 +84,7 @@ std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Re
   return rows;
 }
 
-// "evolutionary, 256 trials", of the job that measured it.
+// The job that measured a record: "evolutionary, 256 trials".
 std::string FoundBy(client::Connection& connection, const record::Record& record) {
   const absl::StatusOr<client::Job> job = connection.GetJob(record.job_id);
   if (!job.ok()) return "-";
@@ -107,16 +108,16 @@ Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_
 
 void PrintRoofline(const Roofline& roofline) {
   if (!(roofline.gflops > 0)) {
-    absl::PrintF("\nroofline: unknown, for no worker of the target has registered\n");
+    absl::PrintF("\nroofline: unknown, because no worker of the target has registered\n");
     return;
   }
   absl::PrintF("\nroofline: %s GFLOP/s, ", FormatGflops(roofline.gflops));
   if (roofline.memory_bound) {
-    absl::PrintF("memory: %.1f GB/s measured, %.1f operations per byte\n", roofline.read_gbps,
-                 roofline.flops / roofline.bytes);
+    absl::PrintF("limited by memory: %.1f GB/s measured, %.1f operations per byte\n",
+                 roofline.read_gbps, roofline.flops / roofline.bytes);
   } else {
-    absl::PrintF("the measured peak of fused multiply-adds%s\n",
-                 roofline.read_gbps > 0 ? "" : " (the rate of the memory is unknown)");
+    absl::PrintF("limited by the measured peak of fused multiply-adds%s\n",
+                 roofline.read_gbps > 0 ? "" : " (the memory bandwidth is unknown)");
   }
 }
 
@@ -165,16 +166,16 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
 
 void AddCompare(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
-      "compare", "Compare the default, the best and the runner-up that are known of an operator");
+      "compare", "Compare the default schedule of an operator with the best and the runner-up");
   auto words = std::make_shared<BestWords>();
   AddBestWords(command, *words);
   Complete(
       command, globals,
-      "Measures nothing; ends with exit code 3 when nothing is known. The runner-up is the fastest "
-      "schedule with another program than the best. The roofline is the lesser of the measured "
-      "peak and of the memory's measured rate times the operations per byte of inputs and outputs; "
-      "what fits into caches may exceed the latter. Latencies are brought to the speed that the "
-      "machine had when the best was measured.\n\n"
+      "Only reads stored results; the exit code is 3 if no schedule is known. The runner-up is the "
+      "fastest schedule whose program differs from the best one's. The roofline is the smaller of "
+      "the measured peak and the measured memory bandwidth times the operations per byte of inputs "
+      "and outputs; operators that fit into caches may exceed the latter. Latencies are scaled to "
+      "the speed of the machine at the time when the best was measured.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"
       "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq .best.share_of_roofline",

@@ -16,14 +16,14 @@
 namespace hone::cli {
 namespace {
 
-constexpr int kServerPort = 7070;  // that hone-server's help suggests
+constexpr int kServerPort = 7070;  // the port in the examples of hone-server's help
 
 absl::Status Doctor(const Globals& globals) {
   std::vector<HealthCheck> checks;
   const auto add = [&](std::vector<HealthCheck> more) {
     std::move(more.begin(), more.end(), std::back_inserter(checks));
   };
-  // Programs are started before the server's connection brings threads.
+  // These checks fork; they must run before the connection to the server starts threads.
   add(CheckMachine());
   add(CheckQuiet());
   if (globals.server.empty()) add(CheckPrograms(client::ProgramDir()));
@@ -62,7 +62,7 @@ void AddDoctor(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("doctor", "Check this machine, the programs, the store and the server");
   Complete(command, globals,
-           "Ends with exit code 1 when something does not work; each finding says what to do.\n\n"
+           "The exit code is 1 if there is a problem. Warnings and problems come with advice.\n\n"
            "Examples:\n"
            "  hone doctor\n"
            "  hone doctor --server hone.internal:7070 --json",

@@ -5,17 +5,17 @@
 
 namespace hone::cli {
 
-// What `hone` ends with; scripts rely on the numbers.
+// The exit codes of `hone`. Scripts rely on the numbers.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,       // it was tried and did not work
-  kExitUsage = 2,        // the command line, a workload or a file is wrong; nothing was tried
-  kExitNotFound = 3,     // nothing is known of what was asked for
+  kExitFailed = 1,       // the command failed
+  kExitUsage = 2,        // the command line, a workload or a file is wrong; nothing was done
+  kExitNotFound = 3,     // the server knows no result
   kExitUnreachable = 4,  // the server cannot be reached or does not answer
 };
 
-// InvalidArgument and OutOfRange are the user's words; NotFound, Unavailable and DeadlineExceeded
-// have their own codes; everything else failed.
+// InvalidArgument and OutOfRange are usage errors. NotFound, Unavailable and DeadlineExceeded have
+// their own codes. All other errors are kExitFailed.
 ExitCode ExitCodeFor(const absl::Status& status);
 
 }  // namespace hone::cli

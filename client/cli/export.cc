@@ -28,7 +28,7 @@ struct ExportOptions {
   std::string name;
 };
 
-// Writing files failed; a folder that is missing is no answer to what was looked up.
+// The error for files that cannot be written. NotFound is reserved for an unknown best.
 absl::Status CannotWrite(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return absl::FailedPreconditionError(status.message());
@@ -55,7 +55,7 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
 
   const ir::Workload& workload = known.argument.workload;
   const std::string name = client::CIdentifier(options.name.empty() ? workload.name : options.name);
-  // A kernel that was given a name has functions of that name.
+  // --name also renames the functions.
   const std::string functions = options.name.empty() ? "" : name;
   HONE_ASSIGN_OR_RETURN(const std::string header,
                         Header(workload, name, functions, artifact, known.best));
@@ -80,7 +80,7 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   for (const auto& [suffix, content] : files) {
     const std::string path = (std::filesystem::path(options.folder) / (name + suffix)).string();
     if (absl::Status status = WriteFileAtomically(path, content); !status.ok()) {
-      // A header beside another kernel's object would be worse than nothing.
+      // Do not leave a new header beside the object of another kernel.
       for (const std::string& half : written) std::filesystem::remove(half, error);
       return CannotWrite(status);
     }
@@ -101,20 +101,21 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
 
 void AddExport(Command& app, Globals& globals) {
   Command& command =
-      app.AddCommand("export", "Write the best kernel to files: the very bytes that were measured");
+      app.AddCommand("export", "Write the best kernel to files, exactly as it was measured");
   auto options = std::make_shared<ExportOptions>();
   AddBestWords(command, options->words);
-  command.Add("-o,--output", options->folder, "DIR for the files; made when it is missing",
+  command.Add("-o,--output", options->folder, "DIR for the files; created if it does not exist",
               {Required()});
   command.Add(
       "--name", options->name,
-      "Name of the files and of the object's functions (NAME_run instead of hone_kernel_run), so "
-      "that one program can link several (default: the workload's name, hone_kernel)");
+      "Name of the files and prefix of the object's functions (NAME_run instead of "
+      "hone_kernel_run), so that one program can link several kernels (default: the workload's "
+      "name for files, hone_kernel for functions)");
   Complete(
       command, globals,
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
-      "NAME.program (workload, trace and program as text). A schedule that was adapted (hone best "
-      "--nearest) has no kernel to export until it is built: tune or check it first.\n\n"
+      "NAME.program (workload, trace and program as text). An adapted schedule (hone best "
+      "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc main.c kernel/matmul.o -Ikernel -lgomp\n"

@@ -23,7 +23,7 @@ struct FeaturesOptions {
   bool all = false;
 };
 
-// The text, if it is a candidate: what is wrong with it is said with its place in the file.
+// Reads a trace file without open decisions. Errors name the place in the file.
 absl::StatusOr<std::string> ReadCandidate(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(std::string text, ReadTextArgument(path));
   const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
@@ -33,8 +33,8 @@ absl::StatusOr<std::string> ReadCandidate(const std::string& path) {
   if (file->parsed.decisions.empty() && open > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": the trace is a design space, with ", open,
-                     " decisions open, and features are of a candidate; write the decisions behind "
-                     "its samplings, as in \"= [16, 64]\""));
+                     " decisions open, but features belong to a single candidate; write the "
+                     "decisions after its samplings, as in \"= [16, 64]\""));
   }
   return text;
 }
@@ -85,16 +85,16 @@ absl::Status ShowFeatures(const Globals& globals, const FeaturesOptions& options
 
 void AddFeatures(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
-      "features", "Show what a cost model is told of a schedule, with the names of the columns");
+      "features", "Show the features of a schedule that cost models read, with column names");
   auto options = std::make_shared<FeaturesOptions>();
   command.Add("file", options->file, "FILE.trace with its decisions; \"-\" reads standard input",
               {Required()});
   command.Add("--set", options->set,
-              "Feature set by name (default statement); the server lists them for an unknown one");
-  command.AddFlag("--all", options->all, "Also the columns that are 0 in every row");
+              "Feature set (default statement); the error for an unknown name lists all");
+  command.AddFlag("--all", options->all, "Also show the columns that are 0 in every row");
   Complete(command, globals,
-           "Measures nothing and needs no worker: features are computed from the schedule and the "
-           "target, this machine unless --target names another one.\n\n"
+           "Needs no worker: features are computed from the schedule and the target, which is this "
+           "machine unless --target names another one.\n\n"
            "Examples:\n"
            "  hone show matmul m=512 n=512 k=512 --trace > best.trace && hone features best.trace\n"
            "  hone features best.trace --set curve-fix --json | jq '.columns | length'\n"

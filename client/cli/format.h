@@ -8,14 +8,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-// Numbers as people read them, and the durations that they type.
+// Numbers and durations in human-readable form.
 namespace hone::cli {
 
-// "812 ns", "41.3 us", "10.25 ms", "1.204 s": four digits at most.
+// "812 ns", "41.3 us", "10.25 ms", "1.204 s": at most four digits.
 std::string FormatLatency(double nanoseconds);
-// "182.4"; "-" when it is not known (0 or less).
+// "182.4"; "-" if it is unknown (0 or less).
 std::string FormatGflops(double gflops);
-// "77.3 %"; "-" when the whole is not known.
+// "77.3 %"; "-" if the whole is unknown.
 std::string FormatShare(double part, double whole);
 // "0:07", "12:31", "1:02:09".
 std::string FormatClock(absl::Duration duration);
@@ -24,11 +24,11 @@ std::string FormatTime(int64_t unix_ms);
 // "3.2 GiB", "17 KiB".
 std::string FormatBytes(int64_t bytes);
 
-// "60s", "2m", "1h30m", "30d"; a bare number counts seconds. InvalidArgument: something else, or
-// not positive.
+// Parses "60s", "2m", "1h30m", "30d"; a bare number is in seconds. InvalidArgument: the text is not
+// a duration, or not positive.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
-// Prints a text of one line or more on standard output, and ends its last line.
+// Prints a text to standard output, with a newline at its end.
 void PrintText(absl::string_view text);
 
 }  // namespace hone::cli

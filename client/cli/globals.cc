@@ -10,19 +10,18 @@ void AddGlobals(Command& command, Globals& globals) {
     command.Add(name, value, help, {NotEmpty()});
   };
   add("--server", globals.server,
-      "ADDR of the server, host:port or unix:/path; without it a private server on this machine is "
-      "used");
+      "ADDR of the server: host:port or unix:/path (default: a private server on this machine)");
   add("--config", globals.config,
-      "FILE that says server, ca, token and certificate; default ~/.config/hone/client.conf");
+      "FILE with server, ca, token and certificate (default ~/.config/hone/client.conf)");
   add("--ca", globals.sources.ca,
-      "FILE with the authorities of the server's certificate, or system: encrypts");
+      "FILE with the certificate authorities of the server, or \"system\"; turns on encryption");
   add("--token-file", globals.sources.token_file, "FILE with your token");
   add("--certificate", globals.sources.certificate, "FILE with your certificate");
-  add("--key", globals.sources.key, "FILE with its private key");
+  add("--key", globals.sources.key, "FILE with the private key of your certificate");
   command.AddFlag("--insecure", globals.sources.insecure,
-                  "Allow a server on another machine, without encryption");
+                  "Allow an unencrypted connection to another machine");
   add("--target", globals.target,
-      "What to make kernels for: native (default), a preset, or a key as other commands print it");
+      "Target of the kernels: native (default), a preset, or a key printed by other commands");
   command.AddFlag("--json", globals.json, "Print one JSON object on one line");
 }
 

@@ -10,21 +10,22 @@
 
 namespace hone::cli {
 
-// The options that every command takes, before or after its name.
+// The options that every command accepts, before or after its name.
 struct Globals {
   std::string server;             // "": a private server on this machine
-  std::string config;             // file; "": the default one, if there is one
-  rpc::SecuritySources sources;   // as the command line says
-  rpc::ChannelSecurity security;  // once CompleteGlobals has run
-  std::string target;             // "native", a preset or a key; "" not given: native
+  std::string config;             // file; "": the default file, if it exists
+  rpc::SecuritySources sources;   // from the command line
+  rpc::ChannelSecurity security;  // set by CompleteGlobals
+  std::string target;             // "native", a preset or a key; "": not given, native
   bool json = false;
 };
 
-// Adds them to a command.
+// Adds these options to a command.
 void AddGlobals(Command& command, Globals& globals);
 
-// Finds the server and what it asks for: by command line, environment and configuration file (see
-// client::CompleteConfig). Errors as there and of rpc::LoadSecurity.
+// Sets the server and the security settings from the command line, the environment and the
+// configuration file (see client::CompleteConfig). Errors as for client::CompleteConfig and
+// rpc::LoadSecurity.
 absl::Status CompleteGlobals(Globals& globals);
 
 }  // namespace hone::cli

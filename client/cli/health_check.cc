@@ -31,7 +31,7 @@ using State = HealthCheck::State;
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 constexpr int kRowsRead = 1000;
 
-// Runs a program without a shell and gives what it prints; its first line is enough here.
+// Runs a program without a shell and returns the first line of its output.
 absl::StatusOr<std::string> OutputOf(const std::string& program, const std::string& argument) {
   int pipe_fds[2];
   if (pipe(pipe_fds) != 0) return ErrnoStatus(errno, "cannot make a pipe");
@@ -117,8 +117,8 @@ std::vector<HealthCheck> CheckPrograms(const std::string& program_dir) {
     if (!version.ok()) {
       llvm.state = State::kProblem;
       llvm.advice =
-          "hone-builder does not start; install LLVM 19 (deploy/install-deps.sh, on a target: "
-          "libllvm19)";
+          "hone-builder does not start; install LLVM 19 (deploy/install-deps.sh, or the package "
+          "libllvm19 on a machine that does not build Hone)";
     }
     checks.push_back(llvm);
   }
@@ -162,26 +162,26 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
     check.advice =
         globals.server.empty()
             ? "the private server cannot start; its log is run/server.log in the data folder"
-            : "see the address";
+            : "check the address";
     return {check};
   }
   const absl::StatusOr<std::vector<client::Worker>> workers =
       (*session)->connection().ListWorkers();
   absl::Status reads = workers.status();
   if (reads.ok()) reads = (*session)->connection().ListJobs(kRowsRead).status();
-  // A damaged store often opens: reading tells.
+  // A damaged store can often be opened; reading from it shows the damage.
   if (reads.ok()) reads = (*session)->connection().ListRecords({}, kRowsRead).status();
   if (!reads.ok()) {
     check.state = State::kProblem;
     check.finding = std::string(reads.message());
-    check.advice = globals.server.empty() ? "look into run/server.log in the data folder"
+    check.advice = globals.server.empty() ? "see run/server.log in the data folder"
                    : absl::IsUnavailable(reads) || absl::IsDeadlineExceeded(reads)
                        ? "is hone-server running there, and is the port open?"
-                       : "look into the log of hone-server";
+                       : "see the log of hone-server";
     return {check};
   }
   if (globals.server.empty()) {
-    check.finding = absl::StrCat((*session)->private_server()->paths().store, " opens and reads");
+    check.finding = absl::StrCat((*session)->private_server()->paths().store, " can be read");
     return {check};
   }
   const auto connected = std::count_if(workers->begin(), workers->end(),

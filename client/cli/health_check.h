@@ -8,32 +8,30 @@
 
 namespace hone::cli {
 
-// One thing that `hone doctor` looked at.
+// The result of one check of `hone doctor`.
 struct HealthCheck {
   enum class State { kOk, kWarning, kProblem };
   std::string name;
   State state = State::kOk;
   std::string finding;
-  std::string advice;  // what to do about it; "" when it is fine
+  std::string advice;  // what to do; may be ""
 };
 
 // "ok", "warning", "problem".
 const char* HealthStateName(HealthCheck::State state);
 
-// The instruction set, the target and the cores. What disturbs measuring: quiet_check.h.
+// The instruction set, the target and the cores. See quiet_check.h for sources of noise.
 std::vector<HealthCheck> CheckMachine();
-// Hone's programs beside this one, and whether the builder finds its LLVM. `program_dir`: their
-// folder.
+// Whether all of Hone's programs are in `program_dir`, and whether the builder finds LLVM.
 std::vector<HealthCheck> CheckPrograms(const std::string& program_dir);
-// The user's data folder: writable, space.
+// Whether the user's data folder is writable and has free space.
 std::vector<HealthCheck> CheckDataFolder();
-// Reaches the server that was named, or starts the private one, which opens the store.
+// Connects to the given server, or starts the private server, which opens the store.
 std::vector<HealthCheck> CheckServer(const Globals& globals);
-// The port that hone-server listens on when it is started by hand.
+// Whether the port is free for a hone-server that is started by hand.
 std::vector<HealthCheck> CheckPort(int port);
 
-// How a server that was named is reached: encryption, own certificate, token, and how far its clock
-// is off.
+// The connection to the given server: encryption, token, own certificate, and clock skew.
 std::vector<HealthCheck> CheckSecurity(const Globals& globals);
 
 }  // namespace hone::cli

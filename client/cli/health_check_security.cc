@@ -19,20 +19,20 @@ constexpr absl::Duration kLargeSkew = absl::Seconds(5);
 void CheckLifetime(const rpc::CertificateFacts& facts, HealthCheck& check) {
   if (facts.not_after - absl::Now() > kSoon) return;
   check.state = State::kWarning;
-  check.advice = absl::StrCat("the certificate ends on ", rpc::FormatDay(facts.not_after),
-                              "; have a new one made before");
+  check.advice = absl::StrCat("the certificate expires on ", rpc::FormatDay(facts.not_after),
+                              "; replace it before then");
 }
 
 HealthCheck CheckEncryption(const Globals& globals) {
-  HealthCheck check{"encryption", State::kOk, "none is needed on a Unix socket"};
+  HealthCheck check{"encryption", State::kOk, "not needed on a Unix socket"};
   const absl::StatusOr<rpc::Address> address = rpc::Address::Parse(globals.server);
   if (address.ok() && address->IsUnix()) return check;
   if (!globals.security.tls()) {
-    check.finding = "none: everything is sent as plain text";
+    check.finding = "none: all data is sent as plain text";
     if (address.ok() && address->IsLocal()) return check;
     check.state = State::kWarning;
     check.advice =
-        "give the server a certificate (hone-server init), and here its authority (--ca)";
+        "give the server a certificate (hone-server init), and name its authority here (--ca)";
     return check;
   }
   const absl::StatusOr<rpc::TlsFinding> found =
@@ -40,25 +40,25 @@ HealthCheck CheckEncryption(const Globals& globals) {
   if (!found.ok()) {
     check.state = State::kProblem;
     check.finding = std::string(found.status().message());
-    check.advice = "until this is mended no call arrives";
+    check.advice = "no call can succeed until this is fixed";
     return check;
   }
   check.finding =
-      absl::StrCat(found->protocol, "; the server is ", found->server.subject, ", says ",
-                   found->server.issuer, ", until ", rpc::FormatDay(found->server.not_after));
+      absl::StrCat(found->protocol, "; the server is ", found->server.subject, ", certified by ",
+                   found->server.issuer, " until ", rpc::FormatDay(found->server.not_after));
   CheckLifetime(found->server, check);
   return check;
 }
 
 HealthCheck CheckIdentity(const Globals& globals) {
-  HealthCheck check{"identity", State::kOk, "none is given"};
+  HealthCheck check{"identity", State::kOk, "none"};
   const rpc::ChannelSecurity& security = globals.security;
   if (!security.token.empty()) check.finding = "a token is sent";
   if (!security.identity.certificate.empty()) {
     const auto facts = rpc::DescribeCertificate(security.identity.certificate);
     if (facts.ok()) {
       check.finding = absl::StrCat(security.token.empty() ? "" : "a token is sent, and ",
-                                   "a certificate is shown: ", facts->uri, ", until ",
+                                   "a certificate is used: ", facts->uri, ", valid until ",
                                    rpc::FormatDay(facts->not_after));
       CheckLifetime(*facts, check);
     }
@@ -87,7 +87,7 @@ std::vector<HealthCheck> CheckSecurity(const Globals& globals) {
   if (absl::AbsDuration(*skew) > kLargeSkew) {
     clock.state = State::kWarning;
     clock.advice =
-        "certificates may seem expired or not valid yet; let both machines keep their time by NTP";
+        "certificates may seem expired or not yet valid; synchronize both clocks with NTP";
   }
   checks.push_back(clock);
   return checks;

@@ -3,8 +3,8 @@
 
 namespace hone::cli {
 
-// Counts Ctrl-C (and SIGTERM) while it lives instead of ending the program; the third one ends it
-// as usual. One at a time.
+// While it exists, counts Ctrl-C (SIGINT) and SIGTERM; the first two do not end the program, the
+// third one does. Only one instance may exist at a time.
 class InterruptCounter {
  public:
   InterruptCounter();

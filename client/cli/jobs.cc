@@ -44,7 +44,7 @@ struct ResumeOptions {
   std::string time;
 };
 
-// A job in a line, for a person.
+// Prints the state and the best of a job.
 absl::Status PrintJob(const Globals& globals, const client::Job& job) {
   if (globals.json) return PrintJson(ToJson(job));
   const std::string& why = !job.error.empty() ? job.error : job.note;
@@ -57,11 +57,11 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
   return absl::OkStatus();
 }
 
-// The last word on a job that was followed.
+// Reports the end of a followed job.
 absl::Status Conclude(const Globals& globals, const std::string& id,
                       const absl::StatusOr<client::Job>& job) {
   if (absl::IsCancelled(job.status())) {
-    absl::FPrintF(stderr, "job %s goes on; hone jobs cancel %s ends it\n", id, id);
+    absl::FPrintF(stderr, "job %s continues; hone jobs cancel %s ends it\n", id, id);
     return absl::OkStatus();
   }
   HONE_RETURN_IF_ERROR(job.status());
@@ -94,7 +94,7 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   HONE_ASSIGN_OR_RETURN(const client::Job job,
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
   if (session->private_server() == nullptr) return PrintJob(globals, job);
-  // A private server ends with us, and cancels what nobody watches.
+  // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
   HONE_RETURN_IF_ERROR(session->StartWorker());
   return Conclude(globals, options.id, FollowJob(*session, job, OnInterrupt::kConfirm));
 }
@@ -112,7 +112,7 @@ void AddJobs(Command& app, Globals& globals) {
 
   Command& list = jobs.AddCommand("list", "List the jobs of the server, newest first");
   auto limit = std::make_shared<int>(20);
-  list.Add("--limit", *limit, "At most this many; 0 for all (default 20)",
+  list.Add("--limit", *limit, "List at most this many; 0 for all (default 20)",
            {Range(0, 1'000'000'000)});
   Complete(list, globals,
            "Examples:\n"
@@ -124,12 +124,13 @@ void AddJobs(Command& app, Globals& globals) {
     command.Add("JOB", id, "The job's number, as hone jobs list prints it", {Required()});
   };
   auto id = std::make_shared<std::string>();
-  Command& watch = jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C leaves it alone");
+  Command& watch =
+      jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C does not stop the job");
   add_id(watch, *id);
   Complete(watch, globals, "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
            [&globals, id] { return WatchJob(globals, *id); });
 
-  Command& cancel = jobs.AddCommand("cancel", "End a job; what it measured is kept");
+  Command& cancel = jobs.AddCommand("cancel", "End a job; its measurements are kept");
   auto now = std::make_shared<bool>(false);
   add_id(cancel, *id);
   cancel.AddFlag("--now", *now, "Do not confirm the best candidates first");
@@ -137,13 +138,13 @@ void AddJobs(Command& app, Globals& globals) {
            [&globals, id, now] { return CancelJob(globals, *id, *now); });
 
   Command& resume =
-      jobs.AddCommand("resume", "Start a cancelled or failed job again where it stopped");
+      jobs.AddCommand("resume", "Continue a cancelled or failed job where it stopped");
   auto options = std::make_shared<ResumeOptions>();
   add_id(resume, options->id);
-  resume.Add("--trials", options->trials, "The new limit of trials, all told",
+  resume.Add("--trials", options->trials, "New limit of trials, including those already done",
              {Range(1, 100'000'000)});
-  resume.Add("--time", options->time, "The new limit of time, all told: 60s, 10m, 1h30m",
-             {NotEmpty()});
+  resume.Add("--time", options->time,
+             "New time limit, including the time already spent: 60s, 10m, 1h30m", {NotEmpty()});
   Complete(resume, globals,
            "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
            [&globals, options] { return ResumeJob(globals, *options); });

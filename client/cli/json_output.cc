@@ -143,7 +143,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
 Json BestJson(const client::Best& best) {
   Json whole = {{"workload", best.workload}, {"target", best.record.target}};
   if (best.nearest.has_value()) {
-    // No "best": what was adapted is not to be taken for what was measured.
+    // "best" is null: an adapted schedule must not be mistaken for a measured one.
     const client::Nearest& nearest = *best.nearest;
     whole["best"] = nullptr;
     whole["adapted"] = {{"trace", best.trace}};

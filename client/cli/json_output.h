@@ -8,24 +8,25 @@
 #include "client/lib/api.h"
 #include "nlohmann/json.hpp"
 
-// The shapes of what --json prints. Keys are part of the interface: they are added, never renamed.
+// The JSON that --json prints. Its keys are part of the interface: they may be added, but are never
+// renamed.
 namespace hone::cli {
 
 using Json = nlohmann::ordered_json;
 
 Json ToJson(const record::Record& record);
 Json ToJson(const client::Worker& worker);
-// A line of `hone jobs list`.
+// An element of `hone jobs list --json`.
 Json ToJson(const client::Job& job);
 Json ToJson(const client::StoredModel& model);
-// latency_ns and gflops; null where there is none.
+// latency_ns and gflops; null if there is no best.
 Json LatencyJson(const std::optional<client::Best>& best);
 
-// What `hone tune --json` ends with: workload, target, trials, outcomes, wall_s, trials_per_min,
+// The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
 // best, default, peak_gflops, job.
 Json TuneJson(const client::Job& job, double peak_gflops);
-// What `hone best --json` prints; of an adapted schedule "best" is null, and "adapted" and
-// "nearest" tell of it.
+// The output of `hone best --json`. For an adapted schedule, "best" is null, and "adapted" and
+// "nearest" describe it.
 Json BestJson(const client::Best& best);
 
 template <typename T>
@@ -35,8 +36,8 @@ Json ListJson(const std::vector<T>& items) {
   return list;
 }
 
-// One object on one line on standard output. Text that is not UTF-8 is replaced. Returns ok, with
-// which a command ends; main finds out whether the output could be written.
+// Prints one object on one line to standard output. Invalid UTF-8 is replaced. Always returns ok,
+// so that a command can return it; main checks whether the output could be written.
 absl::Status PrintJson(const Json& json);
 
 }  // namespace hone::cli

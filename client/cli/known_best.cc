@@ -11,7 +11,8 @@ namespace hone::cli {
 void AddBestWords(Command& command, BestWords& words) {
   AddWorkloadWords(command, words.words, /*required=*/true);
   command.Add("--tolerance", words.tolerance,
-              "Tolerance that it was tuned with; 0 (default) is strict", {Range(0.0, 0.5)});
+              "Tolerance that the operator was tuned with; 0 (default) is strict",
+              {Range(0.0, 0.5)});
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
@@ -29,8 +30,8 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
       known.argument.text, target, tolerance, options.nearest);
   if (absl::IsNotFound(best.status())) {
     return absl::NotFoundError(absl::StrCat(
-        "no best is known of ", known.argument.title,
-        options.nearest ? absl::StrCat(", nor of another ", known.argument.workload.name) : "",
+        "no schedule is known for ", known.argument.title,
+        options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, "; find one with: hone tune ", known.argument.title));
   }
   HONE_RETURN_IF_ERROR(best.status());

@@ -13,16 +13,16 @@
 
 namespace hone::cli {
 
-// Which stored best a command is about.
+// The words of a command line that name a stored best.
 struct BestWords {
-  std::vector<std::string> words;  // of the workload
+  std::vector<std::string> words;  // the workload
   double tolerance = 0;
 };
 
-// The words and --tolerance.
+// Adds the words and --tolerance to a command.
 void AddBestWords(Command& command, BestWords& words);
 
-// An answer of the store, with what it was asked about. Looking one up starts no worker.
+// The best of a workload, and the session that it was looked up in.
 struct KnownBest {
   WorkloadArgument argument;
   std::unique_ptr<Session> session;
@@ -31,18 +31,19 @@ struct KnownBest {
 
 struct LookUpOptions {
   bool nearest = false;  // see client::Connection::LookupBest
-  std::string hint;      // of the message when nothing is known; "" none
+  std::string hint;      // added to the message if no best is known
 };
 
-// Opens a session and looks the best up. NotFound: nothing is known; the message says how to tune
-// it first. Other errors of ReadWorkloadArgument, Session::Open and the server.
+// Opens a session and looks up the best. Does not start a worker. NotFound: no best is known; the
+// message says how to find one. Other errors as for ReadWorkloadArgument, Session::Open and
+// Connection::LookupBest.
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
                                      const LookUpOptions& options = {});
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options = {});
 
-// What was built and measured for it. Errors of client::Connection::Artifact; InvalidArgument: not
-// an artifact.
+// The kernel that was built and measured for a best. InvalidArgument: the bytes are not an
+// artifact. Other errors as for client::Connection::Artifact.
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best);
 
 }  // namespace hone::cli

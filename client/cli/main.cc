@@ -21,9 +21,9 @@
 namespace hone::cli {
 namespace {
 
-// The operators' names, a few to a line.
+// The end of the help, with the names of the operators.
 std::string Footer() {
-  std::string text = "Operators (hone operators says what they take and compute):\n ";
+  std::string text = "Operators (hone operators describes them):\n ";
   size_t column = 1;
   for (const op::OperatorInfo& info : op::Operators()) {
     if (column + 1 + info.name.size() > 80) {
@@ -45,8 +45,9 @@ std::string Footer() {
   return text;
 }
 
-// Descriptors 0 to 2 that we were started without: else a file or a socket of ours would get the
-// number, and what we print. They are opened the wrong way round, so that using one is an error.
+// Opens descriptors 0 to 2 if they are closed. Otherwise the next file or socket would get one of
+// these numbers, and our output. They are opened for the opposite direction, so that using them is
+// an error.
 void FillStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -54,7 +55,7 @@ void FillStandardDescriptors() {
   }
 }
 
-// The exit code, once everything that was printed has arrived.
+// Flushes standard output and returns the exit code.
 int Finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
@@ -79,9 +80,9 @@ int Main(int argc, char** argv) {
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   for (const std::string& word : arguments) {
-    // The parser would take the next word as the value.
+    // The parser would use the next word as the value.
     if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
-      absl::FPrintF(stderr, "hone: %s is empty; leave the option out, or give it a value\n", word);
+      absl::FPrintF(stderr, "hone: %s is empty; give it a value, or omit the option\n", word);
       return kExitUsage;
     }
   }

@@ -20,7 +20,7 @@ namespace {
 
 struct ModelsOptions {
   std::string model;                // to train
-  std::vector<std::string> models;  // to judge
+  std::vector<std::string> models;  // to evaluate
   std::string op;
   std::string feature_set;
   std::vector<std::string> held_out;
@@ -31,15 +31,15 @@ struct ModelsOptions {
   std::string time = "10m";
 };
 
-// Scores as people read them; nothing to compare is "-".
+// Formats a score; NaN (nothing to compare) is "-".
 std::string Cell(double value, int digits = 3) {
   return std::isnan(value) ? "-" : absl::StrFormat("%.*f", digits, value);
 }
 
-// JSON has no "not a number".
+// JSON has no NaN.
 Json Number(double value) { return std::isnan(value) ? Json(nullptr) : Json(value); }
 
-// One metric of a stored model; "-" when it has none.
+// One metric of a stored model; "-" if the model does not have it.
 std::string Metric(const client::StoredModel& model, const char* name) {
   const Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object() || !metrics.contains(name) || !metrics[name].is_number()) return "-";
@@ -101,7 +101,7 @@ absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   return absl::OkStatus();
 }
 
-// An operator or the beginning of a digest as it is; a workload in words as its digest.
+// Replaces a workload in words by its digest; leaves operators and prefixes of digests unchanged.
 absl::StatusOr<std::string> HeldOut(const std::string& words) {
   if (words.find(' ') == std::string::npos) return words;
   const std::vector<std::string> list = absl::StrSplit(words, ' ', absl::SkipEmpty());
@@ -145,7 +145,8 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
     request.models.push_back({name, options.feature_set});
   }
   if (request.models.empty() && !options.feature_set.empty()) {
-    return absl::InvalidArgumentError("--feature-set needs --model: not every model reads any set");
+    return absl::InvalidArgumentError(
+        "--feature-set needs --model, because some models support only their own feature set");
   }
   for (const std::string& words : options.held_out) {
     HONE_ASSIGN_OR_RETURN(std::string word, HeldOut(words));
@@ -194,39 +195,40 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
 }
 
 void AddCommon(Command& command, ModelsOptions& options) {
-  command.Add("--op", options.op, "Only records of workloads with this name");
+  command.Add("--op", options.op, "Use only records of workloads with this name");
   command.Add("--feature-set", options.feature_set,
               "Feature set that the model reads instead of its own");
   command.Add("--records", options.records,
-              "At most this many records, evenly over workloads (default 4000)",
+              "Use at most this many records, spread evenly over workloads (default 4000)",
               {Range(1, 50'000)});
-  command.Add("--seed", options.seed, "Of the split and of the models (default 0)", {Seed()});
+  command.Add("--seed", options.seed, "Seed of the split and of the models (default 0)", {Seed()});
   command.Add("--time", options.time, "Give up after this time (default 10m)");
 }
 
 }  // namespace
 
 void AddModels(Command& app, Globals& globals) {
-  Command& models = app.AddCommand("models", "List, train and judge cost models; measures nothing");
+  Command& models = app.AddCommand("models", "List, train and evaluate cost models");
   models.RequireCommand(0, 1);
   Complete(models, globals,
-           "Without a command: the registered kinds and the trained models.\n\n"
+           "Without a command, lists the registered kinds and the trained models.\n\n"
            "Examples:\n"
            "  hone models\n"
            "  hone models train --model xgboost --op matmul\n"
            "  hone models evaluate --held-out conv2d --json",
            [&globals] { return ListModels(globals); });
 
-  Command& list = models.AddCommand("list", "The registered kinds and the trained models");
+  Command& list = models.AddCommand("list", "List the registered kinds and the trained models");
   Complete(list, globals, "Examples:\n  hone models list --json | jq '.kinds[].name'",
            [&globals] { return ListModels(globals); });
 
   auto training = std::make_shared<ModelsOptions>();
-  Command& train = models.AddCommand("train", "Train a model from the store's records and keep it");
-  train.Add("--model", training->model, "Its name (default: the server's default)");
+  Command& train =
+      models.AddCommand("train", "Train a model on the records of the store, and store it");
+  train.Add("--model", training->model, "Kind of model (default: the server's default)");
   AddCommon(train, *training);
   Complete(train, globals,
-           "The target is the one with most records unless --target names another.\n\n"
+           "The target is the one with the most records unless --target names another.\n\n"
            "Examples:\n"
            "  hone models train\n"
            "  hone models train --model gp --feature-set analytic --op conv2d",
@@ -234,21 +236,23 @@ void AddModels(Command& app, Globals& globals) {
 
   auto judging = std::make_shared<ModelsOptions>();
   Command& evaluate = models.AddCommand(
-      "evaluate", "Train models on a part of the records, and ask them about the rest");
-  evaluate.Add("--model", judging->models, "Models to judge; may be repeated (default: every one)");
+      "evaluate", "Train models on part of the records, and evaluate them on the rest");
+  evaluate.Add("--model", judging->models, "Models to evaluate; may be repeated (default: all)");
   evaluate.Add("--held-out", judging->held_out,
                "Workloads to hold out: an operator, the beginning of a digest, or a workload in "
                "quotes; may be repeated");
   evaluate.Add("--held-out-trials", judging->held_out_trials,
-               "Share of every workload's trials to hold out, as 0.3", {Range(0.01, 0.99)});
-  evaluate.Add("--k", judging->k, "Picks that peak@k and recall@k look at (default 16)",
+               "Share of every workload's trials to hold out, such as 0.3", {Range(0.01, 0.99)});
+  evaluate.Add("--k", judging->k, "Number of picks for peak@k and recall@k (default 16)",
                {Range(1, 10'000)});
   AddCommon(evaluate, *judging);
   Complete(evaluate, globals,
-           "Holds out 0.3 of the trials, and every workload in turn, unless told otherwise.\n"
-           "top-1, top-5: time of the best over that of the best of the model's first picks;\n"
-           "peak@k: mean over the first k picks of best so far over best; pairs: in right order;\n"
-           "recall@k: of the k best; calibration: distance of predicted from measured means.\n\n"
+           "By default, holds out 0.3 of the trials, and then each of the five largest workloads.\n"
+           "top-1, top-5: time of the best divided by that of the best of the model's first picks\n"
+           "peak@k: best so far divided by the best, averaged over the first k picks\n"
+           "pairs: share of pairs in the right order\n"
+           "recall@k: share of the k best that are among the first k picks\n"
+           "calibration: distance between predicted and measured means\n\n"
            "Examples:\n"
            "  hone models evaluate --model xgboost --model gp\n"
            "  hone models evaluate --held-out conv2d --json\n"

@@ -18,12 +18,12 @@
 namespace hone::cli {
 namespace {
 
-// An operator, and the workload that it is with the given keys, if any are given.
+// An operator, and the workload that it gives with the keys on the command line, if there are any.
 struct Shown {
   const op::OperatorInfo* info;
   std::optional<ir::Workload> workload;
 
-  // Of the workload; none without one.
+  // The inputs of the workload; empty without a workload.
   std::vector<ir::BufferId> Inputs() const {
     return workload.has_value() ? workload->Inputs() : std::vector<ir::BufferId>();
   }
@@ -48,7 +48,7 @@ std::string Usage(const op::OperatorInfo& info) {
   return text;
 }
 
-// Inputs and outputs in their order: a type where shapes are known, else the layout.
+// Inputs and outputs in order, with their types if the shapes are known, otherwise with layouts.
 std::string TensorsText(const Shown& shown) {
   Table table({Left(""), Left(""), Left(""), Left("")});
   const auto add = [&](const char* title, const std::vector<op::TensorInfo>& tensors,
@@ -72,7 +72,7 @@ std::string TensorsText(const Shown& shown) {
   return text.substr(text.find('\n') + 1);  // the columns have no titles
 }
 
-// A paragraph in lines of at most 100 characters.
+// Wraps a paragraph at 100 characters.
 std::string Wrapped(const std::string& paragraph) {
   std::string text, line = " ";
   for (const absl::string_view word : absl::StrSplit(paragraph, ' ')) {
@@ -93,7 +93,7 @@ std::string KeysText(const op::OperatorInfo& info) {
   if (info.types != op::Types::kFixed) {
     table.AddRow({"  dtype", "f32", "type of the inputs"});
     table.AddRow({"  acc", "dtype",
-                  "type that it computes in and of the outputs, as wide as dtype or wider"});
+                  "type of the computation and of the outputs, at least as wide as dtype"});
   }
   return table.ToText();
 }
@@ -114,7 +114,7 @@ Json ToJson(const Shown& shown) {
   if (info.types != op::Types::kFixed) {
     keys.push_back({{"name", "dtype"}, {"meaning", "type of the inputs"}, {"default", "f32"}});
     keys.push_back({{"name", "acc"},
-                    {"meaning", "type that it computes in and of the outputs"},
+                    {"meaning", "type of the computation and of the outputs"},
                     {"default", "dtype"}});
   }
   const auto tensors = [&](const std::vector<op::TensorInfo>& listed,
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<Shown>> WhatToShow(const std::vector<std::string>& wo
   HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words));
   if (info == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat(words[0], " is no operator; hone show describes a file"));
+        absl::StrCat(words[0], " is not an operator; use hone show for files"));
   }
   return std::vector<Shown>{{info, std::move(argument.workload)}};
 }
@@ -189,9 +189,9 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
         "outermost to the innermost;\n"
         "constant ones are weights, which a kernel may repack ahead of time. Types are those of "
         "dtype=f32 and acc=dtype\n"
-        "unless a tensor says its own. NaN inputs give NaN outputs, except that a maximum over "
+        "unless a tensor has its own. NaN inputs give NaN outputs, except that a maximum over "
         "elements (argmax, max_pool2d,\n"
-        "reduce_max) leaves NaN out. OP alone tells what else an operator promises.\n";
+        "reduce_max) leaves NaN out. hone operators OP shows notes on a single operator.\n";
   } else {
     text.pop_back();
   }
@@ -206,7 +206,7 @@ void AddOperators(Command& app, Globals& globals) {
       app.AddCommand("operators", "List the operators with their keys, inputs and outputs");
   auto words = std::make_shared<std::vector<std::string>>();
   command.Add("operator", *words,
-              "OP for what its keys mean; OP key=value... for shapes, work and stages");
+              "OP shows what its keys mean; OP key=value... also shows shapes, work and stages");
   Complete(command, globals,
            "Examples:\n"
            "  hone operators\n"

@@ -18,10 +18,10 @@ namespace hone::cli {
 namespace {
 
 constexpr absl::Duration kPlainInterval = absl::Seconds(5);
-// Below this the speed says more about the start than about what is left.
+// With fewer trials, the speed is not representative.
 constexpr int64_t kMinTrialsForEstimate = 8;
 
-// Where a line can be written over.
+// Whether a line can be overwritten.
 bool IsTerminal() {
   const char* const term = std::getenv("TERM");
   return isatty(STDERR_FILENO) == 1 && (term == nullptr || absl::string_view(term) != "dumb");
@@ -32,7 +32,7 @@ int TerminalColumns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-// Until the nearer of the two limits; negative when nothing is known yet.
+// The time until the nearer of the two limits; infinite if it is not known yet.
 absl::Duration TimeLeft(const client::Job& job) {
   absl::Duration left = absl::InfiniteDuration();
   const absl::Duration spent = absl::Milliseconds(job.wall_ms);
@@ -47,7 +47,7 @@ absl::Duration TimeLeft(const client::Job& job) {
 }  // namespace
 
 std::string ProgressText(const client::Job& job, int columns) {
-  // Parts with the order in which they go when there is no room; those of 0 stay.
+  // `goes`: the order in which parts are removed if the line is too long; 0: never removed.
   struct Part {
     std::string text;
     int goes;

@@ -9,25 +9,25 @@
 
 namespace hone::cli {
 
-// What is going on in a job, in one line for a person: trials, best, invalid share, speed, time
-// left, phase. What does not fit into `columns` leaves out the share of the peak, then the speed,
-// then the invalid share, then words that the rest explains.
+// The progress of a job in one line: trials, best, invalid share, speed, time left, phase. If it
+// does not fit into `columns`, parts are left out in this order: the share of the peak, the speed,
+// the invalid share, and words that are redundant.
 std::string ProgressText(const client::Job& job, int columns = std::numeric_limits<int>::max());
 
-// Shows the progress of a command on standard error: on a terminal one line that is written over,
-// elsewhere (and where TERM is dumb) a plain line whenever something of interest has changed, a few
-// seconds apart. Used by one thread.
+// Shows the progress of a command on standard error. On a terminal, one line is overwritten.
+// Elsewhere, or if TERM is "dumb", changes are printed as plain lines, a few seconds apart. Used by
+// one thread.
 class ProgressLine {
  public:
   ProgressLine();
   ~ProgressLine();
 
-  // How long a text may be to be shown in full.
+  // The longest text that is shown in full.
   int columns() const;
-  // The text of now. `important` lines are shown without waiting for the interval (not on a
-  // terminal, which shows all).
+  // Shows a text. `important` lines are printed without waiting for the interval; a terminal shows
+  // every text anyway.
   void Show(const std::string& text, bool important = false);
-  // Takes the live line away, so that other output may follow.
+  // Removes the line, so that other output can follow.
   void Clear();
 
  private:

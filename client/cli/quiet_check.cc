@@ -26,7 +26,7 @@ constexpr double kMuchSteal = 0.01;  // of the time
 constexpr int kMaxCores = 4096;
 constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
 
-// "" when the machine hides it.
+// "" if the file cannot be read.
 std::string Setting(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
@@ -37,11 +37,11 @@ HealthCheck Governor(const std::string& root) {
       Setting(absl::StrCat(root, kCpuFolder, "/cpu0/cpufreq/scaling_governor"));
   HealthCheck check{"governor", State::kOk, governor};
   if (governor.empty()) {
-    check.finding = "hidden by the (virtual) machine";
+    check.finding = "not visible on this machine";
   } else if (governor != "performance") {
     check.state = State::kWarning;
     check.advice =
-        "clocks change under measurement; as root: cpupower frequency-set -g performance";
+        "clocks change during measurements; as root: cpupower frequency-set -g performance";
   }
   return check;
 }
@@ -53,7 +53,7 @@ void AddTurbo(const std::string& root, std::vector<HealthCheck>& checks) {
   HealthCheck check{"turbo", State::kOk, "off"};
   if (no_turbo == "0" || boost == "1") {
     check.state = State::kWarning;
-    check.finding = "on: clocks depend on the temperature and on what other cores do";
+    check.finding = "on: clocks depend on the temperature and on the load of other cores";
     check.advice = no_turbo.empty()
                        ? "as root: echo 0 > /sys/devices/system/cpu/cpufreq/boost"
                        : "as root: echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo";
@@ -68,13 +68,13 @@ void AddIsolation(const std::string& root, std::vector<HealthCheck>& checks) {
   HealthCheck check{"isolated cores", State::kOk, cores.empty() ? "none" : cores};
   if (cores.empty()) {
     check.advice =
-        "for the last percent, boot with isolcpus=CORES nohz_full=CORES and start the worker there "
-        "(taskset)";
+        "for the least noise, boot with isolcpus=CORES nohz_full=CORES, and start the worker on "
+        "these cores (taskset)";
   }
   checks.push_back(std::move(check));
 }
 
-// Of "2-3,5".
+// Parses a list of cores: "2-3,5".
 std::set<int> CoresOfList(const std::string& list) {
   std::set<int> cores;
   for (absl::string_view range : absl::StrSplit(list, ',', absl::SkipEmpty())) {
@@ -86,7 +86,7 @@ std::set<int> CoresOfList(const std::string& list) {
   return cores;
 }
 
-// Of "f,0000000c": hexadecimal digits, the last one for the first four.
+// Parses a mask of cores, "f,0000000c": the last hexadecimal digit stands for cores 0 to 3.
 std::set<int> CoresOfMask(const std::string& mask) {
   std::set<int> cores;
   int core = 0;
@@ -102,7 +102,7 @@ std::set<int> CoresOfMask(const std::string& mask) {
   return cores;
 }
 
-// Isolated cores are not quiet while devices interrupt them.
+// Checks that interrupts do not go to isolated cores.
 void AddInterrupts(const std::string& root, std::vector<HealthCheck>& checks) {
   const std::set<int> isolated = CoresOfList(Setting(absl::StrCat(root, kCpuFolder, "/isolated")));
   const std::string mask = Setting(root + "/proc/irq/default_smp_affinity");
@@ -111,7 +111,7 @@ void AddInterrupts(const std::string& root, std::vector<HealthCheck>& checks) {
   for (int core : CoresOfMask(mask)) {
     if (isolated.contains(core)) both.insert(core);
   }
-  HealthCheck check{"interrupts", State::kOk, "go to other cores than the isolated ones"};
+  HealthCheck check{"interrupts", State::kOk, "do not go to the isolated cores"};
   if (!both.empty()) {
     check.state = State::kWarning;
     check.finding = absl::StrCat("may go to the isolated cores ", absl::StrJoin(both, ","));
@@ -122,7 +122,7 @@ void AddInterrupts(const std::string& root, std::vector<HealthCheck>& checks) {
   checks.push_back(std::move(check));
 }
 
-// Since the start of the machine.
+// Checks the share of steal time since the machine was started.
 void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   const std::string text = Setting(root + "/proc/stat");
   const absl::string_view line = absl::string_view(text).substr(0, text.find('\n'));
@@ -139,12 +139,12 @@ void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   HealthCheck check{
       "steal", State::kOk,
       absl::StrFormat(
-          "the host took away %.1f %% of the time that was wanted since the start of this machine",
+          "the host has taken %.1f %% of the requested CPU time since this machine was started",
           100 * share)};
   if (share > kMuchSteal) {
     check.state = State::kWarning;
     check.advice =
-        "measure on a machine, or on cores, of its own; disturbed blocks are measured again, and "
+        "use a dedicated machine or dedicated cores; disturbed blocks are measured again, and "
         "records with much steal are quarantined";
   }
   checks.push_back(std::move(check));
@@ -158,7 +158,8 @@ void AddLoad(const std::string& root, std::vector<HealthCheck>& checks) {
   if (load > kBusyLoad) {
     check.state = State::kWarning;
     check.advice =
-        "something else keeps this machine busy, which disturbs measurements; stop it while tuning";
+        "other programs keep this machine busy, which disturbs measurements; stop them while "
+        "tuning";
   }
   checks.push_back(std::move(check));
 }
@@ -170,7 +171,7 @@ void AddHugePages(const std::string& root, std::vector<HealthCheck>& checks) {
   if (absl::StrContains(enabled, "[never]")) {
     check.state = State::kWarning;
     check.advice =
-        "buffers lie on small pages, whose misses add noise; as root: echo madvise > "
+        "buffers are on small pages, and TLB misses add noise; as root: echo madvise > "
         "/sys/kernel/mm/transparent_hugepage/enabled";
   }
   checks.push_back(std::move(check));

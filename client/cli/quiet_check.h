@@ -8,9 +8,9 @@
 
 namespace hone::cli {
 
-// How quiet this machine is for measuring, and what makes it quieter: the frequency governor,
-// turbo, isolated cores, what the host takes away, what else runs, huge pages. What the machine
-// hides is left out. `root`: a folder that stands for /, in tests.
+// Checks for sources of measurement noise on this machine: the frequency governor, turbo, isolated
+// cores, interrupts, steal time, load, huge pages. Checks whose files cannot be read are left out.
+// `root` replaces / in tests.
 std::vector<HealthCheck> CheckQuiet(const std::string& root = "");
 
 }  // namespace hone::cli

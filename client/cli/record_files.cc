@@ -46,7 +46,7 @@ absl::Status ExportRecords(const Globals& globals, const ExportOptions& options)
     return status;
   }
   if (std::fclose(file) != 0) status.Update(ErrnoStatus(errno, absl::StrCat("write ", part)));
-  // Only a whole export gets the name.
+  // Only a complete export gets the final name.
   if (status.ok() && std::rename(part.c_str(), options.output.c_str()) != 0) {
     status = ErrnoStatus(errno, absl::StrCat("write ", options.output));
   }
@@ -76,18 +76,17 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
                           return piece;
                         }));
   if (globals.json) return PrintJson({{"added", counts.added}, {"known", counts.known}});
-  absl::PrintF("%d records added, %d were there already\n", counts.added, counts.known);
+  absl::PrintF("%d records added, %d already in the store\n", counts.added, counts.known);
   return absl::OkStatus();
 }
 
 }  // namespace
 
 void AddRecordFiles(Command& records, Globals& globals) {
-  Command& out =
-      records.AddCommand("export", "Write records, with all that is known of them, as JSON lines");
+  Command& out = records.AddCommand("export", "Write complete records as JSON lines");
   auto options = std::make_shared<ExportOptions>();
   AddSelection(out, options->which);
-  out.Add("-o,--output", options->output, "File to write; else standard output");
+  out.Add("-o,--output", options->output, "File to write (default: standard output)");
   Complete(out, globals,
            "Examples:\n"
            "  hone records export --op conv2d --since 30d -o records.jsonl\n"
@@ -95,9 +94,9 @@ void AddRecordFiles(Command& records, Globals& globals) {
            [&globals, options] { return ExportRecords(globals, *options); });
 
   Command& in = records.AddCommand(
-      "import", "Add the records of an export; all of them or none, and none twice");
+      "import", "Add the records of an export: all of them or none, without duplicates");
   auto path = std::make_shared<std::string>();
-  in.Add("file", *path, "What hone records export wrote; - for standard input", {Required()});
+  in.Add("file", *path, "File written by hone records export; - for standard input", {Required()});
   Complete(in, globals,
            "Examples:\n"
            "  hone records import records.jsonl\n"

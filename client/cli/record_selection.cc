@@ -12,7 +12,7 @@
 namespace hone::cli {
 namespace {
 
-// The moment that lies so long ago, "30d".
+// The time `age` ago, such as "30d".
 absl::StatusOr<int64_t> Ago(const std::string& age) {
   HONE_ASSIGN_OR_RETURN(const absl::Duration duration, ParseDuration(age));
   return absl::ToUnixMillis(absl::Now() - duration);
@@ -22,14 +22,15 @@ absl::StatusOr<int64_t> Ago(const std::string& age) {
 
 void AddSelection(Command& command, RecordSelection& selection) {
   AddWorkloadWords(command, selection.words, /*required=*/false);
-  command.Add("--op", selection.op, "Only of workloads with this name", {NotEmpty()});
-  command.Add("--job", selection.job, "Only of this job", {NotEmpty()});
-  command.Add("--since", selection.since, "Only of the last 2h, 30d, …", {NotEmpty()});
-  command.Add("--until", selection.until, "Only older than 2h, 30d, …", {NotEmpty()});
-  command.Add("--outcome", selection.outcome, "Only with this outcome: ok, crash, …", {NotEmpty()});
+  command.Add("--op", selection.op, "Only records of workloads with this name", {NotEmpty()});
+  command.Add("--job", selection.job, "Only records of this job", {NotEmpty()});
+  command.Add("--since", selection.since, "Only records from the last 2h, 30d, …", {NotEmpty()});
+  command.Add("--until", selection.until, "Only records older than 2h, 30d, …", {NotEmpty()});
+  command.Add("--outcome", selection.outcome, "Only records with this outcome: ok, crash, …",
+              {NotEmpty()});
   command.AddFlag("--best", selection.best, "Only the published bests");
-  command.AddFlag("--quarantined", selection.quarantined, "Only quarantined ones");
-  command.AddFlag("--not-quarantined", selection.not_quarantined, "No quarantined ones",
+  command.AddFlag("--quarantined", selection.quarantined, "Only quarantined records");
+  command.AddFlag("--not-quarantined", selection.not_quarantined, "No quarantined records",
                   {Excludes("--quarantined")});
 }
 
@@ -41,7 +42,7 @@ absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& select
   if (!selection.outcome.empty()) {
     if (const auto known = record::OutcomeFromName(selection.outcome); !known.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--outcome: ", known.status().message(), "; there are ",
+          "--outcome: ", known.status().message(), "; the outcomes are ",
           absl::StrJoin(record::AllOutcomes(), ", ", [](std::string* out, record::Outcome each) {
             absl::StrAppend(out, record::OutcomeName(each));
           })));
@@ -66,7 +67,7 @@ absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& select
 absl::Status CompleteSelection(Session& session, client::RecordFilter& filter) {
   HONE_ASSIGN_OR_RETURN(filter.target, session.GivenTargetKey());
   if (filter.job.empty()) return absl::OkStatus();
-  return session.connection().GetJob(filter.job).status();  // there is one
+  return session.connection().GetJob(filter.job).status();  // NotFound if it does not exist
 }
 
 }  // namespace hone::cli

@@ -12,7 +12,7 @@
 
 namespace hone::cli {
 
-// Which records a command is about, as they are typed.
+// The options that select records, as typed.
 struct RecordSelection {
   std::vector<std::string> words;  // a workload
   std::string op;
@@ -26,9 +26,9 @@ struct RecordSelection {
 };
 
 void AddSelection(Command& command, RecordSelection& selection);
-// InvalidArgument: a workload, an age or an outcome that is none.
+// Converts the options. InvalidArgument: a workload, an age or an outcome is malformed.
 absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection);
-// Adds what needs the server: the target that was named. NotFound: there is no such job.
+// Adds the target, and checks that the job exists. NotFound: there is no such job.
 absl::Status CompleteSelection(Session& session, client::RecordFilter& filter);
 
 }  // namespace hone::cli

@@ -25,7 +25,7 @@ struct CompactOptions {
 
 absl::Status BackupStore(const Globals& globals, std::string path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  // A private server is on this machine, but not in this folder.
+  // A private server runs on this machine, but in another folder.
   if (session->private_server() != nullptr) path = std::filesystem::absolute(path).string();
   HONE_ASSIGN_OR_RETURN(const client::StoreBackup backup, session->connection().BackupStore(path));
   if (globals.json) {
@@ -67,27 +67,28 @@ absl::Status CompactStore(const Globals& globals, const CompactOptions& options)
 
 void AddRecordStore(Command& records, Globals& globals) {
   Command& backup = records.AddCommand(
-      "backup", "Copy the server's store to a new file, while it is in use, and check the copy");
+      "backup", "Copy the server's store to a new file while it is in use, and check the copy");
   auto path = std::make_shared<std::string>();
-  backup.Add("file", *path, "New file on the server's machine, by its whole path", {Required()});
+  backup.Add("file", *path, "Absolute path of a new file on the server's machine", {Required()});
   Complete(backup, globals,
            "Examples:\n"
            "  hone records backup /backups/hone-2026-11-21.db\n"
-           "To go back to it, with the server stopped:\n"
+           "To restore it, while the server is stopped:\n"
            "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone-2026-11-21.db",
            [&globals, path] { return BackupStore(globals, *path); });
 
   Command& compact =
-      records.AddCommand("compact", "Remove what is old, and give the store's unused space back");
+      records.AddCommand("compact", "Remove old records, and free the unused space of the store");
   auto options = std::make_shared<CompactOptions>();
   compact.Add("--keep", options->keep,
-              "What is younger than 90d, 1000h, … stays; without it nothing is removed");
+              "Keep records that are younger than 90d, 1000h, …; without it nothing is removed");
   compact.Add("--keep-best", options->keep_best,
-              "Of each workload and target so many of the best stay, however old (default 32)",
+              "Keep this many of the best records of each workload and target, regardless of their "
+              "age (default 32)",
               {Range(1, 1'000'000)});
-  compact.AddFlag("--dry-run", options->dry_run, "Only say what would be removed");
+  compact.AddFlag("--dry-run", options->dry_run, "Only show what would be removed");
   Complete(compact, globals,
-           "The published bests and the records of jobs under way always stay.\n"
+           "The published bests and the records of running jobs are always kept.\n"
            "Examples:\n"
            "  hone records compact --keep 90d --dry-run\n"
            "  hone records compact --keep 90d --keep-best 100",

@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -66,7 +65,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// Every digit; "" for what is not a number.
+// All digits; "" for NaN.
 std::string Exactly(double value) {
   return std::isnan(value) ? "" : absl::StrFormat("%.17g", value);
 }
@@ -94,7 +93,7 @@ void PrintCsvLine(const record::Record& record) {
   absl::PrintF("%s\n", absl::StrJoin(fields, ","));
 }
 
-// A page at a time: a store of millions of records does not fit into this process.
+// Prints one page at a time, because millions of records may not fit into memory.
 absl::Status PrintCsv(client::Connection& connection, const client::RecordFilter& filter,
                       int limit) {
   absl::PrintF(
@@ -116,7 +115,7 @@ absl::Status PrintCsv(client::Connection& connection, const client::RecordFilter
 
 absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options) {
   if (options.csv && globals.json) {
-    return absl::InvalidArgumentError("--csv and --json are two ways to print: choose one");
+    return absl::InvalidArgumentError("--csv and --json cannot be used together");
   }
   HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -124,7 +123,7 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
   client::Connection& connection = session->connection();
   if (options.csv) return PrintCsv(connection, filter, options.limit);
   filter.newest_first = true;
-  // One more than is printed, which says whether there is more.
+  // Ask for one more record than is printed, to find out whether there are more.
   HONE_ASSIGN_OR_RETURN(std::vector<record::Record> records,
                         connection.ListRecords(filter, options.limit == 0 ? 0 : options.limit + 1));
   const bool more = options.limit != 0 && records.size() > static_cast<size_t>(options.limit);
@@ -133,7 +132,7 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
     return PrintJson({{"records", ListJson(records)}, {"more", more}});
   }
   PrintTable(records);
-  if (more) absl::PrintF("the newest %d; --limit 0 for all\n", options.limit);
+  if (more) absl::PrintF("only the newest %d are shown; --limit 0 shows all\n", options.limit);
   return absl::OkStatus();
 }
 
@@ -141,21 +140,21 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
 
 void AddRecords(Command& app, Globals& globals) {
   Command& records =
-      app.AddCommand("records", "Look at what was measured; export, import and keep it");
+      app.AddCommand("records", "List, export, import, back up and compact measurements");
   records.RequireCommand(1, 1);
   records.Footer(
       "Examples:\n"
       "  hone records query --op conv2d --best\n"
       "  hone records export --since 30d -o records.jsonl\n"
       "  hone records compact --keep 90d --dry-run");
-  Command& command = records.AddCommand("query", "List measurements, failed ones too");
+  Command& command = records.AddCommand("query", "List measurements, including failed ones");
   auto options = std::make_shared<RecordsOptions>();
   AddSelection(command, options->which);
-  command.Add("--limit", options->limit, "At most this many, the newest; 0 for all (default 50)",
+  command.Add("--limit", options->limit, "List at most this many; 0 for all (default 50)",
               {Range(0, 1'000'000'000)});
-  command.AddFlag("--csv", options->csv, "Print comma-separated values, with a line of titles");
+  command.AddFlag("--csv", options->csv, "Print comma-separated values, with a header line");
   Complete(command, globals,
-           "The newest come first; with --csv the oldest do.\n\n"
+           "The newest records come first; with --csv, the oldest.\n\n"
            "Examples:\n"
            "  hone records query --op conv2d --best\n"
            "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"

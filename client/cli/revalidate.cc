@@ -26,22 +26,22 @@ struct RevalidateOptions {
   bool all = false;
 };
 
-// A published best and what its revalidation came to.
+// A published best and the result of its revalidation.
 struct Revalidated {
   record::Record before;
   client::Job job;
   bool Worked() const { return job.state == client::JobState::kDone && job.best.has_value(); }
 };
 
-// What records of this target are measured with today.
+// The current environment of the target's workers.
 absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connection,
                                                      const std::string& target) {
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection.ListWorkers());
   for (const client::Worker& worker : workers) {
     if (worker.connected && worker.can_run && worker.target == target) return worker.facts;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("no worker of ", target, " is connected: nothing can be measured again"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no worker of ", target, " is connected, so that nothing can be measured again"));
 }
 
 bool IsDue(const RevalidateOptions& options, const record::Record& best,
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<record::Record>> FindDue(Session& session,
 
 absl::StatusOr<Revalidated> RevalidateOne(Session& session, const RevalidateOptions& options,
                                           const record::Record& best) {
-  // Its job has the workload's text.
+  // The text of the workload is in the job that found the best.
   HONE_ASSIGN_OR_RETURN(const client::Job found, session.connection().GetJob(best.job_id));
   client::JobSpec spec;
   spec.workload = found.workload;
@@ -145,7 +145,7 @@ Json ReportJson(const std::vector<Revalidated>& all) {
 absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::Open(globals, /*with_worker=*/true));
-  HONE_RETURN_IF_ERROR(session->TargetForTuning().status());  // before anything is waited for
+  HONE_RETURN_IF_ERROR(session->TargetForTuning().status());  // fail before waiting for a worker
   HONE_RETURN_IF_ERROR(session->WaitForWorker([] { return true; }));
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> due, FindDue(*session, options));
   std::vector<Revalidated> all;
@@ -156,7 +156,8 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
   if (globals.json) {
     HONE_RETURN_IF_ERROR(PrintJson(ReportJson(all)));
   } else if (all.empty()) {
-    absl::PrintF("every best was measured by today's code generator in today's environment\n");
+    absl::PrintF(
+        "every best was measured with the current code generator in the current environment\n");
   } else {
     PrintReport(all);
   }
@@ -164,28 +165,30 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
       std::count_if(all.begin(), all.end(), [](const Revalidated& each) { return !each.Worked(); });
   if (failed == 0) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(failed, " of ", all.size(),
-                                         " could not be confirmed again; they are not published "
-                                         "any more where their schedules are wrong"));
+                                         " could not be confirmed again; those with a wrong "
+                                         "schedule are no longer published"));
 }
 
 }  // namespace
 
 void AddRevalidate(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
-      "revalidate", "Measure the best few again after a change of code generator or environment");
+      "revalidate",
+      "Measure the best schedules again after a change of the code generator or environment");
   auto options = std::make_shared<RevalidateOptions>();
   AddWorkloadWords(command, options->words, /*required=*/false);
-  command.Add("--top", options->top, "So many stored schedules of each operator (default 3)",
-              {Range(1, 64)});
+  command.Add("--top", options->top,
+              "Measure this many stored schedules of each operator (default 3)", {Range(1, 64)});
   command.AddFlag(
       "--older-codegen", options->older_codegen,
-      "Only bests that an older code generator made; else also those of another environment");
-  command.AddFlag("--all", options->all, "All bests, whatever made them",
+      "Only bests from an older code generator (default: also bests from another environment)");
+  command.AddFlag("--all", options->all, "All bests, wherever they come from",
                   {Excludes("--older-codegen")});
   Complete(command, globals,
-           "Without an operator, all published bests of the target. Schedules are built anew and "
-           "confirmed as at the end of tuning; the fastest is published, whatever was before. What "
-           "no longer replays, gives another program or another output is quarantined.\n\n"
+           "Without an operator, all published bests of the target are revalidated. Schedules are "
+           "built again and confirmed as at the end of tuning. The fastest is published, even if "
+           "it is slower than the previous best. A schedule that no longer replays, or gives "
+           "another program or output, is quarantined.\n\n"
            "Examples:\n"
            "  hone revalidate\n"
            "  hone revalidate matmul m=1024 n=1024 k=1024 --top 8 --all\n"

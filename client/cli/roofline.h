@@ -6,18 +6,18 @@
 
 namespace hone::cli {
 
-// What a device could do at most of a workload: the lesser of its peak of multiply-adds and of its
-// memory's rate times the operations per byte that the workload must move.
+// The upper limit of a device's speed on a workload: the smaller of its peak multiply-add rate and
+// its memory bandwidth times the operations per byte of inputs and outputs.
 struct Roofline {
   double flops = 0;        // of the workload, by formula
   double bytes = 0;        // inputs read once and outputs written once
-  double peak_gflops = 0;  // 0 unknown
-  double read_gbps = 0;    // 0 unknown: the peak alone is the limit
-  double gflops = 0;       // the limit; 0 unknown
+  double peak_gflops = 0;  // 0: unknown
+  double read_gbps = 0;    // 0: unknown; then only the peak limits
+  double gflops = 0;       // the limit; 0: unknown
   bool memory_bound = false;
 };
 
-// `best`: says the peaks of its device.
+// Takes the peaks of the device from `best`.
 Roofline RooflineOf(const ir::Workload& workload, const client::Best& best);
 
 }  // namespace hone::cli

@@ -48,12 +48,12 @@ absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& opt
   if (options.out.size() != outputs.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(argument.title, " gives ", outputs.size(), " outputs, each with --out: ",
-                     Describe(workload, outputs), "; ", options.out.size(), " are named"));
+                     Describe(workload, outputs), "; ", options.out.size(), " are given"));
   }
   return absl::OkStatus();
 }
 
-// The elements of an input, from its file.
+// Reads the elements of an input from its file.
 absl::StatusOr<std::string> ReadInput(const std::string& path, const ir::Tensor& tensor) {
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return absl::InvalidArgumentError(bytes.status().message());
@@ -72,11 +72,11 @@ absl::StatusOr<std::string> ReadInput(const std::string& path, const ir::Tensor&
 
 struct Found {
   client::Best best;
-  bool stored = true;  // else it was made for this call
+  bool stored = true;  // false: the default schedule was built for this call
 };
 
-// The stored best; else the default schedule, which a job of one trial builds, checks, times and
-// stores.
+// Returns the stored best. If there is none, a job of one trial builds, checks, times and stores
+// the default schedule.
 absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
@@ -85,7 +85,7 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
                                       /*nearest=*/false);
   if (best.ok()) return Found{*std::move(best)};
   if (!absl::IsNotFound(best.status())) return best.status();
-  HONE_RETURN_IF_ERROR(session.TargetForTuning().status());  // it has to be measured
+  HONE_RETURN_IF_ERROR(session.TargetForTuning().status());  // whether it can be measured
   client::JobSpec spec;
   spec.workload = argument.text;
   spec.target = target;
@@ -95,9 +95,9 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
   if (job.state == client::JobState::kDone && job.best.has_value()) {
     return Found{*std::move(job.best), /*stored=*/false};
   }
-  return absl::AbortedError(absl::StrCat("no kernel is known of ", argument.title,
-                                         ", and its default schedule could not be made: ",
-                                         job.error.empty() ? OutcomesText(job) : job.error));
+  return absl::AbortedError(absl::StrCat(
+      "no kernel is known for ", argument.title,
+      ", and its default schedule failed: ", job.error.empty() ? OutcomesText(job) : job.error));
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
@@ -138,10 +138,9 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
     json["outputs"] = std::move(files);
     return PrintJson(json);
   }
-  absl::PrintF(
-      "computed by the %s, measured at %s\n",
-      found.stored ? "best kernel that is known" : "default schedule, the first that is known now",
-      FormatLatency(found.best.record.result.latency_ns));
+  absl::PrintF("computed with the %s, measured at %s\n",
+               found.stored ? "best known kernel" : "default schedule, which is now the best known",
+               FormatLatency(found.best.record.result.latency_ns));
   return absl::OkStatus();
 }
 
@@ -152,18 +151,19 @@ void AddRun(Command& app, Globals& globals) {
   auto options = std::make_shared<RunOptions>();
   AddWorkloadWords(command, options->words, /*required=*/true);
   command.Add("--in", options->in,
-              "A.npy of an input, once for each in their order (hone operators lists them)",
+              "A.npy of an input; once for each input, in order (hone operators lists them)",
               {OneWordPerUse(), Required()});
-  command.Add("--out", options->out, "C.npy of an output, once for each in their order",
+  command.Add("--out", options->out, "C.npy of an output; once for each output, in order",
               {OneWordPerUse(), Required()});
   command.Add("--tolerance", options->tolerance,
-              "Tolerance that it was tuned with; 0 (default) is strict", {Range(0.0, 0.5)});
+              "Tolerance that the operator was tuned with; 0 (default) is strict",
+              {Range(0.0, 0.5)});
   Complete(command, globals,
-           "Runs the best kernel that is known on this machine. When none is known, the untiled "
-           "default schedule is built, checked, timed and kept first, by a job of one trial.\n\n"
-           "Files are of .npy version 1 or 2, little-endian and in C order, of the workload's "
-           "shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is given as its bits, u2 or V2, and "
-           "written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"
+           "Runs the best known kernel on this machine. If none is known, a job of one trial first "
+           "builds, checks, times and stores the untiled default schedule.\n\n"
+           "Files must have .npy version 1 or 2, be little-endian and in C order, and have the "
+           "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
+           "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"
            "Examples:\n"
            "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
            "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json",

@@ -30,7 +30,7 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
           heard = count;
           progress.Clear();
           if (on_interrupt == OnInterrupt::kLeave) return false;
-          std::fputs(count == 1 ? "stopping: the finalists are confirmed; Ctrl-C again skips that\n"
+          std::fputs(count == 1 ? "stopping: confirming the finalists; Ctrl-C again skips this\n"
                                 : "stopping now\n",
                      stderr);
           problem = session.connection().CancelJob(created.id, count == 1).status();
@@ -53,7 +53,7 @@ absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec
   InterruptCounter interrupts;
   ProgressLine progress;
   if (session.private_server() != nullptr) {
-    // A worker takes seconds to start: what is wrong with the job is said before.
+    // A worker takes seconds to start: report errors of the job first.
     HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
     HONE_RETURN_IF_ERROR(session.StartWorker());
   }

@@ -7,20 +7,20 @@
 
 namespace hone::cli {
 
-// Creates a job and follows it to its end, with its progress on standard error. The first Ctrl-C
-// lets it confirm the finalists and end, the second one ends it at once. A private server gets a
-// worker, once it has found nothing wrong with the job, and the worker is waited for. Returns the
-// job's last state, whatever it came to; errors are those of the connection and of the private
+// Creates a job and follows it to its end, with its progress on standard error. After the first
+// Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a
+// private server, first checks the job, then starts a worker and waits for it. Returns the last
+// state of the job, even if it failed. Errors are those of the connection and of the private
 // server.
 absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec);
 
-// What Ctrl-C does to a job that is followed.
+// The effect of Ctrl-C on a followed job.
 enum class OnInterrupt {
-  kConfirm,  // lets it confirm and end; twice ends it
-  kLeave,    // ends the following alone
+  kConfirm,  // the job confirms its finalists and ends; twice: it ends immediately
+  kLeave,    // the job continues, and FollowJob returns
 };
-// Follows a job to its end, with its progress on standard error; returns its last state. Cancelled:
-// it was left.
+// Follows a job to its end, with its progress on standard error. Returns its last state. Cancelled:
+// interrupted with kLeave.
 absl::StatusOr<client::Job> FollowJob(Session& session, const client::Job& job,
                                       OnInterrupt on_interrupt);
 

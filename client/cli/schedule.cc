@@ -44,13 +44,13 @@ Json StepsJson(const std::vector<TraceStep>& steps) {
   return json;
 }
 
-// A job whose design space is this one candidate.
+// Runs a job whose design space contains only this candidate.
 absl::StatusOr<client::Job> Check(const Globals& globals, const ScheduleOptions& options,
                                   const AppliedTrace& applied) {
   client::JobSpec spec;
   spec.workload = applied.workload->ToText();
   spec.space = applied.Text();
-  spec.max_trials = 2;  // the default schedule is the other one
+  spec.max_trials = 2;  // this candidate and the default schedule
   spec.seed = options.seed;
   spec.tolerance = options.tolerance;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -95,7 +95,8 @@ void AddCheck(const client::Job& job, Json& json) {
 void PrintCheck(const client::Job& job) {
   const client::Best& given = *job.given;
   const record::MeasureResult& result = given.record.result;
-  absl::PrintF("checked   right: the largest error is %.3g of what is allowed\n", result.max_error);
+  absl::PrintF("checked   correct: the largest error is %.3g of the allowed error\n",
+               result.max_error);
   absl::PrintF("latency   %s on %s (%s)\n", FormatLatency(result.latency_ns), job.target,
                result.detail);
   absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops),
@@ -111,7 +112,7 @@ void PrintCheck(const client::Job& job) {
   if (job.best.has_value() && job.best->record.candidate != given.record.candidate) {
     absl::PrintF("best      %s is known\n", FormatLatency(job.best->record.result.latency_ns));
   } else if (job.best.has_value()) {
-    absl::PrintF("best      nothing faster is known: it is kept as the best\n");
+    absl::PrintF("best      this schedule; no faster one is known\n");
   }
   std::fflush(stdout);
 }
@@ -147,7 +148,7 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
   if (Passed(job)) return absl::OkStatus();
   if (!job.given.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id,
-                                           " ended before it had measured the schedule",
+                                           " ended before the schedule was measured",
                                            job.error.empty() ? "" : ": ", job.error));
   }
   const record::MeasureResult& result = job.given->record.result;
@@ -159,24 +160,24 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
 
 void AddSchedule(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
-      "schedule", "Apply a schedule written by hand; show what it does, check and time it");
+      "schedule", "Apply a handwritten schedule; show its program, check it and time it");
   auto options = std::make_shared<ScheduleOptions>();
   command.Add("file", options->file,
-              "FILE.trace: the workload, a line \"trace 1\", one instruction a line; \"-\" reads "
+              "FILE.trace: the workload, a line \"trace 1\", one instruction per line; \"-\" reads "
               "standard input",
               {Required()});
-  command.AddFlag("--print", options->print, "The program after each instruction");
+  command.AddFlag("--print", options->print, "Print the program after each instruction");
   command.AddFlag("--check", options->check,
-                  "Compile it, compare its output with the reference, and time it as tuning "
-                  "confirms a finalist");
-  command.Add("--seed", options->seed, "Of the decisions that the trace leaves open", {Seed()});
+                  "Compile the schedule, compare its output with the reference, and time it like a "
+                  "finalist of tuning");
+  command.Add("--seed", options->seed, "Seed of the decisions that the trace leaves open",
+              {Seed()});
   command.Add("--tolerance", options->tolerance,
               "Allowed relative error of the output; 0 (default) is strict", {Range(0.0, 0.5)});
   Complete(command, globals,
-           "Without --print and --check it shows the program that the trace gives. A checked "
-           "schedule is measured like any candidate: it is kept as the best when nothing faster is "
-           "known. A wrong trace ends with exit code 2 and its line, a check that fails with 1 and "
-           "the outcome.\n\n"
+           "Without --print and --check, prints the program that the trace gives. A checked "
+           "schedule is measured like any candidate, and becomes the best if no faster one is "
+           "known. The exit code is 2 if the trace is wrong, and 1 if the check fails.\n\n"
            "Examples:\n"
            "  hone schedule mine.trace --print\n"
            "  hone schedule mine.trace --check --json | jq .share_of_peak\n"

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
     HONE_ASSIGN_OR_RETURN(session->private_server_,
                           client::PrivateServer::StartOrJoin({.with_worker = with_worker}));
     address = session->private_server_->address();
-    // It is there: its keeper says so. A machine that is busy measuring may only be slow to accept.
+    // The keeper has started the server, which may be slow to answer while the machine is busy.
     options.retry.give_up_after = kPrivatePatience;
     options.call_timeout = kPrivatePatience;
     options.check = [session = session.get()] { return session->CheckPrivate(); };
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> Session::TargetKey() const {
   if (IsNative()) return host_key_;
   const absl::StatusOr<target::Target> preset = target::TargetByName(target_);
   if (preset.ok()) return preset->Key();
-  // A key ends in eight hex digits; its parts are joined by hyphens.
+  // A key consists of parts joined by hyphens; the last part has eight hex digits.
   const size_t hyphen = target_.rfind('-');
   const absl::string_view tail =
       absl::string_view(target_).substr(hyphen == std::string::npos ? 0 : hyphen + 1);
@@ -81,19 +81,19 @@ absl::StatusOr<std::string> Session::TargetForTuning() const {
   if (key == host_key_) return key;
   return absl::InvalidArgumentError(
       absl::StrCat("--target ", target_, ": this machine is ", host_key_,
-                   ", and a private worker measures this machine only; name a server that has a "
-                   "worker of the target with --server, or leave --target out"));
+                   ", and a private worker measures only this machine; use --server to name a "
+                   "server that has a worker of the target, or omit --target"));
 }
 
 absl::Status Session::CheckPrivate() {
   if (private_server_ != nullptr) HONE_RETURN_IF_ERROR(private_server_->Check());
-  // Only who asked for the worker hears that it does not stay up.
+  // Only clients that asked for the worker are sent its failures.
   return with_worker_ != nullptr ? with_worker_->Check() : absl::OkStatus();
 }
 
 absl::Status Session::StartWorker() {
   if (private_server_ == nullptr || with_worker_ != nullptr) return absl::OkStatus();
-  // It joins and does not fork: the keeper lives as long as private_server_ holds it.
+  // This joins the running keeper and does not fork, because private_server_ keeps it running.
   HONE_ASSIGN_OR_RETURN(with_worker_, client::PrivateServer::StartOrJoin({.with_worker = true}));
   return with_worker_->WaitUntilReady();
 }
@@ -111,7 +111,7 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
     absl::SleepFor(kWorkerPoll);
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "the local hone-worker has not registered in ", absl::FormatDuration(kWorkerTimeout),
+      "the local hone-worker did not register within ", absl::FormatDuration(kWorkerTimeout),
       "; its log is ", private_server_->paths().worker_log));
 }
 

@@ -13,43 +13,42 @@
 
 namespace hone::cli {
 
-// A command's connection: to the server that was named, or to a private one for as long as the
-// session lives.
+// The connection of a command to the given server or, if none is given, to a private server, which
+// runs at least as long as the session exists.
 class Session {
  public:
-  // `with_worker`: the command measures, so that a private server needs a worker of this machine.
-  // Errors as in PrivateServer::StartOrJoin and WaitUntilReady, and Connection::Open. REQUIRES: no
-  // threads yet.
+  // `with_worker`: the command measures; a private server also starts a worker of this machine.
+  // Errors as for PrivateServer::StartOrJoin and WaitUntilReady, and Connection::Open. REQUIRES:
+  // the process has one thread.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals,
                                                        bool with_worker = false);
 
   client::Connection& connection() { return *connection_; }
-  // Null with a server that was named.
+  // Null if a server was given.
   client::PrivateServer* private_server() { return private_server_.get(); }
-  // Ok while a private server, and its worker once StartWorker has asked for one, are up or being
-  // started again, and always with a server that was named. Does not wait. Errors as of
-  // PrivateServer::Check.
+  // Checks that the private server and, after StartWorker, its worker are running or being
+  // restarted. Always ok if a server was given. Does not wait. Errors as for PrivateServer::Check.
   absl::Status CheckPrivate();
 
-  // The key of the target that was named: this machine's for "native". InvalidArgument: no preset
-  // has that name.
+  // The key of the given target; for "native", the key of this machine. InvalidArgument: the name
+  // is unknown.
   absl::StatusOr<std::string> TargetKey() const;
-  // The same for a filter: "" if no target was named.
+  // The same for a filter: "" if no target was given.
   absl::StatusOr<std::string> GivenTargetKey() const;
-  // The text form of the target that was named; a key that was given stays a key: only a server
-  // with a worker of it knows more. Errors as of TargetKey.
+  // The text form of the given target. A key is returned unchanged, because only a server with a
+  // worker of the target knows its text form. Errors as for TargetKey.
   absl::StatusOr<std::string> TargetText() const;
-  // For what is measured: the key, but "native" stays a question to a server that was named: its
-  // workers' only target. Errors as of TargetKey; InvalidArgument: a private server's worker, which
-  // measures this machine, has another target.
+  // The target of a job: a key, or "native" if a server was given, which means the only target of
+  // its workers. Errors as for TargetKey. InvalidArgument: the server is private and the target is
+  // not this machine.
   absl::StatusOr<std::string> TargetForTuning() const;
 
-  // Private server: from now on it has a worker of this machine, also when the session was opened
-  // without. Errors as in PrivateServer::StartOrJoin. With a server that was named it does nothing.
+  // Starts a worker of the private server, unless the session already has one. Does nothing if a
+  // server was given. Errors as for PrivateServer::StartOrJoin.
   absl::Status StartWorker();
-  // Private server: returns once the local worker has registered; `waiting` is called meanwhile and
-  // ends the wait by returning false (Cancelled). FailedPrecondition: it does not stay up. Else
-  // returns at once.
+  // Waits until the worker of the private server has registered. Returns immediately if a server
+  // was given. Calls `waiting` repeatedly; Cancelled: it returned false. FailedPrecondition: the
+  // worker keeps failing, or did not register in time.
   absl::Status WaitForWorker(const std::function<bool()>& waiting);
 
  private:
@@ -57,11 +56,11 @@ class Session {
 
   bool IsNative() const { return target_.empty() || target_ == "native"; }
 
-  const std::string target_;  // as it was named; "" not at all
+  const std::string target_;  // as given; "": not given
   target::Target host_;       // this machine
   std::string host_key_;
   std::unique_ptr<client::PrivateServer> private_server_;
-  std::unique_ptr<client::PrivateServer> with_worker_;  // joined later
+  std::unique_ptr<client::PrivateServer> with_worker_;  // set by StartWorker
   std::unique_ptr<client::Connection> connection_;
 };
 

@@ -24,7 +24,7 @@ struct ShowOptions {
   bool trace = false;
 };
 
-// The three texts that there are to show.
+// The texts that can be shown.
 struct Shown {
   std::string workload;
   std::string program;
@@ -54,13 +54,13 @@ absl::Status Print(const Globals& globals, const ShowOptions& options, const Sho
   return globals.json ? PrintJson(json) : absl::OkStatus();
 }
 
-// A trace file: its own workload, and what replaying it gives. Needs no server.
+// Reads and replays a trace file. Needs no server.
 absl::StatusOr<Shown> ReadTrace(const std::string& path, const std::string& text) {
   const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
   if (file.ok() && file->parsed.decisions.empty() && file->parsed.trace.decisions > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": the trace is a design space, with ", file->parsed.trace.decisions,
-        " decisions open; write the decisions behind its samplings, as in \"= [16, 64]\""));
+        " decisions open; write the decisions after its samplings, as in \"= [16, 64]\""));
   }
   HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyTrace(path, text, /*seed=*/0));
   return Shown{.workload = applied.workload->ToText(),
@@ -103,11 +103,12 @@ void AddShow(Command& app, Globals& globals) {
       "show", "Show a workload with its best schedule's program and trace, or a trace file");
   auto options = std::make_shared<ShowOptions>();
   AddBestWords(command, options->words);
-  command.AddFlag("--workload", options->workload, "The workload as text");
-  command.AddFlag("--program", options->program, "The loop nest that the best schedule gives");
-  command.AddFlag("--trace", options->trace, "The best schedule: its primitives and decisions");
+  command.AddFlag("--workload", options->workload, "Show the workload as text");
+  command.AddFlag("--program", options->program, "Show the loop nest of the best schedule");
+  command.AddFlag("--trace", options->trace,
+                  "Show the best schedule: its primitives and decisions");
   Complete(command, globals,
-           "Shows all three unless some are chosen.\n\n"
+           "Without --workload, --program and --trace, shows all three.\n\n"
            "Examples:\n"
            "  hone show matmul m=1024 n=1024 k=1024 --program\n"
            "  hone show kernel/matmul.trace --program\n"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kRules[] = "rules";  // the default
 
-// Whether it may be the name of a maker of spaces: the server knows which there are.
+// Whether it can be the name of a space maker. The server knows which names exist.
 bool IsName(absl::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
@@ -26,8 +26,8 @@ absl::StatusOr<std::string> ReadSpaceArgument(const std::string& argument) {
   absl::string_view path = argument;
   if (!absl::ConsumePrefix(&path, "trace:")) {
     if (IsName(argument)) return argument == kRules ? std::string() : argument;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--space ", argument, ": it is a name, as rules or templates, or trace:FILE"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--space ", argument, ": expected a name, such as rules or templates, or trace:FILE"));
   }
   if (path.empty()) return absl::InvalidArgumentError("--space trace: names no file");
   HONE_ASSIGN_OR_RETURN(std::string text, ReadTextArgument(std::string(path)));

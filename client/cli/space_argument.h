@@ -8,12 +8,12 @@
 
 namespace hone::cli {
 
-// Reads the name of a maker of spaces ("" is returned for "rules"; the server refuses names that
-// there are not) or "trace:FILE" (the file's text). InvalidArgument: it is neither, the file cannot
-// be read, or its text is no trace file (the message begins with file:line:column).
+// Reads the value of --space. Returns the name of a space maker ("" for "rules"; the server checks
+// the name), or for "trace:FILE" the text of the file. InvalidArgument: the value is neither, the
+// file cannot be read, or its text is malformed (the message begins with file:line:column).
 absl::StatusOr<std::string> ReadSpaceArgument(const std::string& argument);
 
-// The workload that a trace file begins with. REQUIRES `text` as ReadSpaceArgument gives it.
+// The workload of a trace file. REQUIRES: `text` was returned by ReadSpaceArgument.
 absl::StatusOr<WorkloadArgument> WorkloadOfTrace(const std::string& title, const std::string& text);
 
 }  // namespace hone::cli

@@ -9,8 +9,8 @@
 
 namespace hone::cli {
 
-// What is wrong with a command line that the parser refused, for a person: an unknown command or
-// option with the nearest known one, else `parser_says`. `arguments`: without the program's name.
+// Explains why the parser refused a command line: names an unknown command or option and the
+// nearest known one, or returns `parser_says`. `arguments` do not include the program's name.
 std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,
                                absl::string_view parser_says);
 

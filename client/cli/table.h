@@ -9,7 +9,7 @@
 
 namespace hone::cli {
 
-// A column of a table, by its title.
+// The title and alignment of a column.
 struct Column {
   std::string title;
   bool right;
@@ -17,15 +17,16 @@ struct Column {
 inline Column Left(absl::string_view title) { return {std::string(title), false}; }
 inline Column Right(absl::string_view title) { return {std::string(title), true}; }
 
-// Columns of text, aligned by their widest cell.
+// Columns of text, as wide as their widest cells.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // REQUIRES: as many cells as columns.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // A line per row and one of titles, each ended by a newline, without blanks at the end.
+  // A line of titles and one line per row, without trailing blanks.
   std::string ToText() const;
-  // Prints it on standard output; a table without rows is the line `if_empty`.
+  // Prints the table to standard output. If it has no rows, prints the line `if_empty` instead,
+  // unless that is "".
   void Print(absl::string_view if_empty = "") const;
 
  private:

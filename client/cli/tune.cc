@@ -34,7 +34,7 @@ struct TuneOptions {
   double tolerance = 0;
 };
 
-// Of the device that measured, from whatever says it.
+// The peak FLOP rate of the device, taken from the job or else from the worker list; 0: unknown.
 double PeakOf(const client::Job& job, client::Connection& connection) {
   for (const auto& best : {job.best, job.default_schedule}) {
     if (best.has_value() && best->peak_gflops > 0) return best->peak_gflops;
@@ -47,7 +47,8 @@ double PeakOf(const client::Job& job, client::Connection& connection) {
   return 0;
 }
 
-// Where not even the untiled schedule works, it says most about what is wrong; "" it works.
+// The outcome of the default schedule, for an error message, or "" if it worked. If even the
+// default schedule fails, its outcome is the best hint at the cause.
 std::string WhyDefaultFailed(const client::Job& job) {
   if (!job.default_schedule.has_value()) return "";
   const record::MeasureResult& result = job.default_schedule->record.result;
@@ -75,26 +76,25 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   add(confirmed ? "best" : "best, not confirmed", job.best);
   table.Print();
   if (job.best.has_value() && !confirmed) {
-    absl::PrintF("\nnot confirmed: \"hone best\" does not know it");
-    // A job that failed says in its error what is wrong with it.
+    absl::PrintF("\nnot confirmed: \"hone best\" does not return it");
+    // The error of a failed job explains what to do.
     if (job.state == client::JobState::kCancelled) {
-      absl::PrintF("; \"hone jobs resume %s\" goes on with the search and confirms what is best",
-                   job.id);
+      absl::PrintF("; \"hone jobs resume %s\" continues the search and confirms the best", job.id);
     }
     absl::PrintF("\n");
   }
   if (!job.note.empty()) absl::PrintF("\n%s\n", job.note);
   if (job.best.has_value()) {
     if (peak > 0)
-      absl::PrintF("\npeak: %s GFLOP/s, measured with fused multiply-adds beside the best\n",
-                   FormatGflops(peak));
+      absl::PrintF("\npeak: %s GFLOP/s, measured with fused multiply-adds\n", FormatGflops(peak));
     absl::PrintF("\nbest schedule:\n");
     PrintText(job.best->trace);
   }
   std::fflush(stdout);
 }
 
-// InvalidArgument: the trace is of another computation, which a shape makes it, too.
+// Checks that a trace is for the workload. InvalidArgument: the trace is for another computation;
+// another shape is also another computation.
 absl::Status CheckSchedules(const std::string& title, const std::string& trace,
                             const WorkloadArgument& argument) {
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument own, WorkloadOfTrace(title, trace));
@@ -102,11 +102,11 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--space ", title, " is of another computation: it schedules ",
-                   DescribeWorkload(own.workload), ", and not ",
-                   DescribeWorkload(argument.workload), " (", argument.title,
-                   "); leave the operator out to tune what the trace schedules, or tune the "
-                   "operator without --space"));
+      absl::StrCat("--space ", title, " is for another computation: it schedules ",
+                   DescribeWorkload(own.workload), ", not ", DescribeWorkload(argument.workload),
+                   " (", argument.title,
+                   "); omit the operator to tune the workload of the trace, or tune the operator "
+                   "without --space"));
 }
 
 absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
@@ -152,10 +152,10 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
         absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
   }
   if (!job.best.has_value()) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a schedule that works (",
+    return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a working schedule (",
                                            job.trials == 0 ? "no trial" : OutcomesText(job), ")",
                                            WhyDefaultFailed(job), "; \"hone records query --job ",
-                                           job.id, "\" says why candidates failed"));
+                                           job.id, "\" shows why candidates failed"));
   }
   return absl::OkStatus();
 }
@@ -173,30 +173,30 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--time", options->time, "Search at most this long: 60s, 10m, 1h30m", {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
-              "Search strategy by name; the server lists them for an unknown one", {NotEmpty()});
+              "Search strategy; the error for an unknown name lists all", {NotEmpty()});
   command.Add("--cost-model", options->cost_model,
-              "Cost model by name; the server lists them for an unknown one", {NotEmpty()});
+              "Cost model; the error for an unknown name lists all", {NotEmpty()});
   command.Add("--feature-set", options->feature_set,
-              "What the cost model reads instead of its own feature set, by name", {NotEmpty()});
+              "Feature set that the cost model reads instead of its own", {NotEmpty()});
   command.AddFlag("--transfer", options->transfer,
                   "Start from results and stored models of other workloads of the target");
   command.Add("--priority", options->priority,
-              "low, normal (default) or high: how large a share of the workers it gets while "
-              "others tune, too",
+              "low, normal (default) or high: the job's share of the workers while other jobs run",
               {OneOf({"low", "normal", "high"})});
   command.Add("--space", options->space,
-              "What is searched: rules (default), templates (AutoTVM's, of the operators that have "
-              "one), or trace:FILE, a schedule written by hand whose open samplings are searched");
+              "Design space: rules (default), templates (like AutoTVM's, for some operators), or "
+              "trace:FILE, a handwritten schedule whose open samplings are searched");
   command.Add("--tolerance", options->tolerance,
-              "Allowed relative error of the output; 0 (default) is strict. A convolution by "
-              "Winograd's method needs 1.7e-6 to 1.2e-4 in f32; its error is relative to the "
-              "largest magnitude in a tile, so an output whose own window is much smaller than the "
-              "rest of its tile can be wrong by more",
+              "Allowed relative error of the output; 0 (default) is strict. Winograd convolutions "
+              "need 1.7e-6 to 1.2e-4 in f32. Their error is relative to the largest magnitude in a "
+              "tile: an output whose own window is much smaller than the rest of the tile can have "
+              "a larger error",
               {Range(0.0, 0.5)});
   Complete(
       command, globals,
-      "Ctrl-C once confirms the finalists and ends; twice ends at once. What was measured is kept "
-      "either way. With --space trace:FILE the workload is the trace's own unless it is given.\n\n"
+      "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
+      "Measurements are kept in both cases. With --space trace:FILE the operator may be omitted; "
+      "the default is the workload of the trace.\n\n"
       "Examples:\n"
       "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
       "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"

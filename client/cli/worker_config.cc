@@ -17,7 +17,7 @@
 namespace hone::cli {
 namespace {
 
-// A board's clock may be a little behind.
+// The clock of a board may be slightly behind.
 constexpr absl::Duration kClockSkew = absl::Hours(1);
 
 struct WorkerConfigOptions {
@@ -26,8 +26,8 @@ struct WorkerConfigOptions {
   int days = 825;
 };
 
-// The server signs nothing: whoever has the authority's key, which the server does not need to run,
-// says which boards there are.
+// Signs the certificate here and not on the server, which does not need the authority's key. The
+// owner of this key decides which workers are admitted.
 absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions& options) {
   rpc::KeyPair authority;
   HONE_ASSIGN_OR_RETURN(authority.certificate,
@@ -55,7 +55,7 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
                       {"certificate", pair.certificate},
                       {"key", pair.key}});
   absl::PrintF(
-      "# Of the worker %s, until %s: hone-worker --config FILE. It holds a secret.\n"
+      "# For the worker %s, valid until %s: hone-worker --config FILE. Contains a secret.\n"
       "server = %s\nname = %s\nca = %s\ncertificate = %s\nkey = %s\n",
       options.name, rpc::FormatDay(now + absl::Hours(24) * options.days), QuoteConfigValue(server),
       QuoteConfigValue(options.name), QuoteConfigValue(authority.certificate),
@@ -67,13 +67,13 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
 
 void AddWorkerConfig(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
-      "worker-config", "Print everything that a worker needs to reach the server, in one file");
+      "worker-config", "Print a configuration file with which a worker can reach the server");
   auto options = std::make_shared<WorkerConfigOptions>();
-  command.Add("--name", options->name, "The worker's name; no other worker can take it",
+  command.Add("--name", options->name, "Name of the worker; no other worker can use it",
               {Required()});
   command.Add("--authority", options->authority,
-              "Folder that hone-server init made, with the authority's key", {ShowDefault()});
-  command.Add("--days", options->days, "How long the certificate is valid",
+              "Folder made by hone-server init, with the authority's key", {ShowDefault()});
+  command.Add("--days", options->days, "Validity of the certificate in days",
               {ShowDefault(), Range(1, 3650)});
   Complete(command, globals,
            "Examples:\n"

@@ -40,7 +40,7 @@ absl::Status ListWorkers(const Globals& globals) {
   }
   table.Print(
       globals.server.empty()
-          ? "no workers: the private server starts one only while something is tuned"
+          ? "no workers; the private server starts one only for tuning"
           : absl::StrCat("no workers; start one with: hone-worker --server ", globals.server));
   return absl::OkStatus();
 }
@@ -53,8 +53,7 @@ absl::Status DrainWorker(const Globals& globals, const std::string& name, bool r
   if (resume) {
     absl::PrintF("%s gets work again\n", name);
   } else {
-    absl::PrintF("%s finishes what it has begun (%d leases) and gets no more\n", name,
-                 worker.leases);
+    absl::PrintF("%s finishes its %d leases and gets no more\n", name, worker.leases);
   }
   return absl::OkStatus();
 }
@@ -63,16 +62,16 @@ absl::Status RemoveWorker(const Globals& globals, const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const int requeued, session->connection().RemoveWorker(name));
   if (globals.json) return PrintJson({{"id", name}, {"requeued", requeued}});
-  absl::PrintF("%s is forgotten; %d of its leases went back to the queue\n", name, requeued);
+  absl::PrintF("%s was removed; %d of its leases were requeued\n", name, requeued);
   return absl::OkStatus();
 }
 
-// A command on one worker.
+// Adds a subcommand that acts on one worker.
 void AddOnWorker(Command& workers, Globals& globals, const std::string& name, const char* what,
                  absl::Status (*run)(const Globals& globals, const std::string& worker)) {
   Command& command = workers.AddCommand(name, what);
   auto worker = std::make_shared<std::string>();
-  command.Add("worker", *worker, "Its name, as in hone workers list", {Required()});
+  command.Add("worker", *worker, "Name of the worker, as in hone workers list", {Required()});
   Complete(command, globals,
            absl::StrCat("Examples:\n  hone workers ", name, " pi-07 --server hone.internal:7070"),
            [&globals, worker, run] { return run(globals, *worker); });
@@ -81,7 +80,7 @@ void AddOnWorker(Command& workers, Globals& globals, const std::string& name, co
 }  // namespace
 
 void AddWorkers(Command& app, Globals& globals) {
-  Command& workers = app.AddCommand("workers", "Look at the machines that build and measure");
+  Command& workers = app.AddCommand("workers", "List, drain, resume and remove workers");
   workers.RequireCommand(1, 1);
   workers.Footer(
       "Examples:\n"
@@ -93,18 +92,17 @@ void AddWorkers(Command& app, Globals& globals) {
            "  hone workers list --server localhost:7070\n"
            "  hone workers list --server localhost:7070 --json | jq '.workers[].target'",
            [&globals] { return ListWorkers(globals); });
-  AddOnWorker(workers, globals, "drain",
-              "Let a worker finish what it has begun and give it no more",
+  AddOnWorker(workers, globals, "drain", "Let a worker finish its leases, and give it no more",
               [](const Globals& with, const std::string& worker) {
                 return DrainWorker(with, worker, /*resume=*/false);
               });
   AddOnWorker(workers, globals, "resume",
-              "Give a worker work again that was drained, removed or refused",
+              "Give work again to a worker that was drained, removed or refused",
               [](const Globals& with, const std::string& worker) {
                 return DrainWorker(with, worker, /*resume=*/true);
               });
-  AddOnWorker(workers, globals, "remove",
-              "Forget a worker and let it in no more until it is resumed", RemoveWorker);
+  AddOnWorker(workers, globals, "remove", "Remove a worker, and reject it until it is resumed",
+              RemoveWorker);
 }
 
 }  // namespace hone::cli

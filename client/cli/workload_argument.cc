@@ -19,16 +19,16 @@ namespace hone::cli {
 
 namespace {
 
-// Far more than any workload or trace has; a device may have no end.
+// Far larger than any workload or trace. Devices such as /dev/zero have no end.
 constexpr size_t kMaxTextBytes = size_t{64} << 20;
-// With which some editors begin a file of UTF-8.
+// Some editors write it at the start of a UTF-8 file.
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// What there is, for a person who named an operator or a key that there is not.
+// The hint for an unknown operator or key.
 std::string KnownWords(absl::string_view op_name) {
   const op::OperatorInfo* const info = op::FindOperator(op_name);
   if (info == nullptr) {
-    return "; hone operators lists them, and a workload of your own is a file, as in mine.hone";
+    return "; hone operators lists them; other workloads can be given as a file, as in mine.hone";
   }
   std::vector<std::string> words;
   for (const op::KeyInfo& key : info->keys) words.push_back(key.name);
@@ -59,7 +59,7 @@ absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
     text.append(piece, size);
     if (text.size() > kMaxTextBytes) {
       return absl::InvalidArgumentError(absl::StrCat(
-          path, " is no workload and no trace: it is larger than ", kMaxTextBytes >> 20, " MiB"));
+          path, " is not a workload or trace: it is larger than ", kMaxTextBytes >> 20, " MiB"));
     }
   }
   if (std::ferror(file) != 0) {
@@ -83,8 +83,8 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
   if (IsTrace(text)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path,
-                     " is a trace; give the workload that it begins with as a file of its own, or "
-                     "look at it with: hone show ",
+                     " is a trace; give the workload at its beginning in a separate file, or show "
+                     "the trace with: hone show ",
                      path));
   }
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
@@ -110,8 +110,7 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
     return ParseWorkloadArgument(words[0], text);
   }
   absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
-  // To a person an operator that does not exist is a wrong word, not something that is not known
-  // yet.
+  // An unknown operator is a usage error here; NotFound is reserved for an unknown best.
   if (!workload.ok()) {
     const absl::string_view message = workload.status().message();
     const bool strange = absl::IsNotFound(workload.status()) ||

@@ -10,37 +10,36 @@
 
 namespace hone::cli {
 
-// What a person named on the command line.
+// A workload named on the command line.
 struct WorkloadArgument {
   ir::Workload workload;
   std::string text;   // text form, as the protocol carries it
-  std::string title;  // the words that were typed, for headings and hints
+  std::string title;  // the words as typed, for headings and hints
 };
 
 // Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).
-// InvalidArgument: no words, an unknown operator (the message suggests the nearest and names the
-// others), a key or shape that does not fit, a file that cannot be read or whose text is wrong (the
-// message begins with file:line:column).
+// InvalidArgument: there are no words, the operator is unknown (the message suggests the nearest
+// one), a key or shape is wrong, the file cannot be read, or its text is malformed (the message
+// begins with file:line:column).
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words);
 
-// The same for the text of a file that was read already.
+// The same for the text of a file that has already been read.
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
                                                        const std::string& text);
 
-// Whether a text has the line that a trace begins with, behind its workload.
+// Whether a text contains the line that separates the workload of a trace file from its trace.
 bool IsTrace(absl::string_view text);
 
 // Whether the words name a file rather than an operator.
 bool NamesFile(absl::Span<const std::string> words);
 
-// The text of a file, or of standard input for "-", without the byte order mark that it may begin
-// with. InvalidArgument: it cannot be read, is no file of text, or larger than any workload or
-// trace.
+// The text of a file, or of standard input for "-", without a byte order mark. InvalidArgument: the
+// file cannot be read, is not a text file, or is larger than any workload or trace.
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path);
 
-// One line for a person: "matmul(f32[64, 64], f32[64, 64]) -> f32[64, 64]".
+// A short description: "matmul(f32[64, 64], f32[64, 64]) -> f32[64, 64]".
 std::string DescribeWorkload(const ir::Workload& workload);
-// The same for the text form of a workload; its first line when the text cannot be read.
+// The same for the text form of a workload; its first line if the text cannot be parsed.
 std::string DescribeWorkloadText(const std::string& text);
 
 }  // namespace hone::cli

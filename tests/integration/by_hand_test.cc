@@ -120,7 +120,7 @@ TEST_F(ByHand, AScheduleIsCheckedTimedAndRun) {
   const Result again = home_.Hone({"schedule", trace, "--check"});
   ASSERT_EQ(again.code, 0) << again.errors;
   EXPECT_THAT(again.output,
-              AllOf(HasSubstr("checked   right"), HasSubstr("GFLOP/s"), HasSubstr("default")));
+              AllOf(HasSubstr("checked   correct"), HasSubstr("GFLOP/s"), HasSubstr("default")));
 
   const Result second = run_to("best.npy");
   ASSERT_EQ(second.code, 0) << second.errors;

@@ -201,7 +201,7 @@ TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
       continue;
     }
     EXPECT_THAT(tune.Output(), AllOf(HasSubstr("best, not confirmed"),
-                                     HasSubstr("\"hone jobs resume 1\" goes on")));
+                                     HasSubstr("\"hone jobs resume 1\" continues")));
     Process resumed({"hone", "jobs", "resume", "1"}, home.variables());
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(resumed.Errors(), "tuning"); }));
     resumed.Signal(SIGINT);

@@ -133,7 +133,8 @@ class RecordsTest : public ::testing::Test {
     std::ofstream(folder_ / "in.jsonl") << File(rows);
     const Result imported = Hone({"records", "import", folder_ / "in.jsonl"});
     ASSERT_EQ(imported.code, 0) << imported.errors << server_->Errors();
-    ASSERT_EQ(imported.output, absl::StrCat(rows.size(), " records added, 0 were there already\n"));
+    ASSERT_EQ(imported.output,
+              absl::StrCat(rows.size(), " records added, 0 already in the store\n"));
   }
   std::unique_ptr<Process> StartServer(const std::string& name) {
     auto server = std::make_unique<Process>(std::vector<std::string>{
@@ -226,7 +227,7 @@ TEST_F(RecordsTest, TheNewestComeFirstAndItIsSaidThatThereAreMore) {
   EXPECT_EQ(all["more"], false);
   EXPECT_EQ(all["records"].back()["trial"], 1);
   EXPECT_THAT(Hone({"records", "query"}).output,
-              testing::EndsWith("\nthe newest 50; --limit 0 for all\n"));
+              testing::EndsWith("\nonly the newest 50 are shown; --limit 0 shows all\n"));
   EXPECT_THAT(Hone({"records", "query", "--limit", "0"}).output,
               testing::Not(HasSubstr("--limit")));
   const Result csv = Hone({"records", "query", "--csv", "--limit", "1"});

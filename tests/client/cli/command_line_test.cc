@@ -217,7 +217,7 @@ TEST_F(CommandLineTest, ATraceOfAnotherShapeIsNoSpaceOfAnOperator) {
            "output C[i: 8, j: 8] = sum(k: 8) A[i, k] * B[k, j]\ntrace 1\nb0 = block(\"C\")\n");
   ExpectUsageError({"tune", "matmul", "m=8", "n=8", "k=16", "--space", "trace:" + trace},
                    AllOf(HasSubstr("f32[8, 8], f32[8, 8]"), HasSubstr("f32[8, 16], f32[16, 8]"),
-                         HasSubstr("leave the operator out")));
+                         HasSubstr("omit the operator")));
 }
 
 TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
@@ -270,7 +270,7 @@ TEST_F(CommandLineTest, WhatIsNoDesignSpace) {
   ExpectUsageError(with("trace:" + (files_ / "nowhere.trace")),
                    AllOf(HasSubstr("nowhere.trace"), HasSubstr("No such file")));
   ExpectUsageError(with("my file"),
-                   HasSubstr("it is a name, as rules or templates, or trace:FILE"));
+                   HasSubstr("expected a name, such as rules or templates, or trace:FILE"));
   const std::string broken =
       "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\nb0 = blok(\"B\")\n";
   ExpectUsageError(with("trace:" + File("broken.trace", broken)),

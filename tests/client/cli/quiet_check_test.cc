@@ -38,7 +38,7 @@ TEST_F(QuietCheckTest, AMachineThatHidesEverythingIsNotBlamed) {
   const std::vector<HealthCheck> checks = CheckQuiet(root_);
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks[0].state, HealthCheck::State::kOk);
-  EXPECT_THAT(checks[0].finding, HasSubstr("hidden"));
+  EXPECT_THAT(checks[0].finding, HasSubstr("not visible"));
 }
 
 TEST_F(QuietCheckTest, EachDisturbanceIsNamedWithWhatToDo) {
@@ -53,7 +53,7 @@ TEST_F(QuietCheckTest, EachDisturbanceIsNamedWithWhatToDo) {
   EXPECT_THAT(Find("isolated cores").advice, HasSubstr("isolcpus"));
   EXPECT_THAT(Find("steal").finding, HasSubstr("10.0 %"));
   EXPECT_THAT(Find("steal").advice, HasSubstr("quarantined"));
-  EXPECT_THAT(Find("load").advice, HasSubstr("stop it"));
+  EXPECT_THAT(Find("load").advice, HasSubstr("stop them"));
   EXPECT_THAT(Find("huge pages").advice, HasSubstr("madvise"));
 }
 
