@@ -40,8 +40,8 @@ absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connect
   for (const client::Worker& worker : workers) {
     if (worker.connected && worker.can_run && worker.target == target) return worker.facts;
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "no worker of ", target, " is connected, so that nothing can be measured again"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("no worker of ", target, " is connected; nothing can be measured again"));
 }
 
 bool IsDue(const RevalidateOptions& options, const record::Record& best,

@@ -16,9 +16,9 @@ namespace hone::cli {
 namespace {
 
 std::string StateOf(const client::Worker& worker) {
-  if (!worker.flagged.empty()) return worker.connected ? "refused" : "refused, away";
-  if (worker.draining) return worker.connected ? "draining" : "drained, away";
-  return worker.connected ? "connected" : "away";
+  if (!worker.flagged.empty()) return worker.connected ? "refused" : "refused, disconnected";
+  if (worker.draining) return worker.connected ? "draining" : "drained, disconnected";
+  return worker.connected ? "connected" : "disconnected";
 }
 
 absl::Status ListWorkers(const Globals& globals) {

@@ -167,7 +167,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
       &body,
       "/* Alignment in bytes of every buffer, the packed constants and the workspace. */\n#define ",
       prefix, "_ALIGNMENT ", target::kBufferAlignment, "\n");
-  absl::StrAppend(&body, "/* What hone_kernel_workspace_bytes() returns. */\n#define ", prefix,
+  absl::StrAppend(&body, "/* The value of hone_kernel_workspace_bytes(). */\n#define ", prefix,
                   "_WORKSPACE_BYTES INT64_C(", facts.workspace_bytes, ")\n");
   absl::StrAppend(&body,
                   "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
