@@ -8,8 +8,6 @@
 namespace hone::ir {
 namespace {
 
-constexpr int64_t kMostTreeSize = 1 << 20;
-
 bool RoundsItsResult(Op op) {
   return (op >= Op::kAdd && op <= Op::kDiv) || (op >= Op::kExp && op <= Op::kSigmoid) ||
          op == Op::kNormalCdf;
@@ -19,14 +17,6 @@ bool RoundsItsResult(Op op) {
 
 Accuracy::Accuracy(const Workload& workload)
     : workload_(workload), exact_(workload.tensors.size(), true), varies_(workload.tensors.size()) {
-  for (ExprId id = 0; id < workload.pool.size(); ++id) {
-    const Expr& expr = workload.pool[id];
-    int64_t size = 1;
-    for (const ExprId operand : {expr.a, expr.b, expr.c}) {
-      if (operand != kNoExpr) size = std::min(size + tree_sizes_[operand], kMostTreeSize);
-    }
-    tree_sizes_.push_back(size);
-  }
   for (const Stage& stage : workload.stages) AddStage(stage);
   terms_ = std::max(terms_, 1.0);
 }
@@ -143,11 +133,6 @@ bool Accuracy::IsPlain(ExprId id) const {
 
 bool Accuracy::AddsErrors(const Expr& expr) const {
   return (expr.op == Op::kMul || expr.op == Op::kDiv) && !IsPlain(expr.a) && !IsPlain(expr.b);
-}
-
-bool Accuracy::BoundsClosely(const Expr& expr) const {
-  constexpr int64_t kMostNodes = 32;
-  return AddsErrors(expr) && tree_sizes_[expr.a] + tree_sizes_[expr.b] <= kMostNodes;
 }
 
 bool StoresShort(const Tensor& tensor) {

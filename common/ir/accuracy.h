@@ -32,12 +32,8 @@ class Accuracy {
   // The same for the values that a stage computes, before they are stored.
   bool IsComputedExactly(BufferId tensor) const { return exact_[tensor]; }
   // Whether an expression is a product or quotient of two computed values, whose relative errors
-  // add up.
+  // add up (MagnitudeOfProduct() and MagnitudeOfQuotient()).
   bool AddsErrors(const Expr& expr) const;
-  // Whether to use MagnitudeOfProduct() or MagnitudeOfQuotient() for the magnitude of such an
-  // expression. For large operands, twice MagnitudeOf() bounds it, because those formulas repeat
-  // their operands.
-  bool BoundsClosely(const Expr& expr) const;
   // Whether the rounding of an expression may be positive (error_bound.h).
   bool MayVary(ExprId id) const;
   // Whether the rounding of an output may be positive: an intermediate tensor is f16 or bf16, a
@@ -60,7 +56,6 @@ class Accuracy {
   bool rounds_on_the_way_ = false;
   bool keeps_integers_ = true;
   std::vector<bool> exact_, varies_;  // by tensor, before it is stored
-  std::vector<int64_t> tree_sizes_;   // per expression: number of nodes as a tree, capped
 };
 
 // Whether a tensor's dtype has fewer digits than the computation of its values.

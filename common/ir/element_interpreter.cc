@@ -125,9 +125,9 @@ class ElementMachine {
     result.magnitude = result.rounding = 0;
     ForEachPoint(stage, vars, [&](const Tuple& point) {
       const ElementValue& term = point[0];
-      if (GapToExtreme(stage, term, extreme) > kContending * term.magnitude) return;
-      result.magnitude = std::max(result.magnitude, term.magnitude);
-      result.rounding = std::max(result.rounding, term.rounding);
+      const double gap = GapToExtreme(stage, term, extreme);
+      result.magnitude = Larger(result.magnitude, ContendingMagnitude(term.magnitude, gap));
+      result.rounding = Larger(result.rounding, Excess(term.rounding, gap));
     });
   }
 
@@ -143,8 +143,8 @@ class ElementMachine {
     const double error_of_extreme = ErrorOf(result[0], exact);
     result[1].rounding = 0;
     ForEachPoint(stage, vars, [&](const Tuple& point) {
-      const double reach = ErrorOf(point[0], exact) + error_of_extreme;
-      if (!(GapToExtreme(stage, point[0], extreme) < reach)) return;
+      const double reach = point[0].error + error_of_extreme;
+      if (ComparisonRounding(GapToExtreme(stage, point[0], extreme), reach) == 0) return;
       const double distance = std::abs(point[1].value.real() - found);
       result[1].rounding = std::max(result[1].rounding, distance);
     });
@@ -153,9 +153,6 @@ class ElementMachine {
   // Bound on the error of a correct kernel.
   double ErrorOf(const ElementValue& value, bool exact) const {
     return value.rounding + (exact ? 0 : accuracy_.relative_error() * value.magnitude);
-  }
-  double ErrorOf(ExprId id, const ElementValue& value) const {
-    return ErrorOf(value, accuracy_.IsExact(id));
   }
 
   // Σ s·exp(x − max): each exponential has the errors of x and of the maximum.
@@ -167,8 +164,9 @@ class ElementMachine {
       if (x.value.real() == -INFINITY) return;
       const double weight = std::exp(x.value.real() - max.value.real());
       result[1].magnitude += s.magnitude * weight * (1 + (x.magnitude + max.magnitude));
+      const double growth = std::exp(x.rounding + max.rounding);
       result[1].rounding +=
-          (s.rounding + std::abs(s.value.real()) * (x.rounding + max.rounding)) * weight;
+          (s.rounding * growth + std::abs(s.value.real()) * (growth - 1)) * weight;
     });
   }
 
@@ -176,11 +174,13 @@ class ElementMachine {
   ElementValue Stored(BufferId tensor, absl::Span<const int64_t> indices) {
     ElementValue element = Tensor(tensor, indices);
     const ir::Tensor& t = workload_.tensors[tensor];
+    if (t.input) return element;
+    element.error = ErrorOf(element, accuracy_.IsComputedExactly(tensor));
     if (StoresShort(t)) {
-      const double error = ErrorOf(element, accuracy_.IsComputedExactly(tensor));
-      element.rounding = RoundingOfConversion(DType::kF64, t.dtype, element.value, error);
+      element.rounding = RoundingOfConversion(DType::kF64, t.dtype, element.value, element.error);
       element.value = CastTo(t.dtype, element.value);
       element.magnitude = SizeOf(element.value.real());
+      element.error = element.rounding;
     }
     return element;
   }
@@ -201,27 +201,35 @@ class ElementMachine {
     }
     const ElementValue a = Evaluate(expr.a, vars);
     if (expr.op == Op::kSelect) return Select(expr, a, vars);
-    const ElementValue b = expr.b == kNoExpr ? ElementValue{} : Evaluate(expr.b, vars);
-    const Scalar value = EvaluateOp(expr.op, expr.dtype, a.value, b.value);
-    const double v = value.real(), a_value = a.value.real(), b_value = b.value.real();
-    double magnitude = MagnitudeOf(expr.op, v, a.magnitude, b_value, b.magnitude);
-    if (accuracy_.BoundsClosely(expr)) {
-      magnitude = expr.op == Op::kMul
-                      ? MagnitudeOfProduct(a_value, a.magnitude, b_value, b.magnitude)
-                      : MagnitudeOfQuotient(v, a.magnitude, b_value, b.magnitude);
-    } else if (accuracy_.AddsErrors(expr)) {
-      magnitude *= 2;
-    }
-    double rounding = 0;
+    const ElementValue b = expr.b == kNoExpr ? a : Evaluate(expr.b, vars);
+    ElementValue result{.value = EvaluateOp(expr.op, expr.dtype, a.value, b.value)};
+    const double v = result.value.real(), a_value = a.value.real(), b_value = b.value.real();
+    result.magnitude = MagnitudeOfOperation(expr, v, {a_value, a.magnitude, b_value, b.magnitude});
     if (expr.op == Op::kCast) {
-      rounding = RoundingOfCast(expr, a);
+      result.rounding = RoundingOfCast(expr, a);
     } else if (IsComparison(expr.op)) {
-      const double error = ErrorOf(expr.a, a) + ErrorOf(expr.b, b);
-      rounding = ComparisonRounding(std::abs(a_value - b_value), error);
+      result.rounding = ComparisonRounding(std::abs(a_value - b_value), a.error + b.error);
     } else if (a.rounding + b.rounding != 0) {
-      rounding = RoundingOf(expr.op, expr.dtype, v, a_value, a.rounding, b_value, b.rounding);
+      result.rounding =
+          RoundingOf<double>(expr.op, expr.dtype, v, {a_value, a.rounding, b_value, b.rounding});
     }
-    return {value, magnitude, rounding};
+    if (accuracy_.IsExact(id)) {
+      result.error = result.rounding;
+    } else if (expr.op == Op::kNeg || expr.op == Op::kAbs || expr.op == Op::kCast) {
+      result.error = a.error;
+    } else if (expr.op == Op::kMin || expr.op == Op::kMax) {
+      result.error =
+          RoundingOf<double>(expr.op, expr.dtype, v, {a_value, a.error, b_value, b.error});
+    } else {
+      result.error = ErrorOf(result, /*exact=*/false);
+    }
+    return result;
+  }
+
+  double MagnitudeOfOperation(const Expr& expr, double value, const Operands<double>& of) const {
+    const double unit = accuracy_.relative_error();
+    if (!accuracy_.AddsErrors(expr)) return MagnitudeOf(expr.op, unit, value, of);
+    return expr.op == Op::kMul ? MagnitudeOfProduct(of) : MagnitudeOfQuotient(unit, value, of);
   }
 
   // Where the condition may vary, so may the branch.
@@ -231,16 +239,16 @@ class ElementMachine {
     ElementValue chosen = Evaluate(then ? select.b : select.c, vars);
     if (condition.rounding == 0) return chosen;
     const ElementValue other = Evaluate(then ? select.c : select.b, vars);
-    chosen.rounding = std::abs(chosen.value.real() - other.value.real()) +
-                      std::max(ErrorOf(then ? select.b : select.c, chosen),
-                               ErrorOf(then ? select.c : select.b, other));
+    chosen.rounding =
+        std::abs(chosen.value.real() - other.value.real()) + Larger(chosen.error, other.error);
+    chosen.error = chosen.rounding;
     return chosen;
   }
 
   double RoundingOfCast(const Expr& cast, const ElementValue& operand) const {
     const DType from = workload_.pool[cast.a].dtype;
     if (IsWidening(from, cast.dtype)) return operand.rounding;
-    return RoundingOfConversion(from, cast.dtype, operand.value, ErrorOf(cast.a, operand));
+    return RoundingOfConversion(from, cast.dtype, operand.value, operand.error);
   }
   static double RoundingOfConversion(DType from, DType dtype, Scalar value, double error) {
     return error == 0 ? 0 : ConversionRounding(from, dtype, value.real(), error);

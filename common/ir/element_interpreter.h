@@ -15,6 +15,7 @@ struct ElementValue {
   Scalar value;
   double magnitude = 0;
   double rounding = 0;
+  double error = 0;  // bound on the error of a correct kernel before the value is stored
 };
 
 // Computes one element of an output by recursion through the stages, in double without intermediate

@@ -43,7 +43,8 @@ double MostInteger(DType dtype) {
 }
 
 bool IsWidening(DType from, DType to) {
-  return IsFloat(from) && IsFloat(to) && UnitRoundoff(to) <= UnitRoundoff(from);
+  if (!IsFloat(from) || !IsFloat(to)) return false;
+  return from == to || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
 }
 
 bool IsComparison(Op op) { return op >= Op::kLess && op <= Op::kEqual; }

@@ -2,6 +2,7 @@
 #define HONE_COMMON_IR_ERROR_BOUND_H_
 
 #include <cmath>
+#include <limits>
 
 #include "common/ir/dtype.h"
 #include "common/ir/expr.h"
@@ -9,20 +10,21 @@
 
 // Propagation of errors from operands to results. Every value has two bounds:
 //   magnitude  the value with every load, product and sum replaced by absolute values. Errors of
-//              arithmetic are bounded by a constant times the unit roundoff times the magnitude.
-//   rounding   an absolute bound on how far discontinuities on the way can drive two computations
-//              apart; 0 without them. These are conversions (intermediate tensors of f16 and bf16,
-//              casts) and comparisons of computed floats. Two computations differ there only where
-//              their errors of arithmetic cross a boundary between two results.
-// The formulas are first-order forward error analysis (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2002, chapters 1 and 3). They are templates because the interpreter evaluates them
-// and the reference workload builds expressions from them. `Number` is double or a type with + - *
-// / and the functions below.
+//              arithmetic are at most `unit` times the magnitude, where `unit` is
+//              Accuracy::relative_error(). First-order forward error analysis (Higham, Accuracy and
+//              Stability of Numerical Algorithms, 2002, chapters 1 and 3); infinite where the
+//              result is not bounded, such as at a zero of a divisor.
+//   rounding   an absolute bound on how far jumps on the way can drive two computations apart; 0
+//              without them. Jumps are conversions (intermediate tensors of f16 and bf16, casts)
+//              and comparisons of computed floats. Two computations differ there only where their
+//              errors of arithmetic reach a boundary between two results.
+// The formulas are templates because the interpreter evaluates them and the reference workload
+// builds expressions from them. `Number` is double or a type with + - * / and the functions below.
 namespace hone::ir {
 
 inline double Absolute(double a) { return a < 0 ? -a : a; }
-// The absolute value; 0 of an infinity, which has no error.
-inline double SizeOf(double a) { return std::isinf(a) ? 0 : Absolute(a); }
+// The absolute value; 0 of an infinity or NaN, which has no error.
+inline double SizeOf(double a) { return std::isfinite(a) ? Absolute(a) : 0; }
 inline double ConstantLike(double, double value) { return value; }
 inline double Larger(double a, double b) { return a < b ? b : a; }
 inline double Smaller(double a, double b) { return b < a ? b : a; }
@@ -41,26 +43,42 @@ double UnitRoundoff(DType dtype);
 double LeastInteger(DType dtype);
 double MostInteger(DType dtype);
 
-// Whether a conversion loses digits: to a shorter float, or from a float to an integer.
+// Whether a float type is converted to one that holds all its values.
+bool IsWidening(DType from, DType to);
+// Whether a conversion loses digits: to a float type that does not hold all values, or from a float
+// to an integer.
 bool LosesDigits(DType from, DType to);
 // Whether an operation is <, <= or ==.
 bool IsComparison(Op op);
-// Whether a float is converted to a type that holds all its values.
-bool IsWidening(DType from, DType to);
 
-// The distance that wrapping adds to the rounding of an integer with a computed value.
 template <typename Number>
-Number WrappedRounding(DType dtype, Number value, Number rounding) {
+Number Infinite(Number like) {
+  return ConstantLike(like, std::numeric_limits<double>::infinity());
+}
+
+// The part of an operand's error that can reach the result of a minimum or maximum. `gap` is the
+// distance of the operand from the result.
+template <typename Number>
+Number Excess(Number error, Number gap) {
+  return Larger(ConstantLike(error, 0), error - gap);
+}
+
+// The rounding of an integer with a computed value that wraps. `above` and `below` are the
+// distances by which it may be larger and smaller.
+template <typename Number>
+Number WrappedRounding(DType dtype, Number value, Number above, Number below) {
   const double least = LeastInteger(dtype), most = MostInteger(dtype);
-  const Number beyond = Larger(value + rounding - most, rounding - value + least);
-  return IfLess(ConstantLike(value, 0), beyond, ConstantLike(value, most - least), rounding);
+  const Number range = ConstantLike(value, most - least);
+  return IfLess(ConstantLike(value, most), value + above, range,
+                IfLess(value - below, ConstantLike(value, least), range, Larger(above, below)));
 }
 
 // The rounding of a comparison, 1 where the errors of its operands can change its result. `gap` is
 // the distance of the operands.
 template <typename Number>
 Number ComparisonRounding(Number gap, Number error) {
-  return IfLess(gap, error, ConstantLike(gap, 1), ConstantLike(gap, 0));
+  const Number zero = ConstantLike(gap, 0);
+  return IfZero(error, zero, IfLess(error, gap, zero, ConstantLike(gap, 1)));
 }
 
 // How far apart conversion to `dtype` can move `value` and a number within `error` of it. It is 0
@@ -70,15 +88,16 @@ Number ConversionRounding(DType from, DType dtype, Number value, Number error) {
   const Number zero = ConstantLike(error, 0);
   if (dtype == DType::kBool) return ComparisonRounding(Absolute(value), error);
   if (!IsFloat(dtype) && !IsFloat(from)) {
-    return IfZero(error, zero, WrappedRounding(dtype, Converted(dtype, value), error));
+    const Number wrapped = Converted(dtype, value);
+    return IfZero(error, zero, WrappedRounding(dtype, wrapped, error, error));
   }
   const DType rounded = IsFloat(dtype) ? dtype : DType::kI64;
   const Number at = Converted(rounded, value);
   const Number above = Absolute(Converted(rounded, value + error) - at);
   const Number below = Absolute(at - Converted(rounded, value - error));
-  const Number rounding = IfZero(error, zero, Larger(above, below) + 0 * error);
-  if (IsFloat(dtype)) return rounding;
-  return WrappedRounding(dtype, Converted(dtype, value), rounding);
+  if (IsFloat(dtype)) return IfZero(error, zero, Larger(above, below) + 0 * error);
+  const Number wrapped = Converted(dtype, value);
+  return IfZero(error, zero, WrappedRounding(dtype, wrapped, above, below) + 0 * error);
 }
 
 // The magnitude of a constant. 0 for an infinite one, such as that of a masked element: it has no
@@ -90,15 +109,24 @@ double MagnitudeOfConstant(double value);
 // result.
 inline constexpr double kContending = 0x1p-6;
 
-inline constexpr double kMostExponent = 700;  // exp() of it is finite
-inline constexpr double kTinyRoot = 0x1p-500;
-// 1/√u of f64: the error of a root of 0 as a multiple of the root of the operand's magnitude.
-inline constexpr double kErrorOfRoot = 0x1p26;
+// The magnitude of a term of a maximum or minimum, or 0 if it is not a possible extreme. `gap` is
+// its distance from the result.
+template <typename Number>
+Number ContendingMagnitude(Number magnitude, Number gap) {
+  return IfLess(kContending * magnitude, gap, ConstantLike(gap, 0), magnitude);
+}
+
+// Values and bounds of the operands of a unary or binary operation; `b` is unused by unary ones.
+template <typename Number>
+struct Operands {
+  Number a_value, a, b_value, b;
+};
 
 // Magnitude of a unary or binary operation with result `value`. For products and quotients it is
 // the product of the operands' magnitudes.
 template <typename Number>
-Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
+Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of) {
+  const Number a = of.a, b = of.b;
   switch (op) {
     case Op::kAdd:
     case Op::kSub:
@@ -107,13 +135,14 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
       return a * b;
     case Op::kDiv: {
       // Treated as a product with 1/b, whose relative error is that of b.
-      const Number divisor = Absolute(b_value);
-      const Number safe = IfZero(divisor, 1 + 0 * divisor, divisor);
-      return IfZero(divisor, a, a / safe * (b / safe));
+      const Number divisor = Absolute(of.b_value);
+      return IfLess(2 * unit * b, divisor, a / divisor * (b / divisor),
+                    IfZero(b, a, Infinite(value)));
     }
     case Op::kMin:
     case Op::kMax:
-      return Larger(a, b);
+      return Larger(ContendingMagnitude(a, Absolute(value - of.a_value)),
+                    ContendingMagnitude(b, Absolute(value - of.b_value)));
     case Op::kNeg:
     case Op::kAbs:
     case Op::kCast:
@@ -122,60 +151,61 @@ Number MagnitudeOf(Op op, Number value, Number a, Number b_value, Number b) {
       // The relative error is the error of a. A result of 0 has no error, however large a is.
       return IfZero(value, value, Absolute(value) * (1 + a));
     case Op::kLog:
-      // The relative error of the operand is the absolute error of the logarithm.
-      return Larger(
-          SizeOf(value),
-          SizeOf(a) * Exponential(Smaller(-1.0 * value, ConstantLike(value, kMostExponent))));
-    case Op::kSqrt: {
-      // The slope is infinite at 0, but an error e of the operand is at most √e in the root.
-      const Number by_slope =
-          0.5 * SizeOf(a) / IfZero(value, ConstantLike(value, kTinyRoot), value);
-      return Larger(SizeOf(value), Smaller(by_slope, kErrorOfRoot * SquareRoot(SizeOf(a))));
-    }
+    case Op::kSqrt:
     case Op::kRsqrt: {
-      const Number size = SizeOf(value);
-      return Larger(size, 0.5 * a * size * size * size);
+      // The relative error of the operand is the absolute error of the logarithm, and half of it is
+      // the relative error of a root.
+      const Number size = SizeOf(value), operand = Absolute(of.a_value), relative = a / operand;
+      const Number bound = op == Op::kLog ? Larger(size, relative)
+                                          : size * Larger(ConstantLike(size, 1), 0.5 * relative);
+      return IfLess(2 * unit * a, operand, bound, IfZero(SizeOf(a), size, Infinite(value)));
     }
     default:
+      // The slopes of the remaining operations are at most 1.13, and they are bounded.
       return Larger(SizeOf(value), a);
   }
 }
 
-// A tighter bound for products and quotients: relative errors of the operands add up. Products of
-// two errors count as 1/256, more than they can be. An operand's size is its absolute value; it
-// exceeds its magnitude only where it is infinite and has no error.
+// A tighter bound for products and quotients of computed values: relative errors of the operands
+// add up. The last term is more than the product of the two errors. The size of an operand is its
+// absolute value, or its magnitude if that is smaller because the value is infinite.
 template <typename Number>
-Number MagnitudeOfProduct(Number a_value, Number a, Number b_value, Number b) {
+Number MagnitudeOfProduct(const Operands<Number>& of) {
   constexpr double kOfErrors = 0x1p-8;
-  const Number a_size = Smaller(Absolute(a_value), a), b_size = Smaller(Absolute(b_value), b);
+  const Number a = of.a, b = of.b;
+  const Number a_size = Smaller(Absolute(of.a_value), a), b_size = Smaller(Absolute(of.b_value), b);
   return a * b_size + a_size * b + kOfErrors * ((a - a_size) * (b - b_size));
 }
 template <typename Number>
-Number MagnitudeOfQuotient(Number value, Number a, Number b_value, Number b) {
-  const Number divisor = Absolute(b_value);
-  const Number one = ConstantLike(divisor, 1);
-  const Number safe = IfZero(divisor, one, divisor);
-  return IfZero(divisor, a, MagnitudeOfProduct(value, a / safe, one, b / safe));
+Number MagnitudeOfQuotient(double unit, Number value, const Operands<Number>& of) {
+  const Number divisor = Absolute(of.b_value);
+  const Number relative = of.b / divisor;
+  return IfLess(
+      2 * unit * of.b, divisor,
+      MagnitudeOfProduct<Number>({value, of.a / divisor, ConstantLike(divisor, 1), relative}),
+      IfZero(of.b, of.a, Infinite(value)));
 }
 
 // The rounding of a unary or binary operation on floats other than a comparison or cast, from the
-// values and roundings of its operands.
+// values and roundings of its operands. These may be larger than the values.
 template <typename Number>
-Number RoundingOfFloat(Op op, Number value, Number a_value, Number a, Number b_value, Number b) {
+Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
+  const Number a = of.a, b = of.b;
   switch (op) {
     case Op::kAdd:
     case Op::kSub:
       return a + b;
     case Op::kMul:
-      return Absolute(a_value) * b + Absolute(b_value) * a + a * b;
+      return Absolute(of.a_value) * b + Absolute(of.b_value) * a + a * b;
     case Op::kDiv: {
-      const Number divisor = Absolute(b_value);
-      const Number least = Larger(divisor - b, divisor * 0.5);
-      const Number safe = IfZero(least, 1 + 0 * least, least);
-      return (a + Absolute(value) * b) / safe;
+      const Number divisor = Absolute(of.b_value);
+      return IfLess(b, divisor, (a + Absolute(value) * b) / (divisor - b),
+                    IfZero(a + b, a, Infinite(value)));
     }
     case Op::kMin:
     case Op::kMax:
+      return Larger(Excess(a, Absolute(value - of.a_value)),
+                    Excess(b, Absolute(value - of.b_value)));
     case Op::kAnd:
     case Op::kOr:
       return Larger(a, b);
@@ -186,29 +216,37 @@ Number RoundingOfFloat(Op op, Number value, Number a_value, Number a, Number b_v
     case Op::kExp:
       return IfZero(value, value, Absolute(value) * (Exponential(a) - 1));
     case Op::kLog: {
-      const Number least = Larger(Absolute(a_value) - a, Absolute(a_value) * 0.5);
-      return a / IfZero(least, 1 + 0 * least, least);
+      const Number size = Absolute(of.a_value);
+      return IfLess(a, size, a / (size - a), IfZero(a, a, Infinite(value)));
     }
     case Op::kSqrt: {
-      const Number root = SquareRoot(Larger(Absolute(a_value), a));
-      return a / IfZero(root, 1 + 0 * root, root);
+      const Number root = SquareRoot(Larger(Absolute(of.a_value), a));
+      return a / IfZero(root, ConstantLike(root, 1), root);
     }
-    case Op::kRsqrt:
-      return a * Absolute(value) * value * value;
+    case Op::kRsqrt: {
+      const Number size = Absolute(of.a_value);
+      return IfLess(a, size, Absolute(value) * a / (size - a), IfZero(a, a, Infinite(value)));
+    }
     default:
       // The slopes of the remaining operations are at most 1.13.
       return a * 1.13;
   }
 }
 
-// The same for any dtype. The quotients of integers are truncated.
+// The same for any dtype. The quotients of integers are truncated, and those by 0 are 0.
 template <typename Number>
-Number RoundingOf(Op op, DType dtype, Number value, Number a_value, Number a, Number b_value,
-                  Number b) {
-  const Number rounding = RoundingOfFloat(op, value, a_value, a, b_value, b);
-  if (IsFloat(dtype) || dtype == DType::kBool) return rounding;
-  const Number truncated = op == Op::kDiv ? IfZero(rounding, rounding, 1.0 + rounding) : rounding;
-  return IfZero(rounding, rounding, WrappedRounding(dtype, value, truncated));
+Number RoundingOf(Op op, DType dtype, Number value, const Operands<Number>& of) {
+  if (IsFloat(dtype) || dtype == DType::kBool) return RoundingOfFloat(op, value, of);
+  Number rounding = value;
+  if (op == Op::kDiv) {
+    const Number divisor = Absolute(of.b_value);
+    rounding = IfLess(of.b, divisor, 1.0 + (of.a + Absolute(value) * of.b) / (divisor - of.b),
+                      Absolute(of.a_value) + of.a + Absolute(value));
+  } else {
+    rounding = RoundingOfFloat(op, value, of);
+  }
+  return IfZero(of.a + of.b, ConstantLike(value, 0),
+                WrappedRounding(dtype, value, rounding, rounding));
 }
 
 }  // namespace hone::ir

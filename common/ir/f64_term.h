@@ -26,6 +26,7 @@ inline F64Term Unary(Op op, F64Term a) { return {a.pool, a.pool->Unary(op, a.id)
 inline F64Term operator+(F64Term a, F64Term b) { return Binary(Op::kAdd, a, b); }
 inline F64Term operator+(double a, F64Term b) { return Constant(b, a) + b; }
 inline F64Term operator-(F64Term a, F64Term b) { return Binary(Op::kSub, a, b); }
+inline F64Term operator-(double a, F64Term b) { return Constant(b, a) - b; }
 inline F64Term operator-(F64Term a, double b) { return a - Constant(a, b); }
 inline F64Term operator+(F64Term a, double b) { return a + Constant(a, b); }
 inline F64Term operator*(F64Term a, F64Term b) { return Binary(Op::kMul, a, b); }
@@ -48,7 +49,7 @@ inline F64Term Where(ExprId condition, F64Term then, F64Term otherwise) {
 inline F64Term SizeOf(F64Term a) {
   const F64Term size = Absolute(a);
   const F64Term infinity = Constant(a, std::numeric_limits<double>::infinity());
-  return Where(Binary(Op::kEqual, size, infinity).id, Constant(a, 0), size);
+  return Where(Binary(Op::kLess, size, infinity).id, size, Constant(a, 0));
 }
 inline F64Term IfZero(F64Term a, F64Term then, F64Term otherwise) {
   return Where(Binary(Op::kEqual, a, Constant(a, 0)).id, then, otherwise);

@@ -1,9 +1,10 @@
 #include "common/ir/reference_exprs.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
-#include "common/ir/error_bound.h"
+#include "absl/strings/str_cat.h"
 
 namespace hone::ir {
 namespace {
@@ -13,7 +14,9 @@ bool IsArithmetic(const Expr& expr) {
   return expr.b != kNoExpr && expr.op >= Op::kAdd && expr.op <= Op::kMax;
 }
 
-constexpr int64_t kMostNodes = 4096;  // limit on the formula of a rounding
+constexpr int64_t kMostNodes = 300;                // of an expression that is not a stage
+constexpr int64_t kMostPoints = int64_t{1} << 25;  // of a stage of an expression
+constexpr int64_t kMostNodesInPlace = 8192;        // of one that cannot be a stage
 
 }  // namespace
 
@@ -26,6 +29,7 @@ ReferenceExprs::ReferenceExprs(const Workload& from, const Accuracy& accuracy,
 }
 
 std::vector<Axis> ReferenceExprs::Renamed(const std::vector<Axis>& axes) {
+  built_.clear();
   std::vector<Axis> result;
   for (const Axis& axis : axes) {
     renamed_[axis.var] = to_.atoms.AddVar(from_.atoms[axis.var].name, axis.extent);
@@ -64,7 +68,7 @@ ExprId ReferenceExprs::LoadOf(const Expr& expr, const std::vector<BufferId>& ten
 }
 
 // Another stage's value is rounded if its tensor has a short dtype.
-ExprId ReferenceExprs::Stored(const Expr& load, ExprId value) {
+ExprId ReferenceExprs::AsStored(const Expr& load, ExprId value) {
   const Tensor& tensor = from_.tensors[load.buffer];
   if (!StoresShort(tensor)) return value;
   return to_.pool.Cast(DType::kF64, to_.pool.Cast(tensor.dtype, value));
@@ -79,7 +83,7 @@ ExprId ReferenceExprs::Value(ExprId id) {
     case Op::kIndex:
       return pool.OfIndex(Renamed(from_.pool.IndicesOf(expr)[0]));
     case Op::kLoad:
-      return Stored(expr, LoadOf(expr, tensors_.values));
+      return AsStored(expr, LoadOf(expr, tensors_.values));
     case Op::kCast:
       return pool.Cast(ValueDType(expr.dtype), pool.Cast(expr.dtype, Value(expr.a)));
     default:
@@ -92,63 +96,162 @@ ExprId ReferenceExprs::Value(ExprId id) {
   return pool.Binary(expr.op, a, b);
 }
 
-F64Term ReferenceExprs::Magnitude(ExprId id) {
+F64Term ReferenceExprs::F64Value(ExprId id) { return {&to_.pool, Bound(Kind::kValue, id)}; }
+F64Term ReferenceExprs::Magnitude(ExprId id) { return {&to_.pool, Bound(Kind::kMagnitude, id)}; }
+ExprId ReferenceExprs::Rounding(ExprId id) { return Bound(Kind::kRounding, id); }
+ExprId ReferenceExprs::Error(ExprId id) { return Bound(Kind::kError, id); }
+
+ExprId ReferenceExprs::Build(Kind kind, ExprId id) {
+  switch (kind) {
+    case Kind::kValue:
+      return AsF64(Value(id)).id;
+    case Kind::kMagnitude:
+      return BuildMagnitude(id);
+    case Kind::kRounding:
+      return BuildRounding(id);
+    case Kind::kError:
+      return BuildError(id);
+  }
+  return kNoExpr;
+}
+
+ExprId ReferenceExprs::Bound(Kind kind, ExprId id) {
+  const Key key = {kind, id};
+  if (const auto built = built_.find(key); built != built_.end()) return built->second;
+  ExprId result = kNoExpr;
+  if (const auto stored = stored_.find(key); stored != stored_.end()) {
+    result = LoadOf(stored->second);
+  } else {
+    result = Build(kind, id);
+    if (result != kNoExpr && TreeSize(result) > kMostNodes) {
+      if (std::optional<std::vector<AtomId>> axes = AxesOf(id); axes.has_value()) {
+        Store(key, *std::move(axes));
+        result = LoadOf(stored_.at(key));
+      } else if (TreeSize(result) > kMostNodesInPlace && kind != Kind::kValue) {
+        result = Infinite(F64Constant(0)).id;
+      }
+    }
+  }
+  built_[key] = result;
+  return result;
+}
+
+std::optional<std::vector<AtomId>> ReferenceExprs::AxesOf(ExprId id) const {
+  if (guarded_) return std::nullopt;
+  std::vector<AtomId> axes;
+  from_.pool.Visit(id, [&](const Expr& expr) {
+    if (expr.indices < 0) return;
+    for (const Index& index : from_.pool.IndicesOf(expr)) {
+      for (AtomId var = 0; var < from_.atoms.size(); ++var) {
+        if (renamed_[var] == kNoAtom || !from_.atoms.DependsOn(index, var)) continue;
+        if (std::find(axes.begin(), axes.end(), var) == axes.end()) axes.push_back(var);
+      }
+    }
+  });
+  std::sort(axes.begin(), axes.end());
+  int64_t points = 1;
+  for (const AtomId var : axes) {
+    points *= from_.atoms[var].range.extent();
+    if (points > kMostPoints) return std::nullopt;
+  }
+  if (axes.empty() || axes.size() > kMaxRank) return std::nullopt;
+  return axes;
+}
+
+// Adds a stage that computes an expression at each point of `axes`.
+void ReferenceExprs::Store(const Key& key, std::vector<AtomId> axes) {
+  const std::vector<AtomId> renamed = renamed_;
+  const std::map<Key, ExprId> built = std::exchange(built_, {});
+  std::vector<Axis> old_axes;
+  for (const AtomId var : axes) old_axes.push_back({var, from_.atoms[var].range.extent()});
+  Stage stage;
+  stage.spatial = Renamed(old_axes);
+  stage.values.push_back(Build(key.first, key.second));
+  Shape shape;
+  for (const Axis& axis : old_axes) shape.push_back(axis.extent);
+  stage.tensors.push_back(static_cast<BufferId>(to_.tensors.size()));
+  to_.tensors.push_back({.name = absl::StrCat("bound_", to_.tensors.size()),
+                         .dtype = DType::kF64,
+                         .shape = shape,
+                         .stage = static_cast<int>(to_.stages.size())});
+  stored_[key] = {stage.tensors[0], std::move(axes)};
+  to_.stages.push_back(std::move(stage));
+  renamed_ = renamed;
+  built_ = built;
+}
+
+ExprId ReferenceExprs::LoadOf(const Stored& stored) {
+  IndexList indices;
+  for (const AtomId var : stored.axes) indices.push_back(Index::Of(renamed_[var]));
+  return to_.pool.Load(stored.tensor, DType::kF64, std::move(indices));
+}
+
+Operands<F64Term> ReferenceExprs::OperandsOf(const Expr& expr, Kind kind) {
+  const bool binary = expr.b != kNoExpr;
+  const F64Term a_value = F64Value(expr.a);
+  const F64Term a = OrZero(Bound(kind, expr.a));
+  return {a_value, a, binary ? F64Value(expr.b) : a_value,
+          binary ? OrZero(Bound(kind, expr.b)) : a};
+}
+
+ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
   const Expr expr = from_.pool[id];
   switch (expr.op) {
     case Op::kConst:
-      return F64Constant(MagnitudeOfConstant(expr.value.real()));
+      return F64Constant(MagnitudeOfConstant(expr.value.real())).id;
     case Op::kIndex:
-      return Absolute(F64Value(id));
+      return Absolute(F64Value(id)).id;
     case Op::kLoad: {
       const Tensor& tensor = from_.tensors[expr.buffer];
-      if (tensor.input) return Absolute(F64Value(id));
-      if (StoresShort(tensor)) return SizeOf(F64Value(id));
-      return AsF64(LoadOf(expr, tensors_.magnitudes));
+      if (tensor.input) return Absolute(F64Value(id)).id;
+      if (StoresShort(tensor)) return SizeOf(F64Value(id)).id;
+      return AsF64(LoadOf(expr, tensors_.magnitudes)).id;
     }
     case Op::kSelect:
-      return Where(Value(expr.a), Magnitude(expr.b), Magnitude(expr.c));
+      return Where(Value(expr.a), Magnitude(expr.b), Magnitude(expr.c)).id;
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kCast:
+      return Magnitude(expr.a).id;
     default:
       break;
   }
-  const F64Term a = Magnitude(expr.a);
-  const bool binary = IsArithmetic(expr);
-  const F64Term b_value = expr.op == Op::kDiv ? F64Value(expr.b) : a;
-  const F64Term b = binary ? Magnitude(expr.b) : a;
-  if (accuracy_.BoundsClosely(expr)) {
-    return expr.op == Op::kMul ? MagnitudeOfProduct(F64Value(expr.a), a, F64Value(expr.b), b)
-                               : MagnitudeOfQuotient(F64Value(id), a, b_value, b);
+  const double unit = accuracy_.relative_error();
+  if (!IsArithmetic(expr)) {
+    const F64Term a = Magnitude(expr.a), a_value = F64Value(expr.a);
+    return MagnitudeOf<F64Term>(expr.op, unit, F64Value(id), {a_value, a, a_value, a}).id;
   }
-  const bool takes_value =
-      !binary && expr.op != Op::kNeg && expr.op != Op::kAbs && expr.op != Op::kCast;
-  const F64Term magnitude = MagnitudeOf(expr.op, takes_value ? F64Value(id) : a, a, b_value, b);
-  return accuracy_.AddsErrors(expr) ? 2.0 * magnitude : magnitude;
+  const Operands<F64Term> operands = OperandsOf(expr, Kind::kMagnitude);
+  if (!accuracy_.AddsErrors(expr)) {
+    return MagnitudeOf(expr.op, unit, F64Value(id), operands).id;
+  }
+  return expr.op == Op::kMul ? MagnitudeOfProduct(operands).id
+                             : MagnitudeOfQuotient(unit, F64Value(id), operands).id;
 }
 
-ExprId ReferenceExprs::Error(ExprId id) {
-  const ExprId rounding = Rounding(id);
-  if (accuracy_.IsExact(id)) return rounding;
-  const F64Term arithmetic = accuracy_.relative_error() * Magnitude(id);
-  return rounding == kNoExpr ? arithmetic.id : (F64Term{&to_.pool, rounding} + arithmetic).id;
-}
-
-ExprId ReferenceExprs::Rounding(ExprId id) {
-  const ExprId rounding = FullRounding(id);
-  if (rounding == kNoExpr || TreeSize(rounding) <= kMostNodes) return rounding;
-  return ShortenedRounding(id).id;
-}
-
-// The formulas repeat their operands, so those of deep expressions would grow without bound.
-// Instead, the roundings of all loads and operations are added up relative to the magnitude.
-F64Term ReferenceExprs::ShortenedRounding(ExprId id) {
-  F64Term unit = F64Constant(0);
-  double own = 0;
-  from_.pool.Visit(id, [&](const Expr& expr) {
-    own += 2 * std::max(UnitRoundoff(expr.dtype), UnitRoundoff(DType::kF32));
-    if (expr.op != Op::kLoad || tensors_.roundings[expr.buffer] < 0) return;
-    const F64Term size = Absolute(AsF64(Stored(expr, LoadOf(expr, tensors_.values))));
-    unit = unit + AsF64(LoadOf(expr, tensors_.roundings)) / IfZero(size, F64Constant(1), size);
-  });
-  return 2.0 * (unit + F64Constant(own)) * Magnitude(id);
+ExprId ReferenceExprs::BuildError(ExprId id) {
+  const Expr expr = from_.pool[id];
+  if (accuracy_.IsExact(id)) return Rounding(id);
+  switch (expr.op) {
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kCast:
+      return Error(expr.a);
+    case Op::kMin:
+    case Op::kMax:
+      return RoundingOf(expr.op, expr.dtype, F64Value(id), OperandsOf(expr, Kind::kError)).id;
+    case Op::kSelect: {
+      const ExprId condition = Rounding(expr.a);
+      const F64Term chosen = Where(Value(expr.a), OrZero(Error(expr.b)), OrZero(Error(expr.c)));
+      if (condition == kNoExpr) return chosen.id;
+      return IfZero(OrZero(condition), chosen, OrZero(Rounding(id))).id;
+    }
+    default: {
+      const F64Term arithmetic = accuracy_.relative_error() * Magnitude(id);
+      const ExprId rounding = Rounding(id);
+      return rounding == kNoExpr ? arithmetic.id : (OrZero(rounding) + arithmetic).id;
+    }
+  }
 }
 
 // The number of nodes of an expression as a tree.
@@ -158,12 +261,12 @@ int64_t ReferenceExprs::TreeSize(ExprId id) {
     for (const ExprId operand : {to_.pool[next].a, to_.pool[next].b, to_.pool[next].c}) {
       if (operand != kNoExpr) size += to_sizes_[operand];
     }
-    to_sizes_.push_back(std::min(size, 2 * kMostNodes));
+    to_sizes_.push_back(std::min(size, 2 * kMostNodesInPlace));
   }
   return to_sizes_[id];
 }
 
-ExprId ReferenceExprs::FullRounding(ExprId id) {
+ExprId ReferenceExprs::BuildRounding(ExprId id) {
   const Expr expr = from_.pool[id];
   switch (expr.op) {
     case Op::kConst:
@@ -182,12 +285,10 @@ ExprId ReferenceExprs::FullRounding(ExprId id) {
     default:
       break;
   }
-  const ExprId a = Rounding(expr.a), b = expr.b == kNoExpr ? kNoExpr : Rounding(expr.b);
-  if (a == kNoExpr && b == kNoExpr) return kNoExpr;
-  const F64Term a_value = F64Value(expr.a);
-  const F64Term b_value = expr.b == kNoExpr ? a_value : F64Value(expr.b);
-  const F64Term value = F64Value(id);
-  return RoundingOf(expr.op, expr.dtype, value, a_value, OrZero(a), b_value, OrZero(b)).id;
+  const bool varies =
+      Rounding(expr.a) != kNoExpr || (expr.b != kNoExpr && Rounding(expr.b) != kNoExpr);
+  if (!varies) return kNoExpr;
+  return RoundingOf(expr.op, expr.dtype, F64Value(id), OperandsOf(expr, Kind::kRounding)).id;
 }
 
 // Where the condition may vary, so may the branch.

@@ -2,9 +2,13 @@
 #define HONE_COMMON_IR_REFERENCE_EXPRS_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/ir/accuracy.h"
+#include "common/ir/error_bound.h"
 #include "common/ir/f64_term.h"
 #include "common/ir/workload.h"
 
@@ -23,7 +27,8 @@ struct ReferenceTensors {
 DType ValueDType(DType dtype);
 
 // Translates expressions of a workload into their value, magnitude and rounding in its reference
-// (error_bound.h).
+// (error_bound.h). The formulas repeat their operands, so large operands become stages of the
+// reference of their own, over the axes that they depend on.
 class ReferenceExprs {
  public:
   // All arguments must outlive this object; `to` and `tensors` may grow.
@@ -33,15 +38,17 @@ class ReferenceExprs {
   // Creates the axes of a new stage. Later translations map the original axes to them.
   std::vector<Axis> Renamed(const std::vector<Axis>& axes);
   Index Renamed(const Index& index);
+  // Large operands do not become stages if `guarded`: they may read only where the guards of their
+  // stage hold.
+  void set_guarded(bool guarded) { guarded_ = guarded; }
 
   // In ValueDType. Casts still round.
   ExprId Value(ExprId id);
-  F64Term F64Value(ExprId id) { return AsF64(Value(id)); }
+  F64Term F64Value(ExprId id);
   F64Term Magnitude(ExprId id);
   // kNoExpr for 0.
   ExprId Rounding(ExprId id);
-  // Bound on the error of a correct kernel: the rounding plus the arithmetic error for the
-  // magnitude. kNoExpr for 0.
+  // Bound on the error of a correct kernel. kNoExpr for 0.
   ExprId Error(ExprId id);
 
   F64Term AsF64(ExprId value) { return {&to_.pool, to_.pool.Cast(DType::kF64, value)}; }
@@ -51,22 +58,41 @@ class ReferenceExprs {
   }
 
  private:
-  ExprId LoadOf(const Expr& expr, const std::vector<BufferId>& tensors);
-  ExprId Stored(const Expr& load, ExprId value);
-  ExprId FullRounding(ExprId id);
+  enum class Kind { kValue, kMagnitude, kRounding, kError };
+  using Key = std::pair<Kind, ExprId>;
+  struct Stored {
+    BufferId tensor;
+    std::vector<AtomId> axes;  // original variables
+  };
+
+  ExprId Build(Kind kind, ExprId id);
+  // Builds an expression once for each stage, as a stage of its own if it is large.
+  ExprId Bound(Kind kind, ExprId id);
+  ExprId BuildMagnitude(ExprId id);
+  ExprId BuildRounding(ExprId id);
+  ExprId BuildError(ExprId id);
   ExprId RoundingOfCast(const Expr& cast);
   ExprId RoundingOfComparison(const Expr& comparison);
   ExprId RoundingOfSelect(const Expr& select);
-  F64Term ShortenedRounding(ExprId id);
+  Operands<F64Term> OperandsOf(const Expr& expr, Kind kind);
+
+  ExprId LoadOf(const Expr& expr, const std::vector<BufferId>& tensors);
+  ExprId AsStored(const Expr& load, ExprId value);
+  ExprId LoadOf(const Stored& stored);
+  // nullopt if the expression cannot be a stage.
+  std::optional<std::vector<AtomId>> AxesOf(ExprId id) const;
+  void Store(const Key& key, std::vector<AtomId> axes);
   int64_t TreeSize(ExprId id);
 
   const Workload& from_;
   const Accuracy& accuracy_;
   const ReferenceTensors& tensors_;
   Workload& to_;
-  std::vector<AtomId> renamed_;      // indexed by the original variables
-  std::vector<int64_t> from_sizes_;  // tree sizes of the original expressions
-  std::vector<int64_t> to_sizes_;    // tree sizes of expressions in to_.pool
+  bool guarded_ = false;
+  std::vector<AtomId> renamed_;    // indexed by the original variables
+  std::map<Key, ExprId> built_;    // over the axes of the current stage
+  std::map<Key, Stored> stored_;   // expressions that are stages
+  std::vector<int64_t> to_sizes_;  // tree sizes of expressions in to_.pool
 };
 
 }  // namespace hone::ir

@@ -139,6 +139,7 @@ class ReferenceBuilder {
   // A stage over new axes with the guards of the original.
   Stage CopyDomain(const Stage& stage, Reducer reducer) {
     Stage copy;
+    exprs_.set_guarded(!stage.guards.empty());
     copy.spatial = exprs_.Renamed(stage.spatial);
     copy.reduce = exprs_.Renamed(stage.reduce);
     for (const Condition& guard : stage.guards) {
@@ -180,10 +181,9 @@ class ReferenceBuilder {
   void AddMagnitude(const Stage& stage, size_t component) {
     const BufferId original = stage.tensors[component];
     Stage copy = CopyDomain(stage, MagnitudeReducer(stage.reducer, component));
-    const ExprId value =
-        stage.reducer == Reducer::kOnlineSoftmax && component == 1
-            ? SoftmaxMagnitude(stage, copy)
-            : OfContending(stage, component, copy, exprs_.Magnitude(stage.values[component]));
+    const ExprId value = stage.reducer == Reducer::kOnlineSoftmax && component == 1
+                             ? SoftmaxMagnitude(stage, copy)
+                             : OfContending(stage, component, copy);
     tensors_.magnitudes[original] = AddBound(stage, std::move(copy), original, "_magnitude", value);
   }
 
@@ -201,12 +201,11 @@ class ReferenceBuilder {
     return may_be_empty ? AddCopy(stage, original, id, /*least=*/0) : id;
   }
 
-  // A term's bound, or 0 if the term cannot be the extreme of a maximum or minimum.
-  ExprId OfContending(const Stage& stage, size_t component, const Stage& copy, F64Term bound) {
-    if (!FindsExtreme(stage.reducer) || component != 0) return bound.id;
-    const F64Term reach = kContending * exprs_.Magnitude(stage.values[0]);
-    const ExprId far = to_.pool.Binary(Op::kLess, reach.id, GapToExtreme(stage, copy).id);
-    return Where(far, exprs_.F64Constant(0), bound).id;
+  // The magnitude of a term; 0 if the term cannot be the extreme of a maximum or minimum.
+  ExprId OfContending(const Stage& stage, size_t component, const Stage& copy) {
+    const F64Term magnitude = exprs_.Magnitude(stage.values[component]);
+    if (!FindsExtreme(stage.reducer) || component != 0) return magnitude.id;
+    return ContendingMagnitude(magnitude, GapToExtreme(stage, copy)).id;
   }
   // The distance of a term from the maximum or minimum. `copy` is the new stage.
   F64Term GapToExtreme(const Stage& stage, const Stage& copy) {
@@ -236,8 +235,9 @@ class ReferenceBuilder {
     if (x == kNoExpr && s == kNoExpr && max < 0) return kNoExpr;
     F64Term of_exponents = exprs_.OrZero(x);
     if (max >= 0) of_exponents = of_exponents + AtPlace(max, copy);
-    const F64Term size = Absolute(exprs_.F64Value(stage.values[1]));
-    return SoftmaxTerm(stage, copy, exprs_.OrZero(s) + size * of_exponents);
+    const F64Term size = Absolute(exprs_.F64Value(stage.values[1])), factor = exprs_.OrZero(s);
+    const F64Term growth = Exponential(of_exponents);
+    return SoftmaxTerm(stage, copy, factor * growth + size * (growth - 1.0));
   }
 
   // Another index is possible if computed values could put its term before the extreme. Its bound
@@ -254,8 +254,8 @@ class ReferenceBuilder {
     }
     const F64Term found = AtPlace(tensors_.values[stage.tensors[1]], copy);
     const F64Term distance = Absolute(exprs_.F64Value(stage.values[1]) - found);
-    const ExprId near = Binary(Op::kLess, GapToExtreme(stage, copy), reach).id;
-    return Where(near, distance, exprs_.F64Constant(0)).id;
+    const F64Term varies = ComparisonRounding(GapToExtreme(stage, copy), reach);
+    return IfZero(varies, varies, distance).id;
   }
 
   // Adds the rounding of a stage's result, then the rounding that other stages read.
@@ -291,7 +291,8 @@ class ReferenceBuilder {
     } else if (FindsIndex(stage.reducer) && component == 1) {
       value = IndexRounding(stage, copy);
     } else if (const ExprId own = exprs_.Rounding(stage.values[component]); own != kNoExpr) {
-      value = OfContending(stage, component, copy, exprs_.OrZero(own));
+      const bool extreme = FindsExtreme(stage.reducer) && component == 0;
+      value = extreme ? Excess(exprs_.OrZero(own), GapToExtreme(stage, copy)).id : own;
     }
     if (value == kNoExpr) return -1;
     if (stage.reducer != Reducer::kProd) {
@@ -318,6 +319,7 @@ class ReferenceBuilder {
   BufferId AddMap(const Stage& stage, BufferId original, absl::string_view suffix, bool output,
                   const MakeValue& value) {
     Stage map;
+    exprs_.set_guarded(false);
     map.spatial = exprs_.Renamed(stage.spatial);
     map.values.push_back(value(map));
     const Tensor& tensor = from_.tensors[original];

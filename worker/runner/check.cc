@@ -84,8 +84,9 @@ class Bounds {
         tiny_(SmallestNormal(spec.dtype)) {}
 
   double Of(int64_t i) const {
-    return by_magnitude_ * expected_.magnitudes[i] + expected_.Rounding(i) +
-           by_value_ * std::fabs(expected_.Value(i).real()) + tiny_;
+    const double value = std::fabs(expected_.Value(i).real());
+    return (by_magnitude_ == 0 ? 0 : by_magnitude_ * expected_.magnitudes[i]) +
+           expected_.Rounding(i) + (std::isinf(value) ? 0 : by_value_ * value) + tiny_;
   }
   // Scans all elements of an f32 output whose roundings are 0.
   Scan ScanAll(const float* data, int64_t elements) const {
@@ -109,10 +110,12 @@ double Distance(ir::Scalar a, ir::Scalar b) {
 // measure, such as NaN.
 double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double allowed) {
   const double wanted = expected.real(), found = got.real();
-  if (std::isnan(wanted) || std::isinf(wanted)) {
+  if (!std::isfinite(wanted)) {
     const bool same = std::isnan(wanted) ? std::isnan(found) : found == wanted;
-    return same ? 0 : INFINITY;
+    return same || std::isinf(allowed) ? 0 : INFINITY;
   }
+  // Any value is possible, such as log of a difference that may be computed as 0.
+  if (!std::isfinite(allowed)) return 0;
   const double error = Distance(got, expected);
   if (error == 0) return 0;
   // Overflow is right where the bound, like the reference, leaves the dtype's range.

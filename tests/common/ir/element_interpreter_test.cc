@@ -232,7 +232,7 @@ TEST(InterpretElementTest, IntegersOfComputedFloatsAreBounded) {
                             [&](BufferId, int64_t) { return product / 3; })
         .rounding;
   };
-  EXPECT_EQ(rounding(0, 127), 255);  // 127 or 126, next to the end of the range
+  EXPECT_EQ(rounding(0, 128), 255);  // 127 or −128
   EXPECT_EQ(rounding(0, 126), 1);
   EXPECT_EQ(rounding(1, 4), 1.5);
   EXPECT_EQ(rounding(1, 4.5), 0);
@@ -255,9 +255,66 @@ TEST(InterpretElementTest, LogarithmsAndRootsOfDifferencesCarryTheirErrors) {
   EXPECT_DOUBLE_EQ(magnitude(0, 1, 1 - 0x1p-10), (2 - 0x1p-10) / 0x1p-10);
   EXPECT_DOUBLE_EQ(magnitude(1, 1, 1 - 0x1p-10), (2 - 0x1p-10) / (2 * 0x1p-5));
   EXPECT_DOUBLE_EQ(magnitude(2, 1, 1 - 0x1p-10), (2 - 0x1p-10) / (2 * 0x1p-15));
-  // The root of 2⁻²⁴ is also a possible result.
-  EXPECT_GE(magnitude(1, 1, 1) * 0x1p-22, 0x1p-12);
-  EXPECT_LE(magnitude(0, 0, 0), 0);
+  // The difference may be computed as 0, or as a negative number.
+  EXPECT_EQ(magnitude(0, 1, 1 - 0x1p-30), INFINITY);
+  EXPECT_EQ(magnitude(1, 1, 1), INFINITY);
+  EXPECT_EQ(magnitude(2, 1, 1 - 0x1p-30), INFINITY);
+  EXPECT_EQ(magnitude(0, 0, 0), 0);
+  EXPECT_EQ(magnitude(1, 0, 0), 0);
+}
+
+// Only operands that can be the result of a minimum or maximum contribute their errors.
+TEST(InterpretElementTest, ClampedValuesAreExact) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "output A[i: 8] = min(X[i] * 1000.0, 6.0)\n"
+      "output B[i: 8] = i8(max(min(X[i] * 1000.3, 127.0), -128.0))\n"
+      "output C[i: 8] = max(min(i32(X[i] * 1000.3), i32(127)), i32(-128))\n");
+  const auto element = [&](int output, double x) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t) { return x; });
+  };
+  EXPECT_EQ(element(0, 1).magnitude, 6);
+  EXPECT_EQ(element(0, 0.005).magnitude, 5);
+  for (const double x : {1.0, -1.0, 0.1284, 0.05}) {
+    EXPECT_EQ(element(1, x).rounding, 0) << x;
+    EXPECT_EQ(element(2, x).rounding, 0) << x;
+  }
+}
+
+// Jumps may be larger than the values.
+TEST(InterpretElementTest, LargeJumpsAreBounded) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "D[i: 8] = select(X[i] * 3.0 < 3.0, 100.0, 1.0)\n"
+      "Q[i: 8] = i32(X[i] * 3.0)\n"
+      "output A[i: 8] = 1.0 / D[i]\n"
+      "output B[i: 8] = log(D[i])\n"
+      "output C[i: 8] = rsqrt(D[i])\n"
+      "output E[i: 8] = sqrt(D[i])\n"
+      "output F[i: 8] = i32(100) / Q[i]\n"
+      "output G[u: 1] = max(k: 8) select(X[k] * 3.0 < 3.0, 5.0, 100.0)\n"
+      "(M, S)[u: 1] = online_softmax(k: 8) (select(X[k] * 3.0 < 3.0, 7.0, 0.0), 1.0)\n"
+      "output H[u: 1] = S[u]\n"
+      "N[u: 1] = sum(k: 8) select(X[k] * 3.0 < 3.0, 0.0, 1.0)\n"
+      "output J[u: 1] = N[u] < 8.0\n"
+      "(V, I)[u: 1] = argmax(k: 8) (select(X[k] * 3.0 < 3.0, 0.0, 1.0), index(k))\n"
+      "output K[u: 1] = I[u]\n");
+  const auto expect = [&](int output, double x, double least) {
+    const ElementValue element =
+        InterpretElement(workload, workload.Outputs()[output], {0},
+                         [&](BufferId, int64_t offset) { return offset == 0 ? x : 1; });
+    EXPECT_GE(element.rounding, least) << output;
+  };
+  expect(0, 1, 0.99);
+  expect(1, 1, std::log(100));
+  expect(2, 1, 0.9);
+  expect(3, 1, 9);
+  expect(4, 1.0 / 3, 100);
+  expect(5, 1, 95);
+  expect(6, 1, 7);
+  expect(7, 1, 1);
+  expect(8, 1, 7);
 }
 
 // Either of two nearly equal computed values may be the maximum.

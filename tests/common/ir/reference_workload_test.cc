@@ -101,7 +101,10 @@ void ExpectReferenceOfElements(const Workload& workload, const std::vector<Value
         const double expected[] = {element.value.real(), element.magnitude, element.rounding};
         for (size_t tensor = 0; tensor < 3; ++tensor) {
           const double found = (*outputs)[tensor * count + o][matrix ? i * 5 + j : i];
-          if (std::isinf(expected[tensor])) continue;
+          if (!std::isfinite(expected[tensor])) {
+            EXPECT_FALSE(std::isfinite(found)) << "output " << o << ", tensor " << tensor;
+            continue;
+          }
           EXPECT_NEAR(found, expected[tensor], 1e-12 * std::abs(expected[tensor]))
               << "output " << o << ", tensor " << tensor;
         }
@@ -136,6 +139,22 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
   ExpectReferenceOfElements(*workload, inputs);
   EXPECT_FALSE(RoundsOnTheWay(*ParseWorkload(
       "workload w\ninput X: bf16[7, 5]\noutput S[i: 7] = sum(j: 5) X[i, j] * X[i, j]\n")));
+}
+
+// Each conversion repeats the error of its operand, over fewer axes than the sum.
+TEST(ReferenceWorkloadTest, QuantizedProductsAgreeWithTheElements) {
+  const auto workload = ParseWorkload(
+      "workload w\n"
+      "input X: f32[7, 5]\n"
+      "M[i: 7] = max(k: 5) abs(X[i, k])\n"
+      "output Y[i: 7, j: 5] = sum(k: 5) f32(i8(max(min(X[i, k] * (127.0 / M[i]), 127.0), -128.0)))"
+      " * f32(i32(X[k, j] * 3.0) * i32(3) / i32(2) + i32(index(j)))\n"
+      "output Z[i: 7, j: 5] = i8(max(min(i32(X[i, j] * 100.3) + i32(3), i32(127)), i32(-128)))\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  Rng rng(5);
+  std::vector<Values> inputs = {Values(35)};
+  for (double& value : inputs[0]) value = 0.25 + rng.Below(9) * 0.25;
+  ExpectReferenceOfElements(*workload, inputs);
 }
 
 // Comparisons and conversions of computed floats jump where arithmetic errors cross a boundary.
@@ -177,7 +196,8 @@ TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
 }
 
 // The shortened bound is at least the full one, also if a tensor inherits its rounding.
-TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
+// They are computed in stages of their own.
+TEST(ReferenceWorkloadTest, BoundsOfDeepExpressionsAgreeWithTheElements) {
   std::string product = "(D[i] + 1.5)";
   for (int factor = 1; factor < 12; ++factor) product += " * (D[i] + 1.5)";
   const auto workload = ParseWorkload(
@@ -196,7 +216,8 @@ TEST(ReferenceWorkloadTest, ShortenedBoundsKeepWhatTensorsInherit) {
     const ElementValue element =
         InterpretElement(*workload, workload->Outputs()[0], {i},
                          [&](BufferId, int64_t offset) { return x[offset]; });
-    EXPECT_GE((*outputs)[2][i], element.rounding * (1 - 1e-12)) << i;
+    EXPECT_NEAR((*outputs)[1][i], element.magnitude, 1e-12 * element.magnitude) << i;
+    EXPECT_NEAR((*outputs)[2][i], element.rounding, 1e-12 * element.rounding) << i;
     EXPECT_GT(element.rounding, 0);
   }
 }
