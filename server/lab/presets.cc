@@ -1,10 +1,23 @@
 #include "server/lab/presets.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace hone::lab {
 namespace {
+
+// The variant, starting from the results of another set.
+Variant After(const char* set, Variant variant) {
+  variant.related = set;
+  return variant;
+}
+// The same with the model alone, as AutoTVM does.
+Variant WithModelOf(const char* set, Variant variant) {
+  variant.related_seeds = false;
+  return After(set, std::move(variant));
+}
 
 // One entry per preset.
 const std::vector<Experiment>& Presets() {
@@ -40,44 +53,25 @@ const std::vector<Experiment>& Presets() {
       {.name = "zheng-transfer",
        .question = "Do 500 results of C12 speed up the search of C7?",
        .variants = {{"itervar", "annealing", "xgboost-rank", "itervar"},
-                    {.label = "itervar + model of C12",
-                     .strategy = "annealing",
-                     .cost_model = "xgboost-rank",
-                     .feature_set = "itervar",
-                     .related = "conv2d_c12",
-                     .related_seeds = false},
+                    WithModelOf("conv2d_c12",
+                                {"itervar + model of C12", "annealing", "xgboost-rank", "itervar"}),
                     {"curve-fix", "annealing", "xgboost-rank", "curve-fix"},
-                    {.label = "curve-fix + model of C12",
-                     .strategy = "annealing",
-                     .cost_model = "xgboost-rank",
-                     .feature_set = "curve-fix",
-                     .related = "conv2d_c12",
-                     .related_seeds = false},
+                    WithModelOf("conv2d_c12", {"curve-fix + model of C12", "annealing",
+                                               "xgboost-rank", "curve-fix"}),
                     {"evolutionary", "evolutionary"},
-                    {.label = "evolutionary + model of C12",
-                     .strategy = "evolutionary",
-                     .related = "conv2d_c12",
-                     .related_seeds = false},
-                    {.label = "evolutionary after C12",
-                     .strategy = "evolutionary",
-                     .related = "conv2d_c12"},
+                    WithModelOf("conv2d_c12", {"evolutionary + model of C12", "evolutionary"}),
+                    After("conv2d_c12", {"evolutionary after C12", "evolutionary"}),
                     {"portfolio", "portfolio"},
-                    {.label = "portfolio after C12",
-                     .strategy = "portfolio",
-                     .related = "conv2d_c12"}},
+                    After("conv2d_c12", {"portfolio after C12", "portfolio"})},
        .baseline = "evolutionary",
        .sets = {"conv2d_c7"},
        .trials = 128},
       {.name = "matmul-to-conv2d",
        .question = "Do 500 results of a matrix product speed up the search of convolutions?",
        .variants = {{"evolutionary", "evolutionary"},
-                    {.label = "evolutionary after matmul",
-                     .strategy = "evolutionary",
-                     .related = "matmul_512"},
+                    After("matmul_512", {"evolutionary after matmul", "evolutionary"}),
                     {"portfolio", "portfolio"},
-                    {.label = "portfolio after matmul",
-                     .strategy = "portfolio",
-                     .related = "matmul_512"}},
+                    After("matmul_512", {"portfolio after matmul", "portfolio"})},
        .baseline = "evolutionary",
        .sets = {"conv2d_14x14x256", "conv2d_1x1_14x14", "conv2d_c7", "conv2d_c12"},
        .trials = 128},
