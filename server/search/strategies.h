@@ -29,7 +29,7 @@ struct EvolutionaryOptions {
 // on max(score, 0), a mutation with probability options.mutation, else a crossover of two parents
 // of one space (which the paper describes and its code lacks): the child takes the decisions of
 // each stage group (stage_groups.h) from the parent whose statements of that group the model scores
-// higher. Where that is nobody new another partner is asked, in the end the child is a mutation. In
+// higher. Where the child is not new, other partners are tried, in the end it is a mutation. In
 // spaces with one group, with a model that does not score statements on their own
 // (CostModel::RowScores), and before it has learnt, each site comes from either parent at random.
 // The first generation holds the best measured ones (up to 20 %), survivors of the last call, and
