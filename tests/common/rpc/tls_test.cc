@@ -314,7 +314,7 @@ TEST(LoadSecurityTest, SaysWhatIsWrongAndNeverAContent) {
       {{.ca = ca, .certificate = certificate}, "belong together"},
       {{.certificate = certificate, .key = key}, "a certificate needs TLS"},
       {{.ca = ca, .certificate = certificate, .key = other.key},
-       "the key is not the certificate's"},
+       "the key does not belong to the certificate"},
       {{.ca = ca, .certificate = old.certificate, .key = old.key}, "expired on 2"},
       {{.ca = ca, .certificate = certificate, .key = file("open", pair.key, 0644)}, "chmod 600"},
       {{.ca = file("empty", "nothing")}, "has no PEM text"},
