@@ -8,6 +8,7 @@
 #include "server/store/database_store.h"
 #include "server/store/job_columns.h"
 #include "server/store/postgres/commands.h"
+#include "server/store/postgres/committer.h"
 #include "server/store/postgres/schema.h"
 #include "server/store/reader_pool.h"
 #include "server/store/record_columns.h"
@@ -22,7 +23,10 @@ class PostgresStore final : public DatabaseStore {
                 const PostgresStoreOptions& options)
       : DatabaseStore(options.clock),
         readers_([place] { return PostgresConnection::Open(place); }, options.max_readers),
-        writer_(place, std::move(writing), options.writer) {}
+        name_(writing->name()),
+        committer_(place, std::move(writing)),
+        // A group is whatever waits when the one before is committed.
+        writer_(name_, &committer_, {.max_group_writes = 256, .idle_wait = absl::ZeroDuration()}) {}
   // Callbacks of the last writes may still read.
   ~PostgresStore() override { writer_.Stop(); }
 
@@ -30,23 +34,23 @@ class PostgresStore final : public DatabaseStore {
   void PutText(const std::string& digest, const std::string& text, Done done) override {
     PostgresCommand command{.sql = kInsertText};
     command.params.Bind(absl::string_view(digest)).Bind(absl::string_view(text)).Bind(NowUnixMs());
-    writer_.Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + text.size(),
-                    CheckDigest(digest));
+    Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + text.size(),
+            CheckDigest(digest));
   }
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override {
     PostgresCommand command{.sql = kInsertArtifact};
     command.params.Bind(absl::string_view(digest)).BindBlob(bytes).Bind(NowUnixMs());
-    writer_.Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + bytes.size(),
-                    CheckDigest(digest));
+    Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + bytes.size(),
+            CheckDigest(digest));
   }
   void Append(record::Record record, const JobFence& fence,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
     const size_t bytes = BytesOf(record);
     PostgresCommand command = postgres::InsertRecord(record, fence);
     absl::Status refused = CheckRecord(record);
-    // Both callbacks run on the writer's thread, one after the other.
+    // The second callback runs once the first has for the last time.
     auto shared = std::make_shared<record::Record>(std::move(record));
-    writer_.Enqueue(
+    Enqueue(
         std::move(command),
         [shared, fence](PostgresRows& rows) -> absl::Status {
           HONE_ASSIGN_OR_RETURN(shared->id, postgres::InsertedRecord(fence, rows));
@@ -67,7 +71,7 @@ class PostgresStore final : public DatabaseStore {
     BindJob(command.params, job);
     absl::Status refused = CheckJob(job);
     auto shared = std::make_shared<const JobRow>(std::move(job));
-    writer_.Enqueue(
+    Enqueue(
         std::move(command),
         [shared](PostgresRows& rows) {
           return rows.Next() ? absl::OkStatus() : FencedOffError(shared->id);
@@ -81,7 +85,7 @@ class PostgresStore final : public DatabaseStore {
     const size_t bytes = kRowBytes + event.payload.size();
     PostgresCommand command = postgres::InsertEvent(event);
     event.payload.clear();  // the command has it
-    writer_.Enqueue(
+    Enqueue(
         std::move(command),
         [event = std::move(event)](PostgresRows& rows) {
           return postgres::CheckEventInserted(event, rows);
@@ -104,7 +108,7 @@ class PostgresStore final : public DatabaseStore {
   }
   absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
                                         const std::function<bool()>& cancelled) override {
-    if (cancelled()) return absl::CancelledError("the compaction was broken off");
+    if (cancelled()) return absl::CancelledError("the compaction was cancelled");
     return Get([&](Connection& connection) {
       return postgres::Compact(static_cast<PostgresConnection&>(connection), options);
     });
@@ -120,16 +124,26 @@ class PostgresStore final : public DatabaseStore {
   absl::Status Flush() override { return writer_.Flush(); }
 
  private:
+  using OnRows = absl::AnyInvocable<absl::Status(PostgresRows&)>;
   static absl::Status Ignore(PostgresRows&) { return absl::OkStatus(); }
+  // Queues a write of one statement. `refused`: not OK: the write is only told this.
+  void Enqueue(PostgresCommand command, OnRows on_rows, Done done, size_t bytes,
+               absl::Status refused = absl::OkStatus()) {
+    refused.Update(command.params.status());
+    writer_.Enqueue({.command = std::move(command), .on_rows = std::move(on_rows)}, std::move(done),
+                    bytes, std::move(refused));
+  }
   absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override {
     return readers_.With(read);
   }
   void Write(Apply apply, Done done, size_t bytes) override {
-    writer_.EnqueueApply(std::move(apply), std::move(done), bytes);
+    writer_.Enqueue({.apply = std::move(apply)}, std::move(done), bytes);
   }
 
   ReaderPool readers_;
-  PostgresWriter writer_;  // last: its callbacks use the others
+  const std::string name_;
+  PostgresCommitter committer_;
+  WriteQueue<PostgresWork> writer_;  // last: its callbacks use the others
 };
 
 }  // namespace

@@ -6,13 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "server/store/postgres/writer.h"
 #include "server/store/store.h"
 
 namespace hone::store {
 
 struct PostgresStoreOptions {
-  PostgresWriterOptions writer;
   size_t max_readers = 8;  // connections; a further read waits
   // When a best is published and replaced. Outlives the store; null: the system's clock.
   const Clock* clock = nullptr;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/postgres/writer.h"
+#include "server/store/postgres/committer.h"
 
 namespace hone::store {
 namespace {

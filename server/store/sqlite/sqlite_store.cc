@@ -14,6 +14,7 @@
 #include "server/store/database_store.h"
 #include "server/store/reader_pool.h"
 #include "server/store/sqlite/backup.h"
+#include "server/store/sqlite/committer.h"
 #include "server/store/sqlite/compaction.h"
 #include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/integrity_check.h"
@@ -32,7 +33,8 @@ class SqliteStore final : public DatabaseStore {
         lock_(std::move(lock)),
         path_(path),
         job_number_(last_job),
-        writer_(std::move(writing), options.writer),
+        committer_(std::move(writing)),
+        writer_(path_, &committer_),
         readers_([path = std::move(path)] { return SqliteConnection::OpenForReading(path); },
                  options.max_readers) {}
   // Callbacks of the last writes may still read.
@@ -122,7 +124,8 @@ class SqliteStore final : public DatabaseStore {
   std::atomic<int64_t> job_number_;  // the last one given
   absl::Mutex health_mutex_;
   StoreHealth health_ ABSL_GUARDED_BY(health_mutex_);
-  Writer writer_;
+  SqliteCommitter committer_;
+  WriteQueue<SqliteApply> writer_;
   ReaderPool readers_;
   std::unique_ptr<IntegrityCheck> check_;
 };
@@ -145,7 +148,7 @@ void PrepareForShrinking(SqliteConnection& connection) {
   const absl::StatusOr<int64_t> mode = connection.QueryInt64("PRAGMA auto_vacuum");
   constexpr int kIncremental = 2;
   if (mode.ok() && *mode == kIncremental) return;
-  spdlog::info("store {}: is rewritten once, so that it can shrink from now on", connection.path());
+  spdlog::info("store {}: it is rewritten once so that it can shrink later", connection.path());
   if (const absl::Status status = connection.Execute("VACUUM"); !status.ok()) {
     spdlog::warn("store {}: cannot shrink for now: {}", connection.path(),
                  std::string(status.message()));

@@ -7,13 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "server/store/sqlite/writer.h"
 #include "server/store/store.h"
 
 namespace hone::store {
 
 struct SqliteStoreOptions {
-  WriterOptions writer;
   // Reads that may run at the same time; a further one waits.
   size_t max_readers = 16;
   // Reads the whole database in the background after opening; when it is damaged, says so in the

@@ -1,6 +1,4 @@
 // Group commit, back-pressure and retries, checked against the database.
-#include "server/store/sqlite/writer.h"
-
 #include <atomic>
 #include <memory>
 #include <string>
@@ -10,6 +8,8 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/sqlite/committer.h"
+#include "server/store/write_queue.h"
 #include "tests/server/store/temporary_folder.h"
 
 namespace hone::store {
@@ -24,10 +24,11 @@ class WriterTest : public testing::Test {
     connection_ = connection.get();
     writing_ = std::move(connection);
   }
-  void Start(const WriterOptions& options) {
-    writer_ = std::make_unique<Writer>(std::move(writing_), options);
+  void Start(const WriteQueueOptions& options, int checkpoint_pages = 4000) {
+    committer_ = std::make_unique<SqliteCommitter>(std::move(writing_), checkpoint_pages);
+    writer_ = std::make_unique<WriteQueue<SqliteApply>>(path_, committer_.get(), options);
   }
-  static Writer::Apply Insert(int64_t x, size_t bytes = 0) {
+  static SqliteApply Insert(int64_t x, size_t bytes = 0) {
     return [x, bytes](SqliteConnection& connection) -> absl::Status {
       absl::StatusOr<Statement> insert = connection.Prepare("INSERT INTO t VALUES (?, ?)");
       if (!insert.ok()) return insert.status();
@@ -55,8 +56,9 @@ class WriterTest : public testing::Test {
   TemporaryFolder folder_;
   const std::string path_ = folder_.File("t.db");
   std::unique_ptr<SqliteConnection> writing_;
-  SqliteConnection* connection_ = nullptr;  // owned by the writer
-  std::unique_ptr<Writer> writer_;
+  SqliteConnection* connection_ = nullptr;  // owned by the committer
+  std::unique_ptr<SqliteCommitter> committer_;
+  std::unique_ptr<WriteQueue<SqliteApply>> writer_;
 };
 
 TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
@@ -188,7 +190,7 @@ TEST_F(WriterTest, AfterRefuseNothingIsWritten) {
 }
 
 TEST_F(WriterTest, TheLogIsCopiedIntoTheDatabaseAndStaysSmall) {
-  Start({.checkpoint_pages = 50});
+  Start({}, /*checkpoint_pages=*/50);
   for (int i = 0; i < 200; ++i) {
     writer_->Enqueue(Insert(i, 8192), [](absl::Status) {}, 1);
     ASSERT_TRUE(writer_->Flush().ok());

@@ -1,0 +1,71 @@
+#include "server/store/sqlite/committer.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/base/status_macros.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::store {
+
+absl::Status SqliteCommitter::Commit(const std::vector<QueuedWrite<SqliteApply>*>& writes) {
+  for (QueuedWrite<SqliteApply>* const write : writes) write->result = absl::OkStatus();
+  const absl::Status status = TryGroup(writes, /*savepoints=*/false);
+  const bool failed = std::any_of(writes.begin(), writes.end(),
+                                  [](const auto* write) { return !write->result.ok(); });
+  return failed ? TryGroup(writes, /*savepoints=*/true) : status;
+}
+
+absl::Status SqliteCommitter::TryGroup(const std::vector<QueuedWrite<SqliteApply>*>& writes,
+                                       bool savepoints) {
+  HONE_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
+  absl::Status status;
+  for (QueuedWrite<SqliteApply>* const write : writes) {
+    write->result = savepoints ? ApplyOne(*write) : write->work(*connection_);
+    // SQLite rolls the whole transaction back by itself after some errors: the earlier writes of
+    // the group are gone too.
+    if (!connection_->InTransaction()) {
+      return write->result.ok() ? absl::InternalError("the transaction ended too early")
+                                : write->result;
+    }
+    if (!savepoints && !write->result.ok()) return UndoAll(write->result);
+  }
+  status = connection_->Execute("COMMIT");
+  return status.ok() ? status : UndoAll(status);
+}
+
+absl::Status SqliteCommitter::UndoAll(const absl::Status& why) {
+  if (!connection_->InTransaction()) return why;
+  if (const absl::Status undone = connection_->Execute("ROLLBACK"); !undone.ok()) {
+    spdlog::error("store: {}", std::string(undone.message()));
+  }
+  return why;
+}
+
+absl::Status SqliteCommitter::ApplyOne(QueuedWrite<SqliteApply>& write) {
+  {
+    HONE_ASSIGN_OR_RETURN(Statement begin, connection_->Prepare("SAVEPOINT one"));
+    HONE_RETURN_IF_ERROR(begin.Run());
+  }
+  absl::Status status = write.work(*connection_);
+  if (!connection_->InTransaction()) return status;
+  if (!status.ok()) {
+    HONE_ASSIGN_OR_RETURN(Statement undo, connection_->Prepare("ROLLBACK TO one"));
+    HONE_RETURN_IF_ERROR(undo.Run());
+  }
+  HONE_ASSIGN_OR_RETURN(Statement end, connection_->Prepare("RELEASE one"));
+  HONE_RETURN_IF_ERROR(end.Run());
+  return status;
+}
+
+void SqliteCommitter::AfterGroup() {
+  if (connection_->LogPages() < checkpoint_pages_) return;
+  // Nothing is lost when it fails: the log holds every page. It is tried again after the next
+  // group.
+  if (const absl::Status status = connection_->Checkpoint(); !status.ok()) {
+    spdlog::warn("store: the log could not be copied, which is tried again: {}",
+                 std::string(status.message()));
+  }
+}
+
+}  // namespace hone::store

@@ -1,0 +1,43 @@
+#ifndef HONE_SERVER_STORE_SQLITE_COMMITTER_H_
+#define HONE_SERVER_STORE_SQLITE_COMMITTER_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "server/store/sqlite/connection.h"
+#include "server/store/write_queue.h"
+
+namespace hone::store {
+
+// Runs inside a transaction, maybe more than once: the last run counts.
+using SqliteApply = absl::AnyInvocable<absl::Status(SqliteConnection&)>;
+
+// Commits groups of writes on the one connection that writes. A write that fails is undone alone.
+// Between groups it copies the log into the database file.
+class SqliteCommitter final : public GroupCommitter<SqliteApply> {
+ public:
+  // `checkpoint_pages`: the log is copied when it has this many pages.
+  explicit SqliteCommitter(std::unique_ptr<SqliteConnection> connection,
+                           int checkpoint_pages = 4000)
+      : connection_(std::move(connection)), checkpoint_pages_(checkpoint_pages) {}
+
+  absl::Status Commit(const std::vector<QueuedWrite<SqliteApply>*>& writes) override;
+  void AfterGroup() override;
+
+ private:
+  // Savepoints take time, and nearly all writes succeed: only when one fails, the group is done
+  // again with a savepoint for each.
+  absl::Status TryGroup(const std::vector<QueuedWrite<SqliteApply>*>& writes, bool savepoints);
+  absl::Status ApplyOne(QueuedWrite<SqliteApply>& write);
+  // Rolls back what is left of the transaction, and returns `why`.
+  absl::Status UndoAll(const absl::Status& why);
+
+  const std::unique_ptr<SqliteConnection> connection_;
+  const int checkpoint_pages_;
+};
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_SQLITE_COMMITTER_H_

@@ -1,0 +1,278 @@
+#ifndef HONE_SERVER_STORE_WRITE_QUEUE_H_
+#define HONE_SERVER_STORE_WRITE_QUEUE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/steady_clock.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::store {
+
+struct WriteQueueOptions {
+  // A write beyond either limit is refused with ResourceExhausted.
+  size_t max_queued_writes = 1 << 14;
+  size_t max_queued_bytes = size_t{256} << 20;
+  // A group is committed when it is this large, this old, or when no write came for idle_wait.
+  size_t max_group_writes = 512;
+  absl::Duration max_group_age = absl::Milliseconds(10);
+  absl::Duration idle_wait = absl::Milliseconds(1);  // 0: whatever waits is the next group
+};
+
+// A write in a queue. `Work` is what a kind of database does for it.
+template <typename Work>
+struct QueuedWrite {
+  Work work;
+  absl::AnyInvocable<void(absl::Status) &&> done;
+  size_t bytes = 0;
+  absl::Status refused = absl::OkStatus();  // not OK: it is not done, and `done` gets this
+  absl::Status result = absl::OkStatus();
+};
+
+// Commits groups of writes, on the writing thread of a queue.
+template <typename Work>
+class GroupCommitter {
+ public:
+  virtual ~GroupCommitter() = default;
+  // Does the writes in one transaction and sets their results. Not OK: none of them was committed.
+  // May be called again with some of them.
+  virtual absl::Status Commit(const std::vector<QueuedWrite<Work>*>& writes) = 0;
+  // Whether the write needs a group of its own.
+  virtual bool IsAlone(const Work&) const { return false; }
+  // Called after each group, when its callbacks may already run.
+  virtual void AfterGroup() {}
+  // The queue is closing: a commit that waits for the database gives up soon. Any thread.
+  virtual void HurryUp() {}
+};
+
+// Takes writes in order from a bounded queue and has them committed in groups by one thread. A
+// second thread calls `done` of each write in the same order while the next group is written. If a
+// whole group is lost (a full disk), its writes are tried again one by one, so that only those fail
+// that cannot be done. Thread-safe.
+template <typename Work>
+class WriteQueue {
+ public:
+  using Write = QueuedWrite<Work>;
+  // Runs once after the commit, or with the error that prevented it. Must not block or call Flush.
+  using Done = absl::AnyInvocable<void(absl::Status) &&>;
+
+  // `name`: the database, for messages. `committer` outlives the queue.
+  WriteQueue(std::string name, GroupCommitter<Work>* committer,
+             const WriteQueueOptions& options = {})
+      : name_(std::move(name)),
+        committer_(committer),
+        options_(options),
+        writing_([this] { WriteGroups(); }),
+        telling_([this] { Tell(); }) {}
+  ~WriteQueue() { Stop(); }
+
+  // `bytes`: about what the write holds in memory until it is done. `refused`: not OK: the write is
+  // not done, and `done` gets this error.
+  void Enqueue(Work work, Done done, size_t bytes, absl::Status refused = absl::OkStatus()) {
+    Write write{std::move(work), std::move(done), bytes, std::move(refused)};
+    absl::MutexLock lock(&mutex_);
+    const size_t waiting = queue_.size() - refused_writes_;
+    write.refused.Update(refusal_);
+    if (waiting >= options_.max_queued_writes ||
+        (queued_bytes_ > 0 && queued_bytes_ + bytes > options_.max_queued_bytes)) {
+      write.refused.Update(absl::ResourceExhaustedError(
+          absl::StrCat("store ", name_, ": ", waiting, " writes of ", queued_bytes_ >> 20,
+                       " MiB wait for their commit; try again later")));
+    }
+    if (!write.refused.ok()) {
+      // It keeps only its place in the queue: `done` never runs inside the caller, who may hold a
+      // lock that it takes.
+      write.work = Work();
+      write.bytes = 0;
+      ++refused_writes_;
+    }
+    queued_bytes_ += write.bytes;
+    ++enqueued_;
+    queue_.push_back(std::move(write));
+  }
+
+  // Returns when every write that was queued before is committed and its `done` has run, with the
+  // first error since the last Flush. FailedPrecondition: called from a `done`.
+  absl::Status Flush() {
+    if (std::this_thread::get_id() == telling_.get_id()) {
+      return absl::FailedPreconditionError("Flush was called from a done callback of the store");
+    }
+    absl::MutexLock lock(&mutex_);
+    const size_t target = enqueued_;
+    ++flushing_;
+    const auto reached = [&]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ >= target; };
+    mutex_.Await(absl::Condition(&reached));
+    --flushing_;
+    return std::exchange(first_error_, absl::OkStatus());
+  }
+
+  // Writes that are not committed yet.
+  size_t Queued() {
+    absl::MutexLock lock(&mutex_);
+    return enqueued_ - finished_;
+  }
+
+  // Fails every later write with `reason`, which is not OK. The first reason stays.
+  void Refuse(absl::Status reason) {
+    absl::MutexLock lock(&mutex_);
+    refusal_.Update(std::move(reason));
+  }
+
+  // Commits what is queued, also by callbacks meanwhile, and ends the threads. Called once no other
+  // thread uses the queue.
+  void Stop() {
+    if (!writing_.joinable()) return;
+    committer_->HurryUp();
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    writing_.join();
+    telling_.join();
+  }
+
+ private:
+  static constexpr size_t kMostCommitted = 4;  // groups whose callbacks have not run
+
+  void WriteGroups() {
+    while (true) {
+      std::vector<Write> group = TakeGroup();
+      if (!group.empty()) CommitGroup(group);
+      {
+        absl::MutexLock lock(&mutex_);
+        written_ = group.empty();
+        if (written_) return;
+        const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return committed_.size() < kMostCommitted;
+        };
+        mutex_.Await(absl::Condition(&room));
+        committed_.push_back(std::move(group));
+      }
+      committer_->AfterGroup();
+    }
+  }
+
+  // Waits for writes, then for the group to fill. Empty: the queue is stopped, and every callback
+  // has run.
+  std::vector<Write> TakeGroup() {
+    absl::MutexLock lock(&mutex_);
+    const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !queue_.empty() || (stopping_ && committed_.empty());
+    };
+    mutex_.Await(absl::Condition(&any));
+    const absl::Time deadline = SteadyNow() + options_.max_group_age;
+    const auto due = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return queue_.size() >= options_.max_group_writes || stopping_ || flushing_ > 0 ||
+             options_.idle_wait == absl::ZeroDuration();
+    };
+    // One sleep for many writes costs less than a wake-up for each. It is no timed wait for the
+    // mutex, which follows the wall clock: if that is set back by a day, writes would wait a day.
+    for (size_t seen = 0; seen < queue_.size() && SteadyNow() < deadline && !due();) {
+      seen = queue_.size();
+      mutex_.Unlock();
+      absl::SleepFor(options_.idle_wait);
+      mutex_.Lock();
+    }
+    std::vector<Write> group;
+    while (!queue_.empty() && group.size() < options_.max_group_writes) {
+      Write& write = queue_.front();
+      const bool alone = write.refused.ok() && committer_->IsAlone(write.work);
+      if (alone && !group.empty()) break;
+      queued_bytes_ -= write.bytes;
+      if (!write.refused.ok()) --refused_writes_;
+      group.push_back(std::move(write));
+      queue_.pop_front();
+      if (alone) break;
+    }
+    return group;
+  }
+
+  void CommitGroup(std::vector<Write>& group) {
+    std::vector<Write*> writes;
+    for (Write& write : group) {
+      write.result = write.refused;
+      if (write.refused.ok()) writes.push_back(&write);
+    }
+    if (writes.empty()) return;
+    const absl::Status status = committer_->Commit(writes);
+    if (status.ok()) return;
+    // If the database cannot be reached or locked, each write would wait for it again.
+    if (writes.size() == 1 || absl::IsUnavailable(status)) {
+      for (Write* const write : writes) write->result = status;
+      return;
+    }
+    spdlog::info("store {}: a group of {} writes was lost and is written one by one: {}", name_,
+                 writes.size(), std::string(status.message()));
+    for (Write* const write : writes) {
+      if (const absl::Status one = committer_->Commit({write}); !one.ok()) write->result = one;
+    }
+  }
+
+  void Tell() {
+    const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !committed_.empty() || written_;
+    };
+    mutex_.Lock();
+    while (true) {
+      mutex_.Await(absl::Condition(&any));
+      if (committed_.empty()) break;
+      std::vector<Write>& group = committed_.front();
+      mutex_.Unlock();
+      Finish(group);
+      mutex_.Lock();
+      committed_.pop_front();
+    }
+    mutex_.Unlock();
+  }
+
+  void Finish(std::vector<Write>& group) {
+    absl::Status first_error;
+    for (Write& write : group) {
+      first_error.Update(write.result);
+      std::move(write.done)(std::move(write.result));
+    }
+    const size_t count = group.size();
+    group.clear();  // what the callbacks hold goes before a Flush returns
+    absl::MutexLock lock(&mutex_);
+    first_error_.Update(first_error);
+    finished_ += count;
+  }
+
+  const std::string name_;
+  GroupCommitter<Work>* const committer_;
+  const WriteQueueOptions options_;
+
+  absl::Mutex mutex_;
+  std::deque<Write> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t refused_writes_ ABSL_GUARDED_BY(mutex_) = 0;  // of those in the queue
+  size_t enqueued_ ABSL_GUARDED_BY(mutex_) = 0;        // writes ever put into the queue
+  size_t finished_ ABSL_GUARDED_BY(mutex_) = 0;        // writes whose done has run
+  int flushing_ ABSL_GUARDED_BY(mutex_) = 0;  // callers in Flush: do not wait for more writes
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Groups that are committed and whose callbacks run next. The first one stays until its callbacks
+  // have run.
+  std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group is in committed_
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread writing_, telling_;  // last: they use the others
+};
+
+}  // namespace hone::store
+
+#endif  // HONE_SERVER_STORE_WRITE_QUEUE_H_
