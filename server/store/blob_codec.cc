@@ -1,8 +1,11 @@
 #include "server/store/blob_codec.h"
 
 #include <bit>
+#include <cstring>
 
 namespace hone::store {
+
+static_assert(std::endian::native == std::endian::little, "samples are stored as they are");
 
 std::string EncodeDecisions(const std::vector<int64_t>& decisions) {
   std::string bytes;
@@ -37,28 +40,16 @@ absl::StatusOr<std::vector<int64_t>> DecodeDecisions(absl::string_view bytes) {
 }
 
 std::string EncodeSamples(const std::vector<double>& samples) {
-  std::string bytes;
-  bytes.reserve(samples.size() * 8);
-  for (const double sample : samples) {
-    const auto bits = std::bit_cast<uint64_t>(sample);
-    for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(bits >> shift));
-  }
-  return bytes;
+  return std::string(reinterpret_cast<const char*>(samples.data()),
+                     samples.size() * sizeof(double));
 }
 
 absl::StatusOr<std::vector<double>> DecodeSamples(absl::string_view bytes) {
-  if (bytes.size() % 8 != 0) {
+  if (bytes.size() % sizeof(double) != 0) {
     return absl::DataLossError("a record's samples are not a multiple of 8 bytes");
   }
-  std::vector<double> samples;
-  samples.reserve(bytes.size() / 8);
-  for (size_t i = 0; i < bytes.size(); i += 8) {
-    uint64_t bits = 0;
-    for (int byte = 0; byte < 8; ++byte) {
-      bits |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i + byte])) << (8 * byte);
-    }
-    samples.push_back(std::bit_cast<double>(bits));
-  }
+  std::vector<double> samples(bytes.size() / sizeof(double));
+  if (!bytes.empty()) std::memcpy(samples.data(), bytes.data(), bytes.size());
   return samples;
 }
 

@@ -1,9 +1,11 @@
 #include "server/store/postgres/statement.h"
 
+#include <endian.h>
 #include <libpq-fe.h>
 
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,15 +21,15 @@ constexpr unsigned kText = 25;
 constexpr unsigned kFloat8 = 701;
 
 std::string BigEndian(uint64_t bits) {
-  std::string bytes(8, '\0');
-  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(bits >> (56 - 8 * i));
-  return bytes;
+  bits = htobe64(bits);
+  return std::string(reinterpret_cast<const char*>(&bits), sizeof(bits));
 }
 
-uint64_t FromBigEndian(const char* bytes, int length) {
-  uint64_t bits = 0;
-  for (int i = 0; i < length; ++i) bits = bits << 8 | static_cast<unsigned char>(bytes[i]);
-  return bits;
+template <typename Bits>
+Bits FromBigEndian(const char* bytes) {
+  Bits bits;
+  std::memcpy(&bits, bytes, sizeof(bits));
+  return sizeof(bits) == 4 ? be32toh(bits) : be64toh(bits);
 }
 
 }  // namespace
@@ -88,15 +90,16 @@ int64_t PostgresRows::changed() const { return std::atoll(PQcmdTuples(result_.ge
 
 int64_t PostgresRows::Int64() {
   const int column = column_++;
-  const int length = PQgetlength(result_.get(), row_, column);
-  const uint64_t bits = FromBigEndian(PQgetvalue(result_.get(), row_, column), length);
-  // Counts of some functions are of 4 bytes.
-  return length == 4 ? static_cast<int32_t>(bits) : static_cast<int64_t>(bits);
+  const char* const bytes = PQgetvalue(result_.get(), row_, column);
+  // Some functions count in 4 bytes.
+  if (PQgetlength(result_.get(), row_, column) == 4) {
+    return static_cast<int32_t>(FromBigEndian<uint32_t>(bytes));
+  }
+  return static_cast<int64_t>(FromBigEndian<uint64_t>(bytes));
 }
 
 double PostgresRows::Double() {
-  const int column = column_++;
-  return std::bit_cast<double>(FromBigEndian(PQgetvalue(result_.get(), row_, column), 8));
+  return std::bit_cast<double>(FromBigEndian<uint64_t>(PQgetvalue(result_.get(), row_, column_++)));
 }
 
 bool PostgresRows::Bool() { return *PQgetvalue(result_.get(), row_, column_++) != 0; }

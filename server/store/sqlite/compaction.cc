@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,15 +31,6 @@ class Compaction {
   }
 
  private:
-  // What is decided about a record.
-  struct Row {
-    int64_t id = 0;
-    bool stays = false;
-    double latency_ns = 0;  // 0: no candidate for a best
-    std::string job;
-    std::string space;
-  };
-
   absl::Status Remove() {
     HONE_RETURN_IF_ERROR(access_.read([this](SqliteConnection& c) { return ReadLimits(c); }));
     if (!options_.dry_run) HONE_RETURN_IF_ERROR(RemoveOldBests());
@@ -51,7 +41,7 @@ class Compaction {
       HONE_RETURN_IF_ERROR(
           access_.read([&](SqliteConnection& c) { return Judge(c, workload, victims); }));
       report_.records_removed += static_cast<int64_t>(victims.size());
-      // Asked again, since somebody may have published or resumed meanwhile.
+      // Asked again, since a record may have been published or a job resumed meanwhile.
       HONE_RETURN_IF_ERROR(RemoveRows(
           victims, absl::StrCat("DELETE FROM record WHERE id = ? AND NOT EXISTS"
                                 " (SELECT 1 FROM best WHERE record = record.id) AND NOT EXISTS"
@@ -98,52 +88,33 @@ class Compaction {
   // Finds the records of a workload that go, and notes what those need that stay.
   absl::Status Judge(SqliteConnection& connection, const std::string& workload,
                      std::vector<int64_t>& victims) {
-    if (access_.cancelled()) return absl::CancelledError("the compaction was broken off");
+    if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
     HONE_ASSIGN_OR_RETURN(
         Statement rows,
-        connection.Prepare(
-            absl::StrCat("SELECT target, id, job, space,"
-                         " CASE WHEN outcome = 'ok' AND quarantined = 0 THEN latency_ns ELSE 0 END,"
-                         " created_unix_ms >= ?1"
-                         " OR EXISTS (SELECT 1 FROM best WHERE record = record.id AND"
-                         " (replaced_unix_ms IS NULL OR replaced_unix_ms >= ?1))"
-                         " OR EXISTS (SELECT 1 FROM job WHERE id = record.job AND ",
-                         kUnfinished, ") FROM record WHERE workload = ?2")));
-    rows.Bind(options_.keep_unix_ms).Bind(workload);
-    std::map<std::string, std::vector<Row>> by_target;
-    while (true) {
-      HONE_ASSIGN_OR_RETURN(const bool found, rows.Step());
-      if (!found) break;
-      std::vector<Row>& of_target = by_target[rows.Text()];
-      Row row{.id = rows.Int64()};
-      row.job = rows.Text();
-      row.space = rows.Text();
-      row.latency_ns = rows.Double();
-      row.stays = rows.Bool();
-      of_target.push_back(std::move(row));
-    }
-    for (auto& [target, of_target] : by_target) {
-      std::vector<Row*> best;
-      for (Row& row : of_target) {
-        if (row.latency_ns > 0) best.push_back(&row);
+        connection.Prepare(absl::StrCat(
+            "SELECT id, job, space, created_unix_ms >= ?1 OR (timed AND rank <= ?3)"
+            " OR EXISTS (SELECT 1 FROM best WHERE record = ranked.id AND"
+            " (replaced_unix_ms IS NULL OR replaced_unix_ms >= ?1))"
+            " OR EXISTS (SELECT 1 FROM job WHERE id = ranked.job AND ",
+            kUnfinished,
+            ") FROM (SELECT id, job, space, created_unix_ms, timed,"
+            " row_number() OVER (PARTITION BY target, timed ORDER BY latency_ns, id) AS rank"
+            " FROM (SELECT id, job, space, created_unix_ms, target, latency_ns, outcome = 'ok'"
+            " AND quarantined = 0 AND IFNULL(latency_ns, 0) > 0 AS timed"
+            " FROM record WHERE workload = ?2)) AS ranked")));
+    rows.Bind(options_.keep_unix_ms).Bind(workload).Bind(int64_t{options_.keep_best});
+    return Connection::ForEachRow(rows, [&] {
+      const int64_t id = rows.Int64();
+      std::string job = rows.Text();
+      std::string space = rows.Text();
+      if (!rows.Bool()) {
+        victims.push_back(id);
+        return;
       }
-      const size_t kept = std::min(best.size(), static_cast<size_t>(options_.keep_best));
-      std::partial_sort(best.begin(), best.begin() + kept, best.end(),
-                        [](const Row* a, const Row* b) {
-                          return std::pair(a->latency_ns, a->id) < std::pair(b->latency_ns, b->id);
-                        });
-      for (size_t i = 0; i < kept; ++i) best[i]->stays = true;
-      for (Row& row : of_target) {
-        if (!row.stays) {
-          victims.push_back(row.id);
-          continue;
-        }
-        kept_texts_.insert(workload);
-        kept_texts_.insert(std::move(row.space));
-        kept_jobs_.insert(std::move(row.job));
-      }
-    }
-    return absl::OkStatus();
+      kept_texts_.insert(workload);
+      kept_texts_.insert(std::move(space));
+      kept_jobs_.insert(std::move(job));
+    });
   }
 
   // Old jobs that have ended and of which no record is left, with their events.
@@ -179,11 +150,7 @@ class Compaction {
           connection.Prepare("SELECT r.artifact FROM best b CROSS JOIN record r ON r.id = b.record"
                              " WHERE b.replaced_unix_ms IS NULL OR b.replaced_unix_ms >= ?"));
       used.Bind(options_.keep_unix_ms);
-      while (true) {
-        HONE_ASSIGN_OR_RETURN(const bool found, used.Step());
-        if (!found) return absl::OkStatus();
-        kept.insert(used.Text());
-      }
+      return Connection::ForEachRow(used, [&] { kept.insert(used.Text()); });
     }));
     std::vector<std::string> victims;
     HONE_RETURN_IF_ERROR(Collect("SELECT digest FROM artifact WHERE put_unix_ms < ?",
@@ -201,12 +168,10 @@ class Compaction {
     return access_.read([&](SqliteConnection& connection) -> absl::Status {
       HONE_ASSIGN_OR_RETURN(Statement old, connection.Prepare(sql));
       old.Bind(before);
-      while (true) {
-        HONE_ASSIGN_OR_RETURN(const bool found, old.Step());
-        if (!found) return absl::OkStatus();
+      return Connection::ForEachRow(old, [&] {
         std::string key = old.Text();
         if (!kept.contains(key)) victims.push_back(std::move(key));
-      }
+      });
     });
   }
 
@@ -214,7 +179,7 @@ class Compaction {
   absl::Status RemoveRows(const std::vector<Key>& keys, const std::string& sql) {
     if (options_.dry_run) return absl::OkStatus();
     for (size_t begin = 0; begin < keys.size(); begin += kRowsAtOnce) {
-      if (access_.cancelled()) return absl::CancelledError("the compaction was broken off");
+      if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
       const size_t end = std::min(keys.size(), begin + kRowsAtOnce);
       HONE_RETURN_IF_ERROR(access_.write([&](SqliteConnection& connection) -> absl::Status {
         for (size_t i = begin; i < end; ++i) {
@@ -231,7 +196,7 @@ class Compaction {
   absl::Status GiveBack() {
     int64_t unused = -1;
     while (true) {
-      if (access_.cancelled()) return absl::CancelledError("the compaction was broken off");
+      if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
       int64_t left = 0;
       HONE_RETURN_IF_ERROR(access_.write([&](SqliteConnection& connection) -> absl::Status {
         HONE_RETURN_IF_ERROR(
@@ -266,7 +231,8 @@ class Compaction {
 absl::StatusOr<CompactReport> CompactStore(const CompactionAccess& access,
                                            const CompactOptions& options) {
   if (options.keep_best < 0 || options.keep_unix_ms < 0) {
-    return absl::InvalidArgumentError("what is kept is a time and a number, neither negative");
+    return absl::InvalidArgumentError(
+        "the time and the number of what is kept must not be negative");
   }
   return Compaction(access, options).Run();
 }

@@ -198,12 +198,11 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
                         connection.Prepare("SELECT type || ' ' || name, sql FROM sqlite_schema"
                                            " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"));
   absl::btree_map<std::string, std::string> schema;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, statement.Step());
-    if (!row) return schema;
+  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&] {
     std::string name = statement.Text();
     schema[std::move(name)] = statement.Text();
-  }
+  }));
+  return schema;
 }
 
 }  // namespace
