@@ -12,6 +12,7 @@
 #include <array>
 #include <exception>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,64 +39,51 @@ const Histogram::BucketBoundaries& Seconds() {
 }
 
 // Resident memory of this process.
-double MemoryBytes() {
+int64_t MemoryBytes() {
   int64_t size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
-MetricFamily Family(const char* name, const char* help, MetricType type) {
-  return {.name = name, .help = help, .type = type, .metric = {}};
-}
-
-void Add(MetricFamily& family, double value, const std::string& label = "",
-         const std::string& label_value = "") {
-  ClientMetric& metric = family.metric.emplace_back();
-  if (!label.empty()) metric.label.push_back({label, label_value});
-  (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-}
-
-MetricFamily ByLabel(const char* name, const char* help, MetricType type, const char* label,
-                     const std::map<std::string, int64_t>& values) {
-  MetricFamily family = Family(name, help, type);
+MetricFamily Family(const char* name, const char* help, MetricType type, const char* label,
+                    const std::map<std::string, int64_t>& values) {
+  MetricFamily family{.name = name, .help = help, .type = type, .metric = {}};
   for (const auto& [value, count] : values) {
-    Add(family, static_cast<double>(count), label, value);
+    ClientMetric& metric = family.metric.emplace_back();
+    if (*label != '\0') metric.label.push_back({label, value});
+    (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) =
+        static_cast<double>(count);
   }
   return family;
+}
+
+MetricFamily Gauge(const char* name, const char* help, int64_t value) {
+  return Family(name, help, MetricType::Gauge, "", {{"", value}});
 }
 
 // The numbers that are asked for at a scrape.
 class Gauges final : public prometheus::Collectable {
  public:
   std::vector<MetricFamily> Collect() const override {
-    std::vector<MetricFamily> families;
-    MetricFamily memory = Family("process_resident_memory_bytes", "Resident memory of the server.",
-                                 MetricType::Gauge);
-    Add(memory, MemoryBytes());
-    families.push_back(std::move(memory));
+    std::vector<MetricFamily> families = {
+        Gauge("process_resident_memory_bytes", "Resident memory of the server.", MemoryBytes())};
     absl::MutexLock lock(&mutex_);
     if (stats_ == nullptr) return families;
     const ServerStats stats = stats_();
     families.push_back(
-        ByLabel("hone_workers", "Registered workers.", MetricType::Gauge, "state", stats.workers));
+        Family("hone_workers", "Registered workers.", MetricType::Gauge, "state", stats.workers));
     families.push_back(
-        ByLabel("hone_jobs", "Jobs under way.", MetricType::Gauge, "state", stats.jobs));
-    families.push_back(ByLabel("hone_items", "Candidates at the fleet.", MetricType::Gauge, "phase",
-                               stats.leases));
-    families.push_back(ByLabel("hone_fleet_events_total", "What happened to leases.",
-                               MetricType::Counter, "event", stats.fleet));
-    MetricFamily bytes = Family("hone_store_bytes", "Size of the store.", MetricType::Gauge);
-    Add(bytes, static_cast<double>(stats.store_bytes));
-    families.push_back(std::move(bytes));
-    MetricFamily queued =
-        Family("hone_store_queued_writes", "Writes that wait for their commit.", MetricType::Gauge);
-    Add(queued, static_cast<double>(stats.store_queued_writes));
-    families.push_back(std::move(queued));
-    MetricFamily unstored =
-        Family("hone_standings_unstored",
-               "Workers whose drain, removal or flag could not be stored yet.", MetricType::Gauge);
-    Add(unstored, static_cast<double>(stats.unstored_standings));
-    families.push_back(std::move(unstored));
+        Family("hone_jobs", "Jobs under way.", MetricType::Gauge, "state", stats.jobs));
+    families.push_back(
+        Family("hone_items", "Candidates at the fleet.", MetricType::Gauge, "phase", stats.leases));
+    families.push_back(Family("hone_fleet_events_total", "What happened to leases.",
+                              MetricType::Counter, "event", stats.fleet));
+    families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
+    families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
+                             stats.store_queued_writes));
+    families.push_back(Gauge("hone_standings_unstored",
+                             "Workers whose drain, removal or flag could not be stored yet.",
+                             stats.unstored_standings));
     return families;
   }
 

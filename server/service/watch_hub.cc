@@ -1,7 +1,6 @@
 #include "server/service/watch_hub.h"
 
 #include <utility>
-#include <vector>
 
 #include "common/rpc/status.h"
 #include "server/service/job_convert.h"
@@ -35,10 +34,10 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   void OnWriteDone(bool ok) override {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
-    if (!ok) return FinishLocked(absl::CancelledError("the client has gone"));
+    if (!ok) return FinishLocked(absl::CancelledError("the client disconnected"));
     if (last_) FinishLocked(absl::OkStatus());
   }
-  void OnCancel() override { End(absl::CancelledError("the client has gone")); }
+  void OnCancel() override { End(absl::CancelledError("the client disconnected")); }
   void OnDone() override { hub_->Close(this); }
 
  private:
@@ -68,33 +67,29 @@ grpc::ServerWriteReactor<v1::Job>* WatchHub::Open(const std::string& job_id) {
   return stream.get();
 }
 
-void WatchHub::Tick() {
+std::vector<std::shared_ptr<WatchHub::Stream>> WatchHub::Streams() const {
   std::vector<std::shared_ptr<Stream>> streams;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [key, stream] : streams_) streams.push_back(stream);
-  }
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [key, stream] : streams_) streams.push_back(stream);
+  return streams;
+}
+
+void WatchHub::Tick() {
   const absl::Time now = clock_->Now();
-  for (const std::shared_ptr<Stream>& stream : streams) {
+  for (const std::shared_ptr<Stream>& stream : Streams()) {
     stream->Send(jobs_->Get(stream->job_id), now);
   }
 }
 
 void WatchHub::Drain() {
-  std::vector<std::shared_ptr<Stream>> streams;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [key, stream] : streams_) streams.push_back(stream);
-  }
-  for (const std::shared_ptr<Stream>& stream : streams) {
+  for (const std::shared_ptr<Stream>& stream : Streams()) {
     stream->End(absl::UnavailableError("the server is shutting down"));
   }
 }
 
 std::set<std::string> WatchHub::Watched() const {
-  absl::MutexLock lock(&mutex_);
   std::set<std::string> jobs;
-  for (const auto& [key, stream] : streams_) jobs.insert(stream->job_id);
+  for (const std::shared_ptr<Stream>& stream : Streams()) jobs.insert(stream->job_id);
   return jobs;
 }
 

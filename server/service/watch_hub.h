@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -35,6 +36,7 @@ class WatchHub {
 
  private:
   class Stream;
+  std::vector<std::shared_ptr<Stream>> Streams() const;
   void Close(Stream* stream);
 
   const Clock* const clock_;
