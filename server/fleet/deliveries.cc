@@ -52,7 +52,7 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
   if (lease.run) DropImpossibleDrift(work, worker.capabilities, &result);
   if (wrong.empty() && lease.run) wrong = WhyImpossible(work, result, worker.capabilities);
   if (!wrong.empty()) {
-    wrong = absl::StrCat("reported what cannot be: ", wrong);
+    wrong = absl::StrCat("reported an impossible result: ", wrong);
     worker.news.durable.push_back(lease.id);
     ++refused_;
     EndLease(lease.id, {.why = absl::StrCat(worker.id, " ", wrong)});

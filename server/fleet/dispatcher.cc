@@ -176,9 +176,9 @@ std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Tim
         continue;
       }
       gone.insert(id);
-      hopeless.emplace_back(id,
-                            absl::NotFoundError(absl::StrCat("artifact ", item.artifact_digest,
-                                                             " is neither here nor at a worker")));
+      hopeless.emplace_back(
+          id, absl::NotFoundError(absl::StrCat("artifact ", item.artifact_digest,
+                                               " is neither on the server nor on a worker")));
     }
   }
   std::map<Lane, absl::Time> unsatisfied;

@@ -34,7 +34,7 @@ class Dispatcher {
   bool IsPinned(const Lane& lane) const;
   // Whether the worker could ever take items of the lane.
   bool Serves(const Lane& lane, const Worker& worker) const;
-  // The worker of the target, beside these, that may work and holds least; "" if there is none.
+  // See Fleet::AnotherRunner.
   std::string AnotherRunner(const std::string& target_key,
                             const std::vector<std::string>& besides) const;
   // Leases what the worker has room for.

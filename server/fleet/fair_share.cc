@@ -5,7 +5,7 @@
 namespace hone::fleet {
 namespace {
 
-// Names that stand where the line is now need no entry; looked for beyond this many.
+// With more names than this, those that need no entry, being where the line is now, are removed.
 constexpr size_t kManyNames = 256;
 
 double Cost(int priority) { return priority > 0 ? 1.0 / 16 : priority < 0 ? 1.0 : 1.0 / 4; }

@@ -15,10 +15,10 @@ inline constexpr int kHighPriority = 1;
 
 // Whose turn it is: stride scheduling (Waldspurger, Weihl 1995) on two levels, owners and their
 // jobs. A grant moves its owner, and its job among the owner's, back by the inverse of the
-// priority's weight: 16 for high, 4 for normal, 1 for low. Whoever is furthest in front goes next.
-// So owners get equal shares however many jobs they have, a high job gets four times what a normal
-// one gets, and nobody starves. Who has been away comes back with the others: nothing is saved up,
-// and a debt is not forgiven by going away. Not thread-safe.
+// priority's weight: 16 for high, 4 for normal, 1 for low. The one that is furthest in front goes
+// next. Owners therefore get equal shares, however many jobs they have, a high job gets four times
+// as much as a normal one, and none starves. An owner that comes back after a pause has saved
+// nothing, and still has its debt. Not thread-safe.
 class FairShare {
  public:
   // Smaller goes first.
@@ -28,9 +28,9 @@ class FairShare {
   void Charge(const std::string& owner, const std::string& job, int priority);
 
  private:
-  // Who stands where in one line. A name that is not in it stands where the line is now.
+  // The positions in one line. A name without an entry is at the position where the line is now.
   struct Line {
-    double now = 0;  // where the last one that was granted stood
+    double now = 0;  // the position of the last grant
     absl::flat_hash_map<std::string, double> behind;
     double Of(const std::string& name) const;
     void Move(const std::string& name, double by);

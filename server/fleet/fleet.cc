@@ -101,7 +101,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
     }
   }
   if (!worker.epoch.empty() && worker.epoch != report.epoch) {
-    LoseWorker(worker, "its process was started again");
+    LoseWorker(worker, "its process was restarted");
   }
   if (registry_.Update(worker, report, clock_->Now())) {
     book_.queue().RefreshAll();
@@ -322,7 +322,7 @@ absl::StatusOr<int> Fleet::Remove(const std::string& id) {
   if (registry_.Find(id) == nullptr && !away) {
     return absl::NotFoundError(absl::StrCat("there is no worker ", id));
   }
-  standing.refused = "an administrator removed it; hone workers resume lets it in";
+  standing.refused = "an administrator removed it; \"hone workers resume\" admits it again";
   standing.removed = true;
   standings_.Change(standing, /*drained=*/false, /*refused=*/true);
   const int requeued = ApplyStanding(id);
@@ -376,7 +376,7 @@ void Fleet::ExpireLeases(absl::Time now) {
     Worker& worker = registry_.At(book_.Find(lease_id)->worker_id);
     worker.news.cancel.push_back(lease_id);
     deliveries_.EndLease(lease_id,
-                         {.why = absl::StrCat(worker.id, " did not end it within ",
+                         {.why = absl::StrCat(worker.id, " did not finish it within ",
                                               absl::FormatDuration(options_.lease_limit))});
     calls_.Wake(worker);
   }
@@ -388,8 +388,8 @@ void Fleet::ExpireWorkers(absl::Time now) {
     const bool silent =
         !calls_.IsHeld(worker) && worker.last_seen + options_.silence_limit() <= now;
     if (silent && worker.connected) {
-      LoseWorker(worker,
-                 absl::StrCat("not heard of for ", absl::FormatDuration(options_.silence_limit())));
+      LoseWorker(worker, absl::StrCat("it was silent for ",
+                                      absl::FormatDuration(options_.silence_limit())));
     }
     if (!worker.connected && worker.last_seen + options_.forget_after <= now) {
       forgotten.push_back(id);

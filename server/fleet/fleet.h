@@ -65,8 +65,8 @@ class Fleet {
 
   // Every registered worker, by id.
   std::vector<WorkerInfo> Workers() const;
-  // The same, and the workers beside them that are drained, flagged or removed; of a worker that
-  // has not called only its name and its standing are known.
+  // The same, and the other workers that are drained, flagged or removed. Only the name and the
+  // standing of a worker that has not called are known.
   std::vector<WorkerInfo> KnownWorkers() const;
   FleetCounts Counts() const;
 
@@ -76,23 +76,24 @@ class Fleet {
   // Takes over stored standings as Standings::Adopt does, and applies those that changed.
   void Adopt(const std::vector<Standing>& stored);
 
-  // The worker finishes what it has started and gets no more; what waits at it goes back. With
-  // `resume` the other way round, also for a worker that was flagged or removed. Holds, as a flag
-  // does, for the name, also while its worker is away. NotFound: no worker has that id.
+  // The worker finishes what it has started and gets no more leases; those that wait at it go back.
+  // `resume` undoes this, and also a flag or a removal. Applies, as a flag does, to the name, also
+  // while its worker is away. NotFound: no worker has that id.
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
-  // Forgets a worker and refuses it from now on, until it is resumed; its leases go back without an
-  // attempt. Returns how many. NotFound: no worker has that id.
+  // Forgets a worker and refuses it until it is resumed. Its leases go back without an attempt;
+  // returns their number. NotFound: no worker has that id.
   absl::StatusOr<int> Remove(const std::string& id);
-  // The worker is not to be believed: it gets no leases until it is resumed, and what it holds goes
-  // back. Does nothing when there is no such worker.
+  // The worker's results are not trusted: it gets no leases until it is resumed, and its leases go
+  // back. Does nothing if there is no such worker.
   void Flag(const std::string& id, const std::string& why);
 
   // Targets of registered workers that run what is built for them.
   std::set<std::string> Targets() const;
-  // What a worker of the target said that it is: the first by its id that knows its peak, else the
-  // first. nullopt: no worker of the target is registered.
+  // The capabilities of a worker of the target: the first one by id that knows its peak, or else
+  // the first one. nullopt: no worker of the target is registered.
   std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
-  // A connected worker of the target beside these, the one that holds least; "" when there is none.
+  // The connected worker of the target, other than these, with the fewest leases; "" if there is
+  // none.
   std::string AnotherRunner(const std::string& target_key,
                             const std::vector<std::string>& besides) const;
 

@@ -10,7 +10,7 @@
 
 namespace hone::fleet {
 
-// Every state has a deadline, and every queue has a bound. All of them are here.
+// The deadlines of all states and the bounds of all queues.
 struct FleetOptions {
   // The one value that calls and eviction derive from: a worker calls at least this often, calls
   // are held for at most so long, and a worker that was silent for twice this is lost.
@@ -40,9 +40,9 @@ struct FleetOptions {
   absl::Duration steal_after = absl::Seconds(2);
   // An item whose leases ended this often without an answer comes back as device_lost.
   int max_attempts = 5;
-  // So does an item that workers answered this often with device_lost themselves.
+  // An item that workers answered this often with device_lost comes back with that answer.
   int max_device_errors = 3;
-  // So does an item that this many workers were lost while running.
+  // An item that this many workers were lost while running comes back as device_lost.
   int max_killed_workers = 2;
   // Items that wait or are leased: of one owner, and of all owners.
   int64_t max_items_per_owner = 16384;
@@ -52,8 +52,8 @@ struct FleetOptions {
   size_t max_target_waits = 1024;
   // Makes lease ids unique across restarts of the server; "" for a random one.
   std::string instance;
-  // Is told the id of a worker that was flagged, on the caller's thread, without the lock. May be
-  // null.
+  // Called with the id of a worker that was flagged, on the caller's thread and without the lock.
+  // May be null.
   std::function<void(const std::string& worker_id)> on_standing;
 };
 

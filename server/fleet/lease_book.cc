@@ -29,11 +29,12 @@ absl::Status LeaseBook::CheckRoom(const std::string& owner) const {
   if (const int64_t own = queue_.items(owner); own >= options_.max_items_per_owner) {
     return absl::ResourceExhaustedError(absl::StrCat(
         own, " candidates of ", owner.empty() ? "this user" : absl::StrCat("'", owner, "'"),
-        " wait or are measured, the most that one user may have"));
+        " are waiting or being measured, which is the limit for one user"));
   }
   if (queue_.items() < options_.max_items) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      queue_.items(), " candidates wait or are measured, the most that this server keeps"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(queue_.items(),
+                   " candidates are waiting or being measured, which is the limit of this server"));
 }
 
 TrackedItem LeaseBook::Remove(int64_t id) {
@@ -116,7 +117,8 @@ std::optional<LeaseBook::GivenUp> LeaseBook::End(const std::string& lease_id, Le
                        absl::StrJoin(item.killed, ", "));
     ++counts_.poisoned;
   } else if (item.attempts >= options_.max_attempts) {
-    why = absl::StrCat("no answer from ", item.attempts, " leases; the last: ", item.last_failure);
+    why = absl::StrCat(item.attempts,
+                       " leases ended without an answer; the last one: ", item.last_failure);
   } else {
     // An item that may be to blame is tried again alone: then the next loss shows it.
     item.suspect = item.suspect || end.killed || end.suspect;
@@ -135,8 +137,8 @@ std::vector<LeaseBook::GivenUp> LeaseBook::EndAllOf(const std::string& worker_id
   const auto running = std::count_if(ids.begin(), ids.end(), ran);
   std::vector<GivenUp> given_up;
   for (const std::string& id : ids) {
-    // Of several that ran at once it is not known which one it was; and what was lost twice may
-    // have begun to run after the worker's last call.
+    // If several ran at once, the culprit is unknown. An item that was lost twice may have begun to
+    // run after the worker's last call.
     LeaseEnd end{.killed = ran(id) && running == 1,
                  .suspect = ran(id) || ItemOf(leases_.at(id)).attempts >= 1,
                  .why = why};

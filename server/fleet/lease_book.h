@@ -31,11 +31,11 @@ struct Lease {
   LeasePhase phase = LeasePhase::kQueued;
 };
 
-// How a lease ended that brought no answer.
+// How a lease without an answer ended.
 struct LeaseEnd {
   bool counts = true;    // as an attempt
   bool killed = false;   // the worker was lost while running it alone
-  bool suspect = false;  // it may be what the worker was lost by
+  bool suspect = false;  // it may be the cause of the worker's loss
   std::string why;
 };
 

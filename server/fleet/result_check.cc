@@ -26,8 +26,8 @@ void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
     return;
   }
   result->detail = absl::StrFormat(
-      "its reference was %.2f times as slow as at first, by which it would have beaten "
-      "the peak: not taken into account",
+      "the drift of its reference, %.2f, is ignored: corrected for it, the kernel would be "
+      "faster than the device's peak",
       result->reference_drift);
   result->reference_drift = 1;
 }
@@ -43,8 +43,9 @@ std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& res
     if (!std::isfinite(sample) || sample < 0) return absl::StrFormat("a sample of %g ns", sample);
   }
   if (!BeatsPeak(work, record::SteadyLatencyNs(result), device)) return "";
-  return absl::StrFormat("%.0f ns for %.3g operations, where it did at most %.4g per ns, measured",
-                         result.latency_ns, work.fixed_flops, device.peak_gflops);
+  return absl::StrFormat(
+      "%.0f ns for %.3g operations, on a device that was measured at %.4g operations per ns",
+      result.latency_ns, work.fixed_flops, device.peak_gflops);
 }
 
 }  // namespace hone::fleet

@@ -15,8 +15,8 @@ namespace hone::fleet {
 std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& result,
                           const Capabilities& device);
 
-// A result that only its drift makes faster than the peak ran beside a disturbed reference, which
-// happens on shared machines. It is taken as it was timed, and its detail says that.
+// Drops the drift of a result that is faster than the peak only because of it. The reference was
+// disturbed then, which happens on shared machines. The result's detail says that.
 void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
                          record::MeasureResult* result);
 

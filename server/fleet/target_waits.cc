@@ -22,8 +22,8 @@ void TargetWaits::Await(const std::string& key, absl::Time deadline, TargetDone 
       }
       choice = absl::ResourceExhaustedError(
           absl::StrCat(waits_.size(),
-                       " jobs wait for a worker of their target, the most that this "
-                       "server keeps; try again later"));
+                       " jobs wait for a worker of their target, which is the limit of this "
+                       "server; try again later"));
     }
   }
   deferred_.Add(std::move(done), std::move(choice));

@@ -30,19 +30,19 @@ struct WorkItem {
   double tolerance = 0;
   // The best latency of the task, read when a lease is granted; null or 0: none yet.
   std::shared_ptr<const std::atomic<double>> best_latency_ns;
-  // Operations that every kernel for this item performs, a multiply-add counted as two. 0: unknown,
-  // or an algorithm with fewer operations is allowed.
+  // Operations that every kernel for this item performs; a multiply-add counts as two. 0: unknown,
+  // or algorithms with fewer operations are allowed.
   double fixed_flops = 0;
 
   // When set, the candidate is not built again, and these bytes are run.
   std::string artifact_digest;
   // When set, only this worker runs it while it is connected: its times are compared pairwise.
   std::string worker_id;
-  // Workers that must not have it, because another worker is to check their result.
+  // Workers that must not run it, because another worker is to check their result.
   std::vector<std::string> avoid;
 };
 
-// What came back.
+// The answer to an item.
 struct WorkResult {
   record::MeasureResult result;
   std::string worker_id;

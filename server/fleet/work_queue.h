@@ -19,12 +19,12 @@
 
 namespace hone::fleet {
 
-// What a worker must be to take an item. Items of one lane wait for the same workers.
+// Which workers can take an item. Items of one lane wait for the same workers.
 struct Lane {
   std::string target_key;
-  bool build = false;     // else its artifact is there, and it is only run
-  std::string worker_id;  // that it is pinned to; "" if it is pinned to none
-  bool alone = false;     // it is run by a worker that holds nothing else
+  bool build = false;     // false: its artifact exists, and it is only run
+  std::string worker_id;  // the worker that it is pinned to; "": any
+  bool alone = false;     // only a worker that holds nothing else runs it
   friend auto operator<=>(const Lane&, const Lane&) = default;
 };
 
@@ -40,7 +40,7 @@ struct TrackedItem {
   std::string builder_id;    // the worker that has the artifact
 
   std::string lease_id;      // "" while waiting
-  int attempts = 0;          // leases that ended without an answer and by no fault of the server
+  int attempts = 0;          // leases that ended without an answer, not by the server's fault
   int device_errors = 0;     // answers device_lost, which are the worker's failures
   std::string last_failure;  // of its attempts
   std::vector<std::string> killed;  // workers that were lost while running it
@@ -62,7 +62,7 @@ class WorkQueue {
   // now on. Null: there is no such item.
   TrackedItem* Take(absl::FunctionRef<bool(const Lane&)> open,
                     absl::FunctionRef<bool(const TrackedItem&)> fits);
-  // Puts a leased item back in front of its job's queue.
+  // Puts a leased item back at the front of its job's queue.
   void Requeue(TrackedItem& item);
   // The artifact of a waiting item is gone: it is to be built.
   void Rebuild(TrackedItem& item);

@@ -42,10 +42,10 @@ struct HeldLease {
 struct FinishedLease {
   std::string lease_id;
   record::MeasureResult result;
-  std::string malformed;  // why its result cannot be read; "" it can
+  std::string malformed;  // why its result cannot be read; "": it can be
 };
 
-// What a worker says is.
+// What a worker reports in a call.
 struct WorkerReport {
   std::string worker_id;
   std::string epoch;
@@ -70,7 +70,7 @@ struct LeaseGrant {
   double best_latency_ns = 0;   // of the task when the lease was granted
 };
 
-// What the server says should be.
+// What the server answers: what the worker is to do.
 struct SynchronizeReply {
   std::vector<LeaseGrant> start;
   std::vector<std::string> cancel;
@@ -78,7 +78,7 @@ struct SynchronizeReply {
   absl::Duration next_call = absl::ZeroDuration();
   std::vector<std::string> keep_artifacts;
   bool drain = false;         // finish what is held and take no more
-  std::string refused;        // why it gets no leases; "" it does
+  std::string refused;        // why it gets no leases; "": it gets some
   bool standing_new = false;  // the two above have changed since the worker was last told
   absl::Duration heartbeat = absl::ZeroDuration();
   absl::Duration gather = absl::ZeroDuration();  // how long results may wait for others
@@ -96,24 +96,24 @@ struct WorkerInfo {
   Capabilities capabilities;
   bool connected = false;
   bool draining = false;
-  std::string flagged;    // why it gets no leases; "" it does
-  absl::Duration silent;  // since it was last heard of; infinite: it was not, since the start
+  std::string flagged;    // why it gets no leases; "": it gets some
+  absl::Duration silent;  // since its last call; infinite: it has not called since the start
   int leases = 0;
   std::string last_error;
-  record::MachineState machine;  // as its last result told
+  record::MachineState machine;  // of its last result
 };
 
-// What holds of a worker also after the server's end: what an administrator said, and whether it is
-// believed.
+// What outlives the server: what an administrator decided about a worker, and whether its results
+// are trusted.
 struct Standing {
   std::string worker_id;
   bool drained = false;
-  std::string refused;   // why it gets no leases; "" it does
-  bool removed = false;  // refused since an administrator removed it; else it is flagged
+  std::string refused;   // why it gets no leases; "": it gets some
+  bool removed = false;  // by an administrator; else a refused worker is flagged
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
-// What has changed in a worker's standing and is not known to be stored.
+// The change of a worker's standing that is not known to be stored.
 struct UnstoredStanding {
   Standing standing;
   bool drained = false;  // has changed

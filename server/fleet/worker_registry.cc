@@ -72,7 +72,7 @@ std::string WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t mo
   const Worker* worker = Find(report.worker_id);
   if (worker == nullptr) {
     if (size() < most) return "";
-    return absl::StrCat(size(), " workers are registered, the most that this server keeps");
+    return absl::StrCat(size(), " workers are registered, which is the limit of this server");
   }
   if (!worker->connected) return "";
   if (worker->identity != report.identity) {
@@ -188,7 +188,7 @@ std::string WorkerRegistry::WhyNoRunner(const std::string& target_key) const {
   if (!idle.empty()) {
     return absl::StrCat(
         "no worker of target ", target_key,
-        " takes work; hone workers resume NAME lets one: ", absl::StrJoin(idle, ", "));
+        " takes work; \"hone workers resume NAME\" resumes one of: ", absl::StrJoin(idle, ", "));
   }
   return absl::StrCat("no registered worker runs target ", target_key, "; ", Registered(Targets()),
                       kStartOne);

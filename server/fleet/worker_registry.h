@@ -53,7 +53,7 @@ struct Worker {
   std::deque<std::string> past_epochs;  // of processes that were replaced
   Capabilities capabilities;
   bool connected = false;
-  bool leaving = false;  // it says that it will end
+  bool leaving = false;  // it has announced that it will end
   // It retries a suspect item, alone, and gets nothing else until that is done.
   bool solo = false;
   absl::Time last_seen;

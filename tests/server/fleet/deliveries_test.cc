@@ -89,7 +89,7 @@ TEST_F(DeliveriesTest, AResultUnderAnUnknownLeaseIsForgotten) {
 }
 
 TEST_F(DeliveriesTest, AResultThatCannotBeTrueComesWithTheReason) {
-  EXPECT_THAT(Finish(Grant(), {.latency_ns = -1}), HasSubstr("reported what cannot be"));
+  EXPECT_THAT(Finish(Grant(), {.latency_ns = -1}), HasSubstr("reported an impossible result"));
   EXPECT_EQ(deliveries_.refused(), 1);
   EXPECT_EQ(book_.queue().waiting(), 1) << "the item is queued again";
   EXPECT_THAT(results_, IsEmpty());

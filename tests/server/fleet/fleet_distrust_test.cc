@@ -94,8 +94,9 @@ TEST_F(DistrustTest, TheLastWorkerBeingFlaggedFailsTheWorkWithTheReason) {
     Pass(absl::Seconds(5));
   }
   ASSERT_TRUE(answer->called);
-  EXPECT_THAT(std::string(answer->result.status().message()),
-              ::testing::AllOf(HasSubstr("liar (it reported what cannot be"), HasSubstr("resume")));
+  EXPECT_THAT(
+      std::string(answer->result.status().message()),
+      ::testing::AllOf(HasSubstr("liar (it reported an impossible result"), HasSubstr("resume")));
 }
 
 TEST_F(DistrustTest, AFlaggedWorkersOtherLeasesGoBack) {
