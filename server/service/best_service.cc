@@ -53,8 +53,8 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
   HONE_RETURN_IF_ERROR(row.status());
   task::Best best = WithPeaks(row->record, workload.flops);
   best.workload = row->workload;
-  HONE_ASSIGN_OR_RETURN(best.trace, deps_.environment->TraceText(row->workload, row->space,
-                                                                 row->record.candidate.decisions));
+  HONE_ASSIGN_OR_RETURN(best.trace,
+                        deps_.environment->TraceText(row->space, row->record.candidate.decisions));
   *response = ToProto(best);
   return absl::OkStatus();
 }
@@ -84,9 +84,8 @@ absl::Status BestService::FindNearest(const v1::LookupBestRequest& request,
                         task::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
                                           request.tolerance()));
   *response = ToProto(nearest, workload);
-  HONE_ASSIGN_OR_RETURN(
-      std::string trace,
-      deps_.environment->TraceText(workload.text, nearest.space, nearest.candidate.decisions));
+  HONE_ASSIGN_OR_RETURN(std::string trace,
+                        deps_.environment->TraceText(nearest.space, nearest.candidate.decisions));
   response->set_trace(std::move(trace));
   return absl::OkStatus();
 }

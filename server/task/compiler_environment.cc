@@ -233,31 +233,6 @@ class CompilerSpaces final : public TaskSpaces {
   std::vector<SpaceInfo> infos_;
 };
 
-class CompilerKeptSpace final : public KeptSpace {
- public:
-  CompilerKeptSpace(std::unique_ptr<space::DesignSpace> space, target::Target target)
-      : space_(std::move(space)), target_(std::move(target)) {}
-
-  absl::Status AppendFeatures(const std::string& feature_set, absl::Span<const int64_t> decisions,
-                              cost_model::FeatureMatrix* matrix) const override {
-    HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features,
-                          feature::FindFeatureSet(feature_set));
-    const absl::StatusOr<ir::Program> program = space_->Replay(decisions);
-    if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
-    std::vector<float> rows;
-    int count = 0;
-    HONE_RETURN_IF_ERROR(
-        features->ExtractCandidate(*program, {0, decisions}, target_, rows, count));
-    matrix->columns = features->Columns();
-    matrix->Append(rows, count);
-    return absl::OkStatus();
-  }
-
- private:
-  const std::unique_ptr<space::DesignSpace> space_;
-  const target::Target target_;
-};
-
 class CompilerEnvironment final : public TaskEnvironment {
  public:
   explicit CompilerEnvironment(int threads) : threads_(threads) {}
@@ -282,12 +257,9 @@ class CompilerEnvironment final : public TaskEnvironment {
                                                    double tolerance) const override {
     return CompilerSpaces::Make(workload, target, space, tolerance, threads_);
   }
-  absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(
-      const std::string& space_text, const std::string& target_text) const override {
-    HONE_ASSIGN_OR_RETURN(target::Target target, target::Target::FromText(target_text));
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<space::DesignSpace> space,
-                          space::DesignSpace::FromText(space_text, "kept"));
-    return std::make_unique<CompilerKeptSpace>(std::move(space), std::move(target));
+  absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
+                                                       const std::string& target) const override {
+    return CompilerSpaces::OfTexts({space}, target, threads_);
   }
   double Distance(const std::string& a, const std::string& b) const override {
     const absl::StatusOr<ir::Workload> left = ir::ParseWorkload(a), right = ir::ParseWorkload(b);
@@ -300,7 +272,7 @@ class CompilerEnvironment final : public TaskEnvironment {
     HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
     return schedule::TraceFileText(workload, file.parsed.trace);
   }
-  absl::StatusOr<std::string> TraceText(const std::string&, const std::string& space,
+  absl::StatusOr<std::string> TraceText(const std::string& space,
                                         const std::vector<int64_t>& decisions) const override {
     // Not through DesignSpace, which replays: a look-up has a millisecond.
     HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));

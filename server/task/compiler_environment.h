@@ -10,14 +10,13 @@
 
 namespace hone::task {
 
-// The real rooms: workloads of common/ir, spaces of server/space, features of server/feature, the
-// registered models and strategies.
-// `threads`: that one proposal may use.
+// The compiler itself: workloads of common/ir, spaces of server/space, features of server/feature,
+// the registered models and strategies. `threads`: the most that one proposal may use.
 std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads);
 
-// A task whose design spaces are given as texts of trace files, any number and all open: what a
-// laboratory (server/lab) searches. InvalidArgument: none, a malformed one, one that does not
-// replay, or they are of several workloads.
+// A task whose design spaces are given as texts of open trace files, as server/lab searches it.
+// InvalidArgument: no space, a malformed one, one that does not replay, or spaces of several
+// workloads.
 absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenCompilerSpaces(
     const std::vector<std::string>& spaces, const std::string& target, int threads);
 

@@ -11,11 +11,11 @@ namespace {
 constexpr char kConfirmPolicy[] = "confirm";
 constexpr int kConfirmRepeats = 5;           // blocks of each process
 constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
-// An incumbent that wins is published again if it is faster than its record by this share: the
-// record was measured while something disturbed the machine.
+// An incumbent that wins is published again if it is faster than its record by this share, since
+// the machine was disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
-// A round of a finalist on a disturbed machine is measured again this many times. After that, the
-// median over the rounds has to do.
+// A round of a finalist on a disturbed machine is measured again at most this many times. After
+// that, the median over the rounds is used.
 constexpr int kNoisyRounds = 1;
 // After this many bests that others published while the job confirmed, it keeps theirs.
 constexpr int kMostConflicts = 3;
@@ -33,7 +33,7 @@ absl::Status NothingRan(const JobSnapshot& state) {
                     count);
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("no candidate ran to its end: ", outcomes,
+      absl::StrCat("no candidate ran successfully: ", outcomes,
                    "; the records of the job say why each of them failed"));
 }
 
@@ -136,7 +136,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {
-    // Perhaps the bytes did not reach the device: it is built from its trace once.
+    // The artifact may not have reached the device: the finalist is built from its trace once.
     finalist.artifact_digest.clear();
     finalist.rebuilt = true;
     return Submit(index);
@@ -314,7 +314,7 @@ void ConfirmPhase::Discard(int index, const SpotCheck& check) {
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   if (!ranking_.empty()) return Publish();
   job_.End(JobState::kFailed, absl::FailedPreconditionError(
-                                  absl::StrCat("no finalist stood up to a second worker: ", why)));
+                                  absl::StrCat("a second worker rejected every finalist: ", why)));
 }
 
 void ConfirmPhase::PublishFinalist(int index) {

@@ -33,7 +33,7 @@ absl::Status CatchExceptions(absl::FunctionRef<void()> work) {
   } catch (const std::exception& thrown) {
     return absl::InternalError(absl::StrCat(TypeOf(thrown), ": ", thrown.what()));
   } catch (...) {
-    return absl::InternalError("an exception that does not say what it is");
+    return absl::InternalError("an exception of an unknown type");
   }
 }
 

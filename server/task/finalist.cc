@@ -94,10 +94,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   const JobServices& services = job.services();
   finalists.incumbent = -1;
   finalists.incumbent_record.reset();
-  absl::StatusOr<store::BestRow> row =
-      services.store->LookupBest({.workload_digest = task.workload().digest,
-                                  .target = job.spec().target_key,
-                                  .tolerance = job.spec().tolerance});
+  const absl::StatusOr<store::BestRow> row = task.PublishedBest();
   if (!row.ok()) {
     if (!absl::IsNotFound(row.status())) {
       spdlog::warn("job {}: the published best cannot be read: {}", job.id(),

@@ -49,7 +49,7 @@ void JobActor::SuspendForShutdown() {
   absl::MutexLock lock(&save_mutex_);
   suspended_ = true;
   if (!at_shutdown_.has_value()) return;
-  services_.store->PutJob(MakeRow(*at_shutdown_), [id = id_](const absl::Status& status) {
+  services_.store->PutJob(RowOf(*at_shutdown_, Now()), [id = id_](const absl::Status& status) {
     if (!status.ok()) spdlog::warn("job {}: its last state is lost: {}", id, status.ToString());
   });
   at_shutdown_.reset();
@@ -68,20 +68,6 @@ void JobActor::ShowState() {
   shown_ = std::move(shown);
 }
 
-store::JobRow JobActor::MakeRow(const JobSnapshot& state) const {
-  return {.id = id_,
-          .request_id = spec_.request_id,
-          .request = EncodeSpec(spec_),
-          .state = std::string(JobStateName(state.state)),
-          .error = state.error,
-          .summary = EncodeSnapshot(state),
-          .created_unix_ms = state.created_unix_ms,
-          .updated_unix_ms = absl::ToUnixMillis(Now()),
-          .owner = spec_.owner,
-          .priority = spec_.priority,
-          .fence = state.fence};
-}
-
 void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
   BeforeSave();
   saved_ = Steady();
@@ -94,17 +80,18 @@ void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
     at_shutdown_->risky_step.reset();
     at_shutdown_->crashes = 0;
   }
-  services_.store->PutJob(MakeRow(state_), [self = shared_from_this(), last,
-                                            done = std::move(done)](absl::Status status) mutable {
-    if (!status.ok()) {
-      spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
-    }
-    if (absl::IsAborted(status)) {
-      self->Post([job = self.get(), status] { job->OnNotStored(status); });
-    }
-    if (last && status.ok()) self->over_ = true;
-    std::move(done)(status);
-  });
+  services_.store->PutJob(
+      RowOf(state_, Now()),
+      [self = shared_from_this(), last, done = std::move(done)](absl::Status status) mutable {
+        if (!status.ok()) {
+          spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
+        }
+        if (absl::IsAborted(status)) {
+          self->Post([job = self.get(), status] { job->OnNotStored(status); });
+        }
+        if (last && status.ok()) self->over_ = true;
+        std::move(done)(status);
+      });
 }
 
 void JobActor::Log(store::JobEvent event, absl::AnyInvocable<void() &&> then) {

@@ -101,7 +101,6 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
  private:
   // `done` runs in any thread, with the result; never once the job is suspended.
   void Save(absl::AnyInvocable<void(const absl::Status&) &&> done);
-  store::JobRow MakeRow(const JobSnapshot& state) const;
 
   const JobServices services_;
   const JobOptions options_;

@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/record/message_fields.h"
 #include "hone/v1/job_state.pb.h"
 #include "server/task/json_fields.h"
 #include "server/task/stored_message.h"
@@ -83,8 +82,7 @@ template <typename Message, typename T>
 Message WriteStored(const T& value) {
   Message message;
   message.set_version(kStoredVersion);
-  record::MessageWriter writer(message);
-  VisitFields(value, writer);
+  WriteFields(value, message);
   return message;
 }
 
@@ -92,10 +90,9 @@ template <typename Message, typename T>
 absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message& message,
                         T& value) {
   HONE_RETURN_IF_ERROR(ParseStored(bytes, what, message));
-  record::MessageReader reader(message, /*check=*/false);
-  VisitFields(value, reader);
-  if (reader.status().ok()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(what, " cannot be read: ", reader.status().message()));
+  const absl::Status read = ReadFields(message, value);
+  if (read.ok()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(what, " cannot be read: ", read.message()));
 }
 
 template <typename T>
@@ -161,6 +158,34 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
     }
   }
   if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
+  return snapshot;
+}
+
+store::JobRow RowOf(const JobSnapshot& snapshot, absl::Time now) {
+  return {.id = snapshot.id,
+          .request_id = snapshot.spec.request_id,
+          .request = EncodeSpec(snapshot.spec),
+          .state = std::string(JobStateName(snapshot.state)),
+          .error = snapshot.error,
+          .summary = EncodeSnapshot(snapshot),
+          .created_unix_ms = snapshot.created_unix_ms,
+          .updated_unix_ms = absl::ToUnixMillis(now),
+          .owner = snapshot.spec.owner,
+          .priority = snapshot.spec.priority,
+          .fence = snapshot.fence};
+}
+
+absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
+  JobSnapshot snapshot;
+  if (!row.summary.empty()) {
+    HONE_ASSIGN_OR_RETURN(snapshot, DecodeSnapshot(row.summary));
+  }
+  snapshot.id = row.id;
+  HONE_ASSIGN_OR_RETURN(snapshot.spec, DecodeSpec(row.request));
+  HONE_ASSIGN_OR_RETURN(snapshot.state, JobStateFromName(row.state));
+  snapshot.error = row.error;
+  snapshot.created_unix_ms = row.created_unix_ms;
+  snapshot.fence = row.fence;
   return snapshot;
 }
 

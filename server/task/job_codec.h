@@ -5,6 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/store/store.h"
 #include "server/task/job_types.h"
 
 namespace hone::task {
@@ -18,6 +20,10 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored);
 // Everything but the spec.
 std::string EncodeSnapshot(const JobSnapshot& snapshot);
 absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored);
+
+// The row of a job, without its claim.
+store::JobRow RowOf(const JobSnapshot& snapshot, absl::Time now);
+absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row);
 
 }  // namespace hone::task
 

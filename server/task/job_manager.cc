@@ -27,20 +27,6 @@ std::string NameThisRun() {
   return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
 }
 
-absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
-  JobSnapshot snapshot;
-  if (!row.summary.empty()) {
-    HONE_ASSIGN_OR_RETURN(snapshot, DecodeSnapshot(row.summary));
-  }
-  snapshot.id = row.id;
-  HONE_ASSIGN_OR_RETURN(snapshot.spec, DecodeSpec(row.request));
-  HONE_ASSIGN_OR_RETURN(snapshot.state, JobStateFromName(row.state));
-  snapshot.error = row.error;
-  snapshot.created_unix_ms = row.created_unix_ms;
-  snapshot.fence = row.fence;
-  return snapshot;
-}
-
 JobServices Named(JobServices services, const std::string& server) {
   services.server = server;
   return services;
@@ -106,17 +92,16 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     absl::MutexLock lock(&mutex_);
     if (suspended_) return;
     std::shared_ptr<Job>& known = jobs_[row.id];
-    // Our own, whose claim had ended: what is stored counts.
+    // Its claim by this server had ended. The stored state counts.
     if (known != nullptr) known->Suspend();
     known = job;
-    if (!row.request_id.empty()) requests_[row.request_id] = row.id;
     (crashed ? suspects : jobs).push_back(std::move(job));
   }
   const bool one_at_a_time = !suspects.empty();
   jobs.insert(jobs.end(), suspects.begin(), suspects.end());
   for (const std::shared_ptr<Job>& job : jobs) {
-    services_.fleet->CancelJob(job->snapshot()->id);  // of our own that was suspended
-    spdlog::info("job {}: goes on", job->snapshot()->id);
+    services_.fleet->CancelJob(job->snapshot()->id);  // of the job that was suspended
+    spdlog::info("job {}: is continued", job->snapshot()->id);
     if (!one_at_a_time) job->Start();
   }
   if (!one_at_a_time) return;
@@ -173,7 +158,6 @@ void JobManager::LetGo(const std::vector<std::string>& asked,
       if (HasEnded(found->second->snapshot()->state)) continue;
       spdlog::warn("job {}: another server works on it now", id);
       found->second->Suspend();
-      requests_.erase(found->second->snapshot()->spec.request_id);
       jobs_.erase(found);
       lost.push_back(id);
     }
@@ -189,35 +173,25 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   }
   const absl::StatusOr<int64_t> number = services_.store->NextJobNumber();
   if (!number.ok()) return std::move(done)(number.status());
+  JobSnapshot snapshot;
+  snapshot.id = absl::StrCat(*number);
+  snapshot.fence = 1;
+  snapshot.spec = std::move(spec);
+  snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  store::JobRow row = RowOf(snapshot, services_.clock->Now());
   const store::JobClaim claim = MakeClaim();
+  row.replica = claim.replica;
+  row.lease_until_unix_ms = claim.until_unix_ms;
   std::shared_ptr<Job> job;
   SnapshotOr known = absl::UnavailableError("the server is shutting down");
-  store::JobRow row;
   {
     absl::MutexLock lock(&mutex_);
-    auto request = requests_.find(spec.request_id);
-    if (!spec.request_id.empty() && request != requests_.end()) {
-      known = jobs_.at(request->second)->snapshot();  // being created by another call
-    } else if (absl::Status room = CheckQuota(spec); !suspended_ && !room.ok()) {
+    if (const std::shared_ptr<Job> other = FindRequest(row.request_id); other != nullptr) {
+      known = other->snapshot();  // being created by another call
+    } else if (absl::Status room = CheckQuota(row.request_id, row.owner);
+               !suspended_ && !room.ok()) {
       known = room;
     } else if (!suspended_) {
-      JobSnapshot snapshot;
-      snapshot.id = absl::StrCat(*number);
-      snapshot.fence = 1;
-      snapshot.spec = std::move(spec);
-      snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
-      row = {.id = snapshot.id,
-             .request_id = snapshot.spec.request_id,
-             .request = EncodeSpec(snapshot.spec),
-             .state = std::string(JobStateName(snapshot.state)),
-             .created_unix_ms = snapshot.created_unix_ms,
-             .updated_unix_ms = snapshot.created_unix_ms,
-             .owner = snapshot.spec.owner,
-             .priority = snapshot.spec.priority,
-             .replica = claim.replica,
-             .lease_until_unix_ms = claim.until_unix_ms,
-             .fence = snapshot.fence};
-      if (!row.request_id.empty()) requests_[row.request_id] = row.id;
       job = std::make_shared<Job>(services_, options_, std::move(snapshot));
       jobs_[row.id] = job;
     }
@@ -231,8 +205,8 @@ absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
     return nullptr;
   }
   absl::MutexLock lock(&mutex_);
-  if (!spec.request_id.empty() && requests_.contains(spec.request_id)) return nullptr;
-  HONE_RETURN_IF_ERROR(CheckQuota(spec));
+  if (FindRequest(spec.request_id) != nullptr) return nullptr;
+  HONE_RETURN_IF_ERROR(CheckQuota(spec.request_id, spec.owner));
   const auto place = reserved_.emplace(spec.request_id, spec.owner);
   return std::shared_ptr<void>(nullptr, [this, place](void*) {
     absl::MutexLock lock(&mutex_);
@@ -251,7 +225,6 @@ void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
         {
           absl::MutexLock lock(&mutex_);
           jobs_.erase(row.id);
-          requests_.erase(row.request_id);
         }
         // Another replica was asked the same at the same time.
         if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
@@ -278,7 +251,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (!HasEnded(snapshot->state)) return std::move(done)(SharedFromRow(*row));
   if (snapshot->state == JobState::kDone) {
     return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
-        "job ", id, " is done; a new job of the same workload begins with all that it found")));
+        "job ", id, " is done; a new job of the same workload begins with all of its results")));
   }
   JobSpec& spec = snapshot->spec;
   if ((max_trials != 0 && max_trials < spec.max_trials) ||
@@ -293,11 +266,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   snapshot->cancelled = false;
   snapshot->error.clear();
   snapshot->note.clear();
-  row->request = EncodeSpec(spec);
-  row->state = std::string(JobStateName(snapshot->state));
-  row->error.clear();
-  row->summary = EncodeSnapshot(*snapshot);
-  row->updated_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  row = RowOf(*snapshot, services_.clock->Now());
   if (services_.store->IsShared()) {
     // Whichever replica claims it next goes on with it.
     return services_.store->PutJob(
@@ -315,7 +284,6 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
     if (other != jobs_.end() && !other->second->IsOver()) {
       known = other->second->snapshot();  // another call was faster
     } else if (!suspended_) {
-      if (!row->request_id.empty()) requests_[row->request_id] = id;
       job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
       jobs_[id] = job;
     }
@@ -325,33 +293,38 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   StoreAndStart(*std::move(row), std::move(job), std::move(done));
 }
 
-absl::Status JobManager::CheckQuota(const JobSpec& spec) const {
-  const std::string& owner = spec.owner;
+std::shared_ptr<Job> JobManager::FindRequest(const std::string& request_id) const {
+  if (request_id.empty()) return nullptr;
+  for (const auto& [id, job] : jobs_) {
+    if (job->spec().request_id == request_id) return job;
+  }
+  return nullptr;
+}
+
+absl::Status JobManager::CheckQuota(const std::string& request_id, const std::string& owner) const {
   int all = 0;
   int own = 0;
+  std::set<absl::string_view> counted = {request_id};
   for (const auto& [id, job] : jobs_) {
     const std::shared_ptr<const JobSnapshot> shown = job->snapshot();
+    counted.insert(job->spec().request_id);
     if (HasEnded(shown->state)) continue;
     ++all;
     own += shown->spec.owner == owner ? 1 : 0;
   }
-  const std::string* last = nullptr;
   for (const auto& [request, holder] : reserved_) {
-    const bool counted = request == spec.request_id || requests_.contains(request) ||
-                         (last != nullptr && request == *last);
-    if (counted && !request.empty()) continue;
-    last = &request;
+    if (!counted.insert(request).second && !request.empty()) continue;
     ++all;
     own += holder == owner ? 1 : 0;
   }
   if (own >= options_.max_jobs_per_owner) {
     return absl::ResourceExhaustedError(absl::StrCat(
         owner.empty() ? "this user" : absl::StrCat("'", owner, "'"), " has ", own,
-        " jobs under way, the most that one user may have; wait for one to end, or cancel one"));
+        " jobs under way, which is the limit for one user; wait for one to end, or cancel one"));
   }
   if (all < options_.max_jobs) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat(all, " jobs are under way, the most that this server takes; try again later"));
+      absl::StrCat(all, " jobs are under way, which is the limit of this server; try again later"));
 }
 
 std::shared_ptr<Job> JobManager::Find(const std::string& id) const {
@@ -389,9 +362,9 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
   HONE_ASSIGN_OR_RETURN(const store::JobRow row, services_.store->GetJob(id));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot, SharedFromRow(row));
   if (!HasEnded(snapshot->state) && row.replica != replica_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "job ", id, " is worked on by another server, ",
-        row.replica.empty() ? "which has just given it back" : row.replica, ": ask that one"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("another server works on job ", id, ": ",
+                     row.replica.empty() ? "it has just been given back; try again" : row.replica));
   }
   return snapshot;
 }
@@ -418,7 +391,6 @@ void JobManager::Tick() {
     absl::MutexLock lock(&mutex_);
     for (auto it = jobs_.begin(); it != jobs_.end();) {
       if (it->second->IsOver()) {
-        requests_.erase(it->second->snapshot()->spec.request_id);
         it = jobs_.erase(it);
         continue;
       }

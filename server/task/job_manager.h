@@ -76,7 +76,11 @@ class JobManager {
   // Stores the row of a job that is in jobs_ and starts it.
   void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
-  absl::Status CheckQuota(const JobSpec& spec) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The job under way that a request created; null if there is none.
+  std::shared_ptr<Job> FindRequest(const std::string& request_id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckQuota(const std::string& request_id, const std::string& owner) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string replica_;  // this run of this server, in claims
   const std::string boot_;     // of this machine
@@ -84,8 +88,6 @@ class JobManager {
   const JobOptions options_;
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::string> requests_
-      ABSL_GUARDED_BY(mutex_);  // request id → job, of jobs_
   // Request id → owner, an entry for each call that waits. Calls of one request share a place.
   std::multimap<std::string, std::string> reserved_ ABSL_GUARDED_BY(mutex_);
   // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If

@@ -26,7 +26,7 @@ struct JobServices {
   Executor* executor = nullptr;
   // Tries the first work of a job before the job does it; null: jobs start unchecked.
   Preflight* preflight = nullptr;
-  // Names this run of this server, as in claims. JobManager sets it.
+  // Names this run of this server, as claims do. JobManager sets it.
   std::string server;
 
   absl::Time SteadyNow() const { return (steady_clock != nullptr ? steady_clock : clock)->Now(); }

@@ -71,6 +71,12 @@ record::Record JobTask::MakeRecord(const record::Candidate& candidate, int64_t t
           .is_default = trial == 0};
 }
 
+absl::StatusOr<store::BestRow> JobTask::PublishedBest() const {
+  return job_.services().store->LookupBest({.workload_digest = workload_.digest,
+                                            .target = job_.spec().target_key,
+                                            .tolerance = job_.spec().tolerance});
+}
+
 Best JobTask::MakeBest(const record::Record& record) const {
   Best best = BestOf(record, workload_.flops, peak_gflops_);
   best.read_gbps = read_gbps_;
@@ -83,7 +89,7 @@ Best JobTask::MakeBest(const record::Record& record) const {
     if (stored.ok()) space = *std::move(stored);
   }
   absl::StatusOr<std::string> trace =
-      job_.services().environment->TraceText(workload_.text, space, record.candidate.decisions);
+      job_.services().environment->TraceText(space, record.candidate.decisions);
   if (trace.ok()) best.trace = *std::move(trace);
   return best;
 }

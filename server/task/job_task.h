@@ -9,8 +9,10 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/record/record.h"
 #include "server/fleet/fleet.h"
+#include "server/store/store.h"
 #include "server/task/job_actor.h"
 #include "server/task/task_environment.h"
 
@@ -35,13 +37,14 @@ class JobTask {
   // "": not a space of this job.
   std::string SpaceText(const std::string& digest) const;
 
-  // The latency that candidates are stopped at when they are much slower; 0: none is known yet.
-  double best_latency() const { return best_latency_->load(); }
+  // Candidates that are much slower than the lowest latency are stopped.
   void LowerBestLatency(double latency_ns);
 
   // What is common to everything that is submitted, and to its record.
   fleet::WorkItem MakeItem(const record::Candidate& candidate, const std::string& space) const;
   record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
+  // The published best; see Store::LookupBest.
+  absl::StatusOr<store::BestRow> PublishedBest() const;
   // A record as clients see it.
   Best MakeBest(const record::Record& record) const;
 

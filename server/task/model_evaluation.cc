@@ -63,9 +63,9 @@ absl::StatusOr<std::set<size_t>> FindTasks(const std::vector<TaskRows>& tasks,
     for (const TaskRows& task : tasks) {
       known.push_back(absl::StrCat(task.op, " ", task.workload_digest.substr(0, 8)));
     }
-    return absl::NotFoundError(
-        absl::StrCat("held out: no measured workload is of operator '", word,
-                     "' or has a digest that begins so; there are: ", absl::StrJoin(known, ", ")));
+    return absl::NotFoundError(absl::StrCat(
+        "held out: no measured workload is of operator '", word,
+        "' or has a digest that begins with it; there are: ", absl::StrJoin(known, ", ")));
   }
   return found;
 }
@@ -103,7 +103,7 @@ int CountHeld(const Fold& fold, size_t task) {
   return static_cast<int>(std::count(fold[task].begin(), fold[task].end(), true));
 }
 
-// Trainings that have enough to learn from and to be asked about.
+// Trainings with enough candidates to learn from and enough that are held out.
 absl::StatusOr<std::vector<Fold>> Usable(const std::vector<TaskRows>& tasks,
                                          std::vector<Fold> folds, absl::string_view what) {
   int most_training = 0, most_held = 0;
@@ -121,8 +121,8 @@ absl::StatusOr<std::vector<Fold>> Usable(const std::vector<TaskRows>& tasks,
   if (!folds.empty()) return folds;
   return absl::FailedPreconditionError(
       absl::StrCat("too few measurements to hold out ", what, ": ", most_training,
-                   " to train on and ", most_held, " of a workload held out, where it takes ",
-                   kLeastTraining, " and ", kLeastHeldOut, "; hone tune makes more"));
+                   " to train on and ", most_held, " of a workload held out, where ",
+                   kLeastTraining, " and ", kLeastHeldOut, " are needed; hone tune makes more"));
 }
 
 double MeanOver(const std::vector<Answers>& answers,

@@ -45,9 +45,9 @@ EvaluationServices ModelWork::Services(WorkLimit limit) const {
     }
     if (services_.clock->Now() > limit.deadline) {
       return absl::DeadlineExceededError(
-          "the models were not through in time; ask for fewer models or records");
+          "the models were not finished in time; ask for fewer models or records");
     }
-    // A lock that cannot be had again protects timings, not our progress.
+    // If the lock cannot be taken again, only timings are disturbed.
     if (lock->held()) lock->YieldToTimers().IgnoreError();
     return absl::OkStatus();
   };
@@ -103,7 +103,8 @@ absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
     for (int i = 0; i < task.candidates(); ++i) material.Add(task, i);
   }
   if (material.throughput.empty()) {
-    return absl::FailedPreconditionError("none of the recorded candidates replays any more");
+    return absl::FailedPreconditionError(
+        "none of the recorded candidates can be replayed any more");
   }
   HONE_RETURN_IF_ERROR(model->Update(material.features, material.throughput));
   HONE_RETURN_IF_ERROR(services.pause());

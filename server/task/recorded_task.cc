@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,14 +21,14 @@ namespace {
 constexpr size_t kMostRead =
     200'000;  // the newest: what is read has a bound, however large the store
 
-// What is kept of a record; records themselves have every sample.
+// The needed part of a record; records themselves have every sample.
 struct Measured {
   std::string workload, op, target, job;
   RecordedCandidate candidate;
 };
 
-// How many of each group are taken so that all together are at most `most`: the same number of each
-// that has so many.
+// How many of each group are taken if all together are at most `most`: the same number of each
+// group that is large enough.
 size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
   std::sort(sizes.begin(), sizes.end());
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -38,7 +39,7 @@ size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
   return sizes.empty() ? 0 : sizes.back();
 }
 
-// The target that most of them are of.
+// The target with the most measurements.
 std::string MostCommonTarget(const std::deque<Measured>& all) {
   std::map<std::string, int64_t> count;
   for (const Measured& each : all) ++count[each.target];
@@ -90,22 +91,17 @@ absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const Recorded
   }
 }
 
-// The descriptions of a target by the jobs of its records.
-class JobTargets {
- public:
-  explicit JobTargets(store::Store* store) : store_(store) {}
-
-  // nullopt: the store does not know the job.
-  const std::optional<std::string>& Find(const std::string& job) {
-    auto found = texts_.find(job);
-    if (found == texts_.end()) found = texts_.emplace(job, TargetText(*store_, job)).first;
-    return found->second;
+// The description of a target, from the first of these jobs that the store knows. nullopt: it knows
+// none of them.
+std::optional<std::string> FindTargetText(store::Store& store, const std::string& target,
+                                          const std::deque<Measured>& all) {
+  std::set<std::string> asked;
+  for (const Measured& each : all) {
+    if (each.target != target || !asked.insert(each.job).second) continue;
+    if (std::optional<std::string> text = TargetText(store, each.job)) return text;
   }
-
- private:
-  store::Store* const store_;
-  std::map<std::string, std::optional<std::string>> texts_;
-};
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -131,27 +127,20 @@ absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const Recor
   RecordedTasks found;
   HONE_ASSIGN_OR_RETURN(std::deque<Measured> all, ReadAll(store, query, stop, found.left_out));
   found.target = query.target.empty() ? MostCommonTarget(all) : query.target;
-  JobTargets targets(&store);
-  std::optional<std::string> any;  // devices of one key are interchangeable
-  for (const Measured& each : all) {
-    if (any.has_value()) break;
-    if (each.target == found.target) any = targets.Find(each.job);
-  }
+  const std::optional<std::string> text = FindTargetText(store, found.target, all);
   struct Group {
-    std::string op, target;
+    std::string op;
     std::map<Digest, RecordedCandidate> candidates;
   };
   std::map<std::string, Group> groups;  // by workload
   for (Measured& each : all) {
     if (each.target != found.target) continue;
-    const std::optional<std::string>& own = targets.Find(each.job);
-    if (!own.has_value() && !any.has_value()) {
+    if (!text.has_value()) {
       ++found.left_out.unknown_target;
       continue;
     }
     Group& group = groups[each.workload];
     group.op = each.op;
-    group.target = own.has_value() ? *own : *any;
     const Digest digest = CandidateDigest(each.candidate.candidate);
     group.candidates[digest] = std::move(each.candidate);
     ++found.records;
@@ -162,17 +151,15 @@ absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const Recor
         query.target.empty() ? "" : absl::StrCat(" on target ", query.target),
         query.op.empty() ? "" : absl::StrCat(" of operator '", query.op, "'"),
         found.left_out.Total() > 0 ? absl::StrCat(" (", found.left_out.ToText(), ")") : "",
-        "; hone tune makes some, hone records query lists what there is"));
+        "; hone tune makes some, and hone records query lists the stored ones"));
   }
   std::vector<size_t> sizes;
   for (const auto& [workload, group] : groups) sizes.push_back(group.candidates.size());
   const size_t share = ShareOfEach(sizes, static_cast<size_t>(query.max_records));
   for (auto& [workload, group] : groups) {
-    RecordedTask task{.workload_digest = workload,
-                      .op = group.op,
-                      .target_key = found.target,
-                      .target = group.target};
-    // By digest, so that a part of them is one at random.
+    RecordedTask task{
+        .workload_digest = workload, .op = group.op, .target_key = found.target, .target = *text};
+    // In the order of digests, which makes a part of them a random sample.
     for (auto& [digest, candidate] : group.candidates) {
       if (task.candidates.size() == share) break;
       task.candidates.push_back(std::move(candidate));

@@ -19,14 +19,13 @@ struct RecordedCandidate {
   double latency_ns = 0;  // steady (record::SteadyLatencyNs); 0: it failed
 };
 
-// What the store knows about one workload on one target. Cost models are trained and evaluated on
-// it.
+// The measurements of one workload on one target. Cost models are trained and evaluated on them.
 struct RecordedTask {
   std::string workload_digest;
   std::string op;
   std::string target_key;
   std::string target;  // text form
-  // Every candidate once, sorted by digest, so that the order does not tell when it was found.
+  // Every candidate once, sorted by digest: the order does not reveal when each was found.
   std::vector<RecordedCandidate> candidates;
 };
 
@@ -59,10 +58,10 @@ struct RecordedTasks {
 };
 
 // Reads screened trials from the store; confirmations measure the same candidates again. If a
-// candidate was measured twice, the later record counts. The description of a target comes from the
-// record's job or, for records from another store, from any job with the same target key. `stop` is
-// called once a page, and an error ends the reading. NotFound: there are no such records; the
-// message says what to do. Other errors are those of the store.
+// candidate was measured twice, the later record counts. The description of the target comes from a
+// stored job: devices with the same target key are interchangeable. `stop` is called once a page,
+// and an error ends the reading. NotFound: there are no such records; the message says what to do.
+// Other errors are those of the store.
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
                                                 const std::function<absl::Status()>& stop);
 

@@ -3,12 +3,37 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/record/proto_convert.h"
 #include "hone/v1/job_state.pb.h"
 #include "server/task/json_fields.h"
 #include "server/task/stored_message.h"
 
 namespace hone::task {
+
+// The descriptions, as in common/record/fields.h; all but the lists.
+template <record::Is<ProposeEvent> E, typename Visit>
+void VisitFields(E& event, Visit& visit) {
+  visit({.proto = "asked"}, event.asked);
+  visit({.proto = "model_version"}, event.model_version);
+  visit({.proto = "model_tells"}, event.model_tells);
+  visit({.proto = "prior_record"}, event.prior_record);
+  visit({.proto = "transfer_record"}, event.transfer_record);
+  visit({.proto = "transfer_model"}, event.transfer_model);
+}
+
+template <record::Is<Proposal> P, typename Visit>
+void VisitFields(P& proposal, Visit& visit) {
+  visit({.proto = "trial"}, proposal.trial);
+  visit({.proto = "space"}, proposal.candidate.space_digest);
+  visit({.proto = "decisions"}, proposal.candidate.decisions);
+}
+
+template <record::Is<TellEvent::Told> T, typename Visit>
+void VisitFields(T& told, Visit& visit) {
+  visit({.proto = "trial"}, told.trial);
+  visit({.proto = "outcome"}, told.outcome);
+  visit({.proto = "latency_ns"}, told.latency_ns);
+}
+
 namespace {
 
 std::string NameOf(const store::JobEvent& event) {
@@ -20,24 +45,22 @@ absl::Status Damaged(const store::JobEvent& event) {
 }
 
 // The JSON of earlier releases.
+template <typename T>
+void ReadJson(const Json& json, T& value) {
+  JsonFields reader(json);
+  VisitFields(value, reader);
+}
+
 absl::StatusOr<ProposeEvent> DecodeOldPropose(const store::JobEvent& event) {
   const Json payload = ParseJson(event.payload);
-  ProposeEvent decoded{.number = event.number};
   if (!payload.is_object()) return Damaged(event);
-  Read(payload, "asked", &decoded.asked);
-  Read(payload, "model_version", &decoded.model_version);
-  Read(payload, "model_tells", &decoded.model_tells);
-  Read(payload, "prior_record", &decoded.prior_record);
-  Read(payload, "transfer_record", &decoded.transfer_record);
-  Read(payload, "transfer_model", &decoded.transfer_model);
+  ProposeEvent decoded{.number = event.number};
+  ReadJson(payload, decoded);
   const auto proposals = payload.find("proposals");
   if (proposals == payload.end() || !proposals->is_array()) return Damaged(event);
   for (const Json& entry : *proposals) {
     if (!entry.is_object()) return Damaged(event);
-    Proposal& proposal = decoded.proposals.emplace_back();
-    Read(entry, "trial", &proposal.trial);
-    Read(entry, "space", &proposal.candidate.space_digest);
-    Read(entry, "decisions", &proposal.candidate.decisions);
+    ReadJson(entry, decoded.proposals.emplace_back());
   }
   return decoded;
 }
@@ -51,15 +74,10 @@ absl::StatusOr<TellEvent> DecodeOldTell(const store::JobEvent& event) {
   if (!told.is_array() || told.empty()) return Damaged(event);
   TellEvent decoded{.number = event.number};
   for (const Json& entry : told) {
-    if (!entry.is_object()) return Damaged(event);
-    TellEvent::Told& one = decoded.told.emplace_back();
     std::string outcome;
-    Read(entry, "trial", &one.trial);
-    Read(entry, "outcome", &outcome);
-    Read(entry, "latency_ns", &one.latency_ns);
-    const absl::StatusOr<record::Outcome> known = record::OutcomeFromName(outcome);
-    if (!known.ok()) return Damaged(event);
-    one.outcome = *known;
+    if (entry.is_object()) Read(entry, "outcome", &outcome);
+    if (!record::OutcomeFromName(outcome).ok()) return Damaged(event);
+    ReadJson(entry, decoded.told.emplace_back());
   }
   return decoded;
 }
@@ -69,31 +87,15 @@ absl::StatusOr<TellEvent> DecodeOldTell(const store::JobEvent& event) {
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
   v1::StoredPropose message;
   message.set_version(kStoredVersion);
-  message.set_asked(event.asked);
-  message.set_model_version(event.model_version);
-  message.set_model_tells(event.model_tells);
-  message.set_prior_record(event.prior_record);
-  message.set_transfer_record(event.transfer_record);
-  message.set_transfer_model(event.transfer_model);
-  for (const Proposal& proposal : event.proposals) {
-    v1::StoredProposal& stored = *message.add_proposals();
-    stored.set_trial(proposal.trial);
-    stored.set_space(proposal.candidate.space_digest);
-    stored.mutable_decisions()->Assign(proposal.candidate.decisions.begin(),
-                                       proposal.candidate.decisions.end());
-  }
+  WriteFields(event, message);
+  for (const Proposal& proposal : event.proposals) WriteFields(proposal, *message.add_proposals());
   return {job_id, event.number, kProposeKind, message.SerializeAsString()};
 }
 
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
   v1::StoredTell message;
   message.set_version(kStoredVersion);
-  for (const TellEvent::Told& one : event.told) {
-    v1::StoredTold& stored = *message.add_told();
-    stored.set_trial(one.trial);
-    stored.set_outcome(record::ToProto(one.outcome));
-    stored.set_latency_ns(one.latency_ns);
-  }
+  for (const TellEvent::Told& one : event.told) WriteFields(one, *message.add_told());
   return {job_id, event.number, kTellKind, message.SerializeAsString()};
 }
 
@@ -102,17 +104,12 @@ absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
   if (IsJson(event.payload)) return DecodeOldPropose(event);
   v1::StoredPropose message;
   HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
-  ProposeEvent decoded{.number = event.number,
-                       .asked = message.asked(),
-                       .model_version = message.model_version(),
-                       .model_tells = message.model_tells(),
-                       .prior_record = message.prior_record(),
-                       .transfer_record = message.transfer_record(),
-                       .transfer_model = message.transfer_model()};
+  ProposeEvent decoded{.number = event.number};
+  absl::Status status = ReadFields(message, decoded);
   for (const v1::StoredProposal& stored : message.proposals()) {
-    decoded.proposals.push_back(
-        {{stored.space(), {stored.decisions().begin(), stored.decisions().end()}}, stored.trial()});
+    status.Update(ReadFields(stored, decoded.proposals.emplace_back()));
   }
+  if (!status.ok()) return Damaged(event);
   return decoded;
 }
 
@@ -123,11 +120,11 @@ absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event) {
   HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
   if (message.told().empty()) return Damaged(event);
   TellEvent decoded{.number = event.number};
+  absl::Status status;
   for (const v1::StoredTold& stored : message.told()) {
-    const absl::StatusOr<record::Outcome> outcome = record::FromProto(stored.outcome());
-    if (!outcome.ok()) return Damaged(event);
-    decoded.told.push_back({stored.trial(), *outcome, stored.latency_ns()});
+    status.Update(ReadFields(stored, decoded.told.emplace_back()));
   }
+  if (!status.ok()) return Damaged(event);
   return decoded;
 }
 

@@ -14,7 +14,7 @@
 namespace hone::task {
 namespace {
 
-// Whether an outcome says something about the candidate and not only about the moment.
+// Whether the outcome is a property of the candidate and would be the same at another time.
 bool IsLasting(record::Outcome outcome) {
   switch (outcome) {
     case record::Outcome::kInvalid:
@@ -27,7 +27,7 @@ bool IsLasting(record::Outcome outcome) {
   }
 }
 
-// What is known of a stored candidate.
+// A stored candidate.
 struct Stored {
   record::Record record;  // the latest confirmed one, else the best screened one
   double latency_ns = 0;
@@ -80,10 +80,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   Finalists& finalists = found.finalists;
   HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
   // The published one is always among them, and wins a tie.
-  const absl::StatusOr<store::BestRow> best =
-      job.services().store->LookupBest({.workload_digest = task.workload().digest,
-                                        .target = job.spec().target_key,
-                                        .tolerance = job.spec().tolerance});
+  const absl::StatusOr<store::BestRow> best = task.PublishedBest();
   if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
   if (best.ok()) {
     finalists.incumbent_record = best->record;
@@ -114,7 +111,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   }
   if (!finalists.list.empty()) return found;
   return absl::FailedPreconditionError(
-      absl::StrCat("nothing that worked is stored of the workload on ", job.spec().target_key,
+      absl::StrCat("the store has no working candidate of the workload on ", job.spec().target_key,
                    ": tune it first"));
 }
 

@@ -4,11 +4,25 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/record/message_fields.h"
 
 namespace hone::task {
 
 // Of the messages of job_state.proto, which says when it is raised.
 inline constexpr int kStoredVersion = 1;
+
+// The fields of `message` that the description of `value` names (common/record/fields.h).
+template <typename T>
+void WriteFields(const T& value, google::protobuf::Message& message) {
+  record::MessageWriter writer(message);
+  VisitFields(value, writer);
+}
+template <typename T>
+absl::Status ReadFields(const google::protobuf::Message& message, T& value) {
+  record::MessageReader reader(message, /*check=*/false);
+  VisitFields(value, reader);
+  return reader.status();
+}
 
 // Parses a message that this program or another release stored. DataLoss: the bytes are not such a
 // message. FailedPrecondition: a newer release wrote it; the message says what to do. `what` is

@@ -25,7 +25,7 @@ struct WorkloadInfo {
   // Multiply-adds, counted as two each, that every kernel at tolerance 0 performs: those of
   // contractions in f32 or a wider type.
   double fixed_flops = 0;
-  std::string unmeasurable;  // why no job can measure it; "" it can
+  std::string unmeasurable;  // why no job can measure it; "": jobs can
 };
 
 // Rows of a feature set with the names of their columns.
@@ -52,19 +52,19 @@ class TaskSpaces {
   virtual const std::vector<SpaceInfo>& spaces() const = 0;
   // The untiled schedule that results are compared with.
   virtual record::Candidate default_schedule() const = 0;
-  // The only candidate that strategies can propose: of a given trace that is decided. It is
-  // measured whatever is known of it already.
+  // The only candidate that strategies can propose, if the space is a decided trace. It is measured
+  // even if it was measured before.
   virtual std::optional<record::Candidate> only_candidate() const = 0;
-  // Whether strategies may be told of the candidate: its space is one of those they search.
+  // Whether strategies may be told of the candidate: they search its space.
   virtual bool IsSearched(const record::Candidate& candidate) const = 0;
-  // Whether the candidate is of a searched space and its decisions are legal there; what a strategy
-  // proposes is not taken on trust.
+  // Whether the candidate is of a searched space and its decisions are legal there. Proposals of
+  // strategies are checked by it.
   virtual bool IsLegal(const record::Candidate& candidate) const = 0;
   // `seeds`: see search::SearchContext. NotFound: no strategy has that name; lists the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const = 0;
   // Whether a feature set can describe the candidates of these spaces. InvalidArgument: it cannot,
-  // or there is none of the name; says why.
+  // or no set has the name; the message says why.
   virtual absl::Status CheckFeatureSet(const std::string& feature_set) const = 0;
   // Appends the rows of one candidate. InvalidArgument: it does not replay, or as of
   // CheckFeatureSet.
@@ -87,20 +87,8 @@ class TaskSpaces {
       cost_model::FeatureMatrix* matrix) const = 0;
 };
 
-// A design space as it is kept with old records, for the features of its candidates. Immutable and
-// thread-safe.
-class KeptSpace {
- public:
-  virtual ~KeptSpace() = default;
-  // Appends the rows of one candidate. InvalidArgument: it does not replay. NotFound: there is no
-  // such feature set.
-  virtual absl::Status AppendFeatures(const std::string& feature_set,
-                                      absl::Span<const int64_t> decisions,
-                                      cost_model::FeatureMatrix* matrix) const = 0;
-};
-
-// What the tuning loop needs of the compiler's rooms, behind one interface so that the loop is
-// tested without them. Thread-safe.
+// What the tuning loop needs of the compiler, behind one interface: tests run the loop without a
+// compiler. Thread-safe.
 class TaskEnvironment {
  public:
   virtual ~TaskEnvironment() = default;
@@ -119,23 +107,23 @@ class TaskEnvironment {
                                                            const std::string& target,
                                                            const std::string& space,
                                                            double tolerance) const = 0;
-  // `space`: a design space's text as the store has it; `target`: text form. InvalidArgument:
-  // malformed, or it does not replay with this program.
-  virtual absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(const std::string& space,
-                                                              const std::string& target) const = 0;
-  // How unlike two workloads are (space::WorkloadDistance): infinite where nothing is to be learnt
-  // from one for the other, or one is malformed.
+  // A task with one searched space, its first one, for the features of old records. `space`: the
+  // text of a design space in the store; `target`: text form. InvalidArgument: malformed, or it
+  // does not replay with this program.
+  virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
+                                                               const std::string& target) const = 0;
+  // The distance of two workloads (space::WorkloadDistance): infinite if one teaches nothing about
+  // the other, or if one is malformed.
   virtual double Distance(const std::string& a, const std::string& b) const = 0;
-  // The text of a design space with another workload in the place of its own: a given space for
-  // Open, if it replays there. InvalidArgument: malformed.
+  // The text of a design space with another workload in place of its own, which Open takes as a
+  // given space if it replays there. InvalidArgument: malformed.
   virtual absl::StatusOr<std::string> Transplant(const std::string& workload,
                                                  const std::string& space) const = 0;
   // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
   // other.
-  virtual absl::StatusOr<std::string> TraceText(const std::string& workload,
-                                                const std::string& space,
+  virtual absl::StatusOr<std::string> TraceText(const std::string& space,
                                                 const std::vector<int64_t>& decisions) const = 0;
-  // What a feature set ("": the default one) says of the candidate that a decided trace file is.
+  // The features ("": of the default set) of the candidate that a decided trace file describes.
   // `target`: text form. InvalidArgument: no such set (lists them), a malformed text, open
   // samplings, a trace that does not replay, or what the set cannot describe; says which.
   virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
@@ -150,7 +138,7 @@ class TaskEnvironment {
   virtual std::vector<std::string> StrategyNames() const = 0;
   virtual std::vector<std::string> CostModelNames() const = 0;
   virtual std::vector<std::string> FeatureSetNames() const = 0;
-  // Those that this build cannot make among them.
+  // All of them, also those that this build cannot make.
   virtual std::vector<cost_model::CostModelInfo> CostModels() const = 0;
 };
 

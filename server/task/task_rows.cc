@@ -16,24 +16,24 @@ class OpenSpaces {
   OpenSpaces(const TaskEnvironment& environment, store::Store& store, const std::string& target)
       : environment_(environment), store_(store), target_(target) {}
 
-  const KeptSpace* Find(const std::string& digest) {
+  const TaskSpaces* Find(const std::string& digest) {
     auto found = spaces_.find(digest);
     if (found == spaces_.end()) found = spaces_.emplace(digest, Open(digest)).first;
     return found->second.get();
   }
 
  private:
-  std::unique_ptr<KeptSpace> Open(const std::string& digest) const {
+  std::unique_ptr<TaskSpaces> Open(const std::string& digest) const {
     const absl::StatusOr<std::string> text = store_.GetText(digest);
     if (!text.ok()) return nullptr;
-    absl::StatusOr<std::unique_ptr<KeptSpace>> space = environment_.OpenKept(*text, target_);
+    absl::StatusOr<std::unique_ptr<TaskSpaces>> space = environment_.OpenKept(*text, target_);
     return space.ok() ? *std::move(space) : nullptr;
   }
 
   const TaskEnvironment& environment_;
   store::Store& store_;
   const std::string& target_;
-  std::map<std::string, std::unique_ptr<KeptSpace>> spaces_;
+  std::map<std::string, std::unique_ptr<TaskSpaces>> spaces_;
 };
 
 }  // namespace
@@ -56,11 +56,13 @@ absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environ
       if (feature_set.empty()) {
         rows.features.Append({}, 0);
       } else {
-        const KeptSpace* space = spaces.Find(each.candidate.space_digest);
+        const TaskSpaces* space = spaces.Find(each.candidate.space_digest);
         const absl::Status status =
             space == nullptr
                 ? absl::FailedPreconditionError("unknown space")
-                : space->AppendFeatures(feature_set, each.candidate.decisions, &rows.features);
+                : space->AppendFeatures(feature_set,
+                                        {space->spaces()[0].digest, each.candidate.decisions},
+                                        &rows.features);
         if (absl::IsNotFound(status)) return status;
         if (!status.ok()) {
           ++rows.left_out;

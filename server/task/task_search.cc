@@ -34,8 +34,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
       spaces->CreateStrategy(
           kept.strategy, kept.seed,
           transfer == nullptr ? std::vector<record::Candidate>() : transfer->seeds));
-  // One thread: results of a model are a function of the number, and this one holds on every
-  // machine.
+  // One thread, because a model's results depend on the number, and must be equal on every machine.
   const cost_model::CostModelOptions model_options{
       .seed = kept.seed, .feature_set = kept.feature_set, .threads = 1};
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
@@ -54,7 +53,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   }
   search->next_event_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
-  // Beyond the steps of the search whose numbers it goes on with: nothing is drawn a second time.
+  // After the steps of the search that it continues: no draw is repeated.
   search->step_ = kept.first_event + kept.first_trial - TaskSearchOptions().first_trial;
   for (const search::Measured& measured : prior) {
     search->known_.insert(CandidateDigest(measured.candidate));

@@ -49,18 +49,18 @@ class TaskSearch {
                                                             TaskSearchOptions options,
                                                             std::vector<search::Measured> prior);
 
-  // Up to n candidates that were never measured nor proposed. What the strategy proposes in spite
-  // of being illegal or known gets no trial. No proposals at all: the spaces are exhausted.
+  // Up to n candidates that were neither measured nor proposed before. A proposal that is illegal
+  // or known gets no trial. No proposals at all: the spaces are exhausted.
   absl::StatusOr<ProposeEvent> Propose(int n);
   // A result. The default schedule is trial 0.
   void Tell(int64_t trial, const search::Measured& measured);
-  // The results told since the last call, as one event; nothing when there are none. Taken before a
-  // Propose, or its event would come before them: then and there their order matters, and how they
-  // are divided into events does not.
+  // The results told since the last call, as one event; nullopt if there are none. It is taken
+  // before each Propose, whose event must come after them. How results are divided into events does
+  // not matter.
   std::optional<TellEvent> TakeTells();
 
-  // Training. When it is due, take what is new, train in another thread, and hand the model in. One
-  // at a time.
+  // When training is due, take what is new, train in another thread, and adopt the model. One
+  // training at a time.
   bool TrainingIsDue() const;
   // Whether there are results that a model should know before the first Propose.
   bool KnowsResults() const { return !tells_.empty(); }

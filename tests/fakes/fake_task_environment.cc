@@ -192,17 +192,6 @@ class NearestModel final : public cost_model::CostModel {
   std::vector<double> throughput_;
 };
 
-class FakeKeptSpace final : public KeptSpace {
- public:
-  absl::Status AppendFeatures(const std::string&, absl::Span<const int64_t> decisions,
-                              cost_model::FeatureMatrix* matrix) const override {
-    if (decisions.size() != 3) return absl::InvalidArgumentError("not three decisions");
-    matrix->columns = 3;
-    matrix->Append(std::vector<float>(decisions.begin(), decisions.end()), 1);
-    return absl::OkStatus();
-  }
-};
-
 class FakeSpaces final : public TaskSpaces {
  public:
   FakeSpaces(const Parsed& parsed, const std::vector<int64_t>& only, uint64_t stream, Steps steps)
@@ -235,6 +224,7 @@ class FakeSpaces final : public TaskSpaces {
   absl::Status AppendFeatures(const std::string&, const record::Candidate& candidate,
                               cost_model::FeatureMatrix* matrix) const override {
     steps_.At("train");
+    if (candidate.decisions.size() != 3) return absl::InvalidArgumentError("not three decisions");
     matrix->columns = 3;
     const std::vector<float> row(candidate.decisions.begin(), candidate.decisions.end());
     matrix->Append(row, 1);
@@ -294,10 +284,14 @@ absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std:
   return std::make_unique<FakeSpaces>(parsed, only, stream_, steps);
 }
 
-absl::StatusOr<std::unique_ptr<KeptSpace>> FakeTaskEnvironment::OpenKept(const std::string& space,
-                                                                         const std::string&) const {
-  if (!absl::StartsWith(space, "space of")) return absl::InvalidArgumentError("no space of ours");
-  return std::make_unique<FakeKeptSpace>();
+absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::OpenKept(
+    const std::string& space, const std::string&) const {
+  const std::vector<std::string> words = absl::StrSplit(space, ' ');  // "space of NAME searched"
+  if (words.size() != 4 || words[0] != "space") {
+    return absl::InvalidArgumentError("no space of ours");
+  }
+  return std::make_unique<FakeSpaces>(Parsed{.name = words[2]}, std::vector<int64_t>(), stream_,
+                                      Steps(at_step_, words[2]));
 }
 
 double FakeTaskEnvironment::Distance(const std::string& a, const std::string& b) const {
@@ -312,7 +306,7 @@ absl::StatusOr<std::string> FakeTaskEnvironment::Transplant(const std::string&,
 }
 
 absl::StatusOr<std::string> FakeTaskEnvironment::TraceText(
-    const std::string&, const std::string& space, const std::vector<int64_t>& decisions) const {
+    const std::string& space, const std::vector<int64_t>& decisions) const {
   return absl::StrCat(space, " [", absl::StrJoin(decisions, ", "), "]");
 }
 

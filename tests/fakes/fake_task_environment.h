@@ -36,13 +36,13 @@ class FakeTaskEnvironment final : public TaskEnvironment {
                                                    const std::string& target,
                                                    const std::string& space,
                                                    double tolerance) const override;
-  absl::StatusOr<std::unique_ptr<KeptSpace>> OpenKept(const std::string& space,
-                                                      const std::string& target) const override;
+  absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
+                                                       const std::string& target) const override;
   // Of fakes: |log2| of the ratio of the sizes, for names with the same first letter.
   double Distance(const std::string& a, const std::string& b) const override;
   absl::StatusOr<std::string> Transplant(const std::string& workload,
                                          const std::string& space) const override;
-  absl::StatusOr<std::string> TraceText(const std::string& workload, const std::string& space,
+  absl::StatusOr<std::string> TraceText(const std::string& space,
                                         const std::vector<int64_t>& decisions) const override;
   // One row: the lengths of trace and target.
   absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
