@@ -20,7 +20,7 @@ deploy/install-deps.sh
 
 step "build"
 cmake --preset release >/dev/null
-cmake --build --preset release --target hone hone-server hone-worker hone-builder hone-runner compare
+cmake --build --preset release --target hone hone-server hone-worker hone-builder hone-runner
 
 hone=build/release/bin/hone
 out=build/quickstart
@@ -40,4 +40,5 @@ tune matmul matmul m=1024 n=1024 k=1024
 tune conv2d conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1
 
 step "comparison, interleaved in one process"
+cmake --build --preset release --target compare
 build/release/tests/compare "$out/matmul" "$out/conv2d" --tuned "$out/matmul.json" --tuned "$out/conv2d.json"
