@@ -68,7 +68,7 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   }
   if (!rest.empty()) return Refuse(absl::StrCat(rest.size(), " bytes follow its last section"));
   if (!absl::StartsWith(artifact.shared_object, kElfMagic)) {
-    return Refuse("its shared object is no ELF file");
+    return Refuse("its shared object is not an ELF file");
   }
   return artifact;
 }

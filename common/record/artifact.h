@@ -30,7 +30,7 @@ inline constexpr size_t kMaxArtifactBytes = 64 << 20;
 std::string EncodeArtifact(const Artifact& artifact);
 
 // InvalidArgument: not an artifact, of another version, cut off, longer than its sections or than
-// kMaxArtifactBytes, or the shared object is no ELF file; the message says which.
+// kMaxArtifactBytes, or the shared object is not an ELF file; the message says which.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
 
 }  // namespace hone::record

@@ -23,7 +23,7 @@ absl::Status CheckSize(const Field& field, absl::string_view text, size_t limit)
   return Refuse(field, absl::StrCat(text.size(), " bytes, at most ", limit, " allowed"));
 }
 
-// The length of the UTF-8 sequence at the front of `text`, 0 when there is none.
+// The length of the UTF-8 sequence at the front of `text`, 0 if there is none.
 size_t Utf8Length(absl::string_view text) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

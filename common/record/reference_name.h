@@ -23,7 +23,7 @@ struct ReferenceName {
 
 // Whether a text is meant as such a name.
 bool IsReferenceName(absl::string_view text);
-// InvalidArgument: it is none; the message says why.
+// InvalidArgument: it is not such a name; the message says why.
 absl::StatusOr<ReferenceName> ParseReferenceName(absl::string_view text);
 
 }  // namespace hone::record

@@ -52,7 +52,7 @@ absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now);
 
 // How a certificate names its owner: "hone://worker/pi-07".
 std::string IdentityUri(const Identity& identity);
-// InvalidArgument: it is no such URI.
+// InvalidArgument: it is not such a URI.
 absl::StatusOr<Identity> IdentityFromUri(absl::string_view uri);
 
 // "2026-11-21", for messages about certificates.

@@ -18,7 +18,7 @@ namespace {
 constexpr absl::Duration kRepeat = absl::Seconds(10);
 constexpr size_t kMaxRemembered = 256;
 
-// Words in OpenSSL's message, and what they mean to whoever reads the server's log.
+// Words in OpenSSL's message, and what they mean to a reader of the server's log.
 struct Meaning {
   absl::string_view words;
   absl::string_view meaning;

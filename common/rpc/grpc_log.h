@@ -11,7 +11,7 @@ namespace hone::rpc {
 // TLS handshake is a warning that says what may be wrong. Called once by a program's main.
 void TakeGrpcLog();
 
-// What is logged of a message of gRPC; "": nothing, it is of no use to anybody. For tests.
+// What is logged of a message of gRPC; "" if it would be of no use. For tests.
 std::string ExplainGrpcMessage(absl::string_view message);
 
 }  // namespace hone::rpc

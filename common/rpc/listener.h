@@ -14,7 +14,7 @@ void ConfigureServer(grpc::ServerBuilder& builder);
 // Adds a listening address: a Unix socket, or TCP with what `certificates`, which outlives the
 // server, says at the time of each connection. After BuildAndStart,
 // *port is the TCP port (0: it could not be bound); it stays untouched for a Unix socket.
-// AlreadyExists: another server answers on that Unix socket, or the path is no socket (a stale
+// AlreadyExists: another server answers on that Unix socket, or the path is not a socket (a stale
 // socket is replaced). PermissionDenied: see CheckAllowed.
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address,
                          ServerCertificates& certificates, int* port);

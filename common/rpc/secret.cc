@@ -47,7 +47,7 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path) {
   if (stat(path.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         path,
-        " holds a secret, and every user of this machine may use it; as its owner: chmod 600 ",
+        " holds a secret, and every user of this machine can read or change it; run chmod 600 ",
         path));
   }
   HONE_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));

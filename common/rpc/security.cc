@@ -59,7 +59,7 @@ absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, abs
   HONE_ASSIGN_OR_RETURN(security.identity, LoadKeyPair(sources.certificate, sources.key, now));
   if (!security.identity.certificate.empty() && !security.tls()) {
     return absl::InvalidArgumentError(
-        "a certificate needs TLS: give ca, too (the server's authority, or \"system\")");
+        "a certificate needs TLS: also give ca (the server's authority, or \"system\")");
   }
   if (!sources.token.empty() && !sources.token_file.empty()) {
     return absl::InvalidArgumentError("token and token-file: give one of them");
@@ -76,7 +76,8 @@ absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, abs
   }
   for (const char c : security.token) {
     if (c <= ' ' || c > '~') {
-      return absl::InvalidArgumentError("token: it has blanks or other characters than ASCII's");
+      return absl::InvalidArgumentError(
+          "token: it contains blanks or characters that are not ASCII");
     }
   }
   return security;
@@ -94,7 +95,7 @@ absl::StatusOr<ServerSecurity> LoadServerSecurity(const ServerSecuritySources& s
   if (mode == "" || mode == "none") return security;
   if (!security.tls() || sources.client_ca.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "client-certificates: to ", mode, " them, give certificate, key and client-ca, too"));
+        "client-certificates: to ", mode, " them, also give certificate, key and client-ca"));
   }
   HONE_ASSIGN_OR_RETURN(security.client_ca, Load("client-ca", sources.client_ca, false));
   const absl::Status readable = DescribeCertificate(security.client_ca).status();

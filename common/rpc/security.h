@@ -38,7 +38,7 @@ struct SecuritySources {
 };
 
 // Reads them. InvalidArgument: a certificate without its key or without `ca`, a token twice, or no
-// PEM. FailedPrecondition: the own certificate has expired or is not valid yet. PermissionDenied:
+// PEM. FailedPrecondition: our own certificate has expired or is not valid yet. PermissionDenied:
 // everybody may read the key or token. NotFound: no such file. Messages name the option and the
 // path, never a content.
 absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, absl::Time now);

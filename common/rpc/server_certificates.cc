@@ -45,8 +45,9 @@ absl::Status ServerCertificates::Replace(ServerSecurity security) {
   absl::MutexLock lock(&mutex_);
   if (security.tls() != security_.tls() || Asked(security) != Asked(security_)) {
     return absl::FailedPreconditionError(
-        "whether traffic is encrypted, and whether callers are asked for a certificate, changes "
-        "with a new start of the server alone");
+        "restart the server to change whether traffic is encrypted or whether callers are asked "
+        "for "
+        "a certificate");
   }
   // Handshakes that are under way while gRPC changes its certificates may meet what it has just
   // freed (grpc/grpc issue 36693): not for nothing.
@@ -67,8 +68,8 @@ grpc_ssl_certificate_config_reload_status ServerCertificates::Fetch(
   const ServerSecurity& security = owner.security_;
   const grpc_ssl_pem_key_cert_pair pair{security.identity.key.c_str(),
                                         security.identity.certificate.c_str()};
-  // gRPC wants authorities here also where nobody is asked for a certificate, and then trusts
-  // nobody by them.
+  // gRPC needs authorities here even if callers are not asked for a certificate. It does not use
+  // them then.
   const std::string& roots =
       security.client_ca.empty() ? security.identity.certificate : security.client_ca;
   *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);

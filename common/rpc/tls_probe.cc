@@ -72,7 +72,7 @@ absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
     close(fd);
   }
   return absl::UnavailableError(
-      absl::StrCat("nobody answers at ", address.ToText(), ": ", strerror(error)));
+      absl::StrCat("no server answers at ", address.ToText(), ": ", strerror(error)));
 }
 
 // The server's certificate of this thread's handshake, when it was refused: OpenSSL forgets it with

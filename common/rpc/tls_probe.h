@@ -20,8 +20,8 @@ struct TlsFinding {
 // Connects once, by hand, to say what gRPC does not when a channel fails: whether the server is
 // there, speaks TLS, has a certificate that is valid, of a known authority and for this host, and
 // takes ours. Blocks for `limit` at most. For TCP addresses with security.tls().
-// Unavailable: nobody listens, or the host is unknown. FailedPrecondition: one of the others; the
-// message says which and what to do.
+// Unavailable: no server listens, or the host is unknown. FailedPrecondition: one of the others;
+// the message says which and what to do.
 absl::StatusOr<TlsFinding> ProbeTls(absl::string_view address, const ChannelSecurity& security,
                                     absl::Duration limit);
 

@@ -21,8 +21,8 @@ class TokenTable {
     std::string hash;  // HashToken
   };
 
-  // InvalidArgument: a line is no entry, or a name or a token appears twice; the message has the
-  // line's number, and no hash.
+  // InvalidArgument: a line is not an entry, or a name or a token appears twice; the message has
+  // the line's number, and no hash.
   static absl::StatusOr<TokenTable> Parse(absl::string_view text);
 
   // Whose token it is. Takes the same time for every token: all entries are compared.

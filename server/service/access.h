@@ -14,7 +14,7 @@ struct Access {
   absl::string_view resource;  // field of the request that names what it is about; "" none
 };
 
-// The row of a method. Null: no service of ours has it, and nobody may call it.
+// The row of a method. Null: it is not a known method, and no caller may call it.
 const Access* FindAccess(absl::string_view method);
 
 }  // namespace hone::service

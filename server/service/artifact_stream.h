@@ -41,7 +41,7 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
   }
   void OnWriteDone(bool ok) override {
     if (!ok) {
-      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver has gone"));
+      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
     } else if (sent_ == bytes_->size()) {
       this->Finish(grpc::Status::OK);
     } else {

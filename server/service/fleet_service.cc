@@ -14,9 +14,8 @@ void FinishWhenKept(StandingKeeper& keeper, const std::string& worker_id, Reply 
   keeper.Keep(worker_id, [reply](absl::Status kept) {
     if (!kept.ok()) {
       kept = absl::Status(kept.code(),
-                          absl::StrCat("it holds, but could not be stored yet, and ends with this "
-                                       "run of the server unless that succeeds, which is tried "
-                                       "again: ",
+                          absl::StrCat("the change is in effect but not stored yet; the server "
+                                       "tries again, and a restart before that loses it: ",
                                        kept.message()));
     }
     reply(kept);

@@ -28,7 +28,7 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
                                           const google::protobuf::Message* message) const {
   const Access* access = FindAccess(method);
   if (access == nullptr)
-    return Deny("METHOD_UNKNOWN", absl::StrCat(method, ": nobody may call it"));
+    return Deny("METHOD_UNKNOWN", absl::StrCat(method, ": it is not a known method"));
   rpc::Identity caller{.role = rpc::Role::kAdmin};
   if (options_.trusted) {
     caller.name = authenticator_->NameOf(context);

@@ -104,14 +104,13 @@ struct Maker {
   void AddConfig() {
     const auto path = [&](const std::string& name) { return QuoteConfigValue(PathOf(name)); };
     files["hone.toml"] = absl::StrCat(
-        "# Of hone-server, made by hone-server init. deploy/README.md has every key; options on "
-        "the\n"
-        "# command line win over what stands here. hone-server --check-config looks it through.\n\n"
-        "# Where clients, workers and administrators call.\n"
+        "# Made by hone-server init. deploy/README.md describes every key. Options on the command\n"
+        "# line override this file. hone-server --check-config checks it.\n\n"
+        "# Addresses for clients, workers and administrators.\n"
         "listen = [\"0.0.0.0:",
         options.port,
         "\"]\n"
-        "# Or apart, so that a firewall can tell them apart:\n"
+        "# Or one address for each, so that a firewall can tell them apart:\n"
         "# listen-clients = [\"0.0.0.0:7070\"]\n"
         "# listen-workers = [\"0.0.0.0:7071\"]\n"
         "# listen-admin = [\"127.0.0.1:7072\"]\n\n"
@@ -119,12 +118,12 @@ struct Maker {
         QuoteConfigValue(options.store),
         "\n\n"
         "# Who the server is, and by what it knows its callers: a token, or a certificate of this\n"
-        "# authority. \"require\": nobody gets in without a certificate, whatever the token.\n"
+        "# authority. \"require\": every caller needs a certificate, with or without a token.\n"
         "certificate = ",
         path("server.pem"), "\nkey = ", path("server-key.pem"), "\nclient-ca = ", path("ca.pem"),
         "\nclient-certificates = \"accept\"\ntokens = ", path("tokens"),
         "\n\n"
-        "# Who asked for what, as JSON lines.\n"
+        "# The audit log of calls, as JSON lines.\n"
         "audit-log = ",
         QuoteConfigValue(absl::StrCat(StoreFolder(), "/audit.jsonl")),
         "\n\n"

@@ -126,7 +126,7 @@ v1::Best ToProto(const task::Best& best) {
 v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload) {
   const record::Record& source = nearest.source.record;
   v1::Best message;
-  // What it would be a record of; nobody has measured it.
+  // What it would be a record of; it was not measured.
   *message.mutable_record() = record::ToProto(record::Record{.workload_digest = workload.digest,
                                                              .op = workload.op,
                                                              .target = source.target,

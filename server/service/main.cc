@@ -58,9 +58,9 @@ std::string ReadyText(const service::Server& server) {
 
 bool Says(const char* what, const absl::Status& reloaded) {
   if (reloaded.ok()) {
-    spdlog::info("{} are read again", what);
+    spdlog::info("{} were read again", what);
   } else {
-    spdlog::error("{} stay as they were: {}", what, std::string(reloaded.message()));
+    spdlog::error("{} were not replaced: {}", what, std::string(reloaded.message()));
   }
   return reloaded.ok();
 }
@@ -185,9 +185,9 @@ void AddOptions(Command& app, service::Flags& flags) {
   };
   add_listen("--listen", flags.listen,
              "Address to serve on: unix:/path, host:port or [ipv6]:port; may be repeated");
-  add_listen("--listen-clients", flags.listen_clients, "Address that serves clients alone");
-  add_listen("--listen-workers", flags.listen_workers, "Address that serves workers alone");
-  add_listen("--listen-admin", flags.listen_admin, "Address that serves administrators alone");
+  add_listen("--listen-clients", flags.listen_clients, "Address for clients only");
+  add_listen("--listen-workers", flags.listen_workers, "Address for workers only");
+  add_listen("--listen-admin", flags.listen_admin, "Address for administrators only");
   app.Add("--store", flags.store,
           "Database file, made when it is missing; or postgresql://user@host/database");
   app.Add("--certificate", flags.security.certificate,
@@ -197,7 +197,8 @@ void AddOptions(Command& app, service::Flags& flags) {
   app.Add("--client-certificates", flags.security.client_certificates,
           "none (default), accept (a caller without one needs a token) or require",
           {OneOf({"none", "accept", "require"})});
-  app.Add("--tokens", flags.tokens, "Who may call: a file of roles, names and hashes");
+  app.Add("--tokens", flags.tokens,
+          "File with the role, the name and the token's hash of each caller");
   app.AddFlag("--insecure", flags.security.insecure,
               "Also serve addresses of other machines without encryption or without asking who "
               "calls");
@@ -207,7 +208,7 @@ void AddOptions(Command& app, service::Flags& flags) {
   app.Add("--upload-limit", flags.upload_limit_mib,
           "MiB that workers' uploads under way may hold together",
           {ShowDefault(), Range(64, 1 << 20)});
-  app.Add("--audit-log", flags.audit_log, "File that says who asked for what, JSON lines");
+  app.Add("--audit-log", flags.audit_log, "File for the audit log of calls, JSON lines");
   app.Add("--metrics-listen", flags.metrics_listen,
           "Address for Prometheus, host:port of this machine: GET /metrics");
   app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
@@ -222,8 +223,7 @@ void AddOptions(Command& app, service::Flags& flags) {
   app.Add("--shutdown-limit", flags.shutdown_limit,
           "Seconds from the signal to the end: calls end, jobs are saved",
           {ShowDefault(), Range(1.0, 600.0)});
-  app.AddFlag("--check-config", flags.check_config,
-              "Say what is wrong with the configuration, and end");
+  app.AddFlag("--check-config", flags.check_config, "Check the configuration and exit");
 }
 
 Command& AddInit(Command& app, service::InitOptions& options) {

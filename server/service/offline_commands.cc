@@ -52,8 +52,8 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   if (name != "restore" && name != "merge") return std::nullopt;
   const bool restore = name == "restore";
-  Command app(restore ? "Puts a backup in the place of a store, and keeps what was there."
-                      : "Adds to a store what another one has and it has not.",
+  Command app(restore ? "Replaces a store with a backup and keeps the old store under another name."
+                      : "Adds to a store the records and bests of another store.",
               absl::StrCat("hone-server ", name));
   app.Footer(restore
                  ? "Example:\n  hone-server restore --store /var/lib/hone/hone.db --from "
@@ -66,7 +66,7 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
   app.Add("--from", flags.from, restore ? "A backup, or any store file" : "The other store",
           {Required()});
   if (const std::optional<int> code = app.ParseOrExit(argc - 1, argv + 1)) return *code;
-  umask(077);  // what a server keeps is nobody else's to read
+  umask(077);  // only this user may read what a server keeps
   const absl::Status status = restore ? Restore(flags) : Merge(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());

@@ -20,8 +20,8 @@ absl::Status CheckWorkload(const task::TaskEnvironment& environment, const std::
       absl::StrCat("the workload's digest is ", workload.digest, ", not ", digest));
 }
 
-// What the protocol does not carry, such as a number that is none, would make every list
-// unreadable that has it.
+// A value that the protocol does not carry, such as NaN, would make every list unreadable that has
+// it.
 absl::Status CheckListable(const store::ImportBatch& batch) {
   for (size_t i = 0; i < batch.records.size(); ++i) {
     const absl::Status status = record::FromProto(record::ToProto(batch.records[i])).status();
@@ -62,7 +62,7 @@ void ExportWriter::Next() {
 
 void ExportWriter::OnWriteDone(bool ok) {
   if (!ok) {
-    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver has gone"));
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
     return;
   }
   executor_->Schedule([this] { Next(); });

@@ -20,7 +20,7 @@ namespace hone::service {
 // Sends an export, in chunks of at most rpc::kChunkBytes, as fast as it is read.
 class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
  public:
-  // `refused`: not OK: is all that the caller is told.
+  // `refused`: not OK: the stream ends with it at once.
   ExportWriter(store::Store* store, store::RecordQuery query, task::Executor* executor,
                const absl::Status& refused);
   void OnWriteDone(bool ok) override;

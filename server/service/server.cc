@@ -30,9 +30,9 @@ absl::Status CheckListeners(const ServerOptions& options) {
       if (AsksWhoCalls(options) || address.IsLocal() || security.insecure) continue;
       return absl::PermissionDeniedError(absl::StrCat(
           address.ToText(),
-          " is not on this machine, and callers are not asked who they are: give tokens, or "
-          "client-certificates = \"require\" (hone-server init makes both), or --insecure if "
-          "everybody on the network may do everything"));
+          " is not on this machine, and callers are not authenticated: give tokens, or "
+          "client-certificates = \"require\" (hone-server init makes both), or --insecure if every "
+          "caller on the network may do everything"));
     }
   }
   return absl::OkStatus();
@@ -92,7 +92,7 @@ fleet::FleetOptions Server::OptionsOfFleet() {
 absl::Status Server::ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens) {
   if ((tokens == nullptr) != (options_.tokens == nullptr)) {
     return absl::FailedPreconditionError(
-        "whether callers need a token changes with a new start of the server alone");
+        "restart the server to change whether callers need a token");
   }
   authenticator_.SetTokens(std::move(tokens));
   return absl::OkStatus();
@@ -201,8 +201,8 @@ void Server::CancelUnwatched() {
     const absl::Time since = known == unwatched_since_.end() ? now : known->second;
     unwatched[id] = since;
     if (now - since < options_.unwatched_limit) continue;
-    spdlog::info("job {}: cancelled, since its client has gone", id);
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has gone, too", id);
+    spdlog::info("job {}: cancelled because its client disconnected", id);
+    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has already ended", id);
   }
   unwatched_since_ = std::move(unwatched);
 }

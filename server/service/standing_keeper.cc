@@ -64,7 +64,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
   absl::MutexLock lock(&mutex_);
   if (status.ok()) {
     if (retries_.erase(worker_id) > 0) {
-      spdlog::info("how worker {} stands is stored now", worker_id);
+      spdlog::info("the standing of worker {} is stored now", worker_id);
     }
     return;
   }
@@ -73,8 +73,8 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
   const absl::Duration wait = WaitAfter(++retry.failures);
   retry.when = deps_.steady_clock->Now() + wait;
   spdlog::error(
-      "how worker {} stands could not be stored, and ends with this server until it is; tried "
-      "again in {}: {}",
+      "the standing of worker {} could not be stored, and a restart would lose it; the next "
+      "attempt is in {}: {}",
       worker_id, absl::FormatDuration(wait), status.ToString());
 }
 
@@ -122,8 +122,7 @@ void StandingKeeper::Look() {
   absl::MutexLock lock(&mutex_);
   looking_ = false;
   if (!rows.ok() && !blind_) {
-    spdlog::warn("what other servers say of workers could not be read: {}",
-                 rows.status().ToString());
+    spdlog::warn("the standings of workers could not be read: {}", rows.status().ToString());
   }
   blind_ = !rows.ok();
 }

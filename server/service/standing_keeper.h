@@ -23,7 +23,7 @@ namespace hone::service {
 // store, what others wrote is read every few seconds. Thread-safe; the others outlive it.
 class StandingKeeper {
  public:
-  // Another replica hears of a drain, a removal or a flag within so long.
+  // Another replica sees a drain, a removal or a flag after at most this time.
   static constexpr absl::Duration kLookInterval = absl::Seconds(5);
   // What could not be stored is tried again after the first, then after twice as long, and so on.
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);

@@ -57,7 +57,7 @@ class HeldCall final : public grpc::ServerUnaryReactor {
     shared_->gone = true;
     if (const uint64_t token = shared_->token; token != 0) fleet_->Abandon(token);
     if (!shared_->finished.exchange(true)) {
-      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the worker has gone"));
+      Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the worker disconnected"));
     }
   }
   void OnDone() override { delete this; }
@@ -153,7 +153,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
   }
   void End() {
     if (digest_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
-      return Refuse("it ended before total_bytes had come");
+      return Refuse("it ended before total_bytes were received");
     }
     response_->set_digest(digest_);
     if (record::IsReferenceName(digest_)) {

@@ -38,8 +38,7 @@ absl::Status CheckBatch(const ImportBatch& batch,
       if (found->second) continue;
       return AtRecord(batch, i,
                       absl::InvalidArgumentError(absl::StrCat(
-                          "the text ", *digest,
-                          " that it names is neither among what is imported nor in the store")));
+                          "its text ", *digest, " is neither in the import nor in the store")));
     }
   }
   return absl::OkStatus();

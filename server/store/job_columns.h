@@ -47,14 +47,13 @@ inline absl::Status SameRequestError(const JobRow& job) {
 
 inline absl::Status FencedOffError(absl::string_view job) {
   return absl::AbortedError(
-      absl::StrCat("job '", job, "' was claimed by another server replica meanwhile"));
+      absl::StrCat("job '", job, "' has since been claimed by another server replica"));
 }
 
 // That of a record whose event is missing.
 inline absl::Status NoEventError(const JobFence& fence) {
-  return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': its event ",
-                                                    fence.event,
-                                                    " is not stored, and so no result of it"));
+  return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': event ", fence.event,
+                                                    " is not stored, so its results are refused"));
 }
 
 // That of an event whose number is not `next`.

@@ -16,12 +16,12 @@ absl::Status CheckModel(const ModelRow& model) {
     return absl::InvalidArgumentError("a model needs a name and a target");
   }
   if (model.bytes.empty() || model.bytes.size() > Store::kMaxModelBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a model of ", model.bytes.size(),
-                                                   " bytes; it has 1 to ", Store::kMaxModelBytes));
+    return absl::InvalidArgumentError(absl::StrCat("a model has 1 to ", Store::kMaxModelBytes,
+                                                   " bytes, not ", model.bytes.size()));
   }
   if (model.records < 0 || model.workloads < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a model of ", model.records, " records and ", model.workloads, " workloads"));
+    return absl::InvalidArgumentError(absl::StrCat("a model cannot have ", model.records,
+                                                   " records and ", model.workloads, " workloads"));
   }
   return absl::OkStatus();
 }

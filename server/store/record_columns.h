@@ -38,7 +38,7 @@ inline absl::Status CheckRecord(const record::Record& record) {
   }
   if (!std::isfinite(record.tolerance) || record.tolerance < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a record's tolerance is a finite number from 0, not ", record.tolerance));
+        absl::StrCat("a record's tolerance must be a finite number ≥ 0, not ", record.tolerance));
   }
   const double latency_ns = record.result.latency_ns;
   if (record.result.outcome == record::Outcome::kOk &&

@@ -28,12 +28,12 @@ struct JobRow {
   std::string summary;  // serialized Job of the last report, opaque here
   int64_t created_unix_ms = 0;
   int64_t updated_unix_ms = 0;
-  std::string owner;                // who created it; "" nobody was asked who they are
+  std::string owner;                // who created it; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
   // The claim of the server replica that works on it: given when the row is new, later only by
   // ClaimJobs, RenewJobs and ReleaseJob.
   std::string replica;              // "" none
-  int64_t lease_until_unix_ms = 0;  // then anybody may claim it
+  int64_t lease_until_unix_ms = 0;  // after which any replica may claim it
   int64_t fence = 0;                // grows with every claim
 };
 
@@ -45,7 +45,7 @@ struct JobClaim {
 };
 
 // The claim under which a replica writes what belongs to a job. It is looked at in the transaction
-// of the write: of whoever lost the job, nothing more is committed.
+// of the write: a replica that lost the job commits nothing more.
 struct JobFence {
   std::string job_id;  // "": the write belongs to no job, and nothing is looked at
   int64_t fence = 0;   // as the job's row has it
@@ -213,8 +213,8 @@ class Store {
 
   // Appends a record. The id is in the Record given to `done`; ids only grow.
   // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or
-  // outcome ok without a positive latency. Aborted: the job of `fence` was claimed by somebody else
-  // since, or is not there. FailedPrecondition: the event of `fence` is not there.
+  // outcome ok without a positive latency. Aborted: another replica has since claimed the job of
+  // `fence`, or it is not there. FailedPrecondition: the event of `fence` is not there.
   virtual void Append(record::Record record, const JobFence& fence,
                       absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
   void Append(record::Record record,
@@ -270,7 +270,8 @@ class Store {
   // Whether other server replicas may work on it at the same time: claims are for a while then, and
   // renewed. Else every claim of an earlier opener has ended, and one may be for ever.
   virtual bool IsShared() const { return false; }
-  // Claims unfinished jobs that nobody holds, at most `limit`, and returns them as they are now.
+  // Claims unfinished jobs that no replica holds, at most `limit`, and returns them as they are
+  // now.
   virtual void ClaimJobs(const JobClaim& claim, int limit,
                          absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) = 0;
   // Extends the leases of the replica; `done` gets the ids of the unfinished jobs that it still
@@ -278,7 +279,8 @@ class Store {
   virtual void RenewJobs(
       const JobClaim& claim,
       absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) = 0;
-  // Gives a job back, for anybody to claim. Aborted: the fence is another. NotFound: no such job.
+  // Gives a job back, so that any replica may claim it. Aborted: the fence is another. NotFound: no
+  // such job.
   virtual void ReleaseJob(const std::string& id, int64_t fence, Done done) = 0;
   // NotFound: no such job. AlreadyExists / FailedPrecondition: the number is taken / leaves a gap.
   // Aborted: the job's fence is another.

@@ -99,13 +99,13 @@ absl::Status RecordImport::ReadHeader(const Json& json) {
         "is not the first line of an export, which is {\"hone_records\": 1, …}");
   }
   if (*version != kExportVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("is of an export of version ", version->dump(),
+    return absl::InvalidArgumentError(absl::StrCat("is from an export of version ", version->dump(),
                                                    "; this server reads version ", kExportVersion));
   }
   const auto store = json.find("store");
   if (store == json.end() || !store->is_string() || store->get<std::string>().empty() ||
       store->get<std::string>().size() > 64) {
-    return absl::InvalidArgumentError("does not name the store that it is of");
+    return absl::InvalidArgumentError("does not name its store");
   }
   batch_.origin = store->get<std::string>();
   header_ = true;
@@ -136,9 +136,9 @@ absl::Status RecordImport::ReadEnd(const Json& json) {
   };
   if (!says("texts", text_lines_) ||
       !says("records", static_cast<int64_t>(batch_.records.size()))) {
-    return absl::InvalidArgumentError(absl::StrCat("says ", end.dump(), ", but before it stand ",
-                                                   text_lines_, " texts and ",
-                                                   batch_.records.size(), " records"));
+    return absl::InvalidArgumentError(absl::StrCat("says ", end.dump(), ", but ", text_lines_,
+                                                   " texts and ", batch_.records.size(),
+                                                   " records precede it"));
   }
   end_ = true;
   return absl::OkStatus();

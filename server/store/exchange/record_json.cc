@@ -129,7 +129,7 @@ class FieldsFromJson {
     if (!FindList(field, values)) return;
     for (size_t i = 0; i < values.size(); ++i) {
       if (!ReadNumber(json_[field.json_name()][i], values[i])) {
-        return Fail(field, "has what is not a number");
+        return Fail(field, "has an entry that is not a number");
       }
     }
   }
@@ -140,7 +140,7 @@ class FieldsFromJson {
       const bool too_large = item.is_number_unsigned() &&
                              item.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()};
       if (!item.is_number_integer() || too_large) {
-        return Fail(field, "has what is not a whole number of 64 bits");
+        return Fail(field, "has an entry that is not a whole number of 64 bits");
       }
       values[i] = item.get<int64_t>();
     }

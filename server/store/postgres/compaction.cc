@@ -77,14 +77,15 @@ absl::Status Remove(PostgresConnection& connection, const CompactOptions& option
 absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
                                       const CompactOptions& options) {
   if (options.keep_best < 0 || options.keep_unix_ms < 0) {
-    return absl::InvalidArgumentError("what is kept is a time and a number, neither negative");
+    return absl::InvalidArgumentError(
+        "the time and the number of what is kept must not be negative");
   }
   CompactReport report;
   HONE_ASSIGN_OR_RETURN(report.bytes_before, connection.SizeBytes());
   if (options.keep_unix_ms > 0) {
     HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
     const absl::Status removed = Remove(connection, options, report);
-    // A dry run is one that is taken back.
+    // A dry run is rolled back.
     const bool keep = removed.ok() && !options.dry_run;
     const absl::Status ended = connection.Execute(keep ? "COMMIT" : "ROLLBACK");
     HONE_RETURN_IF_ERROR(removed);

@@ -34,7 +34,7 @@ absl::Status CopyPages(SqliteConnection& from, SqliteConnection& to,
   while (code == SQLITE_OK) {
     if (cancelled()) {
       sqlite3_backup_finish(backup);
-      return absl::CancelledError("the copy was broken off");
+      return absl::CancelledError("the copy was cancelled");
     }
     const absl::Time start = absl::Now();
     code = sqlite3_backup_step(backup, kPagesAtOnce);

@@ -54,7 +54,7 @@ IntegrityCheck::~IntegrityCheck() {
     return;
   }
   spdlog::warn(
-      "store: the check of the whole file is left behind; it reads, and ends with the program");
+      "store: the check of the whole file does not stop; it only reads, and ends with the program");
   {
     absl::MutexLock lock(&state_->mutex);
     state_->on_end = nullptr;

@@ -19,9 +19,9 @@ struct RestoreReport {
 // that was there is kept under another name beside it. Whatever happens, `path` is one of the two.
 // What is restored gets an identity of its own: from here on it goes another way than the store
 // that the backup was made of. `now_unix_ms` is in the kept store's name. FailedPrecondition: the
-// backup is of a newer Hone or of another program. DataLoss: it is damaged. NotFound: it is no
-// file. Unavailable: a server has the store open. InvalidArgument: both are one. ResourceExhausted,
-// PermissionDenied: the disk.
+// backup is of a newer Hone or of another program. DataLoss: it is damaged. NotFound: it is not
+// a file. Unavailable: a server has the store open. InvalidArgument: both are one.
+// ResourceExhausted, PermissionDenied: the disk.
 absl::StatusOr<RestoreReport> RestoreStore(const std::string& path, const std::string& backup,
                                            int64_t now_unix_ms);
 

@@ -332,7 +332,8 @@ TEST_F(SecurityTest, AddressesBeyondThisMachineNeedBoth) {
                                          .server = true,
                                          .not_before = absl::Now() - absl::Hours(1),
                                          .not_after = absl::Now() + absl::Hours(1)});
-  EXPECT_THAT(std::string(CheckListeners(options).message()), HasSubstr("not asked who they are"));
+  EXPECT_THAT(std::string(CheckListeners(options).message()),
+              HasSubstr("callers are not authenticated"));
   options.tokens = Tokens();
   EXPECT_TRUE(CheckListeners(options).ok());
   options.tokens = nullptr;

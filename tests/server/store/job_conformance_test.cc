@@ -198,7 +198,7 @@ TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
   ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "x", 1}).ok());
   const absl::Status missing = Append(*store_, ScreenedRecord(), {"a", 1, 1}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
-  EXPECT_THAT(missing.message(), testing::HasSubstr("its event 1 is not stored"));
+  EXPECT_THAT(missing.message(), testing::HasSubstr("event 1 is not stored"));
   EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"a", 2, 1}).status()))
       << "the lost claim is reported first";
   EXPECT_EQ(store_->Query({})->size(), 0u);

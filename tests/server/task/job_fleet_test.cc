@@ -63,9 +63,10 @@ TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
   JobSpec spec = JobHarness::Spec(20, "1");
   spec.owner = "ann";
   std::shared_ptr<void> place = harness.jobs->Reserve(spec).value();
+  spec.request_id = "2";
   const std::string id = harness.Create(spec);
   EXPECT_TRUE(harness.jobs->Reserve(spec).ok()) << "a repeated request needs no reservation";
-  spec.request_id = "2";
+  spec.request_id = "3";
   EXPECT_EQ(harness.jobs->Reserve(spec).status().code(), absl::StatusCode::kResourceExhausted);
   place.reset();
   EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
