@@ -65,8 +65,8 @@ bool Accuracy::VariesAsComputed(const Stage& stage, size_t component) const {
   if (MayVary(stage.values[component])) return true;
   if (component == 0) return false;
   // Indices and sums of exponentials depend on the extreme.
-  if (MayVary(stage.values[0])) return true;
-  return stage.reducer != Reducer::kOnlineSoftmax && !IsExact(stage.values[0]);
+  return stage.reducer == Reducer::kOnlineSoftmax ? MayVary(stage.values[0])
+                                                  : MayDiffer(stage.values[0]);
 }
 
 bool Accuracy::MayVary(ExprId id) const {

@@ -36,6 +36,8 @@ class Accuracy {
   bool AddsErrors(const Expr& expr) const;
   // Whether the rounding of an expression may be positive (error_bound.h).
   bool MayVary(ExprId id) const;
+  // Whether two correct computations of an expression may differ.
+  bool MayDiffer(ExprId id) const { return !IsExact(id) || MayVary(id); }
   // Whether the rounding of an output may be positive: an intermediate tensor is f16 or bf16, a
   // cast loses digits, computed floats are compared, or the output is the index of an extreme of
   // computed floats.

@@ -86,8 +86,9 @@ class ReferenceBuilder {
       }
       // The bounds of an online softmax's sum use those of its maximum; the bounds of an index use
       // those of the extreme.
-      const bool reads_extreme = stage.reducer == Reducer::kOnlineSoftmax ||
-                                 (FindsIndex(stage.reducer) && !accuracy_.IsExact(stage.values[0]));
+      const bool reads_extreme =
+          stage.reducer == Reducer::kOnlineSoftmax ||
+          (FindsIndex(stage.reducer) && accuracy_.MayDiffer(stage.values[0]));
       if (reads_extreme && needed_[stage.tensors[1]]) {
         needed_[stage.tensors[0]] = true;
         MarkNeeded(stage.values[0]);

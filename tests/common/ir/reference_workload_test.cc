@@ -172,7 +172,9 @@ TEST(ReferenceWorkloadTest, JumpsAgreeWithTheElements) {
       "output F[i: 7, j: 5] = i8(I[i, j]) * i8(42)\n"
       "output G[i: 7, j: 5] = bool(Z[i, j])\n"
       "output H[i: 7] = sum(j: 5) log(1.0625 - X[i, j] * X[i, j]) * sqrt(Z[i, j] * Z[i, j])\n"
-      "output J[i: 7] = sum(j: 5) rsqrt(Z[i, j] * Z[i, j] + 1.0) / (Z[i, j] - 7.0)\n");
+      "output J[i: 7] = sum(j: 5) rsqrt(Z[i, j] * Z[i, j] + 1.0) / (Z[i, j] - 7.0)\n"
+      "(V, P)[i: 7] = argmax(j: 5) (select(Z[i, j] < 2.25, 0, 1), index(j))\n"
+      "output K[i: 7] = P[i]\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
   EXPECT_TRUE(RoundsOnTheWay(*workload));
   Rng rng(3);
