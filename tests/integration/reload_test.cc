@@ -81,11 +81,11 @@ TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
 TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
   const std::string good = ReadFile(etc("tokens")).value();
   WriteTokens("client nonsense\n");
-  EXPECT_TRUE(Eventually([&] { return Logged("tokens stay as they were"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens were not replaced"); }, absl::Seconds(20)));
   EXPECT_TRUE(Logged("line 1")) << server_->Errors();
   EXPECT_EQ(List("client.token").code, 0);
   WriteTokens(good);
-  EXPECT_TRUE(Eventually([&] { return Logged("tokens are read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens were read again"); }, absl::Seconds(20)));
 }
 
 // A stolen token must be withdrawable even if the server's certificate has expired.
@@ -95,12 +95,12 @@ TEST_F(ReloadTest, ATokenIsWithdrawnAlsoWhileTheCertificateCannotBeUsed) {
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
   EXPECT_THAT(List("client.token").errors, HasSubstr("withdrawn"));
   EXPECT_EQ(List("admin.token").code, 0) << "the first certificate is still in use";
-  EXPECT_TRUE(Logged("certificates stay as they were")) << server_->Errors();
+  EXPECT_TRUE(Logged("certificates were not replaced")) << server_->Errors();
 }
 
 TEST_F(ReloadTest, ASignalAsksForItToo) {
   server_->Signal(SIGHUP);
-  EXPECT_TRUE(Eventually([&] { return Logged("tokens are read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens were read again"); }, absl::Seconds(20)));
   EXPECT_TRUE(server_->Running());
   EXPECT_EQ(List("client.token").code, 0);
   server_->Signal(SIGTERM);
@@ -116,7 +116,7 @@ TEST_F(ReloadTest, ANewCertificateIsShownWithoutARestart) {
   // not used.
   std::filesystem::rename(etc("new/server-key.pem"), etc("server-key.pem"));
   EXPECT_TRUE(
-      Eventually([&] { return Logged("certificates stay as they were"); }, absl::Seconds(20)));
+      Eventually([&] { return Logged("certificates were not replaced"); }, absl::Seconds(20)));
   EXPECT_EQ(List("client.token").code, 0);
   std::filesystem::rename(etc("new/server.pem"), etc("server.pem"));
   EXPECT_TRUE(

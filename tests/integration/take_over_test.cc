@@ -105,9 +105,9 @@ class TakeOverTest : public ::testing::Test {
   // Waits until the replica continues the job. Returns the time that this took.
   static absl::Duration WaitForTakeOver(const Replica& replica) {
     const absl::Time begin = absl::Now();
-    EXPECT_TRUE(
-        Eventually([&] { return replica.server->Errors().find("goes on") != std::string::npos; },
-                   kTakeOverLimit))
+    EXPECT_TRUE(Eventually(
+        [&] { return replica.server->Errors().find("is continued") != std::string::npos; },
+        kTakeOverLimit))
         << replica.server->Errors();
     const absl::Duration took = absl::Now() - begin;
     std::printf("the job was taken over after %.1f s\n", absl::ToDoubleSeconds(took));

@@ -52,7 +52,7 @@ TEST(ArtifactTest, SaysWhatIsWrong) {
   EXPECT_THAT(Refusal(huge_section), HasSubstr("section 0"));
   Artifact no_elf = Some();
   no_elf.shared_object = "MZ";
-  EXPECT_THAT(Refusal(EncodeArtifact(no_elf)), HasSubstr("no ELF"));
+  EXPECT_THAT(Refusal(EncodeArtifact(no_elf)), HasSubstr("not an ELF"));
 }
 
 }  // namespace

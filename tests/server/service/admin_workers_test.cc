@@ -154,7 +154,7 @@ TEST_F(AdminWorkersTest, AFlagOutlivesTheServer) {
   finished.mutable_result()->set_latency_ns(-1);
   ASSERT_TRUE(Call(*working, &v1::WorkerService::Stub::Synchronize, request, &reply_).ok());
   const std::string why = reply_.refused();
-  EXPECT_THAT(why, HasSubstr("what cannot be"));
+  EXPECT_THAT(why, HasSubstr("impossible result"));
   Restart();
   ASSERT_TRUE(Synchronize().ok());
   EXPECT_EQ(reply_.refused(), why);
