@@ -88,7 +88,9 @@ bool Accuracy::MayVary(ExprId id) const {
   return false;
 }
 
-double Accuracy::relative_error() const { return 4 * roundoff_ * std::sqrt(terms_); }
+double Accuracy::relative_error() const {
+  return roundoff_ * std::max(4.0, std::min(2 * terms_, 8 * std::sqrt(terms_)));
+}
 
 bool Accuracy::IsExact(ExprId id) const {
   const Expr& expr = workload_.pool[id];

@@ -22,9 +22,10 @@ class Accuracy {
   // floats.
   double roundoff() const { return roundoff_; }
   // Bound on the error of a computed float, as a fraction of its magnitude, in addition to the
-  // rounding that it inherits (error_bound.h). The expected error of a sum of K terms in any order
-  // grows with √K (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2); the
-  // factor 4 leaves room for blocked orders.
+  // rounding that it inherits (error_bound.h). A sum of K terms has at most K roundings. Their
+  // expected sum grows with √K in any order (Higham, Accuracy and Stability of Numerical
+  // Algorithms, 2002, section 4.2). The factor 8 leaves room for equal terms, whose roundings do
+  // not cancel.
   double relative_error() const;
   // Whether the value of an expression is exact but for its last conversion: no float arithmetic
   // follows that conversion.

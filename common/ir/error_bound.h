@@ -57,10 +57,11 @@ Number Infinite(Number like) {
 }
 
 // The part of an operand's error that can reach the result of a minimum or maximum. `gap` is the
-// distance of the operand from the result.
+// distance of the operand from the result; negative if the result was rounded.
 template <typename Number>
 Number Excess(Number error, Number gap) {
-  return Larger(ConstantLike(error, 0), error - gap);
+  const Number zero = ConstantLike(error, 0);
+  return Larger(zero, error - Larger(zero, gap));
 }
 
 // The rounding of an integer with a computed value that wraps. `above` and `below` are the

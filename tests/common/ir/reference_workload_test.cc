@@ -128,10 +128,12 @@ TEST(ReferenceWorkloadTest, RoundingsAgreeWithTheElements) {
       "output D[i: 7] = max(j: 5 where 0 <= j - 9 < 2) E[i, j]\n"
       "(V, I)[i: 7] = argmax(j: 5) (f32(E[i, j]) * 0.7, index(j))\n"
       "output G[i: 7] = I[i]\n"
+      "(W, Q)[i: 7] = argmin(j: 5) (rsqrt(abs(X[i, j]) + 0.3), index(j))\n"
+      "output L[i: 7] = W[i]\n"
       "output H[i: 7, j: 5] = (f32(E[i, j]) - 0.5) * (f32(S[i]) + 0.1)\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
   ASSERT_TRUE(RoundsOnTheWay(*workload));
-  EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7 + 7 + 35) * 2 * 3 * 8);
+  EXPECT_EQ(ReferenceBytes(*workload), (35 + 7 + 35 + 7 + 7 + 7 + 35) * 2 * 3 * 8);
   Rng rng(3);
   std::vector<Values> inputs = {Values(35)};
   // There are few different values, so that rows have ties.
