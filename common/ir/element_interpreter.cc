@@ -228,6 +228,8 @@ class ElementMachine {
 
   double MagnitudeOfOperation(const Expr& expr, double value, const Operands<double>& of) const {
     const double unit = accuracy_.relative_error();
+    // The quotient of integers is at most the dividend, also by 0.
+    if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return of.a;
     if (!accuracy_.AddsErrors(expr)) return MagnitudeOf(expr.op, unit, value, of);
     return expr.op == Op::kMul ? MagnitudeOfProduct(of) : MagnitudeOfQuotient(unit, value, of);
   }

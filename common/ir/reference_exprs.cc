@@ -221,6 +221,8 @@ ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
     const F64Term a = Magnitude(expr.a), a_value = F64Value(expr.a);
     return MagnitudeOf<F64Term>(expr.op, unit, F64Value(id), {a_value, a, a_value, a}).id;
   }
+  // The quotient of integers is at most the dividend, also by 0.
+  if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return Magnitude(expr.a).id;
   const Operands<F64Term> operands = OperandsOf(expr, Kind::kMagnitude);
   if (!accuracy_.AddsErrors(expr)) {
     return MagnitudeOf(expr.op, unit, F64Value(id), operands).id;
