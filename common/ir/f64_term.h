@@ -26,9 +26,7 @@ inline F64Term Unary(Op op, F64Term a) { return {a.pool, a.pool->Unary(op, a.id)
 inline F64Term operator+(F64Term a, F64Term b) { return Binary(Op::kAdd, a, b); }
 inline F64Term operator+(double a, F64Term b) { return Constant(b, a) + b; }
 inline F64Term operator-(F64Term a, F64Term b) { return Binary(Op::kSub, a, b); }
-inline F64Term operator-(double a, F64Term b) { return Constant(b, a) - b; }
 inline F64Term operator-(F64Term a, double b) { return a - Constant(a, b); }
-inline F64Term operator+(F64Term a, double b) { return a + Constant(a, b); }
 inline F64Term operator*(F64Term a, F64Term b) { return Binary(Op::kMul, a, b); }
 inline F64Term operator*(double a, F64Term b) { return Constant(b, a) * b; }
 inline F64Term operator*(F64Term a, double b) { return a * Constant(a, b); }
