@@ -18,8 +18,8 @@ using record::Outcome;
 constexpr int kPollMs = 20;
 constexpr absl::Duration kPipeLimit = absl::Seconds(10);  // for a message that has begun
 
-BuildResponse BuildFailure(Outcome outcome, std::string detail) {
-  return {.outcome = outcome, .detail = std::move(detail)};
+BuildResponse BuildFailure(Outcome outcome, absl::string_view detail) {
+  return {.outcome = outcome, .detail = std::string(detail)};
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
   if (child_ == nullptr) {
     auto started = ChildProcess::Start(options_.command);
     if (!started.ok()) {
-      return BuildFailure(Outcome::kDeviceLost, std::string(started.status().message()));
+      return BuildFailure(Outcome::kDeviceLost, started.status().message());
     }
     child_ = *std::move(started);
   }
@@ -58,20 +58,19 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
     child_.reset();  // killed
     return BuildFailure(
         Outcome::kCompileTimeout,
-        cpu_used_up ? absl::StrCat("the build did not end within ",
-                                   absl::FormatDuration(options_.cpu_limit), " of processor time")
-                    : absl::StrCat("the build did not end within ",
-                                   absl::FormatDuration(options_.wall_limit)));
+        absl::StrCat("the build did not end within ",
+                     absl::FormatDuration(cpu_used_up ? options_.cpu_limit : options_.wall_limit),
+                     cpu_used_up ? " of processor time" : ""));
   }
   const auto message = record::ReadFrame(child_->output(), SteadyNow() + kPipeLimit);
   if (!message.ok()) return Died();
   v1::BuildResponse proto;
-  absl::StatusOr<BuildResponse> response = absl::DataLossError("a garbled message");
+  absl::StatusOr<BuildResponse> response = absl::DataLossError("it is malformed");
   if (proto.ParseFromString(*message)) response = record::FromProto(proto);
   if (response.ok()) return *std::move(response);
   child_.reset();
-  return BuildFailure(Outcome::kDeviceLost,
-                      absl::StrCat("the builder answers nonsense: ", response.status().message()));
+  return BuildFailure(Outcome::kDeviceLost, absl::StrCat("the builder's answer cannot be read: ",
+                                                         response.status().message()));
 }
 
 }  // namespace hone::agent

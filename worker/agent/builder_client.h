@@ -31,9 +31,6 @@ class BuilderClient {
   // compile_timeout. One that cannot be started gives device_lost.
   record::BuildResponse Build(const record::BuildRequest& request);
 
-  // Ends the process; the next Build starts one.
-  void Stop() { child_.reset(); }
-
  private:
   record::BuildResponse Died();
 

@@ -51,11 +51,10 @@ bool LeaseTable::HasNews() const {
   });
 }
 
-LeaseTable::News LeaseTable::Apply(const v1::SynchronizeResponse& response, absl::Time now) {
-  News news;
+std::vector<std::string> LeaseTable::Apply(const v1::SynchronizeResponse& response,
+                                           absl::Time now) {
   for (const std::string& id : response.durable()) {
     if (finished_.erase(id) == 0) continue;
-    news.durable.push_back(id);
     if (done_.insert(id).second) done_order_.push_back(id);
     if (done_order_.size() > kRememberedDone) {
       done_.erase(done_order_.front());
@@ -78,8 +77,8 @@ LeaseTable::News LeaseTable::Apply(const v1::SynchronizeResponse& response, absl
       use.text = lease.workload();
       ++use.leases;
     }
-    news.started = true;
   }
+  std::vector<std::string> released;
   for (const std::string& id : response.cancel()) {
     const auto found = held_.find(id);
     if (found == held_.end()) continue;
@@ -89,11 +88,11 @@ LeaseTable::News LeaseTable::Apply(const v1::SynchronizeResponse& response, absl
       --preparing_;
       Forget(work);
     } else if (std::erase(to_run_, work) > 0) {
-      news.released.push_back(work->artifact_digest);
+      released.push_back(work->artifact_digest);
       Forget(work);
     }
   }
-  return news;
+  return released;
 }
 
 std::shared_ptr<HeldWork> LeaseTable::NextToPrepare() {

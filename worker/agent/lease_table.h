@@ -53,13 +53,9 @@ class LeaseTable {
   bool IsStocked() const { return 2 * held() >= std::max(capacity_.builds, capacity_.runs); }
 
   // Applies the server's response. Leases that are already known (granted again because an answer
-  // was lost, or finished in the meantime) are not started twice.
-  struct News {
-    bool started = false;
-    std::vector<std::string> durable;   // results to forget
-    std::vector<std::string> released;  // artifacts of cancelled leases that waited to run
-  };
-  News Apply(const v1::SynchronizeResponse& response, absl::Time now);
+  // was lost, or finished in the meantime) are not started twice. Returns the artifacts of
+  // cancelled leases that waited to run.
+  std::vector<std::string> Apply(const v1::SynchronizeResponse& response, absl::Time now);
 
   // Returns the next lease to build or fetch and sets its phase to building; null if there is none.
   std::shared_ptr<HeldWork> NextToPrepare();
@@ -91,7 +87,6 @@ class LeaseTable {
   void AddFinished(v1::FinishedLease finished);
 
   int held() const { return static_cast<int>(held_.size()); }
-  int finished() const { return static_cast<int>(finished_.size()); }
 
  private:
   struct Result {

@@ -137,7 +137,6 @@ absl::Status Work(Flags flags) {
                                       "--write",
                                       references};
   options.run_limit = absl::Seconds(flags.run_limit);
-  options.first_run_limit = 6 * options.run_limit;
   HONE_ASSIGN_OR_RETURN(const auto worker,
                         hone::agent::Worker::Create(std::move(options), link.get()));
 

@@ -18,11 +18,8 @@ using record::MeasureResult;
 using record::Outcome;
 using record::RunRequest;
 
-MeasureResult Failure(Outcome outcome, std::string detail) {
-  MeasureResult result;
-  result.outcome = outcome;
-  result.detail = std::move(detail);
-  return result;
+MeasureResult Failure(Outcome outcome, absl::string_view detail) {
+  return {.outcome = outcome, .detail = std::string(detail)};
 }
 
 bool IsConfirmation(const RunRequest& request) { return request.policy.name == "confirm"; }
@@ -59,12 +56,12 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
   }
   if (!message.ok()) return Died();
   v1::RunResponse proto;
-  absl::StatusOr<MeasureResult> result = absl::DataLossError("a garbled message");
+  absl::StatusOr<MeasureResult> result = absl::DataLossError("it is malformed");
   if (proto.ParseFromString(*message)) result = record::FromProto(proto.result());
   if (!result.ok()) {
     child_.reset();
     return Failure(Outcome::kCrash,
-                   absl::StrCat("the runner answers nonsense: ", result.status().message()));
+                   absl::StrCat("the runner's answer cannot be read: ", result.status().message()));
   }
   // After a hang, or a system call that the sandbox forbids, the process ends by itself.
   if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash) child_.reset();
@@ -76,7 +73,7 @@ MeasureResult RunnerClient::RunOne(const RunRequest& request, absl::Duration pat
   if (absl::Status started = EnsureStarted(
           options_.reference_command.empty() ? options_.command : options_.reference_command);
       !started.ok()) {
-    return Failure(Outcome::kDeviceLost, std::string(started.message()));
+    return Failure(Outcome::kDeviceLost, started.message());
   }
   child_->TakeErrorOutput();
   MeasureResult result = Send(request).ok() ? Receive(request, patience) : Died();
@@ -94,7 +91,7 @@ void RunnerClient::Run(const std::vector<RunRequest>& requests,
     if (confirmation) child_.reset();
     if (child_ == nullptr) sent = i;
     if (absl::Status ready = EnsureStarted(options_.command); !ready.ok()) {
-      done(i, Failure(Outcome::kDeviceLost, std::string(ready.message())));
+      done(i, Failure(Outcome::kDeviceLost, ready.message()));
       continue;
     }
     child_->TakeErrorOutput();

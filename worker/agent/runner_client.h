@@ -41,9 +41,6 @@ class RunnerClient {
   // Runs one request that makes a reference, with its own patience, in a separate process.
   record::MeasureResult RunOne(const record::RunRequest& request, absl::Duration patience);
 
-  // Ends the process; the next Run starts one.
-  void Stop() { child_.reset(); }
-
  private:
   absl::Status EnsureStarted(const std::vector<std::string>& command);
   absl::Status Send(const record::RunRequest& request);

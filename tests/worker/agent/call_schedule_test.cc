@@ -1,0 +1,92 @@
+#include "worker/agent/call_schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace hone::agent {
+namespace {
+
+class CallScheduleTest : public ::testing::Test {
+ protected:
+  static v1::SynchronizeResponse Response(int64_t next_call_ms, int64_t gather_ms = 0) {
+    v1::SynchronizeResponse response;
+    response.set_next_call_ms(next_call_ms);
+    response.set_gather_ms(gather_ms);
+    return response;
+  }
+  absl::Time At(int64_t ms) const { return begin_ + absl::Milliseconds(ms); }
+  absl::Time Next(bool results = false, bool stocked = false) const {
+    return schedule_.Next(results, stocked);
+  }
+
+  const absl::Time begin_ = absl::FromUnixSeconds(1000);
+  CallSchedule schedule_;
+};
+
+TEST_F(CallScheduleTest, TheFirstCallBeginsAtOnce) {
+  EXPECT_LE(Next(), begin_);
+  const int64_t call = schedule_.Begin(false, begin_);
+  EXPECT_TRUE(schedule_.IsInProgress(call));
+  EXPECT_FALSE(schedule_.IsIdle());
+  EXPECT_EQ(Next(), absl::InfiniteFuture()) << "the server holds it";
+}
+
+TEST_F(CallScheduleTest, WithoutNewsTheServerSetsTheNextCall) {
+  EXPECT_FALSE(schedule_.Answer(schedule_.Begin(false, begin_), Response(700), At(100)));
+  EXPECT_TRUE(schedule_.IsIdle());
+  EXPECT_EQ(Next(), At(800));
+  EXPECT_LT(Next(/*results=*/true), At(100)) << "news does not wait for it";
+  schedule_.AddNews();
+  EXPECT_LT(Next(), At(100));
+}
+
+TEST_F(CallScheduleTest, ResultsWaitToBeGatheredWhileThereIsWorkLeft) {
+  schedule_.Answer(schedule_.Begin(false, begin_), Response(0, /*gather_ms=*/300), At(100));
+  EXPECT_EQ(Next(/*results=*/true, /*stocked=*/true), At(300));
+  EXPECT_LT(Next(/*results=*/true, /*stocked=*/false), At(100));
+}
+
+TEST_F(CallScheduleTest, OneCallMayCarryNewsWhileTheServerHoldsAnother) {
+  schedule_.Begin(false, begin_);
+  EXPECT_LT(Next(/*results=*/true), At(100));
+  schedule_.Begin(true, At(100));
+  EXPECT_EQ(Next(/*results=*/true), absl::InfiniteFuture()) << "two calls at most";
+}
+
+TEST_F(CallScheduleTest, ResultsWaitForTheAnswerToEarlierResults) {
+  const int64_t call = schedule_.Begin(/*carries_results=*/true, begin_);
+  EXPECT_EQ(Next(/*results=*/true), At(1000));
+  schedule_.Answer(call, Response(0), At(10));
+  EXPECT_LE(Next(/*results=*/true), At(10));
+}
+
+TEST_F(CallScheduleTest, AnOvertakenCallDoesNotSetTheNextOne) {
+  const int64_t first = schedule_.Begin(false, begin_);
+  const int64_t second = schedule_.Begin(true, At(10));
+  schedule_.Answer(second, Response(500), At(20));
+  schedule_.Answer(first, Response(9000), At(30));
+  EXPECT_EQ(Next(), At(520));
+}
+
+TEST_F(CallScheduleTest, FailuresDelayTheNextCallAndAreReportedOnce) {
+  EXPECT_TRUE(schedule_.Fail(schedule_.Begin(false, begin_), begin_));
+  EXPECT_GE(Next(), At(50));
+  EXPECT_LE(Next(), At(150));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(schedule_.Fail(schedule_.Begin(false, begin_), begin_));
+  }
+  EXPECT_GE(Next(), At(2500));
+  EXPECT_LE(Next(), At(7500)) << "the delay is bounded";
+  EXPECT_TRUE(schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_));
+  EXPECT_FALSE(schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_));
+}
+
+TEST_F(CallScheduleTest, TheHeartbeatIsTheServersLast) {
+  v1::SynchronizeResponse response;
+  response.set_heartbeat_ms(1234);
+  schedule_.Answer(schedule_.Begin(false, begin_), response, begin_);
+  schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_);
+  EXPECT_EQ(schedule_.heartbeat(), absl::Milliseconds(1234));
+}
+
+}  // namespace
+}  // namespace hone::agent

@@ -1,0 +1,220 @@
+// The parts of the agent that talk to the server, with a server played by the test and builders
+// that are hand-written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/base/digest.h"
+#include "common/record/reference_name.h"
+#include "common/target/target.h"
+#include "worker/agent/candidate_preparer.h"
+#include "worker/agent/candidate_runner.h"
+#include "worker/agent/reference_kernels.h"
+#include "worker/agent/uploader.h"
+
+namespace hone::agent {
+namespace {
+
+using record::MeasureResult;
+using record::Outcome;
+using ::testing::HasSubstr;
+
+constexpr char kWorkloadDigest[] = "0123456789abcdef0123456789abcdef";
+
+class FakeLink final : public ServerLink {
+ public:
+  void Synchronize(const v1::SynchronizeRequest&, SynchronizeDone) override {}
+  absl::Status Upload(const std::string& digest, const std::string& bytes) override {
+    absl::MutexLock lock(&mutex_);
+    ++uploads_;
+    if (refusals_ > 0) {
+      --refusals_;
+      return absl::ResourceExhaustedError("no room");
+    }
+    stored_[digest] = bytes;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> Download(const std::string& digest) override {
+    absl::MutexLock lock(&mutex_);
+    const auto found = stored_.find(digest);
+    if (found == stored_.end()) return absl::NotFoundError("the server does not have it");
+    return found->second;
+  }
+  void Shutdown() override {}
+
+  absl::Mutex mutex_;
+  std::map<std::string, std::string> stored_;
+  int uploads_ = 0;
+  int refusals_ = 0;  // the next uploads find no room
+};
+
+class PartsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    char folder[] = "/tmp/hone-parts-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    artifacts_ = *BoundedDir::Open(folder_ + "/artifacts", 64 << 20);
+    references_ = *BoundedDir::Open(folder_ + "/references", 64 << 20);
+    uploader_ = std::make_unique<Uploader>(&link_, artifacts_.get());
+    machine_.set_can_build(true);
+    machine_.set_target(target_.ToText());
+    machine_.set_target_key(target_.Key());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  ReferenceKernels MakeReferenceKernels() {
+    return ReferenceKernels(machine_, builder_, artifacts_.get(), &link_, uploader_.get());
+  }
+  HeldWork Work(const std::string& space, bool build, bool run) const {
+    HeldWork work;
+    work.lease.set_lease_id("lease");
+    work.lease.set_workload("workload w\n");
+    work.lease.set_workload_digest(kWorkloadDigest);
+    work.lease.set_space(space);
+    work.lease.set_target(target_.ToText());
+    work.lease.set_build(build);
+    work.lease.set_run(run);
+    work.lease.mutable_policy()->set_name("screen");
+    work.lease.mutable_policy()->set_cache("warm");
+    work.deadline = absl::InfiniteFuture();
+    return work;
+  }
+  std::string Put(const std::string& bytes) {
+    const std::string digest = DigestOf(bytes).ToHex();
+    EXPECT_TRUE(artifacts_->Put(digest, bytes).ok());
+    return digest;
+  }
+  std::string ReferenceName() const {
+    return record::ReferenceName{kWorkloadDigest, target_.Key()}.ToText();
+  }
+
+  const target::Target target_ = *target::TargetByName("x86-avx2");
+  const BuilderOptions builder_ = {.command = {FAKE_BUILDER}};
+  v1::Capabilities machine_;
+  std::string folder_;
+  FakeLink link_;
+  std::unique_ptr<BoundedDir> artifacts_;
+  std::unique_ptr<BoundedDir> references_;
+  std::unique_ptr<Uploader> uploader_;
+};
+
+TEST_F(PartsTest, AnUploadIsRetriedWhileTheServerHasNoRoom) {
+  link_.refusals_ = 2;
+  const std::string digest = Put("an artifact");
+  EXPECT_TRUE(uploader_->UploadArtifact(digest).ok());
+  EXPECT_EQ(link_.stored_.at(digest), "an artifact");
+  EXPECT_EQ(link_.uploads_, 3);
+  EXPECT_TRUE(absl::IsNotFound(uploader_->UploadArtifact("../../etc/passwd")));
+}
+
+TEST_F(PartsTest, AStoppedUploaderDoesNotRetry) {
+  uploader_->Stop();
+  link_.refusals_ = 2;
+  EXPECT_TRUE(absl::IsResourceExhausted(uploader_->Upload("name", "bytes")));
+}
+
+TEST_F(PartsTest, QueuedArtifactsAreUploaded) {
+  const std::string first = Put("first"), second = Put("second");
+  uploader_->Enqueue(first);
+  uploader_->Enqueue(kWorkloadDigest);  // not there, which does not stop the others
+  uploader_->Enqueue(second);
+  absl::MutexLock lock(&link_.mutex_);
+  const auto sent = [&] { return link_.stored_.contains(first) && link_.stored_.contains(second); };
+  EXPECT_TRUE(link_.mutex_.AwaitWithTimeout(absl::Condition(&sent), absl::Seconds(60)));
+}
+
+TEST_F(PartsTest, AReferenceKernelIsOfferedOnceUntilTheServerIsANewOne) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  const HeldWork work = Work("good", true, false);
+  kernels.Offer(work.lease);
+  kernels.Offer(work.lease);
+  EXPECT_TRUE(link_.stored_.contains(ReferenceName()));
+  EXPECT_EQ(link_.uploads_, 1);
+  kernels.ForgetOffers();
+  kernels.Offer(work.lease);
+  EXPECT_EQ(link_.uploads_, 2);
+}
+
+TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
+  const absl::StatusOr<std::string> built =
+      MakeReferenceKernels().Get(kWorkloadDigest, "workload w\n");
+  ASSERT_TRUE(built.ok()) << built.status();
+  EXPECT_TRUE(artifacts_->Pin(*built));
+  machine_.set_can_build(false);
+  EXPECT_TRUE(absl::IsNotFound(MakeReferenceKernels().Get(kWorkloadDigest, "").status()));
+  link_.stored_[ReferenceName()] = "of another worker";
+  const absl::StatusOr<std::string> fetched = MakeReferenceKernels().Get(kWorkloadDigest, "");
+  ASSERT_TRUE(fetched.ok()) << fetched.status();
+  EXPECT_EQ(*fetched, DigestOf("of another worker").ToHex());
+  EXPECT_TRUE(artifacts_->Pin(*fetched));
+}
+
+TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidatePreparer preparer{BuilderClient(builder_), *artifacts_, link_, *uploader_, kernels};
+  HeldWork here = Work("good", true, true);
+  EXPECT_EQ(preparer.Prepare(here), std::nullopt);
+  EXPECT_EQ(here.facts.compile_ms, 1);
+  EXPECT_TRUE(artifacts_->Pin(here.artifact_digest));
+  EXPECT_EQ(link_.uploads_, 0);
+
+  HeldWork elsewhere = Work("slow", true, false);
+  const std::optional<MeasureResult> uploaded = preparer.Prepare(elsewhere);
+  ASSERT_TRUE(uploaded.has_value());
+  EXPECT_EQ(uploaded->outcome, Outcome::kOk) << uploaded->detail;
+  EXPECT_TRUE(link_.stored_.contains(elsewhere.artifact_digest));
+  EXPECT_TRUE(link_.stored_.contains(ReferenceName()));
+
+  HeldWork fails = Work("no such kernel", true, true);
+  const std::optional<MeasureResult> failed = preparer.Prepare(fails);
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_EQ(failed->outcome, Outcome::kInvalid);
+}
+
+TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidatePreparer preparer{BuilderClient(builder_), *artifacts_, link_, *uploader_, kernels};
+  HeldWork work = Work("", false, true);
+  work.lease.set_artifact_digest("no digest");
+  EXPECT_EQ(preparer.Prepare(work)->outcome, Outcome::kInvalid);
+  const std::string digest = DigestOf("remote").ToHex();
+  work.lease.set_artifact_digest(digest);
+  const std::optional<MeasureResult> missing = preparer.Prepare(work);
+  ASSERT_TRUE(missing.has_value());
+  EXPECT_EQ(missing->outcome, Outcome::kDeviceLost);
+  EXPECT_THAT(missing->detail, HasSubstr("does not have it"));
+  link_.stored_[digest] = "remote";
+  EXPECT_EQ(preparer.Prepare(work), std::nullopt);
+  EXPECT_TRUE(artifacts_->Pin(digest));
+}
+
+TEST_F(PartsTest, AFailureToMakeAReferenceIsReportedForEachCandidate) {
+  ReferenceKernels kernels(machine_, {.command = {"/no/such/builder"}}, artifacts_.get(), &link_,
+                           uploader_.get());
+  CandidateRunner runner({.runner = {.command = {"/no/such/runner"}}}, artifacts_.get(),
+                         references_.get(), &kernels);
+  const absl::Time connected = absl::InfinitePast();
+  EXPECT_TRUE(runner.NeedsReference(kWorkloadDigest, connected));
+  runner.MakeReference(kWorkloadDigest, "workload w\n");
+  EXPECT_FALSE(runner.NeedsReference(kWorkloadDigest, connected)) << "it is tried again later";
+  EXPECT_TRUE(runner.NeedsReference(kWorkloadDigest, absl::InfiniteFuture()))
+      << "and at once with a new server";
+  auto work = std::make_shared<HeldWork>(Work("good", true, true));
+  MeasureResult result;
+  runner.Run(
+      {work}, [](HeldWork&) { FAIL() << "it does not start"; },
+      [&](const std::shared_ptr<HeldWork>&, MeasureResult r) { result = std::move(r); });
+  EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
+  EXPECT_THAT(result.detail, HasSubstr("its reference cannot be made"));
+}
+
+}  // namespace
+}  // namespace hone::agent

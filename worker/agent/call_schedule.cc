@@ -1,0 +1,64 @@
+#include "worker/agent/call_schedule.h"
+
+#include <algorithm>
+#include <random>
+
+namespace hone::agent {
+namespace {
+
+constexpr absl::Duration kNewsInterval = absl::Milliseconds(5);  // results wait for others
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
+constexpr absl::Duration kLastBackoff = absl::Seconds(5);
+constexpr size_t kMaxCalls = 2;
+// The server answers a call with results when they are durable, within milliseconds. Results that
+// finish meanwhile wait this long for the answer, so a busy server gets fewer calls with more in
+// each.
+constexpr absl::Duration kAnswerPatience = absl::Seconds(1);
+
+}  // namespace
+
+absl::Duration BackoffAfter(int failures) {
+  std::random_device device;
+  const double jitter = 0.5 + static_cast<double>(device() % 1024) / 1024;
+  return std::min(kFirstBackoff * (1 << std::min(failures, 10)), kLastBackoff) * jitter;
+}
+
+absl::Time CallSchedule::Next(bool results, bool stocked) const {
+  if (calls_.size() >= kMaxCalls) return absl::InfiniteFuture();
+  const bool news = news_ || results;
+  absl::Time next = next_call_;
+  if (stocked) next = std::max(next, gather_until_);
+  if (calls_.empty()) return news ? next : std::max(next_call_, next_idle_call_);
+  if (!news) return absl::InfiniteFuture();
+  for (const auto& [number, call] : calls_) {
+    if (call.results) next = std::max(next, call.begun + kAnswerPatience);
+  }
+  return next;
+}
+
+int64_t CallSchedule::Begin(bool carries_results, absl::Time now) {
+  news_ = false;
+  next_call_ = now + kNewsInterval;
+  calls_[++last_call_] = {.begun = now, .results = carries_results};
+  return last_call_;
+}
+
+bool CallSchedule::Fail(int64_t call, absl::Time now) {
+  calls_.erase(call);
+  news_ = true;  // the call's contents may be lost, so they are sent again
+  next_call_ = std::max(next_call_, now + BackoffAfter(failures_));
+  return failures_++ == 0;
+}
+
+bool CallSchedule::Answer(int64_t call, const v1::SynchronizeResponse& response, absl::Time now) {
+  // An overtaken call does not set the time of the next one.
+  if (call == last_call_) {
+    next_idle_call_ = now + absl::Milliseconds(response.next_call_ms());
+    gather_until_ = calls_.at(call).begun + absl::Milliseconds(response.gather_ms());
+  }
+  calls_.erase(call);
+  if (response.heartbeat_ms() > 0) heartbeat_ = absl::Milliseconds(response.heartbeat_ms());
+  return std::exchange(failures_, 0) > 0;
+}
+
+}  // namespace hone::agent

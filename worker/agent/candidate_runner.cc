@@ -1,0 +1,141 @@
+#include "worker/agent/candidate_runner.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
+#include "common/record/proto_convert.h"
+
+namespace hone::agent {
+namespace {
+
+using record::MeasureResult;
+using record::Outcome;
+
+constexpr absl::Duration kReferenceRetry = absl::Seconds(30);
+constexpr absl::Duration kReferenceLimit = absl::Minutes(10);  // for making one
+constexpr size_t kPinnedReferences = 16;
+constexpr int kFirstRunFactor = 6;  // times the run limit, while no best is known
+
+}  // namespace
+
+bool CandidateRunner::NeedsReference(const std::string& workload_digest,
+                                     absl::Time connected) const {
+  if (std::find(referenced_.begin(), referenced_.end(), workload_digest) != referenced_.end()) {
+    return false;
+  }
+  const auto failure = failures_.find(workload_digest);
+  return failure == failures_.end() || failure->second.time < connected ||
+         SteadyNow() >= failure->second.time + kReferenceRetry;
+}
+
+void CandidateRunner::MakeReference(const std::string& workload_digest,
+                                    const std::string& workload) {
+  const absl::Status made = TryToMakeReference(workload_digest, workload);
+  if (!made.ok()) {
+    spdlog::error("the reference of workload {} cannot be made: {}", workload_digest,
+                  std::string(made.message()));
+    failures_[workload_digest] = {made, SteadyNow()};
+    return;
+  }
+  failures_.erase(workload_digest);
+  referenced_.push_back(workload_digest);
+  if (referenced_.size() > kPinnedReferences) {
+    references_->Unpin(referenced_.front());
+    referenced_.pop_front();
+  }
+}
+
+absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_digest,
+                                                 const std::string& workload) {
+  if (!Digest::FromHex(workload_digest).ok()) {
+    return absl::InvalidArgumentError("the lease's workload digest is malformed");
+  }
+  if (references_->Pin(workload_digest)) return absl::OkStatus();
+  record::RunRequest request{.workload = workload, .workload_digest = workload_digest};
+  request.reference_data = references_->PathOf(workload_digest);
+  const absl::StatusOr<std::string> kernel = reference_kernels_->Get(workload_digest, workload);
+  // Without a kernel the interpreter makes the reference of a small workload.
+  if (!kernel.ok() && !absl::IsNotFound(kernel.status())) return kernel.status();
+  if (kernel.ok()) request.reference_path = artifacts_->PathOf(*kernel);
+  const MeasureResult made = runner_.RunOne(request, kReferenceLimit);
+  if (made.outcome != Outcome::kOk) {
+    return absl::InternalError(
+        kernel.ok() ? made.detail : absl::StrCat(made.detail, "; and ", kernel.status().message()));
+  }
+  references_->Add(workload_digest);
+  if (!references_->Pin(workload_digest)) {
+    return absl::InternalError("the runner made no reference file");
+  }
+  return absl::OkStatus();
+}
+
+double& CandidateRunner::BestOf(const v1::Lease& lease) {
+  const absl::StatusOr<record::Policy> policy = record::FromProto(lease.policy());
+  return best_ns_[absl::StrCat(lease.workload_digest(), " ", policy.ok() ? policy->Key() : "")];
+}
+
+absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& work) const {
+  const v1::Lease& lease = work.lease;
+  record::RunRequest request;
+  HONE_ASSIGN_OR_RETURN(request.policy, record::FromProto(lease.policy()));
+  if (const auto failure = failures_.find(lease.workload_digest()); failure != failures_.end()) {
+    return absl::InternalError(
+        absl::StrCat("its reference cannot be made: ", failure->second.status.message()));
+  }
+  if (SteadyNow() > work.deadline) {
+    return absl::DeadlineExceededError("its lease ended before its turn came");
+  }
+  request.workload = lease.workload();
+  request.workload_digest = lease.workload_digest();
+  request.artifact_path = artifacts_->PathOf(work.artifact_digest);
+  request.reference_data = references_->PathOf(lease.workload_digest());
+  request.tolerance = lease.tolerance();
+  request.best_latency_ns = lease.best_latency_ns();
+  request.peak_gflops = options_.peak_gflops;
+  // Page offsets differ between processes and confirmations of a candidate, and repeat with the
+  // lease.
+  request.seed = DigestOf(lease.lease_id()).low;
+  return request;
+}
+
+void CandidateRunner::Run(
+    const std::vector<std::shared_ptr<HeldWork>>& batch, absl::FunctionRef<void(HeldWork&)> started,
+    absl::FunctionRef<void(const std::shared_ptr<HeldWork>&, MeasureResult)> finished) {
+  std::vector<std::shared_ptr<HeldWork>> runnable;
+  std::vector<record::RunRequest> requests;
+  for (const std::shared_ptr<HeldWork>& work : batch) {
+    absl::StatusOr<record::RunRequest> request = RequestFor(*work);
+    if (!request.ok()) {
+      artifacts_->Unpin(work->artifact_digest);
+      finished(work, {.outcome = Outcome::kDeviceLost,
+                      .detail = std::string(request.status().message())});
+      continue;
+    }
+    // The best seen here may be newer than the value in the lease.
+    double& best_ns = request->best_latency_ns;
+    const double seen_ns = BestOf(work->lease);
+    if (seen_ns > 0) best_ns = best_ns > 0 ? std::min(best_ns, seen_ns) : seen_ns;
+    request->time_limit_ms =
+        absl::ToInt64Milliseconds(options_.run_limit * (best_ns > 0 ? 1 : kFirstRunFactor));
+    runnable.push_back(work);
+    requests.push_back(*std::move(request));
+  }
+  runner_.Run(
+      requests, [&](size_t i) { started(*runnable[i]); },
+      [&](size_t i, MeasureResult result) {
+        artifacts_->Unpin(runnable[i]->artifact_digest);
+        if (result.outcome == Outcome::kOk && !result.stopped_early && result.latency_ns > 0) {
+          double& best_ns = BestOf(runnable[i]->lease);
+          const double steady_ns = record::SteadyLatencyNs(result);
+          if (best_ns == 0 || steady_ns < best_ns) best_ns = steady_ns;
+        }
+        finished(runnable[i], std::move(result));
+      });
+}
+
+}  // namespace hone::agent

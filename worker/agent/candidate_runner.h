@@ -1,0 +1,76 @@
+#ifndef HONE_WORKER_AGENT_CANDIDATE_RUNNER_H_
+#define HONE_WORKER_AGENT_CANDIDATE_RUNNER_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/record/record.h"
+#include "worker/agent/bounded_dir.h"
+#include "worker/agent/lease_table.h"
+#include "worker/agent/reference_kernels.h"
+#include "worker/agent/runner_client.h"
+
+namespace hone::agent {
+
+// Runs candidates in the device's runner process, and makes the reference data of their workloads
+// before that. Knows the best latencies seen here. Used by one thread; while that thread waits,
+// NeedsReference may be called by others.
+class CandidateRunner {
+ public:
+  struct Options {
+    RunnerOptions runner;
+    absl::Duration run_limit;  // for one candidate's check and timing; more while no best is known
+    double peak_gflops = 0;    // of the machine
+  };
+  // The pointers must outlive this object.
+  CandidateRunner(Options options, BoundedDir* artifacts, BoundedDir* references,
+                  ReferenceKernels* reference_kernels)
+      : options_(std::move(options)),
+        artifacts_(artifacts),
+        references_(references),
+        reference_kernels_(reference_kernels),
+        runner_(options_.runner) {}
+
+  // Returns whether the reference of a workload is to be made now. A failure is tried again after a
+  // while, and at once if it is older than the connection to the server.
+  bool NeedsReference(const std::string& workload_digest, absl::Time connected) const;
+  // Makes the reference data. Keeps the reason of a failure for Run.
+  void MakeReference(const std::string& workload_digest, const std::string& workload);
+
+  // Runs candidates whose artifacts are pinned, and unpins these. `started` and `finished` are
+  // called for each in order; `started` is left out if it cannot run.
+  void Run(
+      const std::vector<std::shared_ptr<HeldWork>>& batch,
+      absl::FunctionRef<void(HeldWork&)> started,
+      absl::FunctionRef<void(const std::shared_ptr<HeldWork>&, record::MeasureResult)> finished);
+
+ private:
+  absl::Status TryToMakeReference(const std::string& workload_digest, const std::string& workload);
+  absl::StatusOr<record::RunRequest> RequestFor(const HeldWork& work) const;
+  // The best latency of the lease's workload and policy; 0: none is known.
+  double& BestOf(const v1::Lease& lease);
+
+  const Options options_;
+  BoundedDir* const artifacts_;
+  BoundedDir* const references_;
+  ReferenceKernels* const reference_kernels_;
+  RunnerClient runner_;
+  std::deque<std::string> referenced_;  // workloads with a reference, pinned; the newest last
+  struct Failure {
+    absl::Status status;
+    absl::Time time;
+  };
+  absl::flat_hash_map<std::string, Failure> failures_;  // to make references
+  absl::flat_hash_map<std::string, double> best_ns_;    // by workload and policy
+};
+
+}  // namespace hone::agent
+
+#endif  // HONE_WORKER_AGENT_CANDIDATE_RUNNER_H_

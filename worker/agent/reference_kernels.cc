@@ -1,0 +1,115 @@
+#include "worker/agent/reference_kernels.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
+#include "common/record/reference_name.h"
+#include "common/target/target.h"
+
+namespace hone::agent {
+namespace {
+
+// The server keeps references in memory and may have restarted, so they are uploaded again at
+// intervals. Failed builds are also retried.
+constexpr absl::Duration kSendAgain = absl::Seconds(10);
+constexpr absl::Duration kBuildAgain = absl::Minutes(1);
+constexpr absl::Duration kBuildLimit = absl::Seconds(60);
+constexpr size_t kMaxSent = 256;
+
+BuilderOptions Patient(BuilderOptions options) {
+  options.cpu_limit = std::max(options.cpu_limit, kBuildLimit);
+  return options;
+}
+
+}  // namespace
+
+ReferenceKernels::ReferenceKernels(const v1::Capabilities& machine, const BuilderOptions& builder,
+                                   BoundedDir* artifacts, ServerLink* link, Uploader* uploader)
+    : can_build_(machine.can_build()),
+      target_(machine.target()),
+      target_key_(machine.target_key()),
+      builder_(Patient(builder)),
+      artifacts_(artifacts),
+      link_(link),
+      uploader_(uploader) {}
+
+absl::StatusOr<std::string> ReferenceKernels::Get(const std::string& workload_digest,
+                                                  const std::string& workload) {
+  if (can_build_) return Build(workload, target_);
+  const record::ReferenceName name{workload_digest, target_key_};
+  HONE_ASSIGN_OR_RETURN(const std::string bytes, link_->Download(name.ToText()));
+  const std::string digest = DigestOf(bytes).ToHex();
+  HONE_RETURN_IF_ERROR(artifacts_->Put(digest, bytes));
+  return digest;
+}
+
+absl::StatusOr<std::string> ReferenceKernels::Build(const std::string& workload,
+                                                    const std::string& target) {
+  BuilderClient builder(builder_);
+  const record::BuildResponse built = builder.Build({.workload = workload,
+                                                     .target = target,
+                                                     .artifact_dir = artifacts_->path(),
+                                                     .reference = true});
+  if (built.outcome != record::Outcome::kOk) return absl::InternalError(built.detail);
+  artifacts_->Add(built.artifact_digest);
+  return built.artifact_digest;
+}
+
+absl::StatusOr<std::string> ReferenceKernels::Send(const v1::Lease& lease, const std::string& name,
+                                                   std::string digest) {
+  absl::StatusOr<std::string> bytes = absl::NotFoundError("it was not built yet");
+  if (!digest.empty()) bytes = ReadFile(artifacts_->PathOf(digest));
+  if (!bytes.ok()) {
+    HONE_ASSIGN_OR_RETURN(digest, Build(lease.workload(), lease.target()));
+    bytes = ReadFile(artifacts_->PathOf(digest));
+  }
+  HONE_RETURN_IF_ERROR(bytes.status());
+  HONE_RETURN_IF_ERROR(uploader_->Upload(name, *bytes));
+  return digest;
+}
+
+void ReferenceKernels::Offer(const v1::Lease& lease) {
+  const absl::StatusOr<target::Target> target = target::Target::FromText(lease.target());
+  if (!target.ok()) return;  // nothing can be built for it
+  const std::string name = record::ReferenceName{lease.workload_digest(), target->Key()}.ToText();
+  std::string digest;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !sending_.contains(name);
+    };
+    mutex_.Await(absl::Condition(&free));
+    const auto known = sent_.find(name);
+    if (known != sent_.end()) {
+      if (SteadyNow() < known->second.again) return;
+      digest = known->second.digest;
+    }
+    sending_.insert(name);
+  }
+  const absl::StatusOr<std::string> sent = Send(lease, name, digest);
+  {
+    absl::MutexLock lock(&mutex_);
+    sending_.erase(name);
+    if (sent_.size() > kMaxSent) sent_.clear();
+    if (sent.ok()) {
+      sent_[name] = {*sent, SteadyNow() + kSendAgain};
+    } else if (!absl::IsUnavailable(sent.status())) {  // otherwise retried with the next candidate
+      sent_[name] = {"", SteadyNow() + kBuildAgain};
+    }
+  }
+  // A small workload works without it: the runner's interpreter computes the reference.
+  if (!sent.ok()) spdlog::warn("{} was not sent: {}", name, std::string(sent.status().message()));
+}
+
+void ReferenceKernels::ForgetOffers() {
+  absl::MutexLock lock(&mutex_);
+  sent_.clear();
+}
+
+}  // namespace hone::agent
