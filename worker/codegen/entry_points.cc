@@ -1,5 +1,6 @@
 #include "worker/codegen/entry_points.h"
 
+#include "absl/functional/function_ref.h"
 #include "common/target/kernel_abi.h"
 
 namespace hone::codegen {
@@ -49,17 +50,15 @@ class EntryPoints {
 
  private:
   llvm::Function* Function(llvm::StringRef name, llvm::Type* result,
-                           llvm::ArrayRef<llvm::Type*> parameters, bool visible) {
-    auto* function = llvm::Function::Create(
-        llvm::FunctionType::get(result, parameters, false),
-        visible ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage, name,
-        module_);
+                           llvm::ArrayRef<llvm::Type*> parameters) {
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
+                                            llvm::GlobalValue::ExternalLinkage, name, module_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function));
     return function;
   }
 
   void Constant(llvm::StringRef name, llvm::ConstantInt* value) {
-    Function(name, value->getType(), {}, true);
+    Function(name, value->getType(), {});
     b_.CreateRet(value);
   }
 
@@ -84,9 +83,9 @@ class EntryPoints {
                         b_.CreateICmpNE(bits, b_.getInt64(0)));
   }
 
-  template <typename F>
-  void Entry(llvm::StringRef name, llvm::ArrayRef<llvm::Type*> parameters, F&& call) {
-    llvm::Function* function = Function(name, b_.getInt32Ty(), parameters, true);
+  void Entry(llvm::StringRef name, llvm::ArrayRef<llvm::Type*> parameters,
+             absl::FunctionRef<void(llvm::Function*, Value* context)> call) {
+    llvm::Function* function = Function(name, b_.getInt32Ty(), parameters);
     const lower::LoweredProgram& program = state_.program;
     Value* context =
         b_.CreateAlloca(b_.getInt64Ty(), b_.getInt32(state_.CaptureSlot() + kMaxCaptures));

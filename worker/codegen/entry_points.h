@@ -1,7 +1,7 @@
 #ifndef HONE_WORKER_CODEGEN_ENTRY_POINTS_H_
 #define HONE_WORKER_CODEGEN_ENTRY_POINTS_H_
 
-#include "worker/codegen/function_emitter.h"
+#include "worker/codegen/function_context.h"
 
 namespace hone::codegen {
 

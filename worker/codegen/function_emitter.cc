@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/target/kernel_abi.h"
 #include "worker/codegen/compile.h"
+#include "worker/codegen/lane_reduction.h"
 #include "worker/codegen/openmp.h"
+#include "worker/codegen/reduction_steps.h"
+#include "worker/codegen/tensor.h"
 
 namespace hone::codegen {
 
@@ -16,56 +19,45 @@ using ir::Index;
 using llvm::Value;
 using lower::Stmt;
 using lower::StmtId;
-using lower::Storage;
+using VariableKind = IndexEmitter::Variable::Kind;
 
 FunctionEmitter::FunctionEmitter(ModuleState& state)
-    : state_(state),
-      context_(state.module->getContext()),
-      builder_(context_),
-      convert_(builder_, *state.target),
-      math_(builder_, *state.target),
-      variables_(state.program.atoms.size()) {}
+    : f_(state),
+      index_(f_),
+      hints_(f_, index_),
+      memory_(f_, index_, hints_),
+      exprs_(f_, index_, memory_) {}
 
-llvm::Function* FunctionEmitter::Begin(const std::string& name, bool body) {
-  std::vector<llvm::Type*> types = {builder_.getPtrTy()};
-  if (body) types.insert(types.end(), 3, builder_.getInt64Ty());
-  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), types, false);
-  function_ =
-      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, *state_.module);
-  function_->addFnAttr(llvm::Attribute::NoInline);
-  context_argument_ = function_->getArg(0);
-  builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
-  thread_ = body ? static_cast<Value*>(function_->getArg(3)) : I64(0);
-  PushScope();
-  return function_;
+void FunctionEmitter::Begin(const std::string& name, bool body) {
+  std::vector<llvm::Type*> types = {f_.b.getPtrTy()};
+  if (body) types.insert(types.end(), 3, f_.b.getInt64Ty());
+  auto* type = llvm::FunctionType::get(f_.b.getVoidTy(), types, false);
+  f_.function =
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, *f_.state.module);
+  f_.function->addFnAttr(llvm::Attribute::NoInline);
+  f_.b.SetInsertPoint(f_.Block("entry"));
+  f_.thread = body ? static_cast<Value*>(f_.function->getArg(3)) : f_.I64(0);
+  index_.PushScope();
 }
 
 void FunctionEmitter::End() {
-  Fence();
-  builder_.CreateRetVoid();
-  PopScope();
-}
-
-// Hoisted values go before the branch that ends the scope's first block.
-void FunctionEmitter::PushScope() {
-  auto* next = llvm::BasicBlock::Create(context_, "", function_);
-  llvm::Instruction* branch = builder_.CreateBr(next);
-  scopes_.push_back({.insert_before = branch});
-  builder_.SetInsertPoint(next);
+  hints_.Fence();
+  f_.b.CreateRetVoid();
+  index_.PopScope();
 }
 
 absl::StatusOr<llvm::Function*> FunctionEmitter::EmitKernel(ModuleState& state,
                                                             const std::string& name, StmtId body) {
   FunctionEmitter emitter(state);
-  llvm::Function* function = emitter.Begin(name, /*body=*/false);
+  emitter.Begin(name, /*body=*/false);
   HONE_RETURN_IF_ERROR(emitter.Emit(body));
   emitter.End();
-  return function;
+  return emitter.f_.function;
 }
 
 absl::Status FunctionEmitter::Emit(StmtId id) {
   if (id == lower::kNoStmt) return absl::OkStatus();
-  const Stmt stmt = state_.program.stmts[id];
+  const Stmt stmt = f_.state.program.stmts[id];
   switch (stmt.kind) {
     case Stmt::Kind::kSeq:
       for (StmtId child : stmt.children) HONE_RETURN_IF_ERROR(Emit(child));
@@ -81,24 +73,23 @@ absl::Status FunctionEmitter::Emit(StmtId id) {
 }
 
 absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
-  Variable& variable = variables_[loop.var];
   switch (loop.loop) {
     case ir::LoopKind::kUnrolled: {
-      const bool separate = StepsThroughTile(loop);
+      const bool separate = StepsThroughTile(f_.state.program, loop);
       for (int64_t i = 0; i < loop.extent; ++i) {
-        if (separate && i > 0) SeparateSteps();
-        variables_[loop.var] = {Variable::Kind::kConstant, i};
+        if (separate && i > 0) SeparateSteps(f_.b);
+        index_.SetConstant(loop.var, i);
         HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
       }
       break;
     }
     case ir::LoopKind::kVectorized:
-      if (lanes_ != 0)
+      if (f_.lanes != 0)
         return absl::UnimplementedError("a vectorized loop inside a vectorized loop");
-      variable = {Variable::Kind::kLane};
-      lanes_ = loop.extent;
+      index_.Set(loop.var, {VariableKind::kLane});
+      f_.lanes = loop.extent;
       HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
-      lanes_ = 0;
+      f_.lanes = 0;
       break;
     case ir::LoopKind::kParallel:
       return EmitParallel(loop);
@@ -109,136 +100,120 @@ absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
     case ir::LoopKind::kBound:
       return absl::UnimplementedError("a loop bound to a GPU axis has no CPU code");
   }
-  variables_[loop.var] = {};
+  index_.Unset(loop.var);
+  return absl::OkStatus();
+}
+
+absl::Status FunctionEmitter::EmitLoop(const Stmt& loop, Value* begin, Value* end, bool guarded,
+                                       bool hoisting) {
+  llvm::IRBuilder<>& b = f_.b;
+  llvm::BasicBlock* preheader = b.GetInsertBlock();
+  llvm::BasicBlock* body = f_.Block("loop");
+  llvm::BasicBlock* exit = f_.Block("done");
+  if (guarded) {
+    b.CreateCondBr(b.CreateICmpSLT(begin, end), body, exit);
+  } else {
+    b.CreateBr(body);
+  }
+  b.SetInsertPoint(body);
+  llvm::PHINode* phi = b.CreatePHI(b.getInt64Ty(), 2, f_.state.program.atoms[loop.var].name);
+  phi->addIncoming(begin, preheader);
+  index_.PushScope();
+  index_.SetRuntime(loop.var, phi);
+  if (hoisting) exprs_.EnterLoop(preheader->getTerminator(), loop.children[0]);
+  HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
+  if (hoisting) exprs_.LeaveLoop();
+  Value* next = b.CreateNSWAdd(phi, f_.I64(1));
+  phi->addIncoming(next, b.GetInsertBlock());
+  b.CreateCondBr(b.CreateICmpSLT(next, end), body, exit);
+  index_.PopScope();
+  index_.Unset(loop.var);
+  b.SetInsertPoint(exit);
   return absl::OkStatus();
 }
 
 absl::Status FunctionEmitter::EmitSerial(const Stmt& loop) {
-  Value* begin = I64(0);
-  Value* end = I64(loop.extent);
-  bool runtime = false;
+  Value* begin = f_.I64(0);
+  Value* end = f_.I64(loop.extent);
   for (const Index& bound : loop.begins) {
-    begin = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, ScalarIndex(bound));
-    runtime = true;
+    begin = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, index_.Scalar(bound));
   }
   for (const Index& bound : loop.ends) {
-    end = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, ScalarIndex(bound));
-    runtime = true;
+    end = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, index_.Scalar(bound));
   }
-  auto* preheader = builder_.GetInsertBlock();
-  auto* body = llvm::BasicBlock::Create(context_, "loop", function_);
-  auto* exit = llvm::BasicBlock::Create(context_, "done", function_);
-  if (runtime) {
-    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), body, exit);
-  } else {
-    builder_.CreateBr(body);
-  }
-  builder_.SetInsertPoint(body);
-  llvm::PHINode* phi =
-      builder_.CreatePHI(builder_.getInt64Ty(), 2, state_.program.atoms[loop.var].name);
-  phi->addIncoming(begin, preheader);
-  PushScope();
-  EnterLoop(preheader->getTerminator(), loop.children[0]);
-  variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi, static_cast<int>(scopes_.size()) - 1};
+  const bool guarded = !loop.begins.empty() || !loop.ends.empty();
   const int64_t distance = ir::ValueOf(loop.annotations, ir::Annotation::Key::kPrefetch, 0);
-  if (distance > 0) prefetches_.push_back({loop.var, distance, {}});
-  HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
-  if (distance > 0) prefetches_.pop_back();
-  Value* next = builder_.CreateNSWAdd(phi, I64(1));
-  phi->addIncoming(next, builder_.GetInsertBlock());
-  builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, exit);
-  PopScope();
-  variables_[loop.var] = {};
-  builder_.SetInsertPoint(exit);
+  if (distance > 0) hints_.EnterLoop(loop.var, distance);
+  HONE_RETURN_IF_ERROR(EmitLoop(loop, begin, end, guarded, /*hoisting=*/true));
+  if (distance > 0) hints_.LeaveLoop();
   return absl::OkStatus();
 }
 
 absl::Status FunctionEmitter::EmitIf(const Stmt& branch) {
-  const Split split = SplitIndex(branch.condition.index);
-  if (split.irregular || split.lane != 0)
-    return absl::UnimplementedError("a branch that differs between lanes");
-  Value* runtime = RuntimeValue(split.runtime);
+  const IndexEmitter::Split split = index_.SplitOf(branch.condition.index);
+  if (!split.is_uniform()) return absl::UnimplementedError("a branch that differs between lanes");
   const bool has_else = branch.children.size() > 1;
-  if (runtime == nullptr) {
+  if (split.runtime.terms().empty()) {
     const bool holds = split.constant >= 0 && split.constant < branch.condition.extent;
     if (holds) return Emit(branch.children[0]);
     return has_else ? Emit(branch.children[1]) : absl::OkStatus();
   }
-  Value* index = builder_.CreateAdd(runtime, I64(split.constant));
-  Value* holds = builder_.CreateICmpULT(index, I64(branch.condition.extent));
-  auto* then = llvm::BasicBlock::Create(context_, "then", function_);
-  auto* otherwise = has_else ? llvm::BasicBlock::Create(context_, "else", function_) : nullptr;
-  auto* join = llvm::BasicBlock::Create(context_, "join", function_);
-  builder_.CreateCondBr(holds, then, has_else ? otherwise : join);
+  Value* holds = IsBelow(split, branch.condition.extent);
+  llvm::BasicBlock* then = f_.Block("then");
+  llvm::BasicBlock* otherwise = has_else ? f_.Block("else") : nullptr;
+  llvm::BasicBlock* join = f_.Block("join");
+  f_.b.CreateCondBr(holds, then, has_else ? otherwise : join);
   for (size_t side = 0; side < branch.children.size(); ++side) {
-    builder_.SetInsertPoint(side == 0 ? then : otherwise);
-    PushScope();
+    f_.b.SetInsertPoint(side == 0 ? then : otherwise);
+    index_.PushScope();
     HONE_RETURN_IF_ERROR(Emit(branch.children[side]));
-    PopScope();
-    builder_.CreateBr(join);
+    index_.PopScope();
+    f_.b.CreateBr(join);
   }
-  builder_.SetInsertPoint(join);
+  f_.b.SetInsertPoint(join);
   return absl::OkStatus();
 }
 
 absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
-  lower::LoweredProgram& program = state_.program;
-  const std::string name = absl::StrCat("hone_parallel_", state_.parallel_bodies++);
   // Values that the body needs from enclosing loops: runtime values travel in the context;
   // constants are emitted again.
   std::vector<AtomId> captured;
-  FunctionEmitter inner(state_);
-  for (size_t v = 0; v < variables_.size(); ++v) {
-    if (variables_[v].kind == Variable::Kind::kRuntime) captured.push_back(static_cast<AtomId>(v));
-    if (variables_[v].kind == Variable::Kind::kConstant) inner.variables_[v] = variables_[v];
+  FunctionEmitter inner(f_.state);
+  for (size_t v = 0; v < index_.variables().size(); ++v) {
+    const auto var = static_cast<AtomId>(v);
+    if (index_[var].kind == VariableKind::kRuntime) captured.push_back(var);
+    if (index_[var].kind == VariableKind::kConstant) inner.index_.Set(var, index_[var]);
   }
   if (captured.size() > kMaxCaptures)
     return absl::UnimplementedError("a parallel loop under more than 32 serial loops");
-  llvm::Function* body = inner.Begin(name, /*body=*/true);
+  inner.Begin(absl::StrCat("hone_parallel_", f_.state.parallel_bodies++), /*body=*/true);
+  llvm::Function* body = inner.f_.function;
+  std::vector<Value*> values;  // loaded in the outermost scope, so that they precede everything
   for (size_t c = 0; c < captured.size(); ++c) {
-    Value* slot = inner.builder_.CreateConstInBoundsGEP1_64(
-        inner.builder_.getInt64Ty(), inner.context_argument_, state_.CaptureSlot() + c);
-    // In the outermost scope, so the loads precede everything.
-    Value* value = inner.builder_.CreateLoad(inner.builder_.getInt64Ty(), slot);
-    inner.variables_[captured[c]] = {Variable::Kind::kRuntime, 0, value, 1};
+    Value* slot = inner.f_.Slot(f_.state.CaptureSlot() + static_cast<int64_t>(c));
+    values.push_back(inner.f_.b.CreateLoad(f_.b.getInt64Ty(), slot));
   }
-  inner.PushScope();
+  inner.index_.PushScope();
+  for (size_t c = 0; c < captured.size(); ++c) inner.index_.SetRuntime(captured[c], values[c]);
   // A serial loop over this thread's share.
-  auto& b = inner.builder_;
-  Value* begin = body->getArg(1);
-  Value* end = body->getArg(2);
-  auto* preheader = b.GetInsertBlock();
-  auto* loop_block = llvm::BasicBlock::Create(context_, "share", body);
-  auto* exit = llvm::BasicBlock::Create(context_, "done", body);
-  b.CreateCondBr(b.CreateICmpSLT(begin, end), loop_block, exit);
-  b.SetInsertPoint(loop_block);
-  llvm::PHINode* phi = b.CreatePHI(b.getInt64Ty(), 2, program.atoms[loop.var].name);
-  phi->addIncoming(begin, preheader);
-  inner.PushScope();
-  inner.variables_[loop.var] = {Variable::Kind::kRuntime, 0, phi,
-                                static_cast<int>(inner.scopes_.size()) - 1};
-  HONE_RETURN_IF_ERROR(inner.Emit(loop.children[0]));
-  Value* next = b.CreateNSWAdd(phi, b.getInt64(1));
-  phi->addIncoming(next, b.GetInsertBlock());
-  b.CreateCondBr(b.CreateICmpSLT(next, end), loop_block, exit);
-  inner.PopScope();
-  b.SetInsertPoint(exit);
-  inner.PopScope();
+  HONE_RETURN_IF_ERROR(inner.EmitLoop(loop, body->getArg(1), body->getArg(2), /*guarded=*/true,
+                                      /*hoisting=*/false));
+  inner.index_.PopScope();
   inner.End();
 
   for (size_t c = 0; c < captured.size(); ++c) {
-    Value* slot = builder_.CreateConstInBoundsGEP1_64(builder_.getInt64Ty(), context_argument_,
-                                                      state_.CaptureSlot() + c);
-    builder_.CreateStore(variables_[captured[c]].value, slot);
+    f_.b.CreateStore(index_[captured[c]].value,
+                     f_.Slot(f_.state.CaptureSlot() + static_cast<int64_t>(c)));
   }
-  state_.last_parallel = {body, loop.extent, !captured.empty()};
+  f_.state.last_parallel = {body, loop.extent, !captured.empty()};
+  Value* context = f_.function->getArg(0);
   const int64_t threads = ir::ValueOf(loop.annotations, ir::Annotation::Key::kThreads, 1);
   if (threads <= 1) {
-    builder_.CreateCall(body, {context_argument_, I64(0), I64(loop.extent), I64(0)});
+    f_.b.CreateCall(body, {context, f_.I64(0), f_.I64(loop.extent), f_.I64(0)});
     return absl::OkStatus();
   }
   const int64_t chunk = ir::ValueOf(loop.annotations, ir::Annotation::Key::kOmpSchedule, 0);
-  EmitFork(builder_, body, context_argument_, loop.extent, static_cast<int>(threads), chunk);
+  EmitFork(f_.b, body, context, loop.extent, static_cast<int>(threads), chunk);
   return absl::OkStatus();
 }
 
@@ -254,41 +229,45 @@ void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations)
 
 }  // namespace
 
+Value* FunctionEmitter::IsBelow(const IndexEmitter::Split& split, int64_t extent) {
+  Value* index = f_.b.CreateAdd(index_.RuntimeValue(split.runtime), f_.I64(split.constant));
+  return f_.b.CreateICmpULT(index, f_.I64(extent));
+}
+
 absl::Status FunctionEmitter::EmitStore(StmtId id) {
-  if (++state_.stores > kMaxStatements) {
+  ModuleState& state = f_.state;
+  if (++state.stores > kMaxStatements) {
     return absl::InvalidArgumentError(
         absl::StrCat("the unrolled code exceeds ", kMaxStatements, " statements"));
   }
-  const Stmt store = state_.program.stmts[id];
-  for (ir::ExprId value : store.values)
-    AddOperations(state_.program.pool, value, state_.operations);
-  if (state_.operations > kMaxOperations) {
+  const Stmt store = state.program.stmts[id];
+  for (ir::ExprId value : store.values) AddOperations(state.program.pool, value, state.operations);
+  if (state.operations > kMaxOperations) {
     return absl::InvalidArgumentError(
         absl::StrCat("the unrolled code exceeds ", kMaxOperations, " operations"));
   }
+  llvm::IRBuilder<>& b = f_.b;
   Value* branch = nullptr;  // i1
   Value* mask = nullptr;    // <lanes x i1>
+  const auto require = [&](Value*& all, Value* holds) {
+    all = all == nullptr ? holds : b.CreateAnd(all, holds);
+  };
   for (const auto* list : {&store.conditions, &store.guards}) {
     for (const ir::Condition& condition : *list) {
-      const Split split = SplitIndex(condition.index);
-      const bool per_lane = split.lane != 0 || split.irregular;
-      if (!per_lane && split.runtime.IsConstant()) {
+      const IndexEmitter::Split split = index_.SplitOf(condition.index);
+      if (split.is_uniform() && split.runtime.IsConstant()) {
         if (split.constant < 0 || split.constant >= condition.extent) return absl::OkStatus();
-        continue;
+      } else if (split.is_uniform()) {
+        require(branch, IsBelow(split, condition.extent));
+      } else {
+        Value* index = index_.Vector(condition.index);
+        const int64_t largest = index->getType()->getScalarSizeInBits() == 32
+                                    ? std::numeric_limits<int32_t>::max()
+                                    : condition.extent;
+        Value* extent =
+            llvm::ConstantInt::get(index->getType(), std::min(condition.extent, largest));
+        require(mask, b.CreateICmpULT(index, extent));
       }
-      if (!per_lane) {
-        Value* index = builder_.CreateAdd(RuntimeValue(split.runtime), I64(split.constant));
-        Value* holds = builder_.CreateICmpULT(index, I64(condition.extent));
-        branch = branch == nullptr ? holds : builder_.CreateAnd(branch, holds);
-        continue;
-      }
-      Value* index = VectorIndex(condition.index);
-      const int64_t largest = index->getType()->getScalarSizeInBits() == 32
-                                  ? std::numeric_limits<int32_t>::max()
-                                  : condition.extent;
-      Value* extent = llvm::ConstantInt::get(index->getType(), std::min(condition.extent, largest));
-      Value* holds = builder_.CreateICmpULT(index, extent);
-      mask = mask == nullptr ? holds : builder_.CreateAnd(mask, holds);
     }
   }
   if (auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask)) {
@@ -296,49 +275,50 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
     if (constant->isAllOnesValue()) mask = nullptr;
   } else if (mask != nullptr) {
     // Addresses may be valid only for live lanes, so nothing is accessed if there are none.
-    Value* any = builder_.CreateOrReduce(mask);
-    branch = branch == nullptr ? any : builder_.CreateAnd(branch, any);
+    require(branch, b.CreateOrReduce(mask));
   }
   if (branch == nullptr) return EmitStoreUnder(id, store, mask);
-  auto* then = llvm::BasicBlock::Create(context_, "live", function_);
-  auto* join = llvm::BasicBlock::Create(context_, "next", function_);
-  builder_.CreateCondBr(branch, then, join);
-  builder_.SetInsertPoint(then);
-  PushScope();
+  llvm::BasicBlock* then = f_.Block("live");
+  llvm::BasicBlock* join = f_.Block("next");
+  b.CreateCondBr(branch, then, join);
+  b.SetInsertPoint(then);
+  index_.PushScope();
   HONE_RETURN_IF_ERROR(EmitStoreUnder(id, store, mask));
-  PopScope();
-  builder_.CreateBr(join);
-  builder_.SetInsertPoint(join);
+  index_.PopScope();
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
   return absl::OkStatus();
 }
 
 absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask) {
-  if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0)
-    return EmitIntrinsic(id, store, mask);
-  if (ReducesLanes(store)) return EmitLaneReduction(id, store, mask);
-  lower::LoweredProgram& program = state_.program;
-  auto values = combined_.find(id);
-  if (values == combined_.end()) {
-    absl::InlinedVector<ir::ExprId, 2> combined(store.values.begin(), store.values.end());
+  if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) {
+    return EmitIntrinsic(f_, index_, memory_, store, mask);
+  }
+  exprs_.BeginStatement();
+  if (ReducesLanes(f_, index_, store)) {
+    return EmitLaneReduction(f_, exprs_, memory_, store, mask);
+  }
+  lower::LoweredProgram& program = f_.state.program;
+  const auto [values, added] = combined_.try_emplace(id);
+  if (added) {
+    values->second.assign(store.values.begin(), store.values.end());
     if (store.reducer != ir::Reducer::kNone) {
       std::vector<ir::ExprId> old;
       for (ir::BufferId output : store.outputs) {
         old.push_back(program.pool.Load(output, program.buffers[output].dtype, store.indices));
       }
-      combined = ir::Combine(program.pool, store.reducer, old, store.values);
+      values->second = ir::Combine(program.pool, store.reducer, old, store.values);
     }
-    values = combined_.emplace(id, std::move(combined)).first;
   }
   std::vector<Value*> results;
-  emitted_.clear();
   for (ir::ExprId value : values->second) {
-    HONE_ASSIGN_OR_RETURN(results.emplace_back(), EmitExpr(value, mask));
+    HONE_ASSIGN_OR_RETURN(results.emplace_back(), exprs_.Emit(value, mask));
   }
-  nontemporal_ = ir::ValueOf(store.annotations, ir::Annotation::Key::kNonTemporal, 0) != 0;
+  hints_.SetNonTemporal(ir::ValueOf(store.annotations, ir::Annotation::Key::kNonTemporal, 0) != 0);
   for (size_t c = 0; c < results.size(); ++c) {
-    HONE_RETURN_IF_ERROR(StoreTo(store.outputs[c], store.indices[0], results[c], mask));
+    HONE_RETURN_IF_ERROR(memory_.Store(store.outputs[c], store.indices[0], results[c], mask));
   }
-  nontemporal_ = false;
+  hints_.SetNonTemporal(false);
   return absl::OkStatus();
 }
 

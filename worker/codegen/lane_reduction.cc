@@ -1,9 +1,10 @@
-// Vectorized reduction loops: the lanes are combined in halves, then with the element.
+#include "worker/codegen/lane_reduction.h"
+
 #include <numeric>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/codegen/function_emitter.h"
 
 namespace hone::codegen {
 
@@ -31,67 +32,66 @@ absl::StatusOr<Op> CombiningOp(ir::Reducer reducer) {
 
 }  // namespace
 
-bool FunctionEmitter::ReducesLanes(const Stmt& store) const {
-  if (lanes_ == 0 || store.reducer == ir::Reducer::kNone) return false;
-  for (const ir::AtomId var : store.reduce_vars) {
-    if (variables_[var].kind == Variable::Kind::kLane) return true;
-  }
-  return false;
+bool ReducesLanes(const FunctionContext& f, const IndexEmitter& index, const Stmt& store) {
+  if (f.lanes == 0 || store.reducer == ir::Reducer::kNone) return false;
+  return std::any_of(store.reduce_vars.begin(), store.reduce_vars.end(), [&](ir::AtomId var) {
+    return index[var].kind == IndexEmitter::Variable::Kind::kLane;
+  });
 }
 
-absl::Status FunctionEmitter::EmitLaneReduction(lower::StmtId id, const Stmt& store, Value* mask) {
-  lower::LoweredProgram& program = state_.program;
+absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmitter& memory,
+                               const Stmt& store, Value* mask) {
+  lower::LoweredProgram& program = f.state.program;
   HONE_ASSIGN_OR_RETURN(const Op op, CombiningOp(store.reducer));
   const ir::DType dtype = program.buffers[store.outputs[0]].dtype;
-  const ir::Expr combining{.op = op, .dtype = dtype, .a = store.values[0]};
-  emitted_.clear();
-  HONE_ASSIGN_OR_RETURN(Value * value, EmitExpr(store.values[0], mask));
-  value = Widen(value);
+  const ir::DType operand = program.pool[store.values[0]].dtype;
+  const auto combine = [&](Value* a, Value* b) { return exprs.EmitOp(op, operand, dtype, a, b); };
+  HONE_ASSIGN_OR_RETURN(Value * value, exprs.Emit(store.values[0], mask));
+  value = f.Widen(value);
   // The serial loop has the element as the first operand, which skips NaN. NaN lanes are made
   // neutral here, because combining halves would otherwise lose the half that is not NaN.
   const bool ordered = ir::IsFloat(dtype) && (op == Op::kMin || op == Op::kMax);
   if (mask != nullptr || ordered) {
     const ir::Scalar identity = ir::ReducerIdentity(store.reducer, 0, dtype);
     const ir::ExprId neutral = program.pool.Const(dtype, identity);
-    HONE_ASSIGN_OR_RETURN(Value * rest, EmitExpr(neutral, nullptr));
-    rest = Widen(rest);
-    if (mask != nullptr) value = builder_.CreateSelect(mask, value, rest);
+    HONE_ASSIGN_OR_RETURN(Value * rest, exprs.Emit(neutral, nullptr));
+    rest = f.Widen(rest);
+    if (mask != nullptr) value = f.b.CreateSelect(mask, value, rest);
     if (ordered) {
-      HONE_ASSIGN_OR_RETURN(value, EmitOp(combining, rest, value));
+      HONE_ASSIGN_OR_RETURN(value, combine(rest, value));
     }
   }
-  int64_t width = lanes_;
+  int64_t width = f.lanes;
   Value* odd = nullptr;  // the last lanes of halves with an odd size
   if (op == Op::kAdd && value->getType()->isIntOrIntVectorTy()) {
     // Uses LLVM's own reduction. LLVM turns its own halves into dot products, but miscompiles ours,
     // which end in vectors of one lane.
-    value = builder_.CreateVectorSplat(1, builder_.CreateAddReduce(value));
+    value = f.b.CreateVectorSplat(1, f.b.CreateAddReduce(value));
     width = 1;
   }
   while (width > 1) {
     if (width % 2 != 0) {
-      Value* last = builder_.CreateExtractElement(value, width - 1);
-      HONE_ASSIGN_OR_RETURN(odd, odd == nullptr ? last : EmitOp(combining, odd, last));
+      Value* last = f.b.CreateExtractElement(value, width - 1);
+      HONE_ASSIGN_OR_RETURN(odd, odd == nullptr ? last : combine(odd, last));
     }
     width /= 2;
     std::vector<int> low(width), high(width);
     std::iota(low.begin(), low.end(), 0);
     std::iota(high.begin(), high.end(), static_cast<int>(width));
-    Value* const left = builder_.CreateShuffleVector(value, low);
-    Value* const right = builder_.CreateShuffleVector(value, high);
-    HONE_ASSIGN_OR_RETURN(value, EmitOp(combining, left, right));
+    Value* const left = f.b.CreateShuffleVector(value, low);
+    Value* const right = f.b.CreateShuffleVector(value, high);
+    HONE_ASSIGN_OR_RETURN(value, combine(left, right));
   }
-  value = builder_.CreateExtractElement(value, uint64_t{0});
+  value = f.b.CreateExtractElement(value, uint64_t{0});
   if (odd != nullptr) {
-    HONE_ASSIGN_OR_RETURN(value, EmitOp(combining, value, odd));
+    HONE_ASSIGN_OR_RETURN(value, combine(value, odd));
   }
-  auto& old = combined_[id];
-  if (old.empty()) old.push_back(program.pool.Load(store.outputs[0], dtype, store.indices));
-  const int64_t lanes = std::exchange(lanes_, 0);
-  HONE_ASSIGN_OR_RETURN(Value* const element, EmitLoad(program.pool[old[0]], nullptr));
-  HONE_ASSIGN_OR_RETURN(Value* const result, EmitOp(combining, element, value));
-  const absl::Status stored = StoreTo(store.outputs[0], store.indices[0], result, nullptr);
-  lanes_ = lanes;
+  const ir::Index& offset = store.indices[0];
+  const int64_t lanes = std::exchange(f.lanes, 0);
+  HONE_ASSIGN_OR_RETURN(Value* const element, memory.Load(store.outputs[0], offset, nullptr));
+  HONE_ASSIGN_OR_RETURN(Value* const result, combine(element, value));
+  const absl::Status stored = memory.Store(store.outputs[0], offset, result, nullptr);
+  f.lanes = lanes;
   return stored;
 }
 

@@ -1,4 +1,5 @@
 // erf: an odd polynomial near 0; 1 − e^P(|x|) further out, where P fits log(1 − erf).
+#include "worker/codegen/vector_math/exponential.h"
 #include "worker/codegen/vector_math/vector_math.h"
 
 namespace hone::codegen {
@@ -28,17 +29,17 @@ constexpr double kFarF64[] = {
 
 }  // namespace
 
-Value* VectorMath::Erf(Value* x) {
-  const bool f64 = IsF64(x);
-  Value* square = b_.CreateFMul(x, x);
-  Value* near = Fma(x, f64 ? Polynomial(square, kNearF64) : Polynomial(square, kNearF32), x);
-  Value* magnitude = Abs(x);
-  Value* end = AtMost(magnitude, f64 ? 6 : 4);  // erf rounds to 1 from here on
-  const Reduced reduced =
-      ReduceByLn2(f64 ? Polynomial(end, kFarF64) : Polynomial(end, kFarF32), f64 ? 1023 : 127);
-  Value* rest = b_.CreateFNeg(PowerOfTwo(reduced.bits));
-  Value* far = CopySign(Fma(ExpOfReduced(reduced.r, Rounding::kFast), rest, Number(x, 1)), x);
-  return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, Number(x, f64 ? 0.9 : 0.85)), near, far);
+Value* Erf(MathBuilder& m, Value* x) {
+  Value* square = m.Mul(x, x);
+  Value* near = m.Fma(x, m.Polynomial(square, kNearF32, kNearF64), x);
+  Value* magnitude = m.Abs(x);
+  Value* end = m.AtMost(magnitude, 4, 6);  // erf rounds to 1 from here on
+  const Reduced reduced = ReduceByLn2(m, m.Polynomial(end, kFarF32, kFarF64), BiasOf(x));
+  Value* rest = m.Neg(PowerOfTwo(m, reduced.bits));
+  Value* far =
+      m.CopySign(m.Fma(ExpOfReduced(m, reduced.r, Rounding::kFast), rest, m.Number(x, 1)), x);
+  Value* is_near = m.ir().CreateFCmpOLT(magnitude, m.Number(x, 0.85, 0.9));
+  return m.ir().CreateSelect(is_near, near, far);
 }
 
 }  // namespace hone::codegen

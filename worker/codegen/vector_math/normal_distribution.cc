@@ -1,5 +1,6 @@
 // The normal distribution function: Φ(−z) = e^(−z²/2) · P(t) / (z + c) for z ≥ 0, where P is a
 // polynomial in t = z / (z + c) − ½, and Φ(z) = 1 − Φ(−z).
+#include "worker/codegen/vector_math/exponential.h"
 #include "worker/codegen/vector_math/vector_math.h"
 
 namespace hone::codegen {
@@ -28,27 +29,26 @@ constexpr double kTailF64[] = {
 
 }  // namespace
 
-Value* VectorMath::NormalCdf(Value* x) {
-  const bool f64 = IsF64(x);
-  Value* z = AtMost(Abs(x), f64 ? kEndF64 : kEndF32);
+Value* NormalCdf(MathBuilder& m, Value* x) {
+  Value* z = m.AtMost(m.Abs(x), kEndF32, kEndF64);
   // 1 / (z + c) is `reciprocal` · (1 + rest): the errors of the sum and the division are known.
-  Value* shift = Number(x, kShift);
-  Value* sum = b_.CreateFAdd(z, shift);
-  Value* minus_lost = b_.CreateFSub(b_.CreateFSub(sum, shift), z);
-  Value* reciprocal = b_.CreateFDiv(Number(x, 1), sum);
-  Value* rest = Fma(reciprocal, minus_lost, Fma(b_.CreateFNeg(reciprocal), sum, Number(x, 1)));
-  Value* t = Fma(z, Fma(reciprocal, rest, reciprocal), Number(x, -0.5));
-  Value* ratio = b_.CreateFMul(f64 ? Polynomial(t, kTailF64) : Polynomial(t, kTailF32), reciprocal);
+  Value* shift = m.Number(x, kShift);
+  Value* sum = m.Add(z, shift);
+  Value* minus_lost = m.Sub(m.Sub(sum, shift), z);
+  Value* reciprocal = m.Div(m.Number(x, 1), sum);
+  Value* rest = m.Fma(reciprocal, minus_lost, m.Fma(m.Neg(reciprocal), sum, m.Number(x, 1)));
+  Value* t = m.Fma(z, m.Fma(reciprocal, rest, reciprocal), m.Number(x, -0.5));
+  Value* ratio = m.Mul(m.Polynomial(t, kTailF32, kTailF64), reciprocal);
   // The error of the square is also corrected: a rounded z² would cost hundreds of ulp at the far
   // end. Both corrections are small compared with r, and e^(r + rest) = e^r · (1 + rest).
-  Value* square = b_.CreateFMul(z, z);
-  Value* lost = Fma(z, z, b_.CreateFNeg(square));
-  const Reduced reduced = ReduceByLn2(b_.CreateFMul(square, Number(x, -0.5)));
-  Value* r = b_.CreateFAdd(reduced.r, Fma(lost, Number(x, -0.5), rest));
-  Value* power = Expm1OfReduced(r);
-  Value* tail = TimesPowerOfTwo(Fma(ratio, power, ratio), reduced);
-  return b_.CreateSelect(b_.CreateFCmpOGT(x, Number(x, 0)), b_.CreateFSub(Number(x, 1), tail),
-                         tail);
+  Value* square = m.Mul(z, z);
+  Value* lost = m.Fma(z, z, m.Neg(square));
+  const Reduced reduced = ReduceByLn2(m, m.Mul(square, m.Number(x, -0.5)));
+  Value* r = m.Add(reduced.r, m.Fma(lost, m.Number(x, -0.5), rest));
+  Value* power = Expm1OfReduced(m, r);
+  Value* tail = TimesPowerOfTwo(m, m.Fma(ratio, power, ratio), reduced);
+  Value* above = m.Sub(m.Number(x, 1), tail);
+  return m.ir().CreateSelect(m.ir().CreateFCmpOGT(x, m.Number(x, 0)), above, tail);
 }
 
 }  // namespace hone::codegen

@@ -1,10 +1,10 @@
-// The unrolled steps of a reduction over a tile of accumulators, kept apart.
+#include "worker/codegen/reduction_steps.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
 #include "llvm/IR/InlineAsm.h"
-#include "worker/codegen/function_emitter.h"
 
 namespace hone::codegen {
 
@@ -17,10 +17,7 @@ constexpr int64_t kManyAccumulators = 16;
 
 }  // namespace
 
-// Returns whether each iteration of an unrolled loop updates a large tile of accumulators in
-// registers.
-bool FunctionEmitter::StepsThroughTile(const Stmt& loop) const {
-  const lower::LoweredProgram& program = state_.program;
+bool StepsThroughTile(const lower::LoweredProgram& program, const Stmt& loop) {
   int64_t accumulators = 1;
   std::vector<ir::AtomId> tile;
   ir::AtomId lane = -1;
@@ -37,7 +34,7 @@ bool FunctionEmitter::StepsThroughTile(const Stmt& loop) const {
   }
   bool slides = false;
   const auto look = [&](const ir::Expr& load) {
-    const Index& offset = program.pool.IndicesOf(load)[0];
+    const ir::Index& offset = program.pool.IndicesOf(load)[0];
     const int64_t step = offset.CoeffOf(loop.var);
     if (step == 0 || lane < 0 || offset.CoeffOf(lane) == 0) return;
     for (const ir::AtomId var : tile) {
@@ -52,16 +49,13 @@ bool FunctionEmitter::StepsThroughTile(const Stmt& loop) const {
          program.storage[at->outputs[0]].kind == Storage::Kind::kRegister &&
          std::none_of(
              at->indices.begin(), at->indices.end(),
-             [&](const Index& index) { return program.atoms.DependsOn(index, loop.var); }) &&
+             [&](const ir::Index& index) { return program.atoms.DependsOn(index, loop.var); }) &&
          accumulators >= kManyAccumulators;
 }
 
-// LLVM's code generator moves loads of nearby addresses to the first of them. These are the
-// operands of several steps, and there are no registers for them beside the accumulators. LLVM
-// moves nothing across this barrier, which emits no instruction.
-void FunctionEmitter::SeparateSteps() {
-  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), false);
-  builder_.CreateCall(type, llvm::InlineAsm::get(type, "", "~{memory}", /*hasSideEffects=*/true));
+void SeparateSteps(llvm::IRBuilder<>& builder) {
+  auto* type = llvm::FunctionType::get(builder.getVoidTy(), false);
+  builder.CreateCall(type, llvm::InlineAsm::get(type, "", "~{memory}", /*hasSideEffects=*/true));
 }
 
 }  // namespace hone::codegen
