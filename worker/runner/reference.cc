@@ -50,101 +50,6 @@ size_t DataBytes(const Signature& signature) {
   return bytes * TensorsPerOutput(signature) * std::size(kFillings);
 }
 
-// The inputs of one filling, and the memory of the reference's outputs.
-struct Arguments {
-  std::vector<std::unique_ptr<TensorMemory>> memory;  // laid out as the reference kernel's buffers
-  std::vector<void*> buffers;
-};
-
-absl::StatusOr<Arguments> Allocate(const Signature& signature) {
-  Arguments arguments;
-  const auto add = [&](int64_t bytes) -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(arguments.memory.emplace_back(), TensorMemory::Create(bytes, 0));
-    arguments.buffers.push_back(arguments.memory.back()->data());
-    return absl::OkStatus();
-  };
-  for (const TensorSpec& input : signature.inputs) HONE_RETURN_IF_ERROR(add(input.bytes()));
-  for (int tensor = 0; tensor < TensorsPerOutput(signature); ++tensor) {
-    for (const TensorSpec& output : signature.outputs) {
-      HONE_RETURN_IF_ERROR(add(output.elements * static_cast<int64_t>(sizeof(double))));
-    }
-  }
-  return arguments;
-}
-
-class ReferenceOutputs {
- public:
-  ReferenceOutputs(const Signature& signature, const Arguments& arguments)
-      : signature_(signature), arguments_(arguments) {}
-
-  ir::ElementValue Get(size_t output, int64_t at) const {
-    const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
-    return {.value = ReadElement(dtype, Buffer(0, output), at),
-            .magnitude = Buffer(1, output)[at],
-            .rounding = signature_.has_roundings ? UsableRounding(Buffer(2, output)[at]) : 0};
-  }
-  void Set(size_t output, int64_t at, const ir::ElementValue& element) {
-    const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
-    WriteElement(dtype, Buffer(0, output), at, element.value);
-    Buffer(1, output)[at] = element.magnitude;
-    if (signature_.has_roundings) Buffer(2, output)[at] = element.rounding;
-  }
-
- private:
-  double* Buffer(size_t tensor, size_t output) const {
-    const size_t first = signature_.inputs.size() + tensor * signature_.outputs.size();
-    return static_cast<double*>(arguments_.buffers[first + output]);
-  }
-
-  const Signature& signature_;
-  const Arguments& arguments_;
-};
-
-// Computes single elements with the interpreter.
-class ElementInterpreter {
- public:
-  ElementInterpreter(const ir::Workload& workload, const Signature& signature,
-                     const Arguments& arguments)
-      : workload_(workload), signature_(signature), arguments_(arguments) {
-    input_of_tensor_.resize(workload.tensors.size(), -1);
-    const std::vector<ir::BufferId> inputs = workload.Inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) input_of_tensor_[inputs[i]] = static_cast<int>(i);
-  }
-
-  ir::ElementValue Compute(ir::BufferId tensor, int64_t offset) const {
-    const ir::Shape& shape = workload_.tensors[tensor].shape;
-    std::vector<int64_t> indices(shape.size());
-    for (size_t d = shape.size(); d-- > 0;) {
-      indices[d] = offset % shape[d];
-      offset /= shape[d];
-    }
-    return ir::InterpretElement(workload_, tensor, indices, [&](ir::BufferId id, int64_t at) {
-      const int input = input_of_tensor_[id];
-      return ReadElement(signature_.inputs[input].dtype, arguments_.buffers[input], at);
-    });
-  }
-
- private:
-  const ir::Workload& workload_;
-  const Signature& signature_;
-  const Arguments& arguments_;
-  std::vector<int> input_of_tensor_;
-};
-
-absl::Status RunKernel(const Kernel& kernel, const Arguments& arguments) {
-  HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(kernel.packed_bytes(), 0));
-  HONE_ASSIGN_OR_RETURN(const auto workspace, TensorMemory::Create(kernel.workspace_bytes(), 0));
-  int32_t code = target::kKernelOk;
-  if (kernel.packed_bytes() > 0) code = kernel.Prepack(arguments.buffers.data(), packed->data());
-  if (code == target::kKernelOk) {
-    code = kernel.Run(arguments.buffers.data(), packed->data(), workspace->data());
-  }
-  if (code != target::kKernelOk) {
-    return absl::InvalidArgumentError(absl::StrCat("the reference kernel returns ", code));
-  }
-  return absl::OkStatus();
-}
-
 // f64 sums of up to 2⁵⁰ terms agree far better than this.
 constexpr double kAgreement = 1e-7;
 
@@ -167,45 +72,6 @@ bool Agree(ir::DType dtype, const ir::ElementValue& kernel, const ir::ElementVal
          Close(kernel.magnitude, interpreter.magnitude,
                interpreter.magnitude * (kBoundAgreement / kAgreement)) &&
          (kernel.rounding >= least || std::isnan(least));
-}
-
-absl::Status SpotCheck(const ir::Workload& workload, const Signature& signature,
-                       const Arguments& arguments, uint64_t seed) {
-  const ElementInterpreter interpreter(workload, signature, arguments);
-  const ReferenceOutputs reference(signature, arguments);
-  const std::vector<ir::BufferId> outputs = workload.Outputs();
-  const int checks = static_cast<int>(
-      std::clamp<double>(kSpotCheckLimit / signature.terms, kMinSpotChecks, kMaxSpotChecks));
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    Rng rng(seed, o, 77);
-    for (int check = 0; check < checks; ++check) {
-      const auto at = static_cast<int64_t>(rng.Below(signature.outputs[o].elements));
-      const ir::ElementValue kernel = reference.Get(o, at);
-      const ir::ElementValue element = interpreter.Compute(outputs[o], at);
-      if (Agree(signature.outputs[o].dtype, kernel, element)) continue;
-      const auto text = [](const ir::ElementValue& value) {
-        return absl::StrFormat("%s with magnitude %.17g and rounding %.17g", value.value.ToText(),
-                               value.magnitude, value.rounding);
-      };
-      return absl::DataLossError(
-          absl::StrFormat("the reference kernel is wrong: %s element %d is %s, the interpreter "
-                          "says %s",
-                          signature.outputs[o].name, at, text(kernel), text(element)));
-    }
-  }
-  return absl::OkStatus();
-}
-
-void InterpretAll(const ir::Workload& workload, const Signature& signature,
-                  const Arguments& arguments) {
-  const ElementInterpreter interpreter(workload, signature, arguments);
-  ReferenceOutputs reference(signature, arguments);
-  const std::vector<ir::BufferId> outputs = workload.Outputs();
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    for (int64_t i = 0; i < signature.outputs[o].elements; ++i) {
-      reference.Set(o, i, interpreter.Compute(outputs[o], i));
-    }
-  }
 }
 
 // Writes a file in pieces and renames it into place at the end.
@@ -241,6 +107,136 @@ class FileWriter {
   const std::string temporary_;
   int fd_ = -1;
   bool done_ = false;
+};
+
+// Computes the reference outputs of one filling after the other, in memory that is laid out as the
+// reference kernel's buffers.
+class ReferenceMaker {
+ public:
+  ReferenceMaker(const ir::Workload& workload, const Signature& signature, uint64_t seed)
+      : workload_(workload),
+        signature_(signature),
+        seed_(seed),
+        outputs_(workload.Outputs()),
+        input_of_tensor_(workload.tensors.size(), -1) {
+    const std::vector<ir::BufferId> inputs = workload.Inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) input_of_tensor_[inputs[i]] = static_cast<int>(i);
+  }
+
+  absl::Status Allocate() {
+    for (const TensorSpec& input : signature_.inputs) HONE_RETURN_IF_ERROR(Add(input.bytes()));
+    for (int tensor = 0; tensor < TensorsPerOutput(signature_); ++tensor) {
+      for (const TensorSpec& output : signature_.outputs) {
+        HONE_RETURN_IF_ERROR(Add(output.elements * static_cast<int64_t>(sizeof(double))));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void FillInputs(Filling filling) {
+    for (size_t i = 0; i < signature_.inputs.size(); ++i) {
+      FillTensor(signature_.inputs[i], filling, seed_, static_cast<int>(i), buffers_[i]);
+    }
+  }
+
+  absl::Status RunKernel(const Kernel& kernel) {
+    HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(kernel.packed_bytes(), 0));
+    HONE_ASSIGN_OR_RETURN(const auto workspace, TensorMemory::Create(kernel.workspace_bytes(), 0));
+    int32_t code = target::kKernelOk;
+    if (kernel.packed_bytes() > 0) code = kernel.Prepack(buffers_.data(), packed->data());
+    if (code == target::kKernelOk) {
+      code = kernel.Run(buffers_.data(), packed->data(), workspace->data());
+    }
+    if (code == target::kKernelOk) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the reference kernel returns ", code));
+  }
+
+  // Compares some elements with the interpreter.
+  absl::Status SpotCheck() const {
+    const int checks = static_cast<int>(
+        std::clamp<double>(kSpotCheckLimit / signature_.terms, kMinSpotChecks, kMaxSpotChecks));
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const TensorSpec& output = signature_.outputs[o];
+      Rng rng(seed_, o, 77);
+      for (int check = 0; check < checks; ++check) {
+        const auto at = static_cast<int64_t>(rng.Below(output.elements));
+        const ir::ElementValue kernel = Get(o, at);
+        const ir::ElementValue element = Interpret(o, at);
+        if (Agree(output.dtype, kernel, element)) continue;
+        const auto text = [](const ir::ElementValue& value) {
+          return absl::StrFormat("%s with magnitude %.17g and rounding %.17g", value.value.ToText(),
+                                 value.magnitude, value.rounding);
+        };
+        return absl::DataLossError(
+            absl::StrFormat("the reference kernel is wrong: %s element %d is %s, the interpreter "
+                            "says %s",
+                            output.name, at, text(kernel), text(element)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void InterpretAll() {
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      for (int64_t i = 0; i < signature_.outputs[o].elements; ++i) Set(o, i, Interpret(o, i));
+    }
+  }
+
+  absl::Status Write(FileWriter& writer) const {
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      for (int tensor = 0; tensor < TensorsPerOutput(signature_); ++tensor) {
+        HONE_RETURN_IF_ERROR(writer.Write(memory_[BufferOf(tensor, o)]->view()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Add(int64_t bytes) {
+    HONE_ASSIGN_OR_RETURN(memory_.emplace_back(), TensorMemory::Create(bytes, 0));
+    buffers_.push_back(memory_.back()->data());
+    return absl::OkStatus();
+  }
+  size_t BufferOf(size_t tensor, size_t output) const {
+    return signature_.inputs.size() + tensor * outputs_.size() + output;
+  }
+  double* Data(size_t tensor, size_t output) const {
+    return static_cast<double*>(buffers_[BufferOf(tensor, output)]);
+  }
+
+  ir::ElementValue Get(size_t output, int64_t at) const {
+    const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
+    return {.value = ReadElement(dtype, Data(0, output), at),
+            .magnitude = Data(1, output)[at],
+            .rounding = signature_.has_roundings ? UsableRounding(Data(2, output)[at]) : 0};
+  }
+  void Set(size_t output, int64_t at, const ir::ElementValue& element) {
+    const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
+    WriteElement(dtype, Data(0, output), at, element.value);
+    Data(1, output)[at] = element.magnitude;
+    if (signature_.has_roundings) Data(2, output)[at] = element.rounding;
+  }
+  ir::ElementValue Interpret(size_t output, int64_t offset) const {
+    const ir::Shape& shape = workload_.tensors[outputs_[output]].shape;
+    std::vector<int64_t> indices(shape.size());
+    for (size_t d = shape.size(); d-- > 0;) {
+      indices[d] = offset % shape[d];
+      offset /= shape[d];
+    }
+    const auto read = [&](ir::BufferId id, int64_t at) {
+      const int input = input_of_tensor_[id];
+      return ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
+    };
+    return ir::InterpretElement(workload_, outputs_[output], indices, read);
+  }
+
+  const ir::Workload& workload_;
+  const Signature& signature_;
+  const uint64_t seed_;
+  const std::vector<ir::BufferId> outputs_;
+  std::vector<int> input_of_tensor_;
+  std::vector<std::unique_ptr<TensorMemory>> memory_;
+  std::vector<void*> buffers_;
 };
 
 }  // namespace
@@ -306,27 +302,19 @@ absl::Status MakeReference(const ir::Workload& workload, absl::string_view workl
     return absl::InvalidArgumentError(
         "the workload is too large for the interpreter, and no reference kernel was given");
   }
-  const uint64_t seed = InputSeed(workload_digest);
-  HONE_ASSIGN_OR_RETURN(const Arguments arguments, Allocate(signature));
+  ReferenceMaker maker(workload, signature, InputSeed(workload_digest));
+  HONE_RETURN_IF_ERROR(maker.Allocate());
   FileWriter writer(path);
   HONE_RETURN_IF_ERROR(writer.Write(Header(workload_digest, signature)));
   for (const Filling filling : kFillings) {
-    for (size_t i = 0; i < signature.inputs.size(); ++i) {
-      FillTensor(signature.inputs[i], filling, seed, static_cast<int>(i), arguments.buffers[i]);
-    }
+    maker.FillInputs(filling);
     if (kernel != nullptr) {
-      HONE_RETURN_IF_ERROR(RunKernel(*kernel, arguments));
-      HONE_RETURN_IF_ERROR(SpotCheck(workload, signature, arguments, seed));
+      HONE_RETURN_IF_ERROR(maker.RunKernel(*kernel));
+      HONE_RETURN_IF_ERROR(maker.SpotCheck());
     } else {
-      InterpretAll(workload, signature, arguments);
+      maker.InterpretAll();
     }
-    const size_t outputs = signature.outputs.size();
-    for (size_t o = 0; o < outputs; ++o) {
-      for (int tensor = 0; tensor < TensorsPerOutput(signature); ++tensor) {
-        const size_t buffer = signature.inputs.size() + tensor * outputs + o;
-        HONE_RETURN_IF_ERROR(writer.Write(arguments.memory[buffer]->view()));
-      }
-    }
+    HONE_RETURN_IF_ERROR(maker.Write(writer));
   }
   return writer.Finish();
 }
