@@ -28,7 +28,7 @@ if(HONE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+add_compile_options(-pthread -Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports uninitialized reads in Abseil's InlinedVector that do not exist.
   add_compile_options(-Wno-maybe-uninitialized -Wno-uninitialized)
@@ -59,11 +59,38 @@ if(HONE_FUZZ)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x … [UNITY]): a static library. NAME is folder_file, as in base_hash.
-# Registries are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. UNITY compiles several
-# sources at a time, which is faster if headers (CLI11, gRPC, JSON) take most of the time.
+# The precompiled header: what most sources include, half of a typical compilation. It holds only headers of packages, so
+# that editing a header of ours never rebuilds everything. Sources still include what they use.
+set(HONE_COMMON_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <string> <utility> <vector>
+    <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_format.h>
+    <absl/strings/str_join.h> <absl/strings/str_split.h> <absl/synchronization/mutex.h> <absl/time/time.h>)
+
+# hone_precompile(TARGET SHARED KIND HEADERS …): TARGET uses the precompiled header of the target SHARED, which the first
+# call creates. KIND is LIBRARY or TEST, because libraries and programs are compiled with different flags. Clang is left
+# out: it refuses a precompiled header if a target defines further macros.
+function(hone_precompile TARGET SHARED KIND)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET ${SHARED})
+    if(KIND STREQUAL "LIBRARY")
+      add_library(${SHARED} OBJECT ${PROJECT_SOURCE_DIR}/cmake/header.cc)
+    else()
+      add_executable(${SHARED} ${PROJECT_SOURCE_DIR}/cmake/header.cc)
+      target_link_libraries(${SHARED} PRIVATE GTest::gmock GTest::gtest)
+    endif()
+    target_precompile_headers(${SHARED} PRIVATE ${HONE_COMMON_HEADERS} ${ARGN})
+  endif()
+  target_precompile_headers(${TARGET} REUSE_FROM ${SHARED})
+  # GCC 12 reports warnings inside a precompiled std::string (its bug 105329).
+  target_compile_options(${TARGET} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+endfunction()
+
+# hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x … [UNITY] [JSON]): a static library. NAME is folder_file, as in
+# base_hash. Registries are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. UNITY compiles
+# several sources at a time, for libraries that instantiate gRPC's templates. JSON precompiles the JSON header, too.
 function(hone_library NAME)
-  cmake_parse_arguments(ARG "UNITY" "" "SRCS;HDRS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;JSON" "" "SRCS;HDRS;DEPS" ${ARGN})
   if(ARG_SRCS)
     add_library(hone_${NAME} STATIC ${ARG_SRCS} ${ARG_HDRS})
     if(ARG_UNITY)
@@ -71,6 +98,11 @@ function(hone_library NAME)
     endif()
     target_include_directories(hone_${NAME} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(hone_${NAME} PUBLIC ${ARG_DEPS})
+    if(ARG_JSON)
+      hone_precompile(hone_${NAME} hone_json_header LIBRARY <nlohmann/json.hpp>)
+    else()
+      hone_precompile(hone_${NAME} hone_header LIBRARY)
+    endif()
   else()
     add_library(hone_${NAME} INTERFACE)
     target_include_directories(hone_${NAME} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -86,24 +118,6 @@ function(hone_program NAME)
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS})
 endfunction()
 
-# The precompiled header and the tests must agree on -pthread. The warnings are off because GCC 12 treats code from a
-# precompiled header as our own and warns about std::string (GCC bug 105329).
-set(HONE_TEST_OPTIONS -pthread -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
-
-# Precompiles GoogleTest and other headers of every test, which take half of a test's compilation. It is a program, so
-# that its flags are those of the tests. Clang rejects the header if a test has more definitions, so only GCC uses it.
-function(hone_test_header)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT TARGET hone_test_header)
-    add_executable(hone_test_header ${PROJECT_SOURCE_DIR}/tests/header.cc)
-    target_include_directories(hone_test_header PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(hone_test_header PRIVATE GTest::gmock GTest::gtest absl::statusor absl::strings absl::time)
-    target_compile_options(hone_test_header PRIVATE ${HONE_TEST_OPTIONS})
-    target_precompile_headers(hone_test_header PRIVATE <algorithm> <filesystem> <functional> <map> <memory> <string>
-      <vector> <gmock/gmock.h> <gtest/gtest.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
-      <absl/strings/str_format.h> <absl/time/time.h>)
-  endif()
-endfunction()
-
 # hone_test(NAME SRCS … DEPS … LABELS unit …): a GoogleTest program with one ctest entry. It runs in the source root;
 # HONE_BIN_DIR is the folder of the programs. SHARDS n makes n entries that share the tests, so that `ctest -j` can
 # spread a long test over the cores.
@@ -115,11 +129,7 @@ function(hone_test NAME)
   add_executable(${NAME} ${ARG_SRCS} ${HONE_PROGRAM_SOURCES})
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
-  hone_test_header()
-  if(TARGET hone_test_header)
-    target_compile_options(${NAME} PRIVATE ${HONE_TEST_OPTIONS})
-    target_precompile_headers(${NAME} REUSE_FROM hone_test_header)
-  endif()
+  hone_precompile(${NAME} hone_test_header TEST <filesystem> <gmock/gmock.h> <gtest/gtest.h>)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(NOT ARG_SHARDS)
     set(ARG_SHARDS 1)
