@@ -137,17 +137,24 @@ ExprId ReferenceExprs::Bound(Kind kind, ExprId id) {
 }
 
 std::optional<std::vector<AtomId>> ReferenceExprs::AxesOf(ExprId id) const {
-  if (guarded_) return std::nullopt;
   std::vector<AtomId> axes;
+  bool in_bounds = true;
   from_.pool.Visit(id, [&](const Expr& expr) {
     if (expr.indices < 0) return;
-    for (const Index& index : from_.pool.IndicesOf(expr)) {
+    const IndexList& indices = from_.pool.IndicesOf(expr);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Index& index = indices[d];
+      if (expr.op == Op::kLoad) {
+        const Range range = from_.atoms.RangeOf(index);
+        in_bounds &= range.min >= 0 && range.max < from_.tensors[expr.buffer].shape[d];
+      }
       for (AtomId var = 0; var < from_.atoms.size(); ++var) {
         if (renamed_[var] == kNoAtom || !from_.atoms.DependsOn(index, var)) continue;
         if (std::find(axes.begin(), axes.end(), var) == axes.end()) axes.push_back(var);
       }
     }
   });
+  if (!in_bounds) return std::nullopt;
   std::sort(axes.begin(), axes.end());
   int64_t points = 1;
   for (const AtomId var : axes) {

@@ -38,10 +38,6 @@ class ReferenceExprs {
   // Creates the axes of a new stage. Later translations map the original axes to them.
   std::vector<Axis> Renamed(const std::vector<Axis>& axes);
   Index Renamed(const Index& index);
-  // Large operands do not become stages if `guarded`: they may read only where the guards of their
-  // stage hold.
-  void set_guarded(bool guarded) { guarded_ = guarded; }
-
   // In ValueDType. Casts still round.
   ExprId Value(ExprId id);
   F64Term F64Value(ExprId id);
@@ -79,7 +75,8 @@ class ReferenceExprs {
   ExprId LoadOf(const Expr& expr, const std::vector<BufferId>& tensors);
   ExprId AsStored(const Expr& load, ExprId value);
   ExprId LoadOf(const Stored& stored);
-  // nullopt if the expression cannot be a stage.
+  // nullopt if the expression cannot be a stage: it has no axes or too many points, or it may read
+  // only where the guards of its stage hold.
   std::optional<std::vector<AtomId>> AxesOf(ExprId id) const;
   void Store(const Key& key, std::vector<AtomId> axes);
   int64_t TreeSize(ExprId id);
@@ -88,7 +85,6 @@ class ReferenceExprs {
   const Accuracy& accuracy_;
   const ReferenceTensors& tensors_;
   Workload& to_;
-  bool guarded_ = false;
   std::vector<AtomId> renamed_;    // indexed by the original variables
   std::map<Key, ExprId> built_;    // over the axes of the current stage
   std::map<Key, Stored> stored_;   // expressions that are stages

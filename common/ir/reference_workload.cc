@@ -140,7 +140,6 @@ class ReferenceBuilder {
   // A stage over new axes with the guards of the original.
   Stage CopyDomain(const Stage& stage, Reducer reducer) {
     Stage copy;
-    exprs_.set_guarded(!stage.guards.empty());
     copy.spatial = exprs_.Renamed(stage.spatial);
     copy.reduce = exprs_.Renamed(stage.reduce);
     for (const Condition& guard : stage.guards) {

@@ -103,7 +103,8 @@ class _Case:
         self.onnx = True
         (who, numbers), *_ = expected.outputs(0.0)
         for (name, _, _), array, number in zip(self.outputs, given, numbers):
-            comparison = compare(name, array, number, onnx_oracle.SHARE)
+            allowance = onnx_oracle.allowance(self.case["text"], number.value)
+            comparison = compare(name, array, number, allowance)
             if comparison.message:
                 self.fail(f"ONNX Runtime and {who} disagree, filling {filling}: "
                           f"{comparison.message}")

@@ -14,9 +14,9 @@ class Comparison:
         self.told = told  # share of the elements with a finite bound
 
 
-def compare(name, array, expected, share=0.0):
-    """`array`: the memory of an output, with its shape. `expected`: a Number. `share`: another
-    allowed error, relative to the largest element."""
+def compare(name, array, expected, allowance=0.0):
+    """`array`: the memory of an output, with its shape. `expected`: a Number. `allowance`: an
+    error that is allowed in addition to the Number's."""
     dtype = expected.dtype
     got = dtypes.from_memory(dtype, array)
     value = np.broadcast_to(expected.value, got.shape)
@@ -28,8 +28,7 @@ def compare(name, array, expected, share=0.0):
     else:
         # An element is correct if it lies within the bound, rounded to the type.
         with np.errstate(all="ignore"):
-            finite = np.where(np.isfinite(value), np.abs(value), 0.0)
-            slack = SLACK * bound + share * finite.max(initial=0.0)
+            slack = SLACK * bound + allowance
             low = dtypes.round_to(dtype, value - slack)
             high = dtypes.round_to(dtype, value + slack)
             inside = (low <= got) & (got <= high)

@@ -182,6 +182,27 @@ class ReferenceMaker {
     }
   }
 
+  // Refuses an output if the check would accept every value in more than half of its elements.
+  absl::Status CheckBounds() const {
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const TensorSpec& output = signature_.outputs[o];
+      int64_t unbounded = 0;
+      for (int64_t i = 0; i < output.elements; ++i) {
+        const ir::ElementValue element = Get(o, i);
+        const double bound =
+            (ir::IsFloat(output.dtype) ? element.magnitude : 0) + element.rounding;
+        unbounded += std::isfinite(element.value.real()) && !std::isfinite(bound);
+      }
+      if (unbounded <= output.elements / 2) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output ", output.name, " cannot be checked: rounding errors may change ", unbounded,
+          " of its ", output.elements,
+          " elements without limit; a division by, or the logarithm or root of, a difference "
+          "that is almost 0 does this, and so do formulas of thousands of operations"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Write(FileWriter& writer) const {
     for (size_t o = 0; o < outputs_.size(); ++o) {
       for (int tensor = 0; tensor < TensorsPerOutput(signature_); ++tensor) {
@@ -314,6 +335,7 @@ absl::Status MakeReference(const ir::Workload& workload, absl::string_view workl
     } else {
       maker.InterpretAll();
     }
+    if (filling == Filling::kReal) HONE_RETURN_IF_ERROR(maker.CheckBounds());
     HONE_RETURN_IF_ERROR(maker.Write(writer));
   }
   return writer.Finish();

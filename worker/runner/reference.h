@@ -50,8 +50,8 @@ class Reference {
 // The interpreter recomputes some hundred elements as a check. If `kernel` is null, the interpreter
 // computes everything, up to some million operations. DataLoss: kernel and interpreter disagree;
 // the message names the element. ResourceExhausted: no memory, or the disk is full.
-// InvalidArgument: no kernel was given and the workload is too large for the interpreter, or the
-// kernel refuses to run.
+// InvalidArgument: the bounds on most elements of an output are infinite; no kernel was given and
+// the workload is too large for the interpreter; or the kernel refuses to run.
 absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
                            const Kernel* kernel, const std::string& path);
 

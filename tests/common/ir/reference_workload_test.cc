@@ -199,15 +199,12 @@ TEST(ReferenceWorkloadTest, DeepExpressionsStaySmall) {
   EXPECT_LT(reference->pool.size(), 100'000);
 }
 
-// The shortened bound is at least the full one, also if a tensor inherits its rounding.
-// They are computed in stages of their own.
-TEST(ReferenceWorkloadTest, BoundsOfDeepExpressionsAgreeWithTheElements) {
-  std::string product = "(D[i] + 1.5)";
-  for (int factor = 1; factor < 12; ++factor) product += " * (D[i] + 1.5)";
+// Operands with long bounds become stages of their own.
+void ExpectBoundsOfElements(const std::string& output) {
   const auto workload = ParseWorkload(
       "workload w\ninput X: bf16[8]\nC[i: 8] = X[i] * X[i]\nD[i: 8] = f32(C[i]) * 0.5\n"
       "output Y[i: 8] = " +
-      product);
+      output);
   ASSERT_TRUE(workload.ok()) << workload.status();
   const auto reference = ReferenceWorkload(*workload);
   ASSERT_TRUE(reference.ok()) << reference.status();
@@ -224,6 +221,23 @@ TEST(ReferenceWorkloadTest, BoundsOfDeepExpressionsAgreeWithTheElements) {
     EXPECT_NEAR((*outputs)[2][i], element.rounding, 1e-12 * element.rounding) << i;
     EXPECT_GT(element.rounding, 0);
   }
+}
+
+std::string Power(const std::string& base, int exponent) {
+  std::string product = base;
+  for (int factor = 1; factor < exponent; ++factor) product += " * " + base;
+  return product;
+}
+
+TEST(ReferenceWorkloadTest, BoundsOfDeepExpressionsAgreeWithTheElements) {
+  ExpectBoundsOfElements(Power("(D[i] + 1.5)", 12));
+  ExpectBoundsOfElements(Power("(D[i] + 1.5)", 30));
+}
+
+// Only the load that is out of bounds where the guard fails must stay in the guarded stage.
+TEST(ReferenceWorkloadTest, DeepExpressionsUnderGuardsHaveBounds) {
+  ExpectBoundsOfElements("sum(j: 3 where 0 <= i + j - 1 < 8) D[i + j - 1] * (" +
+                         Power("(D[i] + 1.5)", 30) + ")");
 }
 
 // f64 cannot represent all values of i64.

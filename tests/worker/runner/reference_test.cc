@@ -128,6 +128,21 @@ TEST_F(ReferenceTest, AFileOfAnotherWorkloadOrCutOffIsRefused) {
             absl::StatusCode::kNotFound);
 }
 
+// The check would accept any value: the divisor is 0 but for rounding errors.
+TEST_F(ReferenceTest, AnOutputWithoutBoundsIsRefused) {
+  const auto workload = ir::ParseWorkload(
+      "workload unbounded\n"
+      "input A: f32[6]\n"
+      "output B[i: 6] = A[i] + 1.0\n"
+      "output C[i: 6] = 1.0 / (exp(A[i]) * 3.0 - exp(A[i]) * 3.0 + 1e-30)\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const absl::Status refused = MakeReference(*workload, digest_, nullptr, path_);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("output C cannot be checked"));
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("6 of its 6 elements"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
 TEST_F(ReferenceTest, NothingIsLeftBehindWhenItCannotBeWritten) {
   EXPECT_FALSE(MakeReference(workload_, digest_, nullptr, folder_ + "/no/folder").ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
