@@ -319,7 +319,6 @@ class ReferenceBuilder {
   BufferId AddMap(const Stage& stage, BufferId original, absl::string_view suffix, bool output,
                   const MakeValue& value) {
     Stage map;
-    exprs_.set_guarded(false);
     map.spatial = exprs_.Renamed(stage.spatial);
     map.values.push_back(value(map));
     const Tensor& tensor = from_.tensors[original];
