@@ -95,10 +95,14 @@ class _Peer:
             self._end()
 
 
+# A process that hangs is killed after this many seconds. A busy machine takes minutes for a kernel.
+_PATIENCE = 600
+
+
 class Builder(_Peer):
     def __init__(self, program):
         # Fills new and freed memory with a pattern, so that reads of it give wrong results.
-        super().__init__([program], {"MALLOC_PERTURB_": "165"}, "done", 120)
+        super().__init__([program], {"MALLOC_PERTURB_": "165"}, "done", _PATIENCE)
 
 
 class Checker(_Peer):
@@ -106,4 +110,4 @@ class Checker(_Peer):
         # NumPy's BLAS needs only one thread; kernels state their number of threads.
         super().__init__([sys.executable, str(Path(__file__).parent / "checker.py")],
                          {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-                         "verdict", 120)
+                         "verdict", _PATIENCE)
