@@ -11,7 +11,7 @@
 
 namespace hone::search {
 
-// A candidate with its rank.
+// A candidate with its evaluation and score.
 struct Scored {
   Point point;
   Digest key;
@@ -20,27 +20,27 @@ struct Scored {
   double score = 0;
 };
 
-// Picks a batch of unseen candidates out of scored ones. Used for one Propose.
+// Picks a batch of unseen candidates from scored ones. Each Propose uses its own picker.
 class BatchPicker {
  public:
-  // All outlive it.
+  // `context` and `history` outlive the picker. `n`: the size of the batch.
   BatchPicker(const SearchContext& context, const History& history, int n);
 
-  // `pool`: sorted, best first.
-  // The best of each design space that was never tried; all of them in the first batch, later up to
-  // half of a batch.
+  // Adds the best candidate of each untried design space. In the first batch this may fill the
+  // whole batch, later at most half of it. `pool`: sorted, best first.
   void CoverUntried(absl::Span<const Scored> pool);
-  // The best of the pool until `size` are picked. While a space was untried when the batch began,
-  // none fills more than half.
+  // Adds the best candidates of the pool until the batch has `size`. If a space was untried when
+  // the batch began, no space gets more than half of the batch. `pool`: sorted, best first.
   void PickBest(absl::Span<const Scored> pool, int size);
-  // Adds a candidate from elsewhere, if it is new to the batch; false when it is not.
+  // Adds one candidate. Returns false if the batch is full, or if the candidate is illegal or known
+  // to the history or the batch.
   bool Add(Scored candidate);
 
   std::vector<Scored>& batch() { return batch_; }
   bool full() const { return static_cast<int>(batch_.size()) >= n_; }
   int size() const { return static_cast<int>(batch_.size()); }
   bool Covers(int space) const { return per_space_[space] > 0; }
-  // Puts the best ones first.
+  // Sorts the batch, best first.
   void Sort();
 
  private:
@@ -55,7 +55,8 @@ class BatchPicker {
   std::vector<Scored> batch_;
 };
 
-// Best first; equal scores in the order of keys, which does not depend on how they were found.
+// Sorts best first. Equal scores are ordered by key, which makes the order independent of the input
+// order.
 void SortByScore(std::vector<Scored>& candidates);
 
 }  // namespace hone::search

@@ -15,49 +15,51 @@
 
 namespace hone::search {
 
-// What a replay tells of a candidate.
+// The results of replaying a candidate.
 struct Evaluation {
-  bool legal = false;       // it replays; else the rest is empty
-  Digest program;           // structural
-  double draft = 0;         // the draft's score, in 1 / cycles; 0 without a draft
-  std::vector<float> rows;  // of the feature set
+  bool legal = false;       // the candidate replays; if not, the other fields are empty
+  Digest program;           // structural digest
+  double draft = 0;         // the draft's score in 1 / cycles; 0 without a draft
+  std::vector<float> rows;  // rows of the feature set
   int row_count = 0;
-  // Where the evaluator observes stages: the group of each row, and how many groups there are.
+  // The stage group of each row, and the number of groups. Empty unless the evaluator observes
+  // stages.
   std::vector<int> row_groups;
   int group_count = 0;
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
-// Replays candidates, tells what their programs tell, and keeps it of the last several thousand. An
-// evaluation is a pure function of the candidate, so neither the caches nor the number of threads
-// change an answer. Used by one thread at a time.
+// Replays candidates, extracts their digests, draft scores and feature rows, and caches the last
+// several thousand evaluations. An evaluation is a pure function of the candidate: caches and the
+// number of threads do not change it. Used by one thread at a time.
 class Evaluator {
  public:
-  // `context` and `draft` outlive it. `draft`: the model that scores every candidate before
-  // anything is measured; null: there is none.
+  // `context` and `draft` outlive the evaluator. `draft`: the model that scores every candidate
+  // before anything is measured; may be null.
   explicit Evaluator(const SearchContext* context, const cost_model::CostModel* draft = nullptr);
   ~Evaluator();
 
-  // The rows that evaluations carry from now on: those of the feature set that a model reads; none
-  // for "" or null. InvalidArgument: it reads a set that does not exist.
+  // Makes later evaluations contain the rows of the feature set that `model` reads, or no rows if
+  // the model is null or its feature set is "". InvalidArgument: the feature set does not exist.
   absl::Status UseFeaturesOf(const cost_model::CostModel* model);
 
-  // Evaluations from now on tell the stage group of each row, in spaces that have more than one and
-  // where the feature set has a row per statement. `groups`: one per space; outlives it.
+  // Makes later evaluations contain the stage group of each row, in spaces that have more than one
+  // group, if the feature set has a row per statement. `groups`: one per space; outlives the
+  // evaluator.
   void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
 
-  // One per point, in order. Never null.
+  // Returns one evaluation per point, in order. None is null.
   std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
 
-  // The model's scores, one per evaluation; illegal ones and values that are not finite get 0. All
-  // 0 without a model. Errors of the model. REQUIRES evaluations since the last
-  // UseFeaturesOf(model).
+  // Returns the model's scores, one per evaluation. The score is 0 for illegal candidates, for
+  // values that are not finite, and without a model. Returns the model's errors. REQUIRES: the
+  // evaluations were made after the last UseFeaturesOf(model).
   absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
                                               const cost_model::CostModel* model) const;
 
-  // What the model says of each evaluation's stage groups: the sum of their rows' scores. Empty for
-  // one whose groups are not observed, and for all where the model does not score rows.
-  // Errors and REQUIRES as of Predict.
+  // Returns a score per stage group of each evaluation: the sum of the model's scores of the rows
+  // in the group. The scores of an evaluation are empty if it has no row groups or if the model
+  // does not score rows. Errors and requirements are those of Predict.
   absl::StatusOr<std::vector<std::vector<double>>> StageScores(
       absl::Span<const EvaluationPtr> evaluations, const cost_model::CostModel* model) const;
 
@@ -71,8 +73,8 @@ class Evaluator {
   const SearchContext* const context_;
   const cost_model::CostModel* const draft_;
   const feature::FeatureSet* features_ = nullptr;
-  const std::vector<StageGroups>* groups_ = nullptr;  // null: not observed
-  Cache recent_, older_;  // when the first is full it becomes the second
+  const std::vector<StageGroups>* groups_ = nullptr;  // null: stages are not observed
+  Cache recent_, older_;                              // when recent_ is full, it replaces older_
 };
 
 }  // namespace hone::search

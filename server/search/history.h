@@ -15,73 +15,76 @@
 
 namespace hone::search {
 
-// What a search has proposed and been told, in the order of the first mention. Used by one thread
-// at a time.
+// The candidates that a search has proposed or been told about, in the order in which they first
+// appeared. Used by one thread at a time.
 class History {
  public:
   struct Entry {
     Point point;
     bool proposed = false;
-    uint64_t event = 0;      // of the proposal
-    bool predicted = false;  // a model that had learnt something ranked it
+    uint64_t event = 0;      // the event of the proposal
+    bool predicted = false;  // a trained model scored the candidate before the proposal
     double prediction = 0;
     bool told = false;
-    bool ok = false;           // the latest result
-    double latency_ns = 0;     // of it
+    bool ok = false;           // whether the latest result is a success
+    double latency_ns = 0;     // of the latest result
     EvaluationPtr evaluation;  // null until Refresh
   };
 
-  // `context` outlives it.
+  // `context` outlives the history.
   explicit History(const SearchContext* context);
 
   // See SearchStrategy::Tell.
   void Tell(absl::Span<const Measured> results);
-  // Replays what was told or restored, so that its programs count as known.
+  // Evaluates the candidates that were told or restored, which makes their programs known.
   void Refresh(Evaluator& evaluator);
 
-  // Whether the candidate, or another one with the same program, was proposed or told. REQUIRES
-  // Refresh since the last Tell.
+  // Whether the candidate was proposed or told.
   bool Knows(const Point& point) const { return index_.contains(KeyOf(*context_, point)); }
+  // Whether a candidate with the same program was proposed or told. REQUIRES: Refresh was called
+  // after the last Tell.
   bool KnowsProgram(const Evaluation& evaluation) const {
     return programs_.contains(evaluation.program);
   }
-  // REQUIRES neither is known.
+  // REQUIRES: neither the candidate nor its program is known.
   void AddProposal(Point point, EvaluationPtr evaluation, uint64_t event, bool predicted,
                    double prediction);
 
-  // Nullptr: neither proposed nor told.
+  // Returns null if the candidate was neither proposed nor told.
   const Entry* Find(const Digest& key) const {
     const auto found = index_.find(key);
     return found == index_.end() ? nullptr : &entries_[found->second];
   }
 
   const std::vector<Entry>& entries() const { return entries_; }
-  // Whether no candidate of the space was proposed or told.
+  // Whether the space has no candidate that was proposed or told.
   bool IsUntried(int space) const { return tried_[space] == 0; }
-  // The best results, at most `limit`, best first; ties in the order of mention.
+  // Returns the `limit` best successful results, or all if there are fewer, best first. Equal
+  // results keep the order of entries().
   std::vector<const Entry*> Best(size_t limit) const;
 
   void Save(cost_model::ByteWriter& writer) const;
-  // REQUIRES a history without entries. InvalidArgument: damaged, or of other design spaces.
+  // REQUIRES: the history has no entries. InvalidArgument: the state is damaged or was saved for
+  // other design spaces.
   absl::Status Restore(cost_model::ByteReader& reader);
 
  private:
   Entry& At(const Point& point);
 
   const SearchContext* context_;
-  absl::flat_hash_map<std::string, int> spaces_;  // by digest
+  absl::flat_hash_map<std::string, int> spaces_;  // indices by digest
   std::vector<Entry> entries_;
   absl::flat_hash_map<Digest, size_t> index_;
   absl::flat_hash_set<Digest> programs_;
-  std::vector<int> tried_;  // per space: entries
-  size_t fresh_ = 0;        // entries from here on may lack their evaluation
+  std::vector<int> tried_;  // number of entries per space
+  size_t fresh_ = 0;        // entries from this index on may have no evaluation
 };
 
-// Points and lists of them in saved states.
+// Functions that write and read points in saved states.
 void WritePoint(cost_model::ByteWriter& writer, const Point& point);
 void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points);
-// InvalidArgument: damaged, a space that the context does not have, or another number of decisions
-// than it takes.
+// InvalidArgument: the bytes are damaged, the context does not have the design space, or the number
+// of decisions is wrong.
 absl::StatusOr<Point> ReadPoint(cost_model::ByteReader& reader, const SearchContext& context);
 absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
                                               const SearchContext& context);

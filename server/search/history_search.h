@@ -17,8 +17,8 @@
 
 namespace hone::search {
 
-// What strategies share: a history, an evaluator, scores by ranking.h, and a state made of the
-// history and whatever a strategy adds.
+// The base class of strategies. It holds a history and an evaluator, scores candidates with a
+// Ranking, and saves the history together with the state that the strategy adds.
 class HistorySearch : public SearchStrategy {
  public:
   absl::string_view name() const final { return header_.name; }
@@ -27,45 +27,48 @@ class HistorySearch : public SearchStrategy {
   absl::Status Restore(absl::string_view state) final;
 
  protected:
-  // What one Propose knows and picks.
+  // The state of one Propose.
   struct Call {
     const cost_model::CostModel* model;
     uint64_t event;
     Ranking ranking;
-    Rng rng;  // of the event
+    Rng rng;  // derived from the event
     UnseenSource source;
     BatchPicker picker;
-    bool learnt = false;  // the model answered something else than zeros
+    bool learnt = false;  // the model has predicted a score other than 0
   };
 
-  // `draft`: the model that leads until there are results; null: there is none.
+  // `draft`: the model that ranks candidates until there are results; may be null.
   HistorySearch(StateHeader header, SearchContext context,
                 std::unique_ptr<const cost_model::CostModel> draft = nullptr);
 
-  // Begins a Propose of n candidates: the history is refreshed, evaluations carry what the model
-  // reads. `purpose` tells strategies' random numbers apart. Errors of Evaluator::UseFeaturesOf.
+  // Begins a Propose of n candidates: refreshes the history and makes evaluations contain the
+  // features that the model reads. `purpose` gives each strategy its own random numbers. Returns
+  // the errors of Evaluator::UseFeaturesOf.
   absl::StatusOr<Call> Begin(int n, uint64_t event, const cost_model::CostModel* model,
                              uint64_t purpose);
-  // The legal ones of the points, in order, with predictions and scores: that of the result where
-  // one was told, else of the ranking. Errors of the model.
+  // Returns the legal points, in order, with predictions and scores. The score comes from the
+  // result if one was told, otherwise from the ranking. Returns the model's errors.
   absl::StatusOr<std::vector<Scored>> Score(absl::Span<const Point> points, Call& call);
-  // Scores a point and adds it to the batch. False: it is illegal, or not new.
+  // Scores a point and adds it to the batch. Returns false if BatchPicker::Add does, or if the
+  // point is illegal.
   absl::StatusOr<bool> Add(const Point& point, Call& call);
 
-  // Adds a draw and lets the source skip its program. False: there was nothing to add.
+  // Adds a draw and makes the source skip its program. Returns false if `drawn` is empty.
   absl::StatusOr<bool> AddDrawn(std::optional<Unseen> drawn, Call& call);
-  // Adds a draw of every untried space that the batch does not cover yet, as far as there is room.
+  // Adds a draw from each untried space that has no candidate in the batch, until the batch is
+  // full.
   absl::Status CoverByDraws(Call& call);
   // Fills the batch with uniform draws from all spaces.
   absl::Status FillByDraws(Call& call);
-  // Notes the batch as proposed.
+  // Records the batch as proposed and returns it.
   std::vector<record::Candidate> Commit(Call& call);
 
-  // Appends a uniform draw from a space. False: it met no legal vector.
+  // Appends a uniform draw from a space. Returns false if no legal vector was found.
   bool Sample(int space, Rng& rng, std::vector<Point>& points) const;
 
-  // What is saved beside the history, and back. InvalidArgument: damaged, or of other design
-  // spaces.
+  // Saves and restores the state that a strategy has besides the history. InvalidArgument: the
+  // state is damaged or was saved for other design spaces.
   virtual void SaveMore(cost_model::ByteWriter&) const {}
   virtual absl::Status RestoreMore(cost_model::ByteReader&) { return absl::OkStatus(); }
 

@@ -10,14 +10,14 @@
 
 namespace hone::search {
 
-// A candidate inside one search: the design space by its place in the context.
+// A candidate inside one search.
 struct Point {
-  int space = 0;
+  int space = 0;  // index in SearchContext::spaces
   std::vector<int64_t> decisions;
   friend bool operator==(const Point&, const Point&) = default;
 };
 
-// Equal for equal candidates, on every machine and in every order of the spaces.
+// The digest of a candidate. It is the same on every machine and for every order of the spaces.
 inline Digest KeyOf(const SearchContext& context, const Point& point) {
   DigestBuilder builder;
   builder.Add(absl::string_view(context.spaces[point.space]->digest()));

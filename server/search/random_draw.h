@@ -11,16 +11,17 @@
 
 namespace hone::search {
 
-// A draw from the normal distribution of mean 0 and variance 1.
+// Draws from the normal distribution with mean 0 and variance 1.
 inline double StandardNormal(Rng& rng) {
   const double radius = std::sqrt(-2 * std::log(1 - rng.Uniform()));
   return radius * std::cos(2 * std::numbers::pi * rng.Uniform());
 }
 
-// Draws indices with probability proportional to max(score, 0); uniformly where none is positive.
+// Draws indices with probability proportional to max(score, 0), or uniformly if no score is
+// positive.
 class Roulette {
  public:
-  // REQUIRES a score.
+  // REQUIRES: `scores` is not empty.
   explicit Roulette(absl::Span<const double> scores) {
     double total = 0;
     for (const double score : scores) cumulative_.push_back(total += std::max(score, 0.0));

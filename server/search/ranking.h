@@ -7,22 +7,23 @@
 
 namespace hone::search {
 
-// Blends two cost models into one score, about "best latency so far / latency": the draft, which
-// knows the candidates before anything is measured, and the model that learns. Higher is better.
+// Combines two cost models into one score: the draft, which scores candidates before anything is
+// measured, and the model that learns from results. The score approximates
+// "best latency so far / latency"; higher is better.
 //
-// The draft is calibrated on the results: a factor per design space between cycles and nanoseconds,
-// shrunken towards that of all. The model gets the more weight, the better it ordered what was
-// proposed after it had ranked it, compared with the draft: a model of few results does not outrank
-// the draft before it has earned it. Without a draft the score is the model's prediction, and 0
-// before the model has learnt. Immutable.
+// Results calibrate the draft: each design space has a factor between cycles and nanoseconds, which
+// is shrunk towards the factor of all spaces. The weight of the model depends on how well it
+// ordered the proposed candidates before they were measured, compared with the draft. A model that
+// has seen few results therefore does not outweigh the draft. Without a draft, the score is the
+// model's prediction, or 0 before the model has learnt. Immutable.
 class Ranking {
  public:
-  // From everything told. REQUIRES history.Refresh since the last Tell.
+  // Makes the ranking from all results. REQUIRES: history.Refresh was called after the last Tell.
   static Ranking Of(const SearchContext& context, const History& history, bool has_draft);
 
   // `draft`: Evaluation::draft.
   double DraftScore(int space, double draft) const;
-  // Of a result; 0 for a failure.
+  // The score of a result; 0 for a failure.
   double MeasuredScore(const History::Entry& entry) const {
     return entry.ok ? best_latency_ns_ / entry.latency_ns : 0;
   }

@@ -11,25 +11,28 @@
 
 namespace hone::search {
 
-// The parts of tiles as log2; of choices the number of the row, and log2 of its numbers where all
-// rows are positive. REQUIRES legal decisions (others give an empty input).
+// Converts decisions to a kernel input. A tile gives the log2 of its sizes. A choice gives the
+// index of its row and the log2 of the row's numbers, or zeros if some row of the choice has a
+// number that is not positive. Returns an empty input if the decisions are illegal.
 cost_model::KernelInput EmbedDecisions(const space::DesignSpace& space,
                                        absl::Span<const int64_t> decisions);
 
-// log(latency / best latency) of candidates: a multiple of what the ranking estimates, plus an
-// offset and a Gaussian process per design space. Immutable.
+// Models log(latency / best latency) of a candidate as a multiple of the ranking's estimate, plus
+// an offset and a Gaussian process per design space. Immutable.
 class ResidualModel {
  public:
-  // From everything told; of a space at most `fitted` results, half of them the best and half the
-  // latest. `deviation` of the processes while there is too little to fit them to. REQUIRES
-  // history.Refresh since the last Tell.
+  // Fits the model to all results. The process of a space gets at most `fitted` of its results;
+  // half of them are the best and half the latest. `deviation`: the standard deviation of the
+  // processes while there are too few results to fit the kernel. REQUIRES: history.Refresh was
+  // called after the last Tell.
   static ResidualModel Of(const SearchContext& context, const History& history,
                           const Ranking& ranking, int fitted, double deviation);
 
-  // Without the process: from a score of the ranking.
+  // The estimate from a score of the ranking, without the process.
   double Estimate(int space, double score) const;
   const cost_model::GaussianProcess& process(int space) const { return processes_[space]; }
-  // That a candidate there does not fail, in (0, 1): the failures near it against the others.
+  // The probability that a candidate with this input does not fail, in (0, 1), estimated from the
+  // outcomes of similar candidates.
   double Feasibility(int space, const cost_model::KernelInput& input) const;
 
  private:
@@ -41,7 +44,7 @@ class ResidualModel {
   double slope_ = 1;
   std::vector<double> offsets_;
   std::vector<cost_model::GaussianProcess> processes_;
-  std::vector<std::vector<Outcome>> outcomes_;  // per space; empty where nothing failed
+  std::vector<std::vector<Outcome>> outcomes_;  // per space; empty if nothing failed there
 };
 
 }  // namespace hone::search

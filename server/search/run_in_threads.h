@@ -7,10 +7,11 @@
 
 namespace hone::search {
 
-// Calls work(0), …, work(count - 1), each in a thread of its own, the first one in the caller's,
-// and returns when all have returned. An exception that leaves a thread ends the whole process, so
-// what a call throws – std::bad_alloc, mostly – is thrown by this function once the others have
-// returned; of several, that of the first call.
+// Calls work(0), …, work(count - 1), each in its own thread, and returns when all calls have
+// returned. The first call runs in the caller's thread. An exception that leaves a thread would
+// terminate the process. Exceptions, usually std::bad_alloc, are therefore caught, and rethrown to
+// the caller after all calls have ended. If several calls throw, the exception of the first one in
+// index order is rethrown.
 void RunInThreads(size_t count, absl::FunctionRef<void(size_t)> work);
 
 }  // namespace hone::search

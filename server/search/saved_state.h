@@ -10,16 +10,17 @@
 
 namespace hone::search {
 
-// Which strategy wrote a state, and in which form.
+// The strategy that wrote a state, and the version of its format.
 struct StateHeader {
   absl::string_view name;
   uint32_t version;
 };
 
-// The form of SearchStrategy::Save: "hone.search", name, version, payload, digest of the payload.
+// Encodes the format of SearchStrategy::Save: "hone.search", name, version, payload, digest of the
+// payload.
 std::string EncodeState(const StateHeader& header, absl::string_view payload);
-// The payload, inside `state`. InvalidArgument: not a state, of another strategy or version,
-// truncated or damaged.
+// Returns the payload, which points into `state`. InvalidArgument: the bytes are not a saved state,
+// the strategy or version differs, or the state is truncated or damaged.
 absl::StatusOr<absl::string_view> DecodeState(const StateHeader& header, absl::string_view state);
 
 }  // namespace hone::search

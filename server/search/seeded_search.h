@@ -8,8 +8,9 @@
 
 namespace hone::search {
 
-// A strategy whose first proposals hold context.seeds (search_strategy.h); the rest are those of
-// the strategy that `make` gives, which is told everything. Its name is that of the inner one.
+// Wraps the strategy that `make` creates: proposes context.seeds among the first proposals (see
+// search_strategy.h), and the proposals of the inner strategy otherwise. The inner strategy is told
+// all results. The name is that of the inner strategy.
 std::unique_ptr<SearchStrategy> MakeSeededSearch(
     SearchContext context,
     const std::function<std::unique_ptr<SearchStrategy>(SearchContext)>& make);

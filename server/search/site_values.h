@@ -13,20 +13,22 @@
 
 namespace hone::search {
 
-// The legal values of sites as lists: what the field's tuners call a knob. Choices are listed as in
-// the trace; tiles in lexicographic order. A tile whose sizes need not divide and that has more
-// than kMostValues is listed only with sizes that make even tiles. Keeps what it listed. Used by
-// one thread at a time.
+// Lists of the legal values of sites, which other tuners call knobs. Choices are in the order of
+// the trace, tiles in lexicographic order. If a tile's sizes need not divide the extent and it has
+// more than kMostValues values, only sizes that make even tiles are listed. Lists of tiles are
+// cached. Used by one thread at a time.
 class SiteValues {
  public:
   static constexpr size_t kMostValues = 4096;
 
-  // Rows of site.count numbers, at least one. Valid until the next call.
+  // Returns the values as rows of site.count numbers; there is at least one row. The reference is
+  // valid until the next call.
   const std::vector<int64_t>& Of(const schedule::Site& site);
   size_t Count(const schedule::Site& site) { return Of(site).size() / site.count; }
-  // The place of legal values in the list; of ones that are not listed, that of the next.
+  // The index of legal values in the list. For a tile that is not listed, the index of the next
+  // tile in the order.
   size_t IndexOf(const schedule::Site& site, absl::Span<const int64_t> values);
-  // The values at a place. REQUIRES index < Count(site).
+  // REQUIRES: index < Count(site).
   absl::Span<const int64_t> At(const schedule::Site& site, size_t index) {
     return absl::MakeConstSpan(Of(site)).subspan(index * site.count, site.count);
   }
@@ -36,17 +38,18 @@ class SiteValues {
   absl::flat_hash_map<Key, std::vector<int64_t>> tiles_;
 };
 
-// The legal vector that follows `wanted` as far as it can: where extents depend on earlier
-// decisions, later tiles are repaired. ResourceExhausted: a constraint or a primitive forbids it.
-// InvalidArgument: another length.
+// Returns `wanted` if it is legal, otherwise a legal vector close to it. If the extents of tiles
+// depend on earlier decisions, these tiles are repaired. ResourceExhausted: a constraint or a
+// primitive rejects the decisions. InvalidArgument: the length is wrong.
 absl::StatusOr<std::vector<int64_t>> Fit(const space::DesignSpace& space,
                                          absl::Span<const int64_t> wanted, Rng& rng);
 
-// Vectors that differ from legal `decisions` by one hop of `step` ≥ 1 at one site: of a tile, a
-// prime factor moved `step` times from one part to another (where sizes need not divide: a size
-// that makes `step` even tiles more or fewer, or is twice or half as large); of a choice, the row
-// that many places away. Legal ones only, each once, in the order of the sites. None where the
-// decisions are not legal.
+// Returns the legal vectors that differ from `decisions` by one hop of `step` ≥ 1 at one site, each
+// once, in the order of the sites. Returns none if `decisions` is illegal. The hops are:
+// - tile: a prime factor moves `step` times from one part to another;
+// - tile whose sizes need not divide the extent: also, a size changes to make `step` even tiles
+//   more or fewer, or is multiplied or divided by 2^step;
+// - choice: the row `step` rows before or after.
 std::vector<std::vector<int64_t>> Hops(const space::DesignSpace& space,
                                        absl::Span<const int64_t> decisions, int step);
 

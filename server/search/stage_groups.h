@@ -11,26 +11,28 @@
 
 namespace hone::search {
 
-// Which decisions of a design space shape which of its program's statements: what Ansor calls the
-// nodes of the computation, whose rewriting steps can be taken from one parent or the other.
+// Maps the decisions of a design space to the statements of its programs that they shape. A group
+// corresponds to a node in Ansor's crossover, which takes the rewriting steps of a node from one
+// parent or the other.
 //
-// A decision belongs to the stages whose loops and blocks the instructions that read it transform.
-// Stages that one decision shapes are one group, and so are a stage and what its instructions made
-// of it (copies of operands, partial results). A stage without decisions belongs to the stage that
-// it is computed at. A packed matrix product is one group; of a softmax each reduction is one.
-// Immutable.
+// A decision shapes a stage if an instruction that reads it transforms the stage's loops or blocks.
+// Stages that are shaped by the same decision form one group. The blocks that a stage's
+// instructions create (copies of operands, partial results) are in the stage's group. A stage
+// without decisions is in the group of the stage where it is computed. A packed matrix product is
+// one group; in a softmax each reduction is a group. Immutable.
 class StageGroups {
  public:
-  // A function of the space's text; one replay per block that instructions make, where there is
-  // more than one group.
+  // Depends only on the text of the space. If there is more than one group, it replays parts of the
+  // trace for every instruction that creates a block.
   static StageGroups Of(const space::DesignSpace& space);
 
-  // Groups that have decisions, numbered by their first one.
+  // The number of groups that have decisions. Groups are numbered in the order of their first
+  // decisions.
   int count() const { return count_; }
-  // The group of every number of a decision vector; −1: it shapes no stage that is known.
+  // The group of each number of a decision vector, or −1 if it shapes no known stage.
   const std::vector<int>& of_decisions() const { return of_decisions_; }
-  // The group of every statement of one of the space's programs, in the order of
-  // feature::Nest::statements(); −1: no decision shapes it.
+  // The group of each statement of a program of the space, in the order of
+  // feature::Nest::statements(), or −1 if no decision shapes the statement.
   std::vector<int> OfStatements(const ir::Program& program) const;
 
  private:
@@ -39,9 +41,10 @@ class StageGroups {
   absl::flat_hash_map<std::string, int> of_blocks_;  // by name
 };
 
-// The decisions of two parents of one space, each group's from the parent with the greater score
-// there. Decisions of no group, and groups of equal score, are those of `a`. The result may be
-// illegal where one group's values depend on another's (see Fit). REQUIRES a score per group.
+// Combines the decisions of two parents of one space. Each group's decisions come from the parent
+// with the higher score for the group. Decisions without a group, and groups with equal scores, are
+// those of `a`. The result may be illegal if the values of one group depend on another group (see
+// Fit). REQUIRES: each parent has one score per group.
 std::vector<int64_t> MergeStages(const StageGroups& groups, absl::Span<const int64_t> a,
                                  absl::Span<const double> scores_a, absl::Span<const int64_t> b,
                                  absl::Span<const double> scores_b);

@@ -16,24 +16,24 @@ struct Unseen {
   EvaluationPtr evaluation;
 };
 
-// Draws candidates that replay and that neither the history knows nor Skip was told of, space by
-// space. A space without finds in several hundred draws in a row counts as exhausted from then on.
-// Used by one thread at a time.
+// Draws legal candidates that the history does not know and whose programs are not skipped. A space
+// counts as exhausted once several hundred draws in a row have found no such candidate. Used by one
+// thread at a time.
 class UnseenSource {
  public:
-  // All outlive it.
+  // The arguments outlive the source.
   UnseenSource(const SearchContext* context, const History* history, Evaluator* evaluator)
       : context_(context),
         history_(history),
         evaluator_(evaluator),
         exhausted_(context->spaces.size(), false) {}
 
-  // Never draws a candidate with this program.
+  // Excludes candidates with this program from later draws.
   void Skip(const Digest& program) { skipped_.insert(program); }
 
-  // Nothing: the space is exhausted.
+  // Returns nullopt if the space is exhausted.
   std::optional<Unseen> Draw(int space, Rng& rng);
-  // From a uniformly drawn space that is not exhausted. Nothing: all are.
+  // Draws from a random space that is not exhausted. Returns nullopt if all spaces are exhausted.
   std::optional<Unseen> DrawAny(Rng& rng);
 
  private:

@@ -9,28 +9,30 @@
 
 namespace hone::search {
 
-// A place in the lexicographic order of a design space's decision vectors, by the lists of
-// site_values.h, the last site fastest.
+// A position in the enumeration of a design space's decision vectors. The vectors are in
+// lexicographic order of the lists of site_values.h; the last site varies fastest.
 class VectorCursor {
  public:
-  // To the next vector that may be legal; at first to the first one. False: there is none.
+  // Moves to the next vector that may be legal; the first call moves to the first vector. Returns
+  // false if there is none.
   bool Advance(const space::DesignSpace& space, SiteValues& lists);
-  // REQUIRES Advance has returned true.
+  // REQUIRES: the last Advance returned true.
   const std::vector<int64_t>& decisions() const { return decisions_; }
 
-  // For saved states; `number` is the place of the space in the context. Errors of ReadPoint.
+  // Writes and reads the position in saved states. `number`: the index of the space in the context.
+  // Returns the errors of ReadPoint.
   void Save(int number, cost_model::ByteWriter& writer) const;
   absl::Status Restore(const SearchContext& context, int number, SiteValues& lists,
                        cost_model::ByteReader& reader);
 
  private:
-  // The first vector with a prefix.
+  // Moves to the first vector that begins with `prefix`.
   void Enter(const space::DesignSpace& space, absl::Span<const int64_t> prefix, SiteValues& lists);
 
   bool begun_ = false, done_ = false;
   std::vector<int64_t> decisions_;
-  // Of the decisions; fewer where a primitive refused before the last; none in a space with one
-  // vector only.
+  // The sites of the decisions. Sites are missing at the end if a primitive rejected the vector
+  // before them. Empty if the space has only one vector.
   std::vector<schedule::Site> sites_;
 };
 
