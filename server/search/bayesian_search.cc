@@ -17,22 +17,22 @@ using cost_model::GaussianProcess;
 using cost_model::KernelInput;
 
 constexpr StateHeader kState = {"bayesian", 1};
-constexpr int kFitted = 128;        // results of a design space, at most, that its process holds
-constexpr int kPool = 128;          // candidates of a design space among which a batch is picked
-constexpr int kCentres = 4;         // best results of a design space around which its region lies
-constexpr int kWidest = 8;          // of a trust region, in moves from a good candidate
-constexpr int kFirstWidth = 4;      // of a trust region at first and after a restart
-constexpr int kSuccesses = 3;       // batches with a better result in a row until a region doubles
-constexpr int kFailures = 3;        // batches without one until it halves
-constexpr double kDeviation = 0.4;  // of log latency from the draft, before there are results
+constexpr int kFitted = 128;        // maximum number of results in the process of a design space
+constexpr int kPool = 128;          // candidates per design space from which a batch is picked
+constexpr int kCentres = 4;         // best results per design space that are centres of its region
+constexpr int kWidest = 8;          // maximum width of a trust region, in moves from a centre
+constexpr int kFirstWidth = 4;      // width of a trust region at first and after a restart
+constexpr int kSuccesses = 3;       // batches in a row with a better result that double a region
+constexpr int kFailures = 3;        // batches in a row without a better result that halve a region
+constexpr double kDeviation = 0.4;  // of log latency from the estimate, before there are results
 
-// A candidate of the pool with its posterior, in log(latency / best).
+// A candidate of the pool. Its estimate and bound are in log(latency / best).
 struct Member {
   Scored scored;
   KernelInput input;
   double estimate = 0;  // without the process
-  double bound = 0;     // the lower confidence bound
-  double feasible = 1;
+  double bound = 0;     // lower confidence bound
+  double feasible = 1;  // probability that the candidate does not fail
 };
 
 bool IsMorePromising(const Member& a, const Member& b) {
@@ -66,7 +66,7 @@ class BayesianSearch final : public HistorySearch {
   }
 
  private:
-  // Per space the most promising unseen candidates; their score is e^−posterior mean.
+  // Returns the most promising unseen candidates of each space, with the score e^(−posterior mean).
   absl::StatusOr<std::vector<std::vector<Member>>> Pools(const ResidualModel& residual,
                                                          Call& call) {
     const int half = std::max(1, context().population / 2);
@@ -118,7 +118,8 @@ class BayesianSearch final : public HistorySearch {
     return point;
   }
 
-  // Moves from the best results of each space; half of them from those that are best of all.
+  // Returns moves from the best results. Half of them start from the best results of all spaces,
+  // the others from the best results of each space in turn.
   std::vector<Point> NearTheBest(int count, Rng& rng) {
     const std::vector<const History::Entry*> best = history().Best(history().entries().size());
     std::vector<std::vector<Point>> centres(context().spaces.size());
@@ -141,7 +142,7 @@ class BayesianSearch final : public HistorySearch {
     return points;
   }
 
-  // A move from members that have the lowest bounds of all.
+  // Returns single moves from the members with the lowest bounds.
   std::vector<Point> NearThePromising(int count, const std::vector<std::vector<Member>>& pools,
                                       Rng& rng) {
     std::vector<const Member*> members;
@@ -157,13 +158,13 @@ class BayesianSearch final : public HistorySearch {
     return points;
   }
 
-  // Of the trust regions, in moves: a function of the results, batch by batch.
+  // Computes the widths of the trust regions, in moves, from the results of all batches.
   std::vector<int> Widths() {
     struct Region {
       int width, successes = 0, failures = 0;
       double best = 0, best_before = 0;
       uint64_t event = 0;
-      bool tried = false;  // in the batch at hand
+      bool tried = false;  // the space has a result
     };
     std::vector<Region> regions(context().spaces.size(), {.width = kFirstWidth});
     const auto close = [&](Region& region) {
@@ -203,7 +204,7 @@ class BayesianSearch final : public HistorySearch {
     return widths;
   }
 
-  // One draw of the posterior per candidate, the best of it.
+  // Fills the batch. Each candidate is the best one in a new draw from the joint posterior.
   void PickByThompson(const ResidualModel& residual, const std::vector<std::vector<Member>>& pools,
                       Call& call) {
     std::vector<GaussianProcess::Joint> joints;

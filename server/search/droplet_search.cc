@@ -13,14 +13,14 @@ namespace hone::search {
 namespace {
 
 constexpr StateHeader kState = {"droplet", 1};
-constexpr int kStarts = 32;            // draws of an untried space, of which the best is a start
-constexpr int kCombined = 2;           // decisions that move at once, at most
-constexpr size_t kCombinedHops = 512;  // of a group
-constexpr int kMostSteps = 8;          // of a speculative hop
+constexpr int kStarts = 32;            // draws from an untried space; the best one is a start
+constexpr int kCombined = 2;           // maximum number of decisions that move at once
+constexpr size_t kCombinedHops = 512;  // maximum size of a group of combined hops
+constexpr int kMostSteps = 8;          // maximum number of steps of a hop
 constexpr size_t kIncumbents = 16;     // best candidates whose neighbours a batch may use
-constexpr double kPValue = 0.05;       // that a faster candidate must not exceed to be incumbent
-// A strategy is told one latency per candidate, no samples: its standard deviation, relative, and
-// how many samples stand behind it.
+constexpr double kPValue = 0.05;       // maximum p-value for a faster candidate to be the incumbent
+// Assumed relative standard deviation of a latency sample and number of samples per latency. A
+// strategy is told one latency per candidate, without its samples.
 constexpr double kNoise = 0.01;
 constexpr int kSamples = 3;
 
@@ -40,13 +40,14 @@ class DropletSearch final : public HistorySearch {
       if (call.picker.full()) break;
       HONE_RETURN_IF_ERROR(AddNeighbours(incumbent, call));
     }
-    if (history().Best(1).empty()) call.picker.PickBest(starts, n);  // nothing to descend from yet
+    if (history().Best(1).empty()) call.picker.PickBest(starts, n);
     HONE_RETURN_IF_ERROR(FillByDraws(call));
     return Commit(call);
   }
 
  private:
-  // Candidates of untried spaces, and of all of them before the first result; best first.
+  // Returns draws from untried spaces, or from all spaces before the first successful result, best
+  // first.
   absl::StatusOr<std::vector<Scored>> Starts(Call& call) {
     const bool any = history().Best(1).empty();
     std::vector<Point> points;
@@ -61,14 +62,15 @@ class DropletSearch final : public HistorySearch {
     return starts;
   }
 
-  // Whether `faster` beats `slower` by more than noise: a two-sided test of their log latencies.
+  // Whether `faster_ns` is significantly lower than `slower_ns`, by a two-sided test of the log
+  // latencies.
   static bool IsSignificant(double faster_ns, double slower_ns) {
     const double deviation = kNoise * std::sqrt(2.0 / kSamples);
     const double z = std::log(slower_ns / faster_ns) / deviation;
     return z > 0 && std::erfc(z / std::sqrt(2.0)) <= kPValue;
   }
 
-  // The incumbent of the descent, then the best others in their order.
+  // Returns the incumbent of the descent, followed by the other best candidates, best first.
   std::vector<Point> Incumbents() {
     const History::Entry* incumbent = nullptr;
     for (const History::Entry& entry : history().entries()) {
@@ -84,7 +86,7 @@ class DropletSearch final : public HistorySearch {
     return points;
   }
 
-  // One group after the other: single hops, combined ones, single hops of more steps.
+  // Adds groups of neighbours in this order: single hops, combined hops, single hops of more steps.
   absl::Status AddNeighbours(const Point& incumbent, Call& call) {
     const space::DesignSpace& space = *context().spaces[incumbent.space];
     std::vector<std::vector<int64_t>> group = Hops(space, incumbent.decisions, /*step=*/1);
@@ -108,7 +110,7 @@ class DropletSearch final : public HistorySearch {
     return absl::OkStatus();
   }
 
-  // The new ones, best first.
+  // Adds the new candidates of a group, best first.
   absl::Status AddGroup(int space, const std::vector<std::vector<int64_t>>& group, Call& call) {
     std::vector<Point> points;
     for (const std::vector<int64_t>& decisions : group) {

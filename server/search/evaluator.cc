@@ -12,9 +12,9 @@
 namespace hone::search {
 namespace {
 
-constexpr size_t kCacheSize = 4096;       // of each of the two
-constexpr size_t kPointsPerThread = 16;   // fewer are not worth starting one
-constexpr size_t kPointsPerPortion = 64;  // of each thread: a few ms
+constexpr size_t kCacheSize = 4096;       // size of each of the two caches
+constexpr size_t kPointsPerThread = 16;   // minimum for which a thread is started
+constexpr size_t kPointsPerPortion = 64;  // per thread; takes a few milliseconds
 
 }  // namespace
 
@@ -62,7 +62,7 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
 }
 
 double Evaluator::DraftOf(const ir::Program& program) const {
-  constexpr double kHopeless = 1e-30;  // of programs that the features do not describe
+  constexpr double kHopeless = 1e-30;  // the score of programs that the features cannot describe
   const feature::FeatureSet& features = **feature::FindFeatureSet(draft_->feature_set());
   cost_model::FeatureMatrix matrix{.columns = features.Columns()};
   int rows = 0;
@@ -84,7 +84,7 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
   std::vector<EvaluationPtr> evaluations(points.size());
   std::vector<Digest> keys(points.size());
   std::vector<size_t> missing;
-  absl::flat_hash_map<Digest, size_t> first;  // a point may come twice
+  absl::flat_hash_map<Digest, size_t> first;  // `points` may contain duplicates
   for (size_t i = 0; i < points.size(); ++i) {
     keys[i] = KeyOf(*context_, points[i]);
     if (const auto found = recent_.find(keys[i]); found != recent_.end()) {
@@ -95,10 +95,10 @@ std::vector<EvaluationPtr> Evaluator::Evaluate(absl::Span<const Point> points) {
       missing.push_back(i);
     }
   }
-  // Candidates of one space together: replays share the state behind its first instructions.
+  // Sorted by space because replays of one space share the state after its first instructions.
   std::stable_sort(missing.begin(), missing.end(),
                    [&](size_t a, size_t b) { return points[a].space < points[b].space; });
-  // In portions, between which a kernel may be timed.
+  // Works in portions so that a kernel can be timed between them.
   const size_t portion = kPointsPerPortion * context_->threads;
   for (size_t begin = 0; begin < missing.size(); begin += portion) {
     const size_t end = std::min(begin + portion, missing.size());

@@ -16,11 +16,11 @@ namespace hone::search {
 namespace {
 
 constexpr uint32_t kStateVersion = 1;
-constexpr int kGenerations = 3;  // the first, drawn one included
-constexpr double kMeasuredShare = 0.2;
-constexpr int kRandomSeeds = 50;
-constexpr double kRandomShare = 0.05;  // of a batch (ε-greedy)
-constexpr int kRetries = 3;            // for a child that is new to the call
+constexpr int kGenerations = 3;         // including the first
+constexpr double kMeasuredShare = 0.2;  // of the first generation
+constexpr int kRandomSeeds = 50;        // minimum number of draws in the first generation
+constexpr double kRandomShare = 0.05;   // of a batch (ε-greedy)
+constexpr int kRetries = 3;             // attempts to breed a child that is new to the call
 
 class EvolutionarySearch final : public HistorySearch {
  public:
@@ -52,7 +52,7 @@ class EvolutionarySearch final : public HistorySearch {
     }
     SortByScore(met.pool);
     call.picker.CoverUntried(met.pool);
-    // A small or rarely legal space may have no candidate in the pool.
+    // A space that is small or seldom legal may have no candidate in the pool.
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
     const int random = static_cast<int>(kRandomShare * n + call.rng.Uniform());
     call.picker.PickBest(met.pool, n - random);
@@ -63,7 +63,7 @@ class EvolutionarySearch final : public HistorySearch {
   }
 
  private:
-  // Every candidate that one Propose met, once.
+  // The distinct candidates that one Propose has scored.
   struct Met {
     absl::flat_hash_set<Digest> keys;
     std::vector<Scored> pool;
@@ -88,7 +88,7 @@ class EvolutionarySearch final : public HistorySearch {
       if (points.size() + random >= population) break;
       points.push_back(survivor);
     }
-    // The same number for every space, whatever its size: which is best is not known yet.
+    // Every space gets the same number of draws, whatever its size.
     const size_t spaces = context().spaces.size();
     for (size_t turn = rng.Below(spaces), failures = 0;
          points.size() < population && failures < population; ++turn) {
@@ -97,7 +97,6 @@ class EvolutionarySearch final : public HistorySearch {
     return points;
   }
 
-  // Candidates that children are bred from.
   struct Parents {
     const std::vector<Scored>& scored;
     std::vector<std::vector<double>> stages;  // Evaluator::StageScores of each
@@ -128,7 +127,7 @@ class EvolutionarySearch final : public HistorySearch {
     return children;
   }
 
-  // The chains after one step of Metropolis and Hastings.
+  // Returns the chains after one Metropolis-Hastings step.
   absl::StatusOr<std::vector<Point>> NextChains(const std::vector<Scored>& chains, Met& met,
                                                 Call& call) {
     std::vector<Point> children;
@@ -175,7 +174,8 @@ class EvolutionarySearch final : public HistorySearch {
     return child.ok() ? Point{parent.space, *std::move(child)} : parent;
   }
 
-  // Stage by stage from the parent that is better there. NotFound: that is one of the two.
+  // Takes each stage from the parent with the higher score there. NotFound: the result equals one
+  // of the parents.
   absl::StatusOr<std::vector<int64_t>> Merge(const Parents& parents, size_t first, size_t second,
                                              Rng& rng) const {
     if (parents.scored[second].score > parents.scored[first].score) std::swap(first, second);
@@ -196,8 +196,8 @@ class EvolutionarySearch final : public HistorySearch {
   }
 
   const EvolutionaryOptions options_;
-  std::vector<StageGroups> groups_;  // per space, where crossovers go by stages
-  std::vector<Point> survivors_;     // the best of the last call, seen or not
+  std::vector<StageGroups> groups_;  // per space; empty unless crossovers are by stages
+  std::vector<Point> survivors_;     // the best candidates of the last call, including seen ones
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ absl::StatusOr<Point> ReadPoint(cost_model::ByteReader& reader, const SearchCont
   if (point.space < 0 || point.space >= static_cast<int>(context.spaces.size()) ||
       decisions != context.spaces[point.space]->decision_count()) {
     return absl::InvalidArgumentError(
-        "a candidate of the saved state does not fit the design spaces");
+        "a candidate of the search state does not fit the design spaces");
   }
   point.decisions.resize(decisions);
   for (int64_t& decision : point.decisions) HONE_RETURN_IF_ERROR(reader.Read(decision));
@@ -130,7 +130,8 @@ absl::Status History::Restore(cost_model::ByteReader& reader) {
     HONE_ASSIGN_OR_RETURN(const absl::string_view digest, reader.String());
     same = digest == context_->spaces[s]->digest();
   }
-  if (!same) return absl::InvalidArgumentError("the saved state is of other design spaces");
+  if (!same)
+    return absl::InvalidArgumentError("the search state was saved for other design spaces");
   HONE_ASSIGN_OR_RETURN(const uint64_t entries, reader.U64());
   for (uint64_t i = 0; i < entries; ++i) {
     HONE_ASSIGN_OR_RETURN(const Point point, ReadPoint(reader, *context_));

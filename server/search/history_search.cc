@@ -28,7 +28,7 @@ absl::Status HistorySearch::Restore(absl::string_view state) {
   HONE_RETURN_IF_ERROR(restored.Restore(reader));
   HONE_RETURN_IF_ERROR(RestoreMore(reader));
   if (reader.remaining() != 0)
-    return absl::InvalidArgumentError("the search state has bytes too many");
+    return absl::InvalidArgumentError("the search state has extra bytes at its end");
   history_ = std::move(restored);
   return absl::OkStatus();
 }

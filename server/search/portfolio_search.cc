@@ -12,24 +12,25 @@ namespace hone::search {
 namespace {
 
 constexpr StateHeader kState = {"portfolio", 1};
-constexpr int kRounds = 3;       // in which strategies may fill what others had proposed already
-constexpr double kMemory = 0.9;  // what a batch leaves of the weight of earlier rewards
-constexpr double kClose = 0.4;   // log latency above the best at which a candidate earns nothing
-constexpr int kLearnt = 8;    // results that the opening needs before cells are drawn by Thompson
-constexpr int kOpening = 16;  // results after which the bandit decides
+// Rounds per batch; later ones replace proposals that another strategy had already made.
+constexpr int kRounds = 3;
+constexpr double kMemory = 0.9;  // factor by which a batch reduces the weight of earlier rewards
+constexpr double kClose = 0.4;   // log latency above the best at which the reward is 0
+constexpr int kLearnt = 8;       // results needed before strategies other than evolutionary propose
+constexpr int kOpening = 16;     // results needed before the bandit decides
 enum Arm : uint32_t { kEvolutionary, kBayesian, kDroplet, kArms };
 
-// What an arm earned, and what it did not.
+// The rewards that an arm earned and missed.
 struct Earned {
   double won = 1, lost = 1;
-  // A draw of its expected reward: of a beta distribution, by its normal approximation.
+  // Draws the expected reward from a beta distribution, by its normal approximation.
   double Draw(Rng& rng) const {
     const double sum = won + lost;
     return won / sum + StandardNormal(rng) * std::sqrt(won * lost / (sum * sum * (sum + 1)));
   }
 };
 
-// A candidate whose result is not in.
+// A proposed candidate that has no result yet.
 struct Pending {
   Point point;
   uint32_t arm;
@@ -68,7 +69,7 @@ class PortfolioSearch final : public HistorySearch {
   }
 
  private:
-  // How many of the next candidates each strategy proposes.
+  // Returns how many of the next n candidates each strategy proposes.
   std::array<int, kArms> Places(int n, Rng& rng) {
     std::array<int, kArms> places{};
     int results = 0;
@@ -107,7 +108,7 @@ class PortfolioSearch final : public HistorySearch {
     return absl::OkStatus();
   }
 
-  // Rewards the strategies for the results that came in.
+  // Rewards the strategies for new results of pending candidates.
   void Settle() {
     std::vector<std::pair<const History::Entry*, uint32_t>> settled;
     std::erase_if(pending_, [&](const Pending& each) {
@@ -159,14 +160,14 @@ class PortfolioSearch final : public HistorySearch {
       HONE_ASSIGN_OR_RETURN(each.point, ReadPoint(reader, context()));
       HONE_RETURN_IF_ERROR(reader.Read(each.arm));
       if (each.arm >= kArms)
-        return absl::InvalidArgumentError("the search state names no strategy");
+        return absl::InvalidArgumentError("the search state has an invalid strategy number");
     }
     return absl::OkStatus();
   }
 
   std::array<std::unique_ptr<SearchStrategy>, kArms> strategies_;
   std::array<Earned, kArms> earned_;
-  double best_ns_ = 0;  // before the results that are not settled; 0: none
+  double best_ns_ = 0;  // the best latency at the last Settle; 0 if there were no results
   std::vector<Pending> pending_;
 };
 

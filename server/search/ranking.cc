@@ -7,22 +7,23 @@
 namespace hone::search {
 namespace {
 
-constexpr double kShrinkage = 4;  // results that a space needs to count as much as all together
-constexpr size_t kWindow = 128;   // latest ranked results that decide on trust
-constexpr double kClearlyApart = 0.05;  // of log latency; closer pairs are noise
-// What a predictor's pairwise accuracy is taken for before there is evidence, and how many pairs
-// that is worth.
+// Results that a space needs for its own factor to weigh as much as the factor of all spaces.
+constexpr double kShrinkage = 4;
+constexpr size_t kWindow = 128;  // latest predicted results that determine the model's weight
+constexpr double kClearlyApart = 0.05;  // in log latency; the order of closer pairs is noise
+// Prior of the pairwise accuracy of the model and of the draft, and the number of pairs that the
+// prior is worth.
 constexpr double kPriorPairs = 40, kPriorModel = 0.6, kPriorDraft = 0.7;
-constexpr double kHighestScore = 2;  // of the draft, relative to the best measured
+constexpr double kHighestScore = 2;  // limit of the draft's score; the best result has score 1
 
-// Counts how often a predictor orders pairs as their latencies do.
+// Counts how often a predictor orders pairs in the same way as their latencies.
 struct Accuracy {
   double right = 0, pairs = 0;
   void Add(double better_score, double worse_score) {
     right += better_score > worse_score ? 1 : better_score == worse_score ? 0.5 : 0;
     ++pairs;
   }
-  // How much better than guessing, with a prior.
+  // How much better the accuracy is than guessing, with a prior.
   double Edge(double prior) const {
     const double accuracy = (prior * kPriorPairs + right) / (kPriorPairs + pairs);
     return std::max(accuracy - 0.5, 0.02);

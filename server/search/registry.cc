@@ -53,10 +53,12 @@ const std::vector<Entry>& Strategies() {
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::string_view name,
                                                                      SearchContext context) {
-  if (context.spaces.empty()) return absl::InvalidArgumentError("a search needs a design space");
+  if (context.spaces.empty())
+    return absl::InvalidArgumentError("a search needs at least one design space");
   if (context.threads < 1 || context.population < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("a search needs a thread and a population, not ",
-                                                   context.threads, " and ", context.population));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a search needs at least one thread and a population of at least one, not ",
+                     context.threads, " and ", context.population));
   }
   for (const Entry& entry : Strategies()) {
     if (entry.name != name) continue;

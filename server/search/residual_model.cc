@@ -14,10 +14,10 @@ using cost_model::GaussianProcess;
 using cost_model::Kernel;
 using cost_model::KernelInput;
 
-constexpr double kLowestScore = 0.01;  // of an estimate, against the best
-constexpr double kSlopeEvidence = 1;   // squares of log estimates that weigh as much as slope 1
-constexpr double kShrinkage = 2;       // results that an offset needs to count half
-constexpr int kFewResults = 8;         // of all spaces; fewer do not fit the kernel
+constexpr double kLowestScore = 0.01;  // lower scores are raised to it; the best result has score 1
+constexpr double kSlopeEvidence = 1;   // prior sum of squares of log estimates, with slope 1
+constexpr double kShrinkage = 2;       // number of results at which an offset is halved
+constexpr int kFewResults = 8;         // results of all spaces that are needed to fit the kernel
 constexpr double kOutcomeLength = 2, kOutcomeHamming = 3, kOutcomePrior = 19, kPriorWeight = 0.5;
 
 struct Observation {
@@ -26,7 +26,7 @@ struct Observation {
   double value;     // log(latency / best)
 };
 
-// The best half and the latest half.
+// Returns the indices of at most `most` observations: all, or half the best and half the latest.
 std::vector<size_t> Chosen(const std::vector<Observation>& all, size_t most) {
   std::vector<size_t> order(all.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -38,7 +38,8 @@ std::vector<size_t> Chosen(const std::vector<Observation>& all, size_t most) {
   return order;
 }
 
-// Of the residuals of each space.
+// Returns the kernel with the highest likelihood over the residuals of all spaces, from a grid of
+// parameters.
 Kernel LikeliestKernel(const std::vector<cost_model::Observations>& residuals) {
   Kernel likeliest;
   double most = -std::numeric_limits<double>::infinity();
@@ -66,8 +67,8 @@ Kernel LikeliestKernel(const std::vector<cost_model::Observations>& residuals) {
   return likeliest;
 }
 
-// What the ranking told of an entry before it was measured. `best_then`: as the model that
-// predicted it knew; its scores are relative to that.
+// The score of an entry from the draft and the prediction that was made before its measurement. The
+// prediction is relative to the best latency at that time, `best_then`.
 double ScoreBefore(const History::Entry& entry, const Ranking& ranking, double best_then,
                    double best_now) {
   const double draft = ranking.DraftScore(entry.point.space, entry.evaluation->draft);

@@ -15,7 +15,7 @@ void RunInThreads(size_t count, absl::FunctionRef<void(size_t)> work) {
     }
   };
   {
-    std::vector<std::jthread> others;  // joined also where starting another one fails
+    std::vector<std::jthread> others;  // joined even if starting a thread fails
     for (size_t thread = 1; thread < count; ++thread)
       others.emplace_back([&run, thread] { run(thread); });
     if (count > 0) run(0);

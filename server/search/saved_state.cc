@@ -22,15 +22,15 @@ absl::StatusOr<absl::string_view> DecodeState(const StateHeader& header, absl::s
   cost_model::ByteReader reader(state);
   const absl::StatusOr<absl::string_view> magic = reader.String();
   if (!magic.ok() || *magic != kMagic)
-    return absl::InvalidArgumentError("these bytes are no saved search state");
+    return absl::InvalidArgumentError("the bytes are not a saved search state");
   absl::string_view name, payload;
   uint32_t version = 0;
   uint64_t digest = 0;
   HONE_RETURN_IF_ERROR(reader.Read(name, version));
   if (name != header.name || version != header.version) {
-    return absl::InvalidArgumentError(absl::StrCat("the search state is of ", name.substr(0, 64),
-                                                   " ", version, ", not of ", header.name, " ",
-                                                   header.version));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the search state was saved by ", name.substr(0, 64), " version ", version,
+                     ", not by ", header.name, " version ", header.version));
   }
   HONE_RETURN_IF_ERROR(reader.Read(payload, digest));
   if (digest != DigestOf(payload).low || reader.remaining() != 0)

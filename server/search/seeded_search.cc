@@ -10,8 +10,9 @@
 namespace hone::search {
 namespace {
 
-constexpr uint32_t kStateVersion = 1000;  // beyond those of the strategies themselves
-// The inner strategy may want what was proposed as a seed, once each; then it is asked again.
+constexpr uint32_t kStateVersion = 1000;  // greater than the versions of the inner strategies
+// The inner strategy may propose a candidate that was proposed as a seed, once per seed. It is then
+// asked again.
 constexpr int kRounds = kMostSeeds + 1;
 constexpr int64_t kProposalsPerSeed = 4;
 
@@ -51,7 +52,7 @@ class SeededSearch final : public HistorySearch {
            kProposalsPerSeed * proposed_seeds_ < proposals_ + n;
   }
 
-  // False: it is no candidate of these spaces, does not replay, or is known.
+  // Returns false if the candidate does not belong to these spaces, is illegal, or is known.
   absl::StatusOr<bool> AddCandidate(const record::Candidate& candidate, Call& call) {
     const auto& spaces = context().spaces;
     const auto space = std::find_if(spaces.begin(), spaces.end(), [&](const auto* each) {
@@ -77,7 +78,7 @@ class SeededSearch final : public HistorySearch {
   const std::unique_ptr<SearchStrategy> inner_;
   size_t next_seed_ = 0;
   int64_t proposed_seeds_ = 0;
-  int64_t proposals_ = 0;  // seeds and others
+  int64_t proposals_ = 0;  // including seeds
 };
 
 }  // namespace

@@ -13,15 +13,15 @@ namespace {
 
 using schedule::Site;
 
-constexpr size_t kMostFactorizations = 1 << 16;  // of one tile; what lies beyond is only drawn
+constexpr size_t kMostFactorizations = 1 << 16;  // listed per tile; others are only drawn
 
-// Lists the values of a tile from its last part outwards.
+// Lists the values of a tile, from its innermost part outwards.
 class TileLister {
  public:
   TileLister(const Site& site, bool even_only)
       : site_(site), even_only_(even_only), values_(site.count, 1) {}
 
-  // False: there are more than `most`.
+  // Returns false if there are more than `most` values.
   bool List(size_t most) {
     most_ = most;
     return Part(site_.count - 1, site_.extent);
@@ -34,7 +34,7 @@ class TileLister {
   }
 
  private:
-  // `rest`: iterations that this part and those outside share.
+  // `rest`: the number of iterations that this part and the parts outside it cover.
   bool Part(int part, int64_t rest) {
     if (part == 0) {
       if (rows_.size() >= most_) return false;
@@ -61,7 +61,7 @@ class TileLister {
   std::vector<std::vector<int64_t>> rows_;
 };
 
-// Legal values where extents are not known beforehand: the wanted ones, repaired.
+// Repairs the wanted values during a replay, where the extents are known.
 class FittingDecider final : public schedule::Decider {
  public:
   FittingDecider(absl::Span<const int64_t> wanted, Rng& rng) : wanted_(wanted), rng_(rng) {}
@@ -87,7 +87,7 @@ std::vector<int64_t> PrimeFactors(int64_t n) {
   return primes;
 }
 
-// A factor moved from part to part.
+// Moves a prime factor `step` times between the parts from `first` on.
 void FactorHops(const Site& site, absl::Span<const int64_t> values, int first, int step,
                 std::vector<std::vector<int64_t>>& hops) {
   for (int from = first; from < site.count; ++from) {
@@ -107,7 +107,7 @@ void FactorHops(const Site& site, absl::Span<const int64_t> values, int first, i
 
 void SizeHops(const Site& site, absl::Span<const int64_t> values, int step,
               std::vector<std::vector<int64_t>>& hops) {
-  int64_t inner = 1;  // the parts inside this one
+  int64_t inner = 1;  // product of the parts inside this one
   for (int part = site.count - 1; part > 0; inner *= values[part--]) {
     const int64_t total = ir::CeilDivInt(site.extent, inner);
     const int64_t tiles = ir::CeilDivInt(total, values[part]);
@@ -164,7 +164,7 @@ size_t SiteValues::IndexOf(const Site& site, absl::Span<const int64_t> values) {
 absl::StatusOr<std::vector<int64_t>> Fit(const space::DesignSpace& space,
                                          absl::Span<const int64_t> wanted, Rng& rng) {
   if (static_cast<int>(wanted.size()) != space.decision_count())
-    return absl::InvalidArgumentError("the vector has another length than the design space takes");
+    return absl::InvalidArgumentError("the number of decisions does not match the design space");
   if (space.IsLegal(wanted)) return std::vector<int64_t>(wanted.begin(), wanted.end());
   if (!space.Sites(wanted).ok()) {
     FittingDecider decider(wanted, rng);
@@ -182,7 +182,7 @@ std::vector<std::vector<int64_t>> Hops(const space::DesignSpace& space,
   if (!sites.ok()) return all;
   absl::flat_hash_set<std::vector<int64_t>> seen = {
       std::vector<int64_t>(decisions.begin(), decisions.end())};
-  Rng rng(/*key=*/0);  // repairs a choice whose row another decision takes away
+  Rng rng(/*key=*/0);  // for repairing a choice whose row another decision removes
   for (const Site& site : *sites) {
     const absl::Span<const int64_t> values = decisions.subspan(site.begin, site.count);
     std::vector<std::vector<int64_t>> hops;

@@ -18,7 +18,7 @@ using schedule::Trace;
 constexpr int kNone = -1;
 constexpr absl::string_view kBlockOfName = "block";
 
-// Follows a trace's registers to the stages that they are of.
+// Finds the stages to which the registers of a trace belong.
 class StageFlow {
  public:
   explicit StageFlow(const Trace& trace)
@@ -27,7 +27,7 @@ class StageFlow {
         sampling_of_int_(trace.ints, kNone),
         stage_of_sampling_(trace.decisions, kNone) {
     for (const Instruction& instruction : trace.instructions) Follow(instruction);
-    // A stage without decisions is shaped by those of the stage where it is computed.
+    // A stage without decisions joins the stage where it is computed.
     for (size_t pass = 0; pass < parents_.size(); ++pass) {
       for (size_t stage = 0; stage < parents_.size(); ++stage) {
         if (placed_at_[stage] != kNone && !HasDecisions(stage)) Join(stage, placed_at_[stage]);
@@ -35,7 +35,7 @@ class StageFlow {
     }
   }
 
-  // Per number of the decision vector: a representative of its group's stages.
+  // Per number of the decision vector, a representative stage of its group.
   std::vector<int> OfDecisions(const Trace& trace) {
     std::vector<int> stages(trace.decisions, kNone);
     for (const Instruction& instruction : trace.instructions) {
@@ -46,9 +46,9 @@ class StageFlow {
     }
     return stages;
   }
-  // Of each instruction: the stage that it transforms or begins.
+  // Per instruction, the stage that it transforms or introduces.
   const std::vector<int>& OfInstructions() const { return of_instructions_; }
-  // A representative of the stages that are joined with it.
+  // The representative of the stages that are joined with `stage`.
   int Root(int stage) {
     while (parents_[stage] != stage) stage = parents_[stage] = parents_[parents_[stage]];
     return stage;
@@ -79,7 +79,7 @@ class StageFlow {
         stage = here;
       } else if (here != stage && instruction.operands[0].kind == Operand::Kind::kBlock &&
                  operand.kind == Operand::Kind::kLoop) {
-        placed_at_[stage] = here;  // compute_at and its reverse
+        placed_at_[stage] = here;  // compute_at or reverse_compute_at
       }
     }
     if (instruction.primitive->name == kBlockOfName && !instruction.operands.empty()) {
@@ -101,7 +101,7 @@ class StageFlow {
     }
   }
 
-  // The decision of a sampling is read by what transforms a stage.
+  // Records that an instruction that transforms `stage` reads the decision of `sampling`.
   void Shape(int sampling, int stage) {
     if (sampling == kNone || stage == kNone) return;
     int& before = stage_of_sampling_[sampling];
@@ -120,16 +120,18 @@ class StageFlow {
                        [&](int other) { return other != kNone && Root(other) == Root(stage); });
   }
 
-  std::vector<int> blocks_, loops_;     // registers: the stage
-  std::vector<int> sampling_of_int_;    // registers: their sampling, by its first decision
-  std::vector<int> stage_of_sampling_;  // by its first decision
+  // A sampling is identified by the index of its first decision.
+  std::vector<int> blocks_, loops_;     // stages by register
+  std::vector<int> sampling_of_int_;    // samplings by register
+  std::vector<int> stage_of_sampling_;  // indexed by sampling
   std::vector<int> of_instructions_;
   absl::flat_hash_map<std::string, int> names_;
-  std::vector<int> parents_;    // of stages that are one group
-  std::vector<int> placed_at_;  // per stage: that which it is computed at
+  std::vector<int> parents_;    // union-find over the stages
+  std::vector<int> placed_at_;  // per stage, the stage where it is computed
 };
 
-// The names of all blocks after the first instructions of a trace; none where they do not replay.
+// The names of all blocks after the first `instructions` of the space's trace; empty if these do
+// not replay.
 absl::flat_hash_set<std::string> BlocksAfter(const space::DesignSpace& space, size_t instructions,
                                              absl::Span<const int64_t> decisions) {
   Trace trace = space.trace();
@@ -147,7 +149,7 @@ StageGroups StageGroups::Of(const space::DesignSpace& space) {
   StageGroups groups;
   StageFlow flow(space.trace());
   groups.of_decisions_ = flow.OfDecisions(space.trace());
-  absl::flat_hash_map<int, int> numbers;  // of the groups, by representative
+  absl::flat_hash_map<int, int> numbers;  // group numbers by representative
   for (int& stage : groups.of_decisions_) {
     if (stage == kNone) continue;
     stage = numbers.emplace(stage, static_cast<int>(numbers.size())).first->second;
@@ -182,7 +184,8 @@ StageGroups StageGroups::Of(const space::DesignSpace& space) {
 std::vector<int> StageGroups::OfStatements(const ir::Program& program) const {
   std::vector<int> groups;
   for (const ir::NodeId kernel : program.kernels) {
-    if (program.node(kernel).name == "prepack") continue;  // not timed, so no statement
+    // A prepack kernel is not timed and has no statements.
+    if (program.node(kernel).name == "prepack") continue;
     for (const ir::NodeId block : program.BlocksUnder(kernel)) {
       const auto group = of_blocks_.find(program.BlockOf(block).name);
       groups.push_back(group == of_blocks_.end() ? kNone : group->second);

@@ -5,7 +5,7 @@
 namespace hone::search {
 namespace {
 
-// Where one of a hundred candidates is left, uniform draws miss it once in 170.
+// If one candidate in a hundred is unseen, the probability that all draws miss it is 1 in 170.
 constexpr int kTries = 512;
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 using schedule::Site;
 
-// Takes given values at the first sites and the first ones of the lists after them; remembers the
-// sites, so that the order can go on from a vector that a primitive refuses in the middle.
+// Uses the prefix at the first sites and the first listed values at later sites. Records the sites,
+// which allows the enumeration to continue from a vector that a primitive rejects in the middle.
 class PrefixDecider final : public schedule::Decider {
  public:
   PrefixDecider(SiteValues& lists, absl::Span<const int64_t> prefix, int count)
@@ -50,8 +50,8 @@ bool VectorCursor::Advance(const space::DesignSpace& space, SiteValues& lists) {
     }
     return true;
   }
-  // Where the first decisions break a constraint already, the later ones are not gone through: a
-  // workload of several reductions has more of them than can be tried.
+  // If the first decisions already break a constraint, the later ones are not enumerated. A
+  // workload with several reductions has too many of them.
   const int broken = space.BrokenPrefix(decisions_);
   for (int i = static_cast<int>(sites_.size()) - 1; i >= 0; --i) {
     const Site& site = sites_[i];
@@ -71,7 +71,7 @@ bool VectorCursor::Advance(const space::DesignSpace& space, SiteValues& lists) {
 
 void VectorCursor::Enter(const space::DesignSpace& space, absl::Span<const int64_t> prefix,
                          SiteValues& lists) {
-  if (!sites_.empty()) {  // with the extents of the last one, mostly
+  if (!sites_.empty()) {  // usually the extents are those of the previous vector
     std::vector<int64_t> decisions(prefix.begin(), prefix.end());
     for (const Site& site : sites_) {
       if (site.begin < static_cast<int>(prefix.size())) continue;
@@ -88,7 +88,7 @@ void VectorCursor::Enter(const space::DesignSpace& space, absl::Span<const int64
     }
   }
   PrefixDecider decider(lists, prefix, space.decision_count());
-  // A refusal shows in IsLegal or in the evaluation.
+  // The caller finds out in IsLegal or in the evaluation whether the vector is rejected.
   schedule::ReplayWith(space.workload(), space.trace(), decider).status().IgnoreError();
   decisions_ = std::move(decider.decisions);
   sites_ = std::move(decider.sites);

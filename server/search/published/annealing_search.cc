@@ -14,25 +14,25 @@ namespace {
 using schedule::Site;
 
 constexpr uint32_t kVersion = 1;
-// Those of AutoTVM's XGBTuner and SimulatedAnnealingOptimizer.
-constexpr int kPlan = 64;         // results between two plans, and candidates of one
-constexpr int kSteps = 500;       // of a chain
-constexpr int kPatience = 50;     // steps without a change of the plan, until the chains stop
-constexpr double kHottest = 1;    // temperature of the first step; it falls to 0
-constexpr double kRandom = 0.05;  // of the plan's length: drawn at random at its end
-// Ours: geometric cooling ends at a hundredth of the first temperature; the share of accepted moves
-// at which adaptive cooling aims at half of the way.
+// Parameters of AutoTVM's XGBTuner and SimulatedAnnealingOptimizer.
+constexpr int kPlan = 64;         // results between two plans, and minimum length of a plan
+constexpr int kSteps = 500;       // maximum number of steps of a chain
+constexpr int kPatience = 50;     // steps without a change of the plan after which the chains stop
+constexpr double kHottest = 1;    // temperature of the first step
+constexpr double kRandom = 0.05;  // share of a plan, at its end, that is replaced by random draws
+// Our parameters: the final temperature of geometric cooling, relative to kHottest, and the share
+// of accepted moves that adaptive cooling aims at.
 constexpr double kLeastOfHottest = 0.01;
 constexpr double kAccepted = 0.3;
 
-// The temperature of a step, falling from kHottest.
+// Computes the temperature of each step.
 class Thermometer {
  public:
   explicit Thermometer(AnnealingOptions::Cooling cooling) : cooling_(cooling) {}
 
   double temperature() const { return temperature_; }
   void Reheat() { temperature_ = kHottest; }
-  // After a step in which this share of the moves was accepted.
+  // Called after each step with the share of moves that were accepted.
   void Cool(double accepted) {
     switch (cooling_) {
       case AnnealingOptions::Cooling::kLinear:
@@ -41,7 +41,7 @@ class Thermometer {
       case AnnealingOptions::Cooling::kGeometric:
         temperature_ *= std::pow(kLeastOfHottest, 1.0 / kSteps);
         break;
-      case AnnealingOptions::Cooling::kAdaptive:  // many accepted: colder; few: warmer
+      case AnnealingOptions::Cooling::kAdaptive:
         temperature_ *= accepted > kAccepted ? 0.9 : 1.05;
         break;
     }
@@ -53,12 +53,12 @@ class Thermometer {
   double temperature_ = kHottest;
 };
 
-// The best distinct unseen candidates that were offered.
+// Keeps the best candidates with distinct programs.
 class Top {
  public:
   explicit Top(size_t size) : size_(size) {}
 
-  // True: it is among the best now.
+  // Returns true if the candidate is now among the best.
   bool Offer(const Scored& candidate) {
     if (best_.size() >= size_ && candidate.score <= best_.back().score) return false;
     if (!programs_.insert(candidate.evaluation->program).second) return false;
@@ -104,16 +104,16 @@ class AnnealingSearch final : public HistorySearch {
     for (size_t i = 0; !call.picker.full() && plan_.size() - taken_ > kDrawn && i < rest.size();
          ++i) {
       call.picker.Add(rest[i]);
-      while (plan_[taken_] != rest[i].point) ++taken_;  // illegal ones are left out
+      while (plan_[taken_] != rest[i].point) ++taken_;  // skips illegal points, which `rest` lacks
       ++taken_;
     }
-    if (plan_.size() - taken_ <= kDrawn) taken_ = plan_.size();  // draws end the plan
+    if (plan_.size() - taken_ <= kDrawn) taken_ = plan_.size();  // draws replace the rest
     HONE_RETURN_IF_ERROR(FillByDraws(call));
     return Commit(call);
   }
 
  private:
-  // Anneals and plans anew.
+  // Runs the chains and makes a new plan.
   absl::Status Plan(int size, Call& call) {
     Rng& rng = call.rng;
     Top top(static_cast<size_t>(size));
@@ -154,7 +154,7 @@ class AnnealingSearch final : public HistorySearch {
     return absl::OkStatus();
   }
 
-  // True: one of the unseen ones is among the best.
+  // Offers the unseen candidates to `top`. Returns true if one of them is now among the best.
   bool Offer(absl::Span<const Scored> candidates, Top& top) {
     bool changed = false;
     for (const Scored& each : candidates) {
@@ -164,7 +164,8 @@ class AnnealingSearch final : public HistorySearch {
     return changed;
   }
 
-  // In the order of `points`; one that is not legal becomes that of `instead`.
+  // Scores the points, in order. An illegal point is replaced by the element of `instead` with the
+  // same index.
   absl::StatusOr<std::vector<Scored>> ScoreOrKeep(const std::vector<Point>& points,
                                                   const std::vector<Scored>& instead, Call& call) {
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> legal, Score(points, call));
@@ -176,7 +177,7 @@ class AnnealingSearch final : public HistorySearch {
     return scored;
   }
 
-  // Over the spaces in turn.
+  // Draws points, taking turns between the spaces.
   std::vector<Point> Drawn(size_t count, Rng& rng) {
     std::vector<Point> points;
     const size_t spaces = context().spaces.size(), first = rng.Below(spaces);
@@ -184,7 +185,7 @@ class AnnealingSearch final : public HistorySearch {
     return points;
   }
 
-  // One decision drawn anew; the same point where a constraint forbids that.
+  // Redraws one decision. Returns the same point if a constraint rejects the result.
   Point Moved(const Point& point, Rng& rng) {
     const space::DesignSpace& space = *context().spaces[point.space];
     const absl::StatusOr<std::vector<Site>> sites = space.Sites(point.decisions);
@@ -206,14 +207,14 @@ class AnnealingSearch final : public HistorySearch {
     HONE_ASSIGN_OR_RETURN(plan_, ReadPoints(reader, context()));
     HONE_RETURN_IF_ERROR(reader.Read(taken_, planned_at_));
     if (taken_ <= plan_.size()) return absl::OkStatus();
-    return absl::InvalidArgumentError("the search state took more of its plan than there is");
+    return absl::InvalidArgumentError("the search state has a position beyond the end of its plan");
   }
 
   const AnnealingOptions options_;
   std::vector<Point> chains_;
   std::vector<Point> plan_;  // best first
-  size_t taken_ = 0;         // of it
-  uint64_t planned_at_ = 0;  // results at that time
+  size_t taken_ = 0;         // number of points of the plan that were used
+  uint64_t planned_at_ = 0;  // number of results when the plan was made
 };
 
 }  // namespace

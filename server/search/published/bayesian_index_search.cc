@@ -17,21 +17,24 @@ using cost_model::KernelInput;
 using schedule::Site;
 
 constexpr StateHeader kState = {"bayesian-index", 1};
-// Of bayes_opt's regressor: unit variance after normalization, unit length, noise 1e-6 (alpha).
+// As in bayes_opt's regressor: unit variance after normalization, unit length scale, noise variance
+// 1e-6 (alpha).
 constexpr cost_model::Kernel kKernel = {.deviation = 1, .length = 1, .noise = 1e-3};
 
-constexpr int kSchedules = 1024;   // drawn per Propose where context.population is 512
-constexpr double kRandom = 0.2;    // of a batch: drawn, without optimization
-constexpr double kMeasured = 0.6;  // of the other seeds: the best measured; the rest the best drawn
-constexpr double kKappa = 5;       // of the upper confidence bound
-// Steps of an optimization while there are fewer results than kEarly, than kLate, and from then on.
+constexpr int kSchedules = 1024;   // draws per Propose if context.population is 512
+constexpr double kRandom = 0.2;    // share of a batch that is drawn without optimization
+constexpr double kMeasured = 0.6;  // share of the seeds that are measured; the others are drawn
+constexpr double kKappa = 5;       // weight of the deviation in the upper confidence bound
+// The number of steps of a run is kEarlySteps below kEarly results, kMiddleSteps below kLate
+// results, and kLateSteps from then on.
 constexpr int kEarlySteps = 1, kMiddleSteps = 10, kLateSteps = 20, kEarly = 64, kLate = 256;
-// Ours: random vectors of which a step takes the one with the highest bound (the original draws
-// 10,000 and climbs), and the latest scores of a design space that its process holds.
+// Our parameters: the number of random vectors from which a step takes the one with the highest
+// bound (the original draws 10,000 and then climbs), and the number of scores, the latest ones,
+// that the process of a design space observes.
 constexpr int kSuggested = 64;
 constexpr size_t kLogged = 128;
 
-// What a process was told.
+// An observation of a process.
 struct Logged {
   std::vector<double> place;  // in the box
   double score;
@@ -57,7 +60,7 @@ class BayesianIndexSearch final : public HistorySearch {
         if (call.picker.Add(std::move(each))) break;
       }
     }
-    call.picker.PickBest(drawn, n - random);  // for runs that met nothing new
+    call.picker.PickBest(drawn, n - random);  // replaces runs that found nothing new
     HONE_RETURN_IF_ERROR(FillByDraws(call));
     call.picker.Sort();
     return Commit(call);
@@ -89,7 +92,8 @@ class BayesianIndexSearch final : public HistorySearch {
     return results < kEarly ? kEarlySteps : results < kLate ? kMiddleSteps : kLateSteps;
   }
 
-  // A run from a seed: the candidates that it met, the seed among them.
+  // Runs the optimization from a seed. Returns the legal candidates that it scored, including the
+  // seed.
   absl::StatusOr<std::vector<Scored>> Optimize(const Point& seed, Call& call) {
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> met, Score(absl::MakeConstSpan(&seed, 1), call));
     const space::DesignSpace& space = *context().spaces[seed.space];
@@ -97,7 +101,7 @@ class BayesianIndexSearch final : public HistorySearch {
     if (met.empty() || !sites.ok() || sites->empty()) return met;
     std::deque<Logged>& log = logs_[seed.space];
     log.push_back({PlaceOf(*sites, seed.decisions), met[0].score});
-    // One process for the run; scores in it are relative to those logged before it.
+    // Scores are normalized by the mean and deviation of the scores logged before the first step.
     double mean = 0, squares = 0;
     for (const Logged& each : log) mean += each.score / static_cast<double>(log.size());
     for (const Logged& each : log) squares += (each.score - mean) * (each.score - mean);
@@ -109,7 +113,7 @@ class BayesianIndexSearch final : public HistorySearch {
       const std::vector<double> place = Suggested(process, sites->size(), call.rng);
       absl::StatusOr<std::vector<int64_t>> decisions =
           Fit(space, DecisionsAt(*sites, place, seed.decisions), call.rng);
-      double score = 0;  // of what is not legal
+      double score = 0;  // kept for illegal decisions
       if (decisions.ok()) {
         const Point point{seed.space, *std::move(decisions)};
         HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored,
@@ -126,7 +130,7 @@ class BayesianIndexSearch final : public HistorySearch {
     return met;
   }
 
-  // The highest upper confidence bound of some random places.
+  // Returns the random place with the highest upper confidence bound.
   std::vector<double> Suggested(const GaussianProcess& process, size_t sites, Rng& rng) const {
     std::vector<double> best;
     double highest = 0;
@@ -142,7 +146,7 @@ class BayesianIndexSearch final : public HistorySearch {
     return best;
   }
 
-  // index / (values − 1), and back by truncation.
+  // PlaceOf maps an index to index / (number of values − 1). DecisionsAt inverts it by truncation.
   std::vector<double> PlaceOf(const std::vector<Site>& sites, absl::Span<const int64_t> decisions) {
     std::vector<double> place;
     for (const Site& site : sites) {
@@ -189,7 +193,7 @@ class BayesianIndexSearch final : public HistorySearch {
   }
 
   SiteValues lists_;
-  std::vector<std::deque<Logged>> logs_;  // per space, latest last
+  std::vector<std::deque<Logged>> logs_;  // per space, oldest first
 };
 
 }  // namespace

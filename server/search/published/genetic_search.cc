@@ -14,11 +14,11 @@ namespace {
 using schedule::Site;
 
 constexpr StateHeader kState = {"genetic", 1};
-// Those of AutoTVM's GATuner.
-constexpr size_t kPopulation = 100;  // of a generation; every member is measured
-constexpr int kElites = 3;           // best ones that stay parents
-constexpr double kMutation = 0.1;    // probability that a child's site is drawn anew
-constexpr int kMutations = 64;       // of a child that is known, until it is drawn anew
+// Parameters of AutoTVM's GATuner.
+constexpr size_t kPopulation = 100;  // size of a generation; every member is measured
+constexpr int kElites = 3;           // best candidates that remain parents
+constexpr double kMutation = 0.1;    // probability that a child's site is redrawn
+constexpr int kMutations = 64;       // mutations of a known child before a draw replaces it
 
 class GeneticSearch final : public HistorySearch {
  public:
@@ -37,7 +37,7 @@ class GeneticSearch final : public HistorySearch {
         HONE_RETURN_IF_ERROR(Add(generation_[proposed_++], call).status());
         continue;
       }
-      // The first generation, or the rest of one whose children were known.
+      // Draws members of the first generation, and replaces children that were known.
       const int before = picker.size();
       for (const Scored& picked : picker.batch()) call.source.Skip(picked.evaluation->program);
       HONE_RETURN_IF_ERROR(AddDrawn(call.source.DrawAny(call.rng), call).status());
@@ -49,7 +49,7 @@ class GeneticSearch final : public HistorySearch {
   }
 
  private:
-  // Children of what was measured of this generation, and of the best of all.
+  // Makes the next generation from the measured members of this generation and the best results.
   void Breed(Rng& rng) {
     std::vector<const History::Entry*> parents;
     absl::flat_hash_set<const History::Entry*> seen;
@@ -103,7 +103,7 @@ class GeneticSearch final : public HistorySearch {
     return fitted.ok() ? Point{first.space, *std::move(fitted)} : first;
   }
 
-  // Every site is drawn anew with probability `share`; with 0, exactly one.
+  // Redraws each site with probability `share`, or exactly one site if `share` is 0.
   Point Mutated(const Point& point, double share, Rng& rng) {
     const space::DesignSpace& space = *context().spaces[point.space];
     const absl::StatusOr<std::vector<Site>> sites = space.Sites(point.decisions);
@@ -126,11 +126,12 @@ class GeneticSearch final : public HistorySearch {
     HONE_ASSIGN_OR_RETURN(generation_, ReadPoints(reader, context()));
     HONE_RETURN_IF_ERROR(reader.Read(proposed_));
     if (proposed_ <= generation_.size()) return absl::OkStatus();
-    return absl::InvalidArgumentError("the search state counts more members than it has");
+    return absl::InvalidArgumentError(
+        "the search state has a position beyond the end of its generation");
   }
 
-  std::vector<Point> generation_;  // the first grows while it is drawn
-  size_t proposed_ = 0;            // members of it
+  std::vector<Point> generation_;  // the first generation grows while it is drawn
+  size_t proposed_ = 0;            // number of members that were proposed
 };
 
 }  // namespace

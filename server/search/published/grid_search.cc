@@ -9,7 +9,8 @@ namespace hone::search {
 namespace {
 
 constexpr StateHeader kState = {"grid", 1};
-constexpr int kSteps = 100000;  // vectors without a candidate that a space may pass in one Propose
+// Maximum number of vectors that are examined for one candidate.
+constexpr int kSteps = 100000;
 
 class GridSearch final : public HistorySearch {
  public:
@@ -29,7 +30,8 @@ class GridSearch final : public HistorySearch {
   }
 
  private:
-  // False: the space has no candidate left, or none in a long stretch.
+  // Adds the next candidate of a space. Returns false if none is left, or none of the next kSteps
+  // vectors is a new candidate.
   absl::StatusOr<bool> AddNext(int number, Call& call) {
     const space::DesignSpace& space = *context().spaces[number];
     VectorCursor& cursor = cursors_[number];
