@@ -24,7 +24,7 @@ Measured Measure(const TestSpaces& spaces, const record::Candidate& candidate) {
   return {candidate, record::Outcome::kOk, 1e5 * (1 + 9 * rng.Uniform())};
 }
 
-// A cost model trained on all results so far, as the trainer of a task does it.
+// A cost model that is trained on all results so far, as in a task.
 class Learner {
  public:
   explicit Learner(const TestSpaces* spaces)
@@ -274,7 +274,7 @@ TEST_P(SeededStrategyTest, ProposesSeedsAmongTheFirstAndNothingTwice) {
   strategy->Tell(absl::MakeConstSpan(&told, 1));
   const Candidates all = Run(spaces, *strategy, learner, 4);
   ASSERT_EQ(all.size(), 32u);
-  // Two of every eight proposals are seeds, best first, until four seeds were proposed.
+  // Two of every eight proposals are seeds, best first, until four seeds have been proposed.
   EXPECT_EQ(all[0], good[0]);
   EXPECT_EQ(all[1], good[2]);
   EXPECT_EQ(all[8], good[3]);

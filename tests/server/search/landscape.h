@@ -9,10 +9,10 @@
 
 namespace hone::search {
 
-// A simulated device whose latency is a smooth function of the decisions, which makes neither the
-// draft nor a model useful. The latency is e^(0.4 d), where d is the Euclidean distance of the log2
-// decisions from an optimum of their design space, times e^0.3 for each design space after this
-// one. The last design space is the best.
+// A simulated device on which the latency is a smooth function of the decisions. The draft does not
+// predict it. The latency is e^(0.4 d), where d is the Euclidean distance of the log2 decisions
+// from an optimum of their design space, times e^0.3 for each design space after this one. The last
+// design space is the best.
 class Landscape {
  public:
   // The optima are drawn from `seed`.

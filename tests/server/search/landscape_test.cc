@@ -1,5 +1,5 @@
-// The published strategies do better than random draws on a landscape where the draft does not
-// help.
+// Strategies find better candidates than random draws on recorded measurements and on a landscape
+// that the draft does not predict.
 #include "tests/server/search/landscape.h"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,8 @@
 
 namespace hone::search {
 
-// Design spaces of one workload, written by hand: changes of the rules do not affect the tests.
+// Handwritten design spaces of one workload. The tests do not depend on the rules that generate
+// design spaces.
 class TestSpaces {
  public:
   // Adds the space that these instructions describe.
@@ -21,9 +22,9 @@ class TestSpaces {
   const space::DesignSpace& SpaceOf(const record::Candidate& candidate) const;
   const std::vector<std::unique_ptr<space::DesignSpace>>& spaces() const { return spaces_; }
 
-  // For a matmul of size³.
+  // Makes an empty set of spaces for a matmul of size³.
   explicit TestSpaces(int64_t size);
-  // For an operator.
+  // Makes an empty set of spaces for an operator.
   TestSpaces(absl::string_view op, const std::vector<std::string>& words);
 
  private:
