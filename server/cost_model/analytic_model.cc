@@ -9,9 +9,9 @@
 namespace hone::cost_model {
 namespace {
 
-// Failed candidates count as this slow: bad, but no lever on the fit.
+// The throughput of failed candidates: low, but not so low that they dominate the fit.
 constexpr double kLeastThroughput = 1.0 / 128;
-// How many candidates' worth the prior weighs.
+// The weight of the prior, in candidates.
 constexpr double kPull = 2;
 constexpr double kLargestExponent = 60;
 
@@ -70,7 +70,7 @@ class AnalyticPredictor final : public Predictor {
   }
 
  private:
-  // 1 / the cycles that the features tell; of several rows their mean.
+  // Returns 1 / the estimated cycles, the mean over a candidate's rows.
   static double Draft(const FeatureMatrix& features, int candidate) {
     const int32_t begin = features.row_begin[candidate], end = features.row_begin[candidate + 1];
     double sum = 0;
@@ -78,7 +78,7 @@ class AnalyticPredictor final : public Predictor {
     return std::exp2(-std::clamp(sum / (end - begin), -kLargestExponent, kLargestExponent));
   }
 
-  ColumnScaler scaler_;  // of no columns: has seen nothing
+  ColumnScaler scaler_;  // without columns: untrained
   LinearFit fit_;        // over scaled columns
 };
 

@@ -12,11 +12,11 @@
 
 namespace hone::cost_model {
 
-// Writes little-endian numbers (floating-point ones by their bit patterns) and length-prefixed
-// strings, the same bytes on every machine.
+// Writes little-endian numbers (floating-point numbers as their bit patterns) and length-prefixed
+// strings. The bytes are the same on every machine.
 class ByteWriter {
  public:
-  // One value after the other, each in the size of its type, which is 4 or 8 bytes, or as a string.
+  // Writes values in order: a number in the size of its type (4 or 8 bytes), or a string.
   template <typename... Values>
   void Add(const Values&... values) {
     (AddOne(values), ...);
@@ -41,13 +41,13 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads them back. Every method: InvalidArgument where the bytes end too early.
+// Reads what ByteWriter wrote. Every method returns InvalidArgument if the bytes end too early.
 class ByteReader {
  public:
-  // `bytes` outlives the reader.
+  // `bytes` must outlive the reader.
   explicit ByteReader(absl::string_view bytes) : bytes_(bytes) {}
 
-  // Reads one value after the other, as ByteWriter::Add writes them.
+  // Reads values in order, as ByteWriter::Add writes them.
   template <typename... Values>
   absl::Status Read(Values&... values) {
     absl::Status status;

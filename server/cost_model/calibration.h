@@ -7,18 +7,19 @@
 
 namespace hone::cost_model {
 
-// What makes a throughput of the score of a model that only learns an order: an increasing line.
+// An increasing linear function that converts the scores of a model that learns only an order to
+// throughputs.
 struct Calibration {
   double offset = 0;
   double slope = 1;  // > 0
 
-  // The least squares line through the training candidates; where that is not increasing, a flat
-  // one through their mean.
+  // Returns the least-squares line through the training candidates. If that line does not increase,
+  // returns a nearly flat one through their mean.
   static Calibration Fit(absl::Span<const double> scores, absl::Span<const double> throughput);
   double operator()(double score) const { return offset + slope * score; }
 
   void Serialize(ByteWriter& writer) const;
-  // InvalidArgument: truncated, or not such a line.
+  // InvalidArgument: truncated, or not an increasing line.
   static absl::StatusOr<Calibration> Parse(ByteReader& reader);
 };
 

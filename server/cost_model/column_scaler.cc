@@ -11,7 +11,7 @@
 namespace hone::cost_model {
 namespace {
 
-// Deviations below this, relative to the mean, are rounding.
+// Deviations below this, relative to the mean, are rounding errors.
 constexpr double kConstant = 1e-5;
 
 }  // namespace

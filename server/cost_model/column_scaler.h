@@ -10,41 +10,42 @@
 
 namespace hone::cost_model {
 
-// Brings rows to mean 0 and deviation 1 per column and leaves out columns that are constant in the
-// training rows: most models need it, trees do not. Values far outside of what was seen are
-// clipped, so that a model extrapolates to a bounded distance.
+// Scales each column to mean 0 and deviation 1, and removes columns that are constant in the
+// training rows. Most models need this; trees do not. Values far outside the training range are
+// clipped, which limits how far a model extrapolates.
 class ColumnScaler {
  public:
   static constexpr float kLargest = 6;  // deviations
 
-  // Of no columns.
+  // A scaler without columns.
   ColumnScaler() = default;
   // REQUIRES columns ≥ 1 and at least one row, all values finite.
   static ColumnScaler Fit(absl::Span<const float> rows, int columns);
 
-  int columns() const { return columns_; }                          // of a row
-  int kept() const { return static_cast<int>(positions_.size()); }  // of a scaled row
-  // The position in a scaled row of a column; -1: left out.
+  int columns() const { return columns_; }                          // in a row
+  int kept() const { return static_cast<int>(positions_.size()); }  // in a scaled row
+  // Returns a column's position in a scaled row; -1: the column is removed.
   int PositionOf(int column) const;
-  // The deviation of the column at a position of a scaled row.
+  // Returns the deviation of the column at this position of a scaled row.
   double DeviationAt(int position) const { return 1.0 / scales_[position]; }
 
   // REQUIRES row.size() == columns(), out.size() == kept().
   void Apply(absl::Span<const float> row, absl::Span<float> out) const;
 
-  // The scaled mean of the rows of every candidate: one vector for a program of any number of
-  // statements. kept() values per candidate.
+  // Returns the scaled mean of each candidate's rows, kept() values per candidate. It has the same
+  // size for any number of statements.
   std::vector<float> PoolMeans(absl::Span<const float> rows,
                                absl::Span<const int32_t> row_begin) const;
 
-  // The binary form inside a model file, and back. InvalidArgument: truncated or contradictory.
+  // Convert to and from the binary form inside a model file. InvalidArgument: truncated or
+  // inconsistent.
   void Serialize(ByteWriter& writer) const;
   static absl::StatusOr<ColumnScaler> Parse(ByteReader& reader);
 
  private:
   int columns_ = 0;
   std::vector<int32_t> positions_;     // of the kept columns, ascending
-  std::vector<float> means_, scales_;  // what to subtract, then to multiply by
+  std::vector<float> means_, scales_;  // scaled = (value - mean) · scale
 };
 
 }  // namespace hone::cost_model

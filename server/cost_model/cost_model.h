@@ -13,8 +13,9 @@
 
 namespace hone::cost_model {
 
-// Feature rows of several candidates in flat memory. A candidate has one or more rows (one per
-// statement of its program); candidate i owns rows [row_begin[i], row_begin[i + 1]).
+// The feature rows of several candidates in one array. A candidate has one or more rows (for
+// example one per statement of its program). Candidate i owns rows [row_begin[i], row_begin[i +
+// 1]).
 struct FeatureMatrix {
   int columns = 0;
   std::vector<float> values;          // rows × columns, row-major
@@ -33,72 +34,72 @@ struct FeatureMatrix {
   }
 };
 
-// What Predict answers per candidate. Higher is better.
+// The result of Predict, with one value per candidate. Higher is better.
 struct Prediction {
   std::vector<double> mean;
-  std::vector<double> spread;  // empty where the model has none
+  std::vector<double> spread;  // empty if the model has none
 };
 
-// Predicts how good candidates are. One instance per task. Update and Load exclude every other
-// call; Predict and Save are pure and may run in several threads at once. To train off the critical
-// path the owner updates a second instance and swaps it in (see server/task).
+// Predicts how good candidates are. One instance per task. No other call may run during Update or
+// Load. Predict and Save do not change the model and may run in several threads at once. To train
+// in the background, the owner updates a second instance and then replaces the first (see
+// server/task).
 //
-// Deterministic: equal options and an equal last Update give equal predictions, on any number of
-// calls.
+// Deterministic: predictions depend only on the options and the last Update.
 class CostModel {
  public:
   virtual ~CostModel() = default;
 
   // The registered name.
   virtual absl::string_view name() const = 0;
-  // The feature set that the rows must be of ("statement"); "" for a model that reads none (its
-  // matrices may have no columns and no rows).
+  // The feature set of the rows, such as "statement". "" for a model that reads no features; its
+  // matrices may have no columns and no rows.
   virtual absl::string_view feature_set() const = 0;
 
-  // Trains on exactly these candidates and forgets all earlier ones. The set is replaced and not
-  // added to because labels are relative to the best latency so far: when the best improves, every
-  // label changes. `throughput[i]`: best latency of the task over the candidate's latency, in (0,
-  // 1]; 0 for a failed one. No candidates: the model has seen nothing. InvalidArgument: sizes
-  // differ, or a value is not finite or a label outside [0, 1]; the message names the first one.
-  // After an error the model is as it was.
+  // Trains on exactly these candidates and forgets all earlier ones. They replace the old ones
+  // because labels are relative to the best latency so far: when the best improves, every label
+  // changes. `throughput[i]` is the best latency of the task divided by the candidate's latency, in
+  // (0, 1], or 0 if the candidate failed. Without candidates, the model becomes untrained.
+  // InvalidArgument: sizes differ, a value is not finite, or a label is outside [0, 1]; the message
+  // names the first such value. An error leaves the model unchanged.
   virtual absl::Status Update(const FeatureMatrix& features,
                               absl::Span<const double> throughput) = 0;
 
-  // Scores, one per candidate. A model that has seen nothing answers zeros, but `analytic` what it
-  // expects without measurements (analytic_model.h). InvalidArgument: the columns are not those of
-  // the last Update, a candidate has no rows (where the model reads features), or a value is not
-  // finite.
+  // Returns one score per candidate. An untrained model that reads features returns zeros, except
+  // `analytic`, which estimates without measurements (models.h). InvalidArgument: the columns
+  // differ from those of the last Update, a candidate has no rows although the model reads
+  // features, or a value is not finite.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
 
-  // What each row adds to its candidate's mean, where the model is such a sum (Ansor's pack-sum):
-  // one number per row, which over the rows of a candidate sum up to its mean less a constant that
-  // is the same for all candidates. Empty: the mean of this model is no such sum, or it has seen
-  // nothing. Errors as of Predict.
+  // Returns what each row adds to its candidate's mean, if the model is such a sum (Ansor's
+  // pack-sum). The values of a candidate's rows add up to its mean minus a constant that is the
+  // same for all candidates. Empty if the model is not such a sum or is untrained. Errors are those
+  // of Predict.
   virtual absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const {
     (void)features;
     return std::vector<double>();
   }
 
-  // A versioned binary form, and back. Load replaces everything but the options. InvalidArgument:
-  // not of this model, version or feature set, truncated or damaged; the message says which. After
-  // an error the model is as it was.
+  // Convert to and from a versioned binary form. Load replaces everything except the options.
+  // InvalidArgument: the bytes are of another model, version or feature set, truncated or damaged;
+  // the message says which. An error leaves the model unchanged.
   virtual absl::StatusOr<std::string> Save() const = 0;
   virtual absl::Status Load(absl::string_view bytes) = 0;
 };
 
 struct CostModelOptions {
   uint64_t seed = 0;
-  // The feature set to read instead of the model's own, by name; "": its own. Models that know what
-  // columns mean (`analytic`, `formula`) or read none take no other.
+  // The name of the feature set to read; "": the model's default. Models that know the meaning of
+  // columns (`analytic`, `formula`) and models that read no features accept no other.
   std::string feature_set;
-  // Of Update, at least 1; what it learns may depend on their number. Predict runs in the caller's.
-  // More than 1 only on cores that nothing else uses: XGBoost's threads spin at barriers, and
-  // beside any other load two of them take 5 to 100 times as long as one.
+  // Threads of Update, at least 1. The trained model may depend on their number. Predict runs in
+  // the caller's thread. Use more than 1 only on otherwise idle cores: XGBoost's threads spin at
+  // barriers, and two of them on a loaded machine take 5 to 100 times as long as one.
   int threads = 1;
 };
 
-// Creates a model by its registered name. NotFound: no such model; the message lists the names.
-// InvalidArgument: no threads, or a feature set that the model does not read.
+// Creates a model by its registered name. NotFound: unknown name; the message lists the names.
+// InvalidArgument: fewer than one thread, or a feature set that the model cannot read.
 absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
                                                            const CostModelOptions& options);
 std::vector<std::string> CostModelNames();

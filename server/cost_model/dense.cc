@@ -8,7 +8,7 @@
 namespace hone::cost_model {
 namespace {
 
-// out += Σ a[k]·b.row(k), four rows at a time: `out` is read and written a quarter as often.
+// out += Σ a[k]·b.row(k), four rows at a time, which reads and writes `out` a quarter as often.
 void AddCombination(const float* a, const Matrix& b, float* __restrict out) {
   const int n = b.columns;
   int k = 0;
@@ -69,7 +69,7 @@ double Cholesky::LogDeterminant() const {
 void Cholesky::SolveLower(absl::Span<double> x) const {
   double* __restrict const out = x.data();
   int j = 0;
-  // Four columns at a time: `out` is read and written a quarter as often.
+  // Four columns at a time, which reads and writes `out` a quarter as often.
   for (; j + 4 <= n_; j += 4) {
     const double *c0 = column(j), *c1 = column(j + 1), *c2 = column(j + 2), *c3 = column(j + 3);
     const double x0 = out[j] /= c0[j];

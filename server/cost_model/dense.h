@@ -7,8 +7,8 @@
 
 namespace hone::cost_model {
 
-// Dense algebra for the models. Every function does the same operations on a row whatever the other
-// rows are, so that a candidate's score does not depend on its batch.
+// Dense algebra for the models. The operations on a row do not depend on the other rows, so a
+// candidate's score does not depend on its batch.
 struct Matrix {
   Matrix() = default;
   Matrix(int row_count, int column_count)
@@ -24,27 +24,27 @@ struct Matrix {
   const float* row(int r) const { return values.data() + static_cast<size_t>(r) * columns; }
 };
 
-// out += a·b. REQUIRES fitting sizes.
+// out += a·b. REQUIRES: the sizes match.
 void AddProduct(const Matrix& a, const Matrix& b, Matrix& out);
 // out += aᵀ·b.
 void AddTransposedProduct(const Matrix& a, const Matrix& b, Matrix& out);
 Matrix Transposed(const Matrix& a);
 
-// The factor L of a symmetric positive definite matrix L·Lᵀ, which grows row by row.
+// The Cholesky factor L of a symmetric positive definite matrix L·Lᵀ. Rows can be added.
 class Cholesky {
  public:
-  // Adds a row of the matrix: its entries left of the diagonal and the diagonal one, in O(n²).
-  // Returns the new row of L. REQUIRES row.size() == size(), diagonal > 0. The square of a pivot is
-  // at least 1e-10 of its diagonal entry: a matrix that rounding has made singular still has a
-  // factor.
+  // Adds a row of the matrix, given its entries left of the diagonal and its diagonal entry, in
+  // O(n²). Returns the new row of L. The square of a pivot is at least 1e-10 of its diagonal entry,
+  // so a matrix that rounding has made singular still has a factor. REQUIRES: row.size() == size(),
+  // diagonal > 0.
   std::vector<double> Append(std::vector<double> row, double diagonal);
 
   int size() const { return n_; }
   double LogDeterminant() const;
-  // x = L⁻¹·x, and x = L⁻ᵀ·x. REQUIRES x.size() == size().
+  // Compute x = L⁻¹·x and x = L⁻ᵀ·x. REQUIRES: x.size() == size().
   void SolveLower(absl::Span<double> x) const;
   void SolveUpper(absl::Span<double> x) const;
-  // L·x.
+  // Returns L·x.
   std::vector<double> Product(absl::Span<const double> x) const;
 
  private:

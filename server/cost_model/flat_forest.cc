@@ -11,9 +11,9 @@
 namespace hone::cost_model {
 namespace {
 
-// Rows that walk a tree together, so that their memory accesses overlap.
+// Rows that descend a tree together, which overlaps their memory accesses.
 constexpr int kLanes = 8;
-// Rows whose features stay in the first-level cache while all trees pass by.
+// Rows whose features stay in the first-level cache while all trees are evaluated.
 constexpr int kBlockRows = 32;
 
 constexpr float kNeverReached = std::numeric_limits<float>::infinity();
@@ -41,7 +41,7 @@ absl::Status FlatForest::Add(const Tree& tree) {
     return absl::InvalidArgumentError("its arrays are empty or of different sizes");
   }
   const int32_t root = static_cast<int32_t>(nodes_.size());
-  // order[i]: the given index of the i-th node in the new layout.
+  // order[i] is the original index of the i-th node in the new layout.
   std::vector<int32_t> order = {0};
   std::vector<bool> seen(count, false);
   seen[0] = true;
@@ -137,7 +137,7 @@ absl::StatusOr<FlatForest> FlatForest::Parse(ByteReader& reader) {
   for (uint32_t i = 0; i < count; ++i) {
     HONE_ASSIGN_OR_RETURN(const uint32_t nodes, reader.U32());
     Tree& tree = trees.emplace_back();
-    for (uint32_t node = 0; node < nodes; ++node) {  // ends with an error before it outgrows bytes
+    for (uint32_t node = 0; node < nodes; ++node) {  // wrong counts fail before they allocate much
       uint32_t left = 0;
       HONE_RETURN_IF_ERROR(
           reader.Read(left, tree.feature.emplace_back(), tree.value.emplace_back()));

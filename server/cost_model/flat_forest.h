@@ -10,36 +10,37 @@
 
 namespace hone::cost_model {
 
-// A sum of regression trees on flat arrays, made for many rows at once: about five times as fast as
-// the library that grew the trees. Immutable; Predict may run in several threads.
+// A sum of regression trees in flat arrays. It evaluates many rows at once, about five times as
+// fast as XGBoost. Immutable; Predict may run in several threads.
 //
-// Every tree is laid out breadth-first with siblings side by side, so a step is `left + !(x <
+// Nodes are stored breadth-first with siblings next to each other, so a step is `left + !(x <
 // threshold)`, without a branch. A leaf is its own left child with an infinite threshold, so all
 // rows of a block take the same number of steps.
 class FlatForest {
  public:
-  // A tree as its grower tells it; node 0 is the root.
+  // A tree as the training library describes it. Node 0 is the root.
   struct Tree {
     std::vector<int32_t> left;   // -1: a leaf
     std::vector<int32_t> right;  // ignored at a leaf
     std::vector<int32_t> feature;
-    std::vector<float> value;  // of a leaf what it adds; else the threshold: x < value goes left
+    std::vector<float> value;  // a leaf's summand, or a threshold: x < value goes left
   };
 
-  // No trees: predicts zeros for rows without columns.
+  // A forest without trees. It predicts zeros for rows without columns.
   FlatForest() = default;
-  // InvalidArgument: arrays of different sizes, a child or feature outside its range, a node with
-  // two parents, a value that is not finite.
+  // InvalidArgument: the arrays have different sizes, a child or feature is out of range, a node
+  // has two parents, or a value is not finite.
   static absl::StatusOr<FlatForest> Create(absl::Span<const Tree> trees, int columns);
 
   int columns() const { return columns_; }
   int trees() const { return static_cast<int>(trees_.size()); }
 
-  // Adds up the trees for out.size() rows, in the order of the trees and in float, as XGBoost does.
-  // REQUIRES rows.size() == out.size() × columns(), every value finite.
+  // Sums the trees for out.size() rows, in order and in float, as XGBoost does. REQUIRES:
+  // rows.size() == out.size() × columns(), and all values are finite.
   void Predict(absl::Span<const float> rows, absl::Span<float> out) const;
 
-  // The binary form inside a model file, and back. InvalidArgument as Create, or truncated.
+  // Convert to and from the binary form inside a model file. InvalidArgument: truncated, or as for
+  // Create.
   void Serialize(ByteWriter& writer) const;
   static absl::StatusOr<FlatForest> Parse(ByteReader& reader);
 
@@ -59,7 +60,7 @@ class FlatForest {
   int columns_ = 0;
   std::vector<TreeRange> trees_;
   std::vector<Node> nodes_;        // of all trees
-  std::vector<float> leaf_value_;  // per node; 0 at inner ones
+  std::vector<float> leaf_value_;  // per node; 0 for inner nodes
 };
 
 }  // namespace hone::cost_model

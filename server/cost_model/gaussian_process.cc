@@ -18,7 +18,7 @@ double Dot(absl::Span<const double> a, absl::Span<const double> b) {
 Separation Between(const KernelInput& a, const KernelInput& b) {
   Separation apart;
   const size_t numbers = std::min(a.numbers.size(), b.numbers.size());
-  double sums[4] = {};  // several, so that additions need not wait for each other
+  double sums[4] = {};  // four sums, so additions overlap
   for (size_t i = 0; i < numbers; ++i) {
     const double difference = a.numbers[i] - b.numbers[i];
     sums[i % 4] += difference * difference;
@@ -92,7 +92,7 @@ GaussianProcess::Marginal GaussianProcess::At(const KernelInput& input) const {
 
 GaussianProcess::Joint GaussianProcess::At(absl::Span<const KernelInput> inputs) const {
   Joint joint;
-  // Rounding and equal inputs make the covariance singular.
+  // Without it, rounding and equal inputs would make the covariance singular.
   const double jitter = 1e-8 * kernel_.deviation * kernel_.deviation + 1e-12;
   std::vector<std::vector<double>> rows;
   rows.reserve(inputs.size());

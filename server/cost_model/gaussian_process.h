@@ -9,13 +9,14 @@
 
 namespace hone::cost_model {
 
-// A candidate as a kernel sees it. The inputs of one process have the same lengths.
+// The input of a kernel function that describes a candidate. All inputs of a process have the same
+// lengths.
 struct KernelInput {
   std::vector<double> numbers;
   std::vector<int64_t> choices;
 };
 
-// How far two inputs are apart.
+// The distance between two inputs.
 struct Separation {
   double squares = 0;    // sum of the squared differences of the numbers
   double differing = 0;  // share of the choices that differ
@@ -38,20 +39,21 @@ struct Kernel {
   }
 };
 
-// Values at inputs, for comparing kernels: the distances are computed once.
+// Inputs with observed values, for comparing kernels. The distances are computed once.
 class Observations {
  public:
   void Add(KernelInput input, double value);
 
-  // The covariances of a kernel between all pairs without noise, the lower triangle row by row.
+  // Returns a kernel's covariances of all pairs, without noise: the lower triangle, row by row.
   std::vector<double> Covariances(const Kernel& kernel) const;
 
-  // The parts of the likelihood of the values, with mean zero.
+  // The terms of the likelihood of the values under mean zero.
   struct Evidence {
     double squares = 0;  // valuesᵀ · covariance⁻¹ · values
     double log_determinant = 0;
   };
-  // `covariances`: those of a kernel with deviation 1; here the kernel has another one, and noise.
+  // `covariances` are those of a kernel with deviation 1. `deviation` and `noise` are applied to
+  // them.
   Evidence EvidenceOf(absl::Span<const double> covariances, double deviation, double noise) const;
 
   int size() const { return static_cast<int>(inputs_.size()); }
@@ -59,7 +61,7 @@ class Observations {
  private:
   std::vector<KernelInput> inputs_;
   std::vector<double> values_;
-  std::vector<Separation> apart_;  // the lower triangle row by row
+  std::vector<Separation> apart_;  // the lower triangle, row by row
 };
 
 // A Gaussian process with mean zero (Rasmussen and Williams, 2006, algorithm 2.1). Observations are
@@ -72,28 +74,28 @@ class GaussianProcess {
   int size() const { return static_cast<int>(inputs_.size()); }
   const Kernel& kernel() const { return kernel_; }
 
-  // The posterior of what lies under the noise.
+  // The posterior of the value without noise.
   struct Marginal {
     double mean;
     double deviation;
   };
   Marginal At(const KernelInput& input) const;
 
-  // The joint posterior of several inputs; draws from it are mean + factor · standard normals.
+  // The joint posterior at several inputs. A sample is mean + factor · (standard normal vector).
   struct Joint {
     std::vector<double> mean;
     Cholesky factor;
   };
   Joint At(absl::Span<const KernelInput> inputs) const;
 
-  // valuesᵀ · covariance⁻¹ · values.
+  // Returns valuesᵀ · covariance⁻¹ · values.
   double Squares() const;
-  // covariance⁻¹ · values, and the whole inverse, row by row; the latter in O(n³).
+  // Weights returns covariance⁻¹ · values. Precision returns covariance⁻¹, row by row, in O(n³).
   std::vector<double> Weights() const;
   std::vector<double> Precision() const;
 
  private:
-  // Of the input with the observations, and factor⁻¹ · them.
+  // Covariances returns those of the input with all observations, Whitened factor⁻¹ · these.
   std::vector<double> Covariances(const KernelInput& input) const;
   std::vector<double> Whitened(const KernelInput& input) const;
 

@@ -13,14 +13,15 @@
 namespace hone::cost_model {
 namespace {
 
-constexpr double kLeastVariance = 1e-10;  // labels closer than that are equal
-// Candidates that it is trained on at most: time grows with the third power. Of more, the better
-// half of that many and every so-many-th of the rest.
+constexpr double kLeastVariance = 1e-10;  // below it, labels count as equal
+// The maximum number of training candidates, because time grows with its third power. If there are
+// more, half of the training candidates are the best ones, and the others are spread evenly over
+// the rest.
 constexpr int kMostTrained = 256;
-// Candidates that its parameters are chosen on.
+// The maximum number of candidates for choosing the parameters.
 constexpr int kMostChosenOn = 128;
 
-// Every so-many-th of `from`, `count` of them in order.
+// Returns `count` evenly spaced elements of `from`, in order.
 std::vector<int> Spread(absl::Span<const int> from, size_t count) {
   std::vector<int> chosen;
   for (size_t i = 0; i < count; ++i) chosen.push_back(from[i * from.size() / count]);
@@ -41,7 +42,7 @@ std::vector<int> Subset(absl::Span<const double> throughput) {
   return chosen;
 }
 
-// What is saved of a kernel.
+// The saved parameters of a kernel.
 struct Parameters {
   Kernel::Shape shape = Kernel::Shape::kMatern52;
   double length = 1;    // in units of the points
@@ -60,7 +61,7 @@ double MeanOf(absl::Span<const double> labels) {
   return mean;
 }
 
-// The median distance of the points, or 1 where it is 0.
+// Returns the median distance of the points, or 1 if it is 0.
 double MedianDistance(const Matrix& points) {
   std::vector<double> distances;
   for (int i = 0; i < points.rows; ++i) {
@@ -74,9 +75,9 @@ double MedianDistance(const Matrix& points) {
   return *middle > 0 ? std::sqrt(*middle) : 1;
 }
 
-// The parameters of the largest likelihood on a small grid: both kernels, lengths around the median
-// distance of the points, noise of 0.1, 1 and 10 %; the process's mean and variance are those that
-// fit the labels best.
+// Returns the parameters with the largest likelihood on a small grid: both kernels, lengths around
+// the median distance of the points, and noise of 0.1, 1 and 10 %. The mean and variance of the
+// process are those that fit the labels best.
 Parameters ChooseParameters(const Matrix& points, absl::Span<const double> labels) {
   const double median = MedianDistance(points), mean = MeanOf(labels);
   Observations observations;
@@ -141,8 +142,8 @@ class GpPredictor final : public Predictor {
     return prediction;
   }
 
-  // The points and labels; the factor of their covariance and the scale of the spread are computed
-  // again by Parse, by the same operations.
+  // Writes the points and labels. Parse computes the factor of their covariance and the scale of
+  // the spread again, with the same operations.
   void Serialize(ByteWriter& writer) const override {
     scaler_.Serialize(writer);
     writer.Add(static_cast<uint32_t>(parameters_.shape), parameters_.length, parameters_.noise,
@@ -189,12 +190,12 @@ class GpPredictor final : public Predictor {
     scale_ = SpreadScale::Fit(process_, deviation_, points_);
   }
 
-  ColumnScaler scaler_;  // of no columns: has seen nothing
+  ColumnScaler scaler_;  // without columns: untrained
   Parameters parameters_;
   Matrix points_;  // pooled
   std::vector<double> labels_;
   double mean_ = 0;          // of the labels
-  GaussianProcess process_;  // of the labels less their mean, in units of its deviation
+  GaussianProcess process_;  // of the labels minus their mean, in units of its deviation
   double deviation_ = 0;
   SpreadScale scale_;
 };

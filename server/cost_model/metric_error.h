@@ -3,22 +3,23 @@
 
 #include "absl/types/span.h"
 
-// How far predictions lie from what was measured. `mean`: predicted; `throughput`: measured, on the
-// scale of CostModel::Update (0 to 1). Of the same length; not a number where it is 0.
+// Metrics of the difference between predicted and measured values. `mean` is predicted;
+// `throughput` is measured, on the scale of CostModel::Update (0 to 1). Both have the same length.
+// The result is NaN if they are empty.
 namespace hone::cost_model {
 
-// The root of the mean squared error.
+// Returns the root mean squared error.
 double Rmse(absl::Span<const double> mean, absl::Span<const double> throughput);
 
-// Expected calibration error: candidates in order of their prediction, in `bins` groups of equal
-// size (fewer where there are not so many); the mean over all of how far their group's mean
-// prediction is from its mean throughput. 0: what is predicted is what comes, on average, at every
-// level.
+// Returns the expected calibration error. The candidates are sorted by prediction and divided into
+// at most `bins` groups of equal size. The error of a candidate is the difference between its
+// group's mean prediction and mean throughput; the result is the mean over all candidates. 0: at
+// every level, predictions are right on average.
 double CalibrationError(absl::Span<const double> mean, absl::Span<const double> throughput,
                         int bins = 10);
 
-// The share of candidates within `spreads` spreads of their prediction: 0.683 of 1 and 0.954 of 2
-// where errors are normal and the spread is honest.
+// Returns the share of candidates whose throughput is within `spreads` spreads of the prediction.
+// If errors are normally distributed and the spread is right, it is 0.683 for 1 and 0.954 for 2.
 double Coverage(absl::Span<const double> mean, absl::Span<const double> spread,
                 absl::Span<const double> throughput, double spreads);
 

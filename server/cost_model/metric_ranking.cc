@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-// The first k candidates by score, best first.
+// Returns the first k candidates by score, best first.
 std::vector<int> First(absl::Span<const double> score, int k) {
   std::vector<int> order(score.size());
   std::iota(order.begin(), order.end(), 0);

@@ -5,33 +5,34 @@
 
 #include "absl/types/span.h"
 
-// How well scores order candidates. `score`: predicted, higher is better; `throughput`: measured, 0
-// for a failed candidate. Both of the same length and of one task; equal scores count in the order
-// of the candidates. Every metric is from 0 to 1, 1 the best; not a number where there is nothing
-// to compare.
+// Metrics of how well scores order candidates. `score` is predicted, higher is better; `throughput`
+// is measured, 0 for a failed candidate. Both belong to one task and have the same length. Equal
+// scores are ordered as the candidates are. Every metric is between 0 and 1 (best), or NaN if there
+// is nothing to compare.
 namespace hone::cost_model {
 
-// A task of a network as top-k sees it.
+// A task of a network, for TopK.
 struct RankedTask {
   std::vector<double> score;
-  std::vector<double> latency_ns;  // measured; 0: it failed, and costs as much as the slowest
-  double weight = 1;               // how often the network has the task
+  std::vector<double> latency_ns;  // measured; 0: failed, counts as the slowest
+  double weight = 1;               // how often the task occurs in the network
 };
 
-// Top-k of TenSet and TLP: the time of a network whose tasks all run their fastest candidate, over
-// its time when each runs the fastest of the k that the model likes best. Tasks without a
-// measurement are left out.
+// Returns top-k as TenSet and TLP define it: the network's time if each task runs its fastest
+// candidate, divided by its time if each task runs the fastest of its k best-scored candidates.
+// Tasks without a measurement are left out.
 double TopK(absl::Span<const RankedTask> tasks, int k);
 
-// The mean over the first k picks (fewer where there are not so many) of the best throughput so far
-// over the best of all: how soon good candidates come when they are measured in the model's order.
+// Measures how soon good candidates are found if they are measured in the order of their scores.
+// Returns the mean, over the first k candidates (or all if there are fewer), of the best throughput
+// so far divided by the best throughput of all.
 double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k);
 
-// The share of the k best candidates that are among the k which the model likes best.
+// Returns the share of the k fastest candidates that are among the k with the best scores.
 double RecallAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k);
 
-// The share of pairs in the right order, among those whose throughput differs by more than
-// `least_difference`; equal scores are half right, as a coin is.
+// Returns the share of pairs in the right order, among those whose throughput differs by more than
+// `least_difference`. A pair with equal scores counts half.
 double PairwiseAccuracy(absl::Span<const double> score, absl::Span<const double> throughput,
                         double least_difference = 0);
 

@@ -20,7 +20,7 @@ absl::Status Refuse(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("not loaded as a cost model: ", why));
 }
 
-// The file, whatever model it is of.
+// Decodes a file of any model.
 absl::StatusOr<ModelFile> Decode(absl::string_view bytes) {
   if (!absl::StartsWith(bytes, kMagic)) return Refuse("the bytes do not start with a model header");
   ByteReader reader(bytes.substr(kMagic.size()));

@@ -9,12 +9,12 @@
 
 namespace hone::cost_model {
 
-// What a saved model says about itself, before its payload.
+// The description of a saved model, before its payload.
 struct ModelHeader {
   std::string name;         // registered name
-  uint32_t version = 0;     // of the payload, counted by the model
-  std::string feature_set;  // that it was trained on
-  uint32_t columns = 0;     // of the rows that it was trained on; 0 when it has seen nothing
+  uint32_t version = 0;     // of the payload; each model counts its own
+  std::string feature_set;  // of the training rows
+  uint32_t columns = 0;     // of the training rows; 0: untrained
 };
 
 struct ModelFile {
@@ -22,17 +22,17 @@ struct ModelFile {
   std::string payload;
 };
 
-// The bytes: magic "HONEMODL", version of this layout (u32, 1), name, version, feature set,
-// columns, payload, and the 128-bit digest of all before it (two u64, high first). Little-endian;
-// strings are their size (u64) and their bytes.
+// Encodes a model file: the magic "HONEMODL", the version of this layout (u32, 1), name, version,
+// feature set, columns, payload, and the 128-bit digest of everything before it (two u64, high
+// first). Numbers are little-endian. A string is its size (u64) followed by its bytes.
 std::string EncodeModel(const ModelHeader& header, absl::string_view payload);
 
-// InvalidArgument: no saved model, an unknown layout, truncated, damaged, or of another name,
-// version or feature set than `expected` (whose columns are not compared).
+// InvalidArgument: not a saved model, an unknown layout, truncated, damaged, or of another name,
+// version or feature set than `expected`. The columns are not compared.
 absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader& expected);
 
-// What a saved model says about itself. InvalidArgument: no saved model, an unknown layout,
-// truncated or damaged.
+// Returns only the header. InvalidArgument: not a saved model, an unknown layout, truncated or
+// damaged.
 absl::StatusOr<ModelHeader> ReadModelHeader(absl::string_view bytes);
 
 }  // namespace hone::cost_model

@@ -10,40 +10,40 @@
 
 namespace hone::cost_model {
 
-// What one model knows. Every Update and Load begins with a fresh predictor, so that a call that
-// fails leaves the model as it was. Const calls are thread-safe.
+// The trained state of a model. Every Update and Load begins with a new predictor, so a failed call
+// leaves the model unchanged. Const calls are thread-safe.
 class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // REQUIRES a fresh predictor, valid rows and labels (validate.h), at least one candidate.
+  // REQUIRES: a new predictor, valid rows and labels (validate.h), and at least one candidate.
   virtual absl::Status Train(const FeatureMatrix& features,
                              absl::Span<const double> throughput) = 0;
-  // The binary form inside a model file, and back. REQUIRES a fresh predictor for Parse.
-  // InvalidArgument: truncated or contradictory.
+  // Convert to and from the binary form inside a model file. REQUIRES for Parse: a new predictor.
+  // InvalidArgument: truncated or inconsistent.
   virtual void Serialize(ByteWriter& writer) const = 0;
   virtual absl::Status Parse(ByteReader& reader) = 0;
 
-  // Of the rows that it was trained on; 0: it has seen nothing.
+  // The number of columns of the training rows; 0: untrained.
   virtual int columns() const = 0;
-  // See CostModel. REQUIRES valid rows of columns() columns, or of those of its kind.
+  // See CostModel. REQUIRES: valid rows with columns() columns, or with ModelKind::columns columns.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
   virtual std::vector<double> RowScores(const FeatureMatrix&) const { return {}; }
 };
 
-// One line of the registry.
+// An entry of the registry.
 struct ModelKind {
   absl::string_view name;
   uint32_t version = 1;           // of the payload of its files
-  absl::string_view feature_set;  // its own; "": it reads no features
-  // Null: not in this build.
+  absl::string_view feature_set;  // the default; "": reads no features
+  // Creates a predictor. Null: the model is not in this build.
   std::unique_ptr<Predictor> (*make)(const CostModelOptions& options) = nullptr;
-  // The columns of its feature set, for a kind that knows what they mean: its predictors also
-  // answer when they have seen nothing. 0: it learns from any columns, and answers zeros then.
+  // The number of columns of its feature set, if the kind knows what they mean; its untrained
+  // predictors can then predict. 0: it learns from any columns, and untrained models return zeros.
   int columns = 0;
-  bool any_features = true;        // also learns from other sets (CostModelOptions::feature_set)
-  bool has_spread = false;         // fills Prediction::spread once it is trained
-  absl::string_view missing = "";  // what this build lacks for it, and how to get it
+  bool any_features = true;        // accepts CostModelOptions::feature_set
+  bool has_spread = false;         // fills Prediction::spread once trained
+  absl::string_view missing = "";  // what this build lacks and how to get it
 };
 
 // For ModelKind::make.
@@ -55,7 +55,7 @@ std::unique_ptr<Predictor> MakePredictor(const CostModelOptions& options) {
     return std::make_unique<T>(options);
 }
 
-// A model of a kind: refuses bad input, and saves and loads under the name of the kind.
+// Makes a model of a kind. It validates input, and saves and loads files with the kind's name.
 std::unique_ptr<CostModel> MakeModel(const ModelKind& kind, const CostModelOptions& options = {});
 
 }  // namespace hone::cost_model

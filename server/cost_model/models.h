@@ -3,73 +3,74 @@
 
 #include "server/cost_model/model_kind.h"
 
-// The registered kinds, each of <name>_model.cc.
+// The registered kinds. Each is defined in <name>_model.cc.
 namespace hone::cost_model {
 
-// The columns of feature set "analytic" that models read by position; a test holds them equal to
-// its names. Of the same scale: log2(x + 1).
+// The columns of feature set "analytic" that models read by position, on the scale log2(x + 1). A
+// test compares them with the names of the columns.
 inline constexpr int kAnalyticColumns = 24;
 inline constexpr int kDraftColumn = 12;
 inline constexpr int kFormulaArithmeticColumn = 22;
 inline constexpr int kFormulaMemoryColumn = 23;
 
-// The baseline that every learned model must beat: scores drawn uniformly from [0, 1). They are a
-// pure function of the seed, the number of candidates of the last Update, a candidate's position in
-// the call and its rows (if there are any): they change with every round of tuning, and replaying
-// the calls repeats them.
+// The baseline that every learned model must beat: scores drawn uniformly from [0, 1). A score is a
+// function of the seed, the number of candidates in the last Update, the candidate's position in
+// the call, and its rows if it has any. The scores therefore change with every round of tuning, and
+// replaying the calls repeats them.
 extern const ModelKind kRandomModel;
 
-// Before it has seen anything, the model is the draft: it answers 1 / the cycles that the analytic
-// features estimate. Trained, it answers log2 throughput as a linear combination of these features,
-// which are logarithms: a product of powers of what a machine model computes. Fitted by least
-// squares with Huber's loss, so that a disturbed measurement weighs little, and pulled towards the
-// prior that the estimate is right: good from the first few candidates, and never far from what can
-// be computed. Reads "analytic" only.
+// Untrained, the model is the draft: it returns 1 / cycles, as the analytic features estimate them.
+// Trained, it predicts log2 throughput as a linear combination of these features, which are
+// logarithms; this is a product of powers of the machine model's terms. The fit minimizes Huber's
+// loss, which limits the weight of disturbed measurements, and is pulled towards the prior that the
+// estimate is right. It is thus useful after a few candidates and stays close to the estimate.
+// Reads "analytic" only.
 extern const ModelKind kAnalyticModel;
 
-// Ansor's model: gradient-boosted trees over the rows of statement features, trained with the
-// pack-sum objective (pack_objective.h) in XGBoost, evaluated in a flat forest (flat_forest.h). The
-// model of the round with the least training error stays.
+// Ansor's model: gradient-boosted trees on the rows of statement features. XGBoost trains them with
+// the pack-sum objective (pack_objective.h), and FlatForest evaluates them. The trees up to the
+// round with the least training error are kept.
 extern const ModelKind kXgboostModel;
 
-// AutoTVM's shallow trees (Chen et al., NeurIPS 2018) with the rank objective instead: learns which
-// of two candidates is better, and nothing of how much. A line (calibration.h) makes throughputs of
-// its scores. min_child_weight is 0 and not AutoTVM's 1, because the hessian of a candidate that
-// has its place goes to 0.
+// AutoTVM's shallow trees (Chen et al., NeurIPS 2018) with the rank objective: learns which of two
+// candidates is better, but not by how much. Calibration (calibration.h) converts its scores to
+// throughputs. min_child_weight is 0 instead of AutoTVM's 1, because the hessian of a correctly
+// placed candidate approaches 0.
 extern const ModelKind kXgboostRankModel;
 
-// Ansor's trees with a spread, for about the time of one forest: a bag of four short ones (Breiman,
-// "Bagging predictors", 1996), each grown on a random 63 % of the candidates, which is what a
-// bootstrap sample has of different ones. The mean is theirs. The spread is the deviation among
-// them and, added in square, what the errors on left-out candidates show beyond it: agreement of
-// trees that saw nearly the same says little about noise.
+// Ansor's trees with a spread, in about the time of one forest: a bag of four small forests
+// (Breiman, "Bagging predictors", 1996). Each is trained on a random 63 % of the candidates, the
+// share of distinct elements in a bootstrap sample. The prediction is the mean of the four. The
+// squared spread is the variance among them plus a noise term, because forests with nearly the same
+// training data agree even where the labels are noisy. The noise is the mean squared error on
+// left-out candidates beyond that variance.
 extern const ModelKind kXgboostBagModel;
 
 // An exact Gaussian process (gaussian_process.h) from a candidate's pooled rows (the mean of each
-// standardized column) to its throughput; a model with a spread, the posterior deviation scaled by
-// what the process gets wrong where it is not shown (spread_scale.h). Deterministic without a seed.
+// standardized column) to its throughput. The spread is the posterior deviation, scaled according
+// to the errors on left-out candidates (spread_scale.h). Deterministic; does not use the seed.
 extern const ModelKind kGpModel;
 
-// Those of published/:
+// The models in published/:
 
-// The empirical formula of Halide's first automatic scheduler (Mullapudi et al., SIGGRAPH 2016),
-// the kind of model that came before learned ones: cost = arithmetic + memory, in operations, with
-// both terms from the rows of "analytic" (server/feature/analytic_terms.h says what they count). It
-// has nothing to learn but a unit: Update sets the factor that makes throughputs of 1/cost, the
-// median over the candidates that ran; the order never changes.
+// The empirical formula of Halide's first automatic scheduler (Mullapudi et al., SIGGRAPH 2016), an
+// example of the models that preceded learned ones: cost = arithmetic + memory, in operations. Both
+// terms come from the rows of "analytic" (see server/feature/analytic_features.cc). It learns only
+// a scale factor: Update sets the factor that converts 1/cost to throughput, as the median over the
+// candidates that ran. The order never changes.
 extern const ModelKind kFormulaModel;
 
-// TenSet's model (mlp_network.h) with the rank loss (rank_loss.h): standardized rows, Adam, a line
-// (calibration.h) that makes throughputs of the scores. Deterministic: the seed draws the weights
-// and the order of the candidates.
+// TenSet's model (mlp_network.h): standardized rows, trained by Adam with the rank loss
+// (rank_loss.h). Calibration (calibration.h) converts its scores to throughputs. Deterministic: the
+// seed determines the initial weights and the order of the candidates.
 extern const ModelKind kMlpModel;
 
 // AutoTVM's TreeGRU (Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018) on the loop
-// tree (feature set "tree": a row per loop, which names its parent): every loop's features become
-// an embedding, a gated recurrent unit reads them from the innermost loops outwards with the sum of
-// what the loops inside came to, each loop's state is scattered into slots by a softmax, and a line
-// over the slots is the score. Learns the order of candidates by the rank loss (rank_loss.h) with
-// Adam; a line (calibration.h) makes throughputs of its scores.
+// tree (feature set "tree": one row per loop, with the number of its parent). Each loop's features
+// are embedded. A gated recurrent unit processes the loops from the innermost outwards; its state
+// is the sum of the states of the loops directly inside. A softmax distributes each loop's state
+// over slots, and a linear function of the slots is the score. Trained by Adam with the rank loss
+// (rank_loss.h). Calibration (calibration.h) converts its scores to throughputs.
 #ifdef HONE_WITH_TORCH
 extern const ModelKind kTreeGruModel;
 #else

@@ -7,7 +7,8 @@
 namespace hone::cost_model {
 namespace {
 
-// Of candidates that are already in order: keeps a leaf of such from growing without bound.
+// For candidates that are already in order. Bounds the value of a leaf that has only such
+// candidates.
 constexpr double kLeastHessian = 1e-3;
 
 }  // namespace

@@ -9,13 +9,14 @@
 
 namespace hone::cost_model {
 
-// What boosted trees over rows are trained for, where a candidate's score is the sum of its rows':
-// score(P) = Σ f(s). All rows of a candidate move at once: with n of them one round of learning
-// rate η covers the fraction η·n of the error, which overshoots above η·n = 1; there the hessian
-// grows by η·n.
+// The training objective of boosted trees on rows, where a candidate's score is the sum of the
+// scores of its rows: score(P) = Σ f(s). One round changes all n rows of a candidate, so with
+// learning rate η it removes the fraction η·n of the error. If η·n > 1, this would overshoot, so
+// the hessian is multiplied by η·n.
 class PackObjective {
  public:
-  // Candidate i has the rows [row_begin[i], row_begin[i + 1]), which outlive this.
+  // Candidate i has the rows [row_begin[i], row_begin[i + 1]). `row_begin` must outlive this
+  // object.
   PackObjective(absl::Span<const int32_t> row_begin, double learning_rate)
       : row_begin_(row_begin),
         learning_rate_(learning_rate),
@@ -23,8 +24,9 @@ class PackObjective {
         hessian_(row_begin.back()) {}
   virtual ~PackObjective() = default;
 
-  // First and second derivative per row at these row scores, in gradient() and hessian(), and the
-  // error that training makes small. REQUIRES one score per row and at least one candidate.
+  // Computes the first and second derivative per row at these scores, in gradient() and hessian().
+  // Returns the error that training minimizes. REQUIRES: one score per row and at least one
+  // candidate.
   virtual double Differentiate(absl::Span<const float> row_scores) = 0;
 
   absl::Span<float> gradient() { return absl::MakeSpan(gradient_); }
@@ -32,7 +34,7 @@ class PackObjective {
 
  protected:
   absl::Span<const int32_t> row_begin() const { return row_begin_; }
-  // Sets the derivatives of all rows of a candidate.
+  // Sets the derivatives for all rows of a candidate.
   void Set(size_t candidate, double gradient, double hessian);
 
  private:
@@ -42,25 +44,27 @@ class PackObjective {
 };
 
 // Ansor's objective (Zheng et al., OSDI 2020, section 5.2): the loss is w·(score(P) − y)² with y =
-// throughput and w = y, so that the model is precise where it matters, near the best. Weights have
-// a floor: failed and very slow candidates (y = 0) must pull their statements down, and not vanish.
+// throughput and w = y, which makes the model most precise for the best candidates. Weights are at
+// least kMinWeight, because failed and very slow candidates (y ≈ 0) must lower the scores of their
+// statements.
 class PackSum final : public PackObjective {
  public:
   static constexpr double kMinWeight = 0.05;
 
-  // `throughput` has the labels of the candidates, and outlives this.
+  // `throughput` has the labels of the candidates. It must outlive this object.
   PackSum(absl::Span<const int32_t> row_begin, absl::Span<const double> throughput,
           double learning_rate)
       : PackObjective(row_begin, learning_rate), throughput_(throughput) {}
 
-  // The error is the root mean square of the candidates' (not weighted).
+  // The error is the root mean squared error of the candidates, without weights.
   double Differentiate(absl::Span<const float> row_scores) override;
 
  private:
   const absl::Span<const double> throughput_;
 };
 
-// The rank loss on sums of rows: only the order of candidates counts. The error is the loss.
+// The rank loss (rank_loss.h) of the candidates' scores: only their order counts. The error is the
+// loss.
 class PackRank final : public PackObjective {
  public:
   static constexpr int kPairsPerCandidate = 32;
@@ -75,7 +79,7 @@ class PackRank final : public PackObjective {
   std::vector<double> first_, second_;  // per candidate
 };
 
-// The sum of the rows of every candidate.
+// Returns the sum of each candidate's row scores.
 std::vector<double> SumRows(absl::Span<const int32_t> row_begin,
                             absl::Span<const float> row_scores);
 

@@ -10,50 +10,51 @@
 
 namespace hone::cost_model {
 
-// The pairwise rank loss: over pairs of candidates of which a is the better one,
+// The pairwise rank loss, over pairs of candidates (a, b) in which a is better:
 //     Σ (y_a - y_b) · log(1 + exp(s_b - s_a)) / Σ (y_a - y_b).
-// A pair weighs as much as its labels differ, which is LambdaRank's weight for a linear gain
-// without discount; so ties and noise between neighbours say little. A candidate meets a bounded
-// number of others, drawn once.
+// The weight of a pair is the difference of its labels (LambdaRank's weight for a linear gain
+// without discount), so ties and noise between similar candidates count little. Each candidate is
+// compared with a bounded number of others, which are drawn once.
 class RankLoss {
  public:
-  // `throughput` is copied into the pairs. All pairs where there are few candidates.
+  // Uses all pairs if there are few candidates. `throughput` need not outlive this object.
   RankLoss(absl::Span<const double> throughput, int pairs_per_candidate, uint64_t seed);
 
-  // The loss at these scores, one per candidate, with its first and second derivatives. Each sums
-  // to 1 in scale: multiplied by the number of candidates. 0 where all labels are equal.
+  // Returns the loss at these scores, one per candidate, and sets its first and second derivatives,
+  // multiplied by the number of candidates. All are 0 if all labels are equal.
   double Differentiate(absl::Span<const double> scores, absl::Span<double> gradient,
                        absl::Span<double> hessian) const;
 
  private:
   struct Pair {
     int32_t better, worse;
-    double weight;  // all together: the number of candidates
+    double weight;  // the sum of all is the number of candidates
   };
   std::vector<Pair> pairs_;
   double total_ = 0;
 };
 
-// The steps of a training by the rank loss of batches: every epoch takes the candidates in a new
-// random order, in equal shares, so that no batch is too small to compare.
+// The steps of a training with the rank loss of batches. Every epoch divides the candidates, in a
+// new random order, into batches of equal size, so no batch is too small for comparisons.
 class RankBatches {
  public:
   struct Options {
-    int size;         // of a batch at most
-    int epochs;       // at least
-    int least_steps;  // for few candidates
+    int size;         // maximum of a batch
+    int epochs;       // minimum
+    int least_steps;  // minimum, for few candidates
   };
-  // `throughput` outlives it.
+  // `throughput` must outlive this object.
   RankBatches(absl::Span<const double> throughput, const Options& options, uint64_t seed,
               uint64_t purpose);
 
-  // To the next batch. False: the training is over.
+  // Advances to the next batch. Returns false when the training is over.
   bool Next();
-  // The candidates of the batch.
+  // Returns the candidates of the batch.
   absl::Span<const int> members() const;
-  // The share of the training from this batch on.
+  // Returns the remaining share of the training, including this batch.
   double left() const { return 1 - static_cast<double>(step_) / steps_; }
-  // Of the mean loss by the scores of the members. Valid until the next call.
+  // Returns the gradient of the mean loss with respect to the members' scores. Valid until the next
+  // call.
   absl::Span<const double> Gradient(absl::Span<const double> scores);
 
  private:

@@ -6,17 +6,17 @@
 
 namespace hone::cost_model {
 
-// What there is to know of a registered model without making one.
+// The description of a registered model.
 struct CostModelInfo {
   std::string name;
-  std::string feature_set;  // its own; "" where it reads none
-  bool any_features;        // it also learns from other sets (CostModelOptions::feature_set)
-  bool has_spread;          // Prediction::spread is filled once it is trained
-  std::string missing;      // what this build lacks for it, and how to get it; "": nothing
+  std::string feature_set;  // the default; "": reads no features
+  bool any_features;        // accepts CostModelOptions::feature_set
+  bool has_spread;          // fills Prediction::spread once trained
+  std::string missing;      // what this build lacks and how to get it; "": nothing
 };
 
-// Every registered model, those that this build cannot make among them. CostModelNames of
-// cost_model.h are the names of the others.
+// Returns all registered models, including those that this build cannot make. CostModelNames
+// (cost_model.h) returns the names of the others.
 std::vector<CostModelInfo> CostModelInfos();
 
 }  // namespace hone::cost_model

@@ -13,7 +13,7 @@ namespace {
 constexpr int kRounds = 12;
 constexpr double kBend = 1.345;
 constexpr double kDeviationPerMedian = 1.4826;  // of a normal distribution
-constexpr double kLeastDeviation = 1e-3;        // residuals below it are exact
+constexpr double kLeastDeviation = 1e-3;        // smaller residuals count as exact
 
 double Value(const LinearFit& fit, const float* row) {
   double value = fit.intercept;
@@ -21,8 +21,8 @@ double Value(const LinearFit& fit, const float* row) {
   return value;
 }
 
-// The minimum for fixed weights of the labels. The last unknown is the intercept; all are
-// differences from `fit`'s prior.
+// Finds the minimum for fixed weights of the labels. The last unknown is the intercept; the others
+// are differences from the prior.
 LinearFit Solve(absl::Span<const float> rows, absl::Span<const double> labels,
                 absl::Span<const double> importance, absl::Span<const double> prior, double pull) {
   const size_t width = prior.size(), unknowns = width + 1;

@@ -12,9 +12,10 @@ struct LinearFit {
   std::vector<double> weights;
 };
 
-// Minimizes Σ huber(y - intercept - weights·x) + pull·|weights - prior|², by reweighted least
-// squares; Huber's bend is at 1.345 deviations, estimated by the median residual. `rows` holds
-// prior.size() values per label. REQUIRES at least one label, pull > 0.
+// Minimizes Σ huber(y - intercept - weights·x) + pull·|weights - prior|² by reweighted least
+// squares. Huber's loss becomes linear at 1.345 deviations; the deviation is estimated from the
+// median residual. `rows` has prior.size() values per label. REQUIRES: at least one label, pull >
+// 0.
 LinearFit FitRobustly(absl::Span<const float> rows, absl::Span<const double> labels,
                       absl::Span<const double> prior, double pull);
 

@@ -13,8 +13,8 @@ constexpr int kLeastPoints = 16;
 constexpr int kPointsPerGroup = 24;
 constexpr int kMostGroups = 8;
 constexpr double kWithinOne = 0.683;
-// The slope's bounds: less would make the process surer than it is of what it was shown, more than
-// tenfold deviations say nothing.
+// Bounds of the slope. A smaller one would make the process more certain than it is at training
+// points; a deviation of more than ten times says nothing.
 constexpr double kLeastSlope = 0.25, kMostSlope = 100;
 constexpr double kNothing = 1e-12;  // a variance
 
@@ -27,7 +27,8 @@ double SquareDistance(const float* a, const float* b, int count) {
   return sum;
 }
 
-// The slope with which that share of the errors at points left out lies within one spread.
+// Returns the slope with which the share kWithinOne of the errors at left-out points is within one
+// spread.
 double SlopeWithin(const LeftOut& left_out, double variance, double noise,
                    const std::vector<std::vector<int>>& groups) {
   std::vector<double> squares, variances, slopes;
@@ -115,7 +116,7 @@ SpreadScale SpreadScale::Fit(const GaussianProcess& process, double deviation,
   for (int i = 0; i < n; ++i) alone.push_back({i});
   const std::vector<int> group = Neighbourhoods(points, static_cast<int>(together.size()));
   for (int i = 0; i < n; ++i) together[group[i]].push_back(i);
-  // What is left of one group is nothing to learn from.
+  // If all points are in one group, no points remain to learn from.
   std::erase_if(together, [&](const auto& members) {
     return members.empty() || static_cast<int>(members.size()) == n;
   });

@@ -8,29 +8,30 @@
 
 namespace hone::cost_model {
 
-// What makes an honest spread of a Gaussian process's posterior deviation. The likelihood sees the
-// candidates of a few tasks side by side and says how sure the process is between them; how far it
-// is off in a task that it has not seen is not in it.
+// Converts the posterior deviation of a Gaussian process to a realistic spread. The likelihood
+// describes the certainty between the candidates of the training tasks, but not the error in a task
+// that the process was not trained on.
 struct SpreadScale {
-  double slope = 1;  // of the posterior variance
-  double noise = 0;  // variance of a label that no point explains
+  double slope = 1;  // factor of the posterior variance
+  double noise = 0;  // variance of the labels' noise
 
   // spread² = slope · deviation² + noise.
   double operator()(double deviation) const;
 
-  // The noise is the process's. The slope is the least with which 68.3 % of its errors lie within
-  // one spread at points that it is not shown, which follow from its factor (Rasmussen and
-  // Williams, 2006, section 5.4.2): each point left out alone, and whole groups of neighbours left
-  // out – the candidates of a task lie together; the larger of the two. Fewer than 16 points:
-  // slope 1. `deviation`: what the process's is multiplied with.
+  // Fits the scale. The noise is the noise of the process. The slope is the smallest with which
+  // 68.3 % of the errors at left-out points are within one spread. These errors follow from the
+  // Cholesky factor (Rasmussen and Williams, 2006, section 5.4.2). Points are left out one by one,
+  // and also in groups of neighbours, because the candidates of a task are close together; the
+  // larger slope is used. The slope is 1 for fewer than 16 points. `deviation` is the factor of the
+  // process's deviation.
   static SpreadScale Fit(const GaussianProcess& process, double deviation, const Matrix& points);
 };
 
-// What a process would say of some of its points had it not been shown them.
+// The predictions of a process for some of its points as if they had been left out of the training.
 class LeftOut {
  public:
   explicit LeftOut(const GaussianProcess& process);
-  // Appends the square of each one's error, and the variance of what lies under the noise there.
+  // Appends each member's squared error and its posterior variance without noise.
   void Append(absl::Span<const int> members, std::vector<double>& squares,
               std::vector<double>& variances) const;
 
@@ -40,8 +41,9 @@ class LeftOut {
   const std::vector<double> weights_, precision_;
 };
 
-// Groups of neighbours: the number of the group of each point. The centres are the point farthest
-// from the mean and then, one by one, the one farthest from all centres so far.
+// Divides points into groups of neighbours and returns the group of each point. The first centre is
+// the point farthest from the mean; each further one is the point farthest from all previous
+// centres.
 std::vector<int> Neighbourhoods(const Matrix& points, int groups);
 
 }  // namespace hone::cost_model

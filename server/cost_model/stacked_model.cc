@@ -83,7 +83,7 @@ class StackedModel final : public CostModel {
 
   const std::unique_ptr<CostModel> own_;
   const std::shared_ptr<const CostModel> related_;
-  size_t results_ = 0;  // that the own model was trained on
+  size_t results_ = 0;  // number of training candidates of the own model
 };
 
 }  // namespace

@@ -7,16 +7,16 @@
 
 namespace hone::cost_model {
 
-// What a model of other tasks still counts when `results` of this task are known: 2^(−results/64),
-// and nothing below 0.05 – the schedule of AutoTVM's transfer learning.
+// Returns the weight of a model of other tasks when `results` results of this task are known:
+// 2^(−results/64), or 0 if that is below 0.05. This is the schedule of AutoTVM's transfer learning.
 double TransferWeight(size_t results);
 
-// A task's own model and one that was trained on related tasks, of one kind: the weighted mean of
-// their scores. Both score relative to the best of a task, so they need no common unit. While the
-// own one has seen nothing the other one answers alone. It is not registered: tasks make it.
+// Combines a task's own model with a model of related tasks: a score is the weighted mean of their
+// scores. Both score relative to the best of a task, so they need no common unit. While the own
+// model is untrained, only the related model is used. This model is not registered; tasks make it.
 //
-// Update trains the own model and sets the weight by the number of candidates; Save and Load carry
-// the own model alone. REQUIRES models of one name and feature set.
+// Update trains the own model and sets the weight from the number of candidates. Save and Load
+// store only the own model. REQUIRES: both models have the same name and feature set.
 std::unique_ptr<CostModel> MakeStackedModel(std::unique_ptr<CostModel> own,
                                             std::shared_ptr<const CostModel> related);
 

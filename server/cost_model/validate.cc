@@ -9,8 +9,8 @@
 namespace hone::cost_model {
 namespace {
 
-// Whether all are finite: 0·x is 0 for a finite x and NaN otherwise. Four sums, so that additions
-// overlap.
+// Returns whether all values are finite: 0·x is 0 for a finite x and NaN otherwise. Four sums let
+// additions overlap.
 bool AllFinite(absl::Span<const float> values) {
   float sums[4] = {0, 0, 0, 0};
   size_t i = 0;
@@ -88,7 +88,7 @@ absl::Status ValidateThroughput(const FeatureMatrix& features,
                                                    throughput.size(), " throughputs"));
   }
   for (size_t i = 0; i < throughput.size(); ++i) {
-    if (!(throughput[i] >= 0 && throughput[i] <= 1)) {  // false for NaN, too
+    if (!(throughput[i] >= 0 && throughput[i] <= 1)) {  // false for NaN
       return absl::InvalidArgumentError(
           absl::StrCat("the throughput of candidate ", i, " is not in [0, 1]: ", throughput[i]));
     }

@@ -7,15 +7,16 @@
 
 namespace hone::cost_model {
 
-// What models refuse, in one place. All are InvalidArgument, and the message names the first place
-// that is wrong.
+// Checks of the input of models. All errors are InvalidArgument; the message names the first wrong
+// position.
 
-// row_begin does not describe the values, or a value is NaN or infinite. Where the features are
-// read also: there are no columns, a candidate has no rows, or the rows are not as wide as
+// InvalidArgument: row_begin does not match the values, or a value is NaN or infinite. If `read` is
+// set, also: there are no columns, a candidate has no rows, or the number of columns is not
 // `columns` (0: any).
 absl::Status ValidateFeatures(const FeatureMatrix& features, bool read, int columns);
 
-// Not one label per candidate, or one that is not finite or outside [0, 1].
+// InvalidArgument: the number of labels is not the number of candidates, or a label is not in [0,
+// 1].
 absl::Status ValidateThroughput(const FeatureMatrix& features, absl::Span<const double> throughput);
 
 }  // namespace hone::cost_model

@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kMembers = 4;
 constexpr double kShare = 0.63;
-// A member sees less and ends sooner: the noise that more rounds would fit is what they disagree
-// on.
+// Members have fewer candidates and rounds than a single forest. More rounds would fit the noise,
+// on which the members disagree.
 constexpr ForestOptions kForest = {.max_rounds = 30, .patience = 10};
 
-// The members' scores, [member][candidate], as mean and variance of each candidate.
+// The mean and variance of the members' scores for each candidate.
 struct Moments {
   std::vector<double> mean, variance;
 };
@@ -32,7 +32,7 @@ Moments MomentsOf(absl::Span<const std::vector<double>> scores) {
     for (const std::vector<double>& member : scores)
       squares += (member[i] - mean) * (member[i] - mean);
     moments.mean.push_back(mean);
-    // Unbiased, since the members are few.
+    // The unbiased estimate, because there are few members.
     moments.variance.push_back(squares / static_cast<double>(scores.size() - 1));
   }
   return moments;
@@ -111,7 +111,8 @@ class XgboostBagPredictor final : public Predictor {
   }
 
  private:
-  // The mean squared error of members on what they have not seen, less their variance there.
+  // Returns the mean squared error on the members' left-out candidates, minus the variance among
+  // the members there; at least 0.
   static double Noise(const std::vector<std::vector<bool>>& seen,
                       const std::vector<std::vector<double>>& scores,
                       absl::Span<const double> throughput) {
@@ -136,7 +137,7 @@ class XgboostBagPredictor final : public Predictor {
   }
 
   const CostModelOptions options_;
-  std::vector<FlatForest> members_;  // none: has seen nothing
+  std::vector<FlatForest> members_;  // empty: untrained
   double noise_ = 0;                 // variance of errors beyond the members' disagreement
 };
 

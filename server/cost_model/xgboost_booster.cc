@@ -18,14 +18,14 @@ absl::Status ToStatus(int code, absl::string_view what) {
   return absl::InternalError(absl::StrCat("XGBoost failed to ", what, ": ", XGBGetLastError()));
 }
 
-// Margins of all trees. "training" lets the library keep its cache of scores, which makes this call
-// cheap.
+// Requests the margins of all trees. "training" lets the library keep its cache of scores, which
+// makes this call cheap.
 constexpr char kTrainingScores[] =
     R"({"type": 1, "training": true, "iteration_begin": 0, "iteration_end": 0, "strict_shape": false})";
 
 using Json = nlohmann::json;
 
-// object[key], or a status: the library's own accessors throw.
+// Returns object[key], or a status; nlohmann's own accessors throw.
 absl::StatusOr<const Json*> Member(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end()) {
@@ -41,7 +41,8 @@ absl::StatusOr<std::vector<T>> Numbers(const Json& tree, const char* key) {
   numbers.reserve(array->size());
   for (const Json& element : *array) {
     if (std::is_integral_v<T> ? !element.is_number_integer() : !element.is_number()) {
-      return absl::InternalError(absl::StrCat("XGBoost's model has other than numbers in ", key));
+      return absl::InternalError(
+          absl::StrCat("XGBoost's model has values that are not numbers in ", key));
     }
     numbers.push_back(element.get<T>());
   }
@@ -112,7 +113,7 @@ absl::StatusOr<FlatForest> ForestOfXgboostJson(absl::string_view json, int colum
     HONE_ASSIGN_OR_RETURN(out.left, Numbers<int32_t>(tree, "left_children"));
     HONE_ASSIGN_OR_RETURN(out.right, Numbers<int32_t>(tree, "right_children"));
     HONE_ASSIGN_OR_RETURN(out.feature, Numbers<int32_t>(tree, "split_indices"));
-    // A leaf keeps its value where an inner node keeps its threshold.
+    // XGBoost stores a leaf's value in the array of the inner nodes' thresholds.
     HONE_ASSIGN_OR_RETURN(out.value, Numbers<float>(tree, "split_conditions"));
   }
   absl::StatusOr<FlatForest> forest = FlatForest::Create(flat, columns);

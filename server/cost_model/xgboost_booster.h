@@ -15,14 +15,14 @@
 
 namespace hone::cost_model {
 
-// One training of XGBoost with an objective of our own: the only place that calls its C API. Every
-// error of the library is Internal, with its message. One thread at a time.
+// A training of XGBoost with a custom objective. Only this file calls XGBoost's C API. Errors of
+// the library become Internal with its message. Used by one thread at a time.
 class XgboostBooster {
  public:
   using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-  // Copies the rows (row-major, `columns` each). An unknown value of a parameter comes up here or
-  // in the first round.
+  // Copies the rows (row-major, `columns` each). Invalid parameters are reported here or in the
+  // first round.
   static absl::StatusOr<std::unique_ptr<XgboostBooster>> Create(absl::Span<const float> rows,
                                                                 int columns,
                                                                 const Parameters& parameters);
@@ -30,13 +30,13 @@ class XgboostBooster {
   XgboostBooster(const XgboostBooster&) = delete;
   XgboostBooster& operator=(const XgboostBooster&) = delete;
 
-  // The scores of the training rows so far. Valid until the next call.
+  // Returns the current scores of the training rows. Valid until the next call.
   absl::StatusOr<absl::Span<const float>> TrainingScores();
 
-  // Adds one tree that follows the derivatives, one per row.
+  // Adds one tree for these derivatives, one per row.
   absl::Status BoostOneRound(absl::Span<float> gradient, absl::Span<float> hessian);
 
-  // The whole model as XGBoost writes it.
+  // Returns the whole model in XGBoost's JSON form.
   absl::StatusOr<std::string> Json();
 
  private:
@@ -46,8 +46,9 @@ class XgboostBooster {
   void* booster_ = nullptr;
 };
 
-// The first `max_trees` trees of a model in XGBoost's JSON form (1.7: gbtree, numeric splits, one
-// output), without its base score. Internal: not such a model; the message says what is missing.
+// Returns the first `max_trees` trees of a model in XGBoost's JSON form (1.7: gbtree, numeric
+// splits, one output), without its base score. Internal: not such a model; the message says what is
+// wrong.
 absl::StatusOr<FlatForest> ForestOfXgboostJson(absl::string_view json, int columns, int max_trees);
 
 }  // namespace hone::cost_model

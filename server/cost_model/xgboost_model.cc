@@ -52,8 +52,8 @@ class XgboostPredictor final : public Predictor {
 
  private:
   const CostModelOptions options_;
-  FlatForest forest_;        // without columns: has seen nothing
-  Calibration calibration_;  // as it is, unless the trees rank
+  FlatForest forest_;        // without columns: untrained
+  Calibration calibration_;  // the identity, unless the trees rank
 };
 
 }  // namespace

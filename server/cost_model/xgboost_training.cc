@@ -13,8 +13,8 @@
 namespace hone::cost_model {
 namespace {
 
-// Time grows with the bins, and statement features have few distinct values: 64 bins cost half of
-// 256 there.
+// Time grows with the number of bins. Statement features have few distinct values, and 64 bins take
+// half of the time of 256.
 constexpr int kBins = 64;
 
 XgboostBooster::Parameters BoosterParameters(const ForestOptions& forest,
@@ -25,8 +25,7 @@ XgboostBooster::Parameters BoosterParameters(const ForestOptions& forest,
           {"eta", absl::StrCat(forest.learning_rate)},
           {"gamma", std::string(forest.gamma)},
           {"min_child_weight", std::string(forest.min_child)},
-          // An empty sum scores 0, so that the score of a program starts at 0 for any number of
-          // statements.
+          // The score of a program without trees must be 0 for any number of statements.
           {"base_score", "0"},
           {"nthread", absl::StrCat(options.threads)},
           {"seed", absl::StrCat(options.seed & 0x7fffffff)},

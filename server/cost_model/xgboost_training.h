@@ -11,28 +11,28 @@
 
 namespace hone::cost_model {
 
-// How trees are grown: the parameters of XGBoost by its names, and where it ends.
+// How trees are trained: XGBoost's parameters under its names, and when training ends.
 struct ForestOptions {
   double learning_rate = 0.2;
   absl::string_view depth = "10", gamma = "0.001", min_child = "0";
-  bool ranks = false;  // learns the order alone (PackRank), else the sums (PackSum)
-  // Bounds the time of an Update: the error stops falling at about round 20, because gamma forbids
-  // small gains.
+  bool ranks = false;  // learn only the order (PackRank) instead of the sums (PackSum)
+  // Bounds the time of an Update. The error stops decreasing at about round 20, because gamma
+  // forbids small gains.
   int max_rounds = 100;
   int patience = 50;  // rounds without a smaller training error
 };
 
-// Boosts trees on the candidates until nothing more is gained, and keeps those of the round with
-// the least training error. REQUIRES valid rows and labels (validate.h), at least one candidate.
-// Internal: errors of the library.
+// Trains trees until the training error stops decreasing, and keeps those up to the round with the
+// least training error. REQUIRES: valid rows and labels (validate.h), and at least one candidate.
+// Internal: an error of the library.
 absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
                                        absl::Span<const double> throughput,
                                        const ForestOptions& forest,
                                        const CostModelOptions& options);
 
-// The score of every row.
+// Returns the score of every row.
 std::vector<float> ForestRowScores(const FlatForest& forest, const FeatureMatrix& features);
-// The score of every candidate: the sum of its rows'.
+// Returns the score of every candidate, the sum of the scores of its rows.
 std::vector<double> ForestScores(const FlatForest& forest, const FeatureMatrix& features);
 
 }  // namespace hone::cost_model

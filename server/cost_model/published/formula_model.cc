@@ -51,7 +51,7 @@ class FormulaPredictor final : public Predictor {
   }
 
  private:
-  double unit_ = 0;  // throughput × cost; 0: has seen nothing
+  double unit_ = 0;  // throughput × cost; 0: untrained
 };
 
 }  // namespace

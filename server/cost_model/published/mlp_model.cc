@@ -12,19 +12,19 @@
 namespace hone::cost_model {
 namespace {
 
-// TenSet's width is 256, for millions of records; 64 fits the hundreds of one task and a search's
-// patience.
+// TenSet uses 256, for millions of records. 64 suits the hundreds of records of one task and the
+// time limits of a search.
 constexpr int kHidden = 64;
 constexpr int kEpochs = 40;
-constexpr int kLeastSteps = 200;        // for few candidates
-constexpr int kBatch = 64;              // candidates, one list of the rank loss
-constexpr double kLearningRate = 2e-3;  // of Adam; falls to nothing over the training
+constexpr int kLeastSteps = 200;        // minimum, for few candidates
+constexpr int kBatch = 64;              // candidates whose order is compared
+constexpr double kLearningRate = 2e-3;  // of Adam; decreases to 0 during the training
 constexpr double kWeightDecay = 1e-6;
-constexpr double kLargestGradient = 0.5;  // norm; clipped
-// Scores of that many candidates are computed at once, which bounds the memory of a Predict.
+constexpr double kLargestGradient = 0.5;  // norm; larger ones are clipped
+// The number of candidates whose scores are computed at once, which bounds the memory of Predict.
 constexpr int kForwardBatch = 256;
 
-// The scaled rows of some candidates, one after the other.
+// Collects the scaled rows of some candidates.
 void Gather(const FeatureMatrix& features, const ColumnScaler& scaler,
             absl::Span<const int> candidates, Matrix& rows, std::vector<int32_t>& row_begin) {
   row_begin.assign(1, 0);
@@ -101,7 +101,7 @@ class MlpPredictor final : public Predictor {
   }
 
   const uint64_t seed_;
-  ColumnScaler scaler_;  // of no columns: has seen nothing
+  ColumnScaler scaler_;  // without columns: untrained
   MlpNetwork network_;
   Calibration calibration_;
 };

@@ -19,7 +19,7 @@ void Rectify(Matrix& m) {
   for (float& value : m.values) value = std::max(value, 0.0f);
 }
 
-// Where the rectifier let nothing through, nothing comes back.
+// Sets the gradient to 0 where the rectifier's output is 0.
 void BlockGradient(const Matrix& output, Matrix& gradient) {
   for (size_t i = 0; i < gradient.values.size(); ++i) {
     if (output.values[i] <= 0) gradient.values[i] = 0;
@@ -93,7 +93,7 @@ void MlpNetwork::Forward(absl::Span<const int32_t> row_begin, Activations& a) co
 std::vector<Matrix> MlpNetwork::Backward(absl::Span<const int32_t> row_begin, const Activations& a,
                                          absl::Span<const double> gradient) const {
   std::vector<Matrix> result(2 * kLayers);
-  // Of the layer's parameters, and of its input where it is asked for.
+  // Computes the gradient of the layer's parameters and, if requested, of its input.
   const auto back = [&](int l, const Matrix& in, const Matrix& out_gradient, Matrix* in_gradient) {
     const Layer& layer = layers_[l];
     Matrix& weights = result[2 * l] = Matrix(layer.weights.rows, layer.weights.columns);
@@ -107,7 +107,7 @@ std::vector<Matrix> MlpNetwork::Backward(absl::Span<const int32_t> row_begin, co
   const int candidates = a.summed.rows, hidden = a.summed.columns;
   Matrix scores(candidates, 1);
   for (int i = 0; i < candidates; ++i) scores.values[i] = static_cast<float>(gradient[i]);
-  Matrix flow(candidates, hidden);  // with respect to the stage at hand
+  Matrix flow(candidates, hidden);  // with respect to the current stage
   back(4, a.residual2, scores, &flow);
   Matrix inner = flow;
   BlockGradient(a.hidden2, inner);

@@ -11,38 +11,39 @@
 
 namespace hone::cost_model {
 
-// TenSet's network (Zheng et al., NeurIPS 2021): every row through an encoder of two layers, the
-// sum over a candidate's rows, two layers with a residual connection, one output. Rectified linear
-// throughout. Copyable; one thread at a time trains, Forward may run in several.
+// TenSet's network (Zheng et al., NeurIPS 2021): an encoder of two layers for each row, the sum
+// over a candidate's rows, two layers with a residual connection, and one output. All activations
+// are rectified linear. Copyable. Training uses one thread at a time; Forward may run in several.
 class MlpNetwork {
  public:
-  // What Forward leaves for Backward.
+  // The intermediate results of Forward, which Backward needs.
   struct Activations {
     Matrix rows, encoded1, encoded2;  // per row
     Matrix summed, residual1,
-        residual2;            // per candidate: before the residual layers, their outputs
-    Matrix hidden1, hidden2;  // what those layers add
+        residual2;            // per candidate: before and after each residual layer
+    Matrix hidden1, hidden2;  // the summands of those layers
     std::vector<double> scores;
   };
 
-  // Without parameters.
+  // A network without parameters.
   MlpNetwork() = default;
-  // Weights drawn uniformly, in the range that keeps the variance of a layer (He et al.).
+  // Draws the weights uniformly from the range that preserves the variance of a layer (He et al.).
   MlpNetwork(int inputs, int hidden, uint64_t seed);
 
   bool empty() const { return layers_.empty(); }
 
-  // `activations.rows` is set; candidate i owns its rows [row_begin[i], row_begin[i + 1]), from
-  // row_begin[0] = 0. Fills the rest.
+  // Computes all other activations from `activations.rows`. Candidate i owns the rows
+  // [row_begin[i], row_begin[i + 1]); row_begin[0] is 0.
   void Forward(absl::Span<const int32_t> row_begin, Activations& activations) const;
 
-  // The gradient of every parameter, in the order of Parameters, from that of the scores.
+  // Returns the gradient of every parameter, in the order of Parameters, for this gradient of the
+  // scores.
   std::vector<Matrix> Backward(absl::Span<const int32_t> row_begin, const Activations& activations,
                                absl::Span<const double> gradient) const;
   std::vector<Matrix*> Parameters();
 
-  // The binary form inside a model file, and back. InvalidArgument: truncated, not finite, or not
-  // of that many inputs.
+  // Convert to and from the binary form inside a model file. InvalidArgument: truncated, not
+  // finite, or another number of inputs.
   void Serialize(ByteWriter& writer) const;
   static absl::StatusOr<MlpNetwork> Parse(ByteReader& reader, int inputs);
 
@@ -51,7 +52,7 @@ class MlpNetwork {
     Matrix weights;  // inputs × outputs
     Matrix bias;     // 1 × outputs
   };
-  std::vector<Layer> layers_;  // two of the encoder, two residual ones, the output
+  std::vector<Layer> layers_;  // two encoder, two residual, one output layer
 };
 
 // Adam (Kingma and Ba, ICLR 2015) with its usual constants over a fixed list of parameters.
@@ -60,8 +61,8 @@ class Adam {
   Adam(double weight_decay, double largest_gradient)
       : weight_decay_(weight_decay), largest_gradient_(largest_gradient) {}
 
-  // One step. The gradients are scaled down together where their norm is above the largest.
-  // REQUIRES the same sizes in every call.
+  // Takes one step. All gradients are scaled down if their norm exceeds the largest. REQUIRES: the
+  // same sizes in every call.
   void Step(absl::Span<Matrix* const> parameters, absl::Span<const Matrix> gradients,
             double learning_rate);
 

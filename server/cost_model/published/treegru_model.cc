@@ -1,4 +1,5 @@
-// Built only with HONE_WITH_TORCH: the one file that includes libtorch, whose exceptions end here.
+// Built only with HONE_WITH_TORCH. Only this file includes libtorch; it catches libtorch's
+// exceptions.
 
 #include <torch/torch.h>
 
@@ -25,11 +26,11 @@ constexpr double kLearningRate = 2e-3;
 constexpr double kWeightDecay = 1e-6;
 constexpr double kLargestGradient = 0.5;
 constexpr int kParentColumn = 0;  // kTreeParentColumn of server/feature/tree_features.h
-// The loops of some candidates, by height: a loop is read after all that it contains.
+// The loops of some candidates by height: a loop is processed after all loops inside it.
 struct Forest {
   torch::Tensor rows;                        // loops × features
-  std::vector<int64_t> parent;               // of a loop; -1
-  std::vector<std::vector<int64_t>> levels;  // loops without loops inside first
+  std::vector<int64_t> parent;               // of each loop; -1: none
+  std::vector<std::vector<int64_t>> levels;  // innermost loops first
   std::vector<int64_t> candidate;            // of a loop
   int64_t candidates = 0;
 };
@@ -42,11 +43,11 @@ struct NetworkImpl : torch::nn::Module {
             "slots", torch::nn::Linear(torch::nn::LinearOptions(kHidden, kSlots).bias(false)))),
         score(register_module("score", torch::nn::Linear(kSlots * kHidden, 1))) {}
 
-  // One score per candidate.
+  // Returns one score per candidate.
   torch::Tensor forward(const Forest& forest) {
     const torch::Tensor embedded = torch::relu(embedding(forest.rows));
     const auto loops = static_cast<int64_t>(forest.parent.size());
-    // What the loops inside came to, summed up as their parents are reached.
+    // For each loop, the sum of the states of the loops directly inside it.
     torch::Tensor inside = torch::zeros({loops, kHidden});
     torch::Tensor states = torch::zeros({loops, kHidden});
     for (const std::vector<int64_t>& level : forest.levels) {
@@ -62,7 +63,7 @@ struct NetworkImpl : torch::nn::Module {
       if (to.empty()) continue;
       inside = inside.index_add(0, torch::tensor(to), state.index_select(0, torch::tensor(from)));
     }
-    // Every loop's state goes into each slot by its share.
+    // The share of every loop's state in each slot.
     const torch::Tensor share = torch::softmax(slots(states), 1);
     const torch::Tensor scattered =
         (share.unsqueeze(2) * states.unsqueeze(1)).reshape({loops, kSlots * kHidden});
@@ -77,7 +78,7 @@ struct NetworkImpl : torch::nn::Module {
 };
 TORCH_MODULE(Network);
 
-// InvalidArgument: a row names no earlier row of its candidate as its parent.
+// InvalidArgument: the parent of a row is not an earlier row of its candidate.
 absl::Status CheckParents(const FeatureMatrix& features) {
   for (int i = 0; i < features.candidates(); ++i) {
     for (int32_t r = features.row_begin[i]; r < features.row_begin[i + 1]; ++r) {
@@ -217,8 +218,9 @@ class TreeGruPredictor final : public Predictor {
   std::vector<double> Scores(const FeatureMatrix& features) const {
     const torch::NoGradGuard no_gradients;
     std::vector<double> scores;
-    // One by one, so that a score does not depend on those beside it: products of other shapes are
-    // summed up in another order. forward is not const in libtorch, but writes nothing here.
+    // Candidates are scored one by one: the shape of a product determines the order of its sums, so
+    // a score would otherwise depend on the other candidates. forward is not const in libtorch, but
+    // it writes nothing here.
     Network network = network_;
     for (int i = 0; i < features.candidates(); ++i) {
       scores.push_back(
@@ -230,8 +232,8 @@ class TreeGruPredictor final : public Predictor {
 
   const uint64_t seed_;
   const int threads_;
-  ColumnScaler scaler_;        // of no columns: has seen nothing
-  Network network_ = nullptr;  // null then
+  ColumnScaler scaler_;        // without columns: untrained
+  Network network_ = nullptr;  // null if untrained
   Calibration calibration_;
 };
 
