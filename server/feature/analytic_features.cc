@@ -8,12 +8,13 @@
 namespace hone::feature {
 namespace {
 
-// What a byte costs, in operations, that fills the last cache.
+// The cost of a byte, in operations, if the data fills the last cache.
 constexpr double kHalideBalance = 40;
 
-// Halide's empirical formula (Mullapudi et al., SIGGRAPH 2016) for the memory of a statement, in
-// operations: a byte that a tile loads costs 1 where its data are small and up to 40 where they
-// fill the last cache. The tile is the inner part of the nest that makes the sum least.
+// Returns the memory cost of a statement, in operations, by Halide's empirical formula (Mullapudi
+// et al., SIGGRAPH 2016). A byte that a tile loads costs 1 if the tile's data is small, and up to
+// 40 if it fills the last cache. The tile is the inner part of the nest with the smallest total
+// cost.
 double HalideMemoryCost(const Statement& statement, const target::Target& target) {
   const auto cache = static_cast<double>(
       target.l3_bytes > 0 ? target.l3_bytes / std::max(1, target.cores) : target.l2_bytes);

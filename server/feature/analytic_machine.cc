@@ -24,8 +24,9 @@ AnalyticMachine AnalyticMachine::Of(const target::Target& target) {
   const bool zen = absl::StartsWith(target.cpu, "znver");
   if (target.vector_bits <= 256 && (!zen || is_one_of({"znver1", "znver2"})))
     machine.fma_latency = 5;
-  // The widest vectors of Zen 1 and Zen 4 are two halves to the pipes and to L1 (AMD's optimization
-  // guides of families 17h and 19h; Fog, microarchitecture.pdf and instruction_tables.pdf).
+  // Zen 1 and Zen 4 process their widest vectors as two halves, in the pipes and in L1 (AMD's
+  // optimization guides of families 17h and 19h; Fog, microarchitecture.pdf and
+  // instruction_tables.pdf).
   if ((target.vector_bits == 256 && is_one_of({"znver1"})) ||
       (target.vector_bits >= 512 && is_one_of({"znver4"}))) {
     machine.fma_pipes = 1;

@@ -17,16 +17,16 @@ bool IsStatic(const NestLoop& loop) {
          loop.kind == ir::LoopKind::kUnrolled;
 }
 
-// A buffer that the program computes is stored compactly: as large as what is live in the innermost
-// loop around its users.
+// A buffer that the program computes is stored compactly: it has the size of the region that is
+// live in the innermost loop around its users.
 struct Storage {
   bool compact = false;
   double live_bytes = 0;
   absl::InlinedVector<int64_t, 4> shape;
 };
 
-// The memory that an access touches in one run of some loops: `rows` runs of `run_bytes`,
-// `row_stride` bytes apart.
+// The memory that an access touches in one run of some loops: `rows` contiguous runs of `run_bytes`
+// bytes at a distance of `row_stride` bytes.
 struct Footprint {
   double rows = 1;
   double run_bytes = 4;
@@ -49,15 +49,15 @@ class Estimator {
   }
 
  private:
-  // The innermost loops that become straight code.
+  // The innermost loops that become straight-line code.
   struct Body {
-    int depth = 0;          // where they begin
+    int depth = 0;          // of the outermost one
     int vector_depth = -1;  // of the vectorized loop
-    double lanes = 1;       // of its extent
+    double lanes = 1;       // its extent
     double registers_per_vector = 1;
   };
 
-  // Of the widest vector.
+  // Returns the lanes of the widest vector.
   double Lanes(const Statement& statement) const {
     return std::max(1, machine_.vector_bits / 8 / statement.accesses[0].element_bytes);
   }
@@ -75,8 +75,8 @@ class Estimator {
     return body;
   }
 
-  // Whether an unrolled loop says which of its expressions a block computes, as the transforms of
-  // Winograd do: then only that one is left in the code.
+  // Returns whether an unrolled loop selects which of its expressions a block computes, as in
+  // Winograd's transforms. Only the selected expression then remains in the code.
   bool ChoosesInBody(const Statement& statement, const Body& body) const {
     if (statement.ops.select == 0) return false;
     const ir::Program& program = nest_.program();
@@ -101,8 +101,9 @@ class Estimator {
     return all;
   }
 
-  // How far apart what an access touches along a dimension lies while the loops from `depth`
-  // inwards run: 2 for the pixels of a convolution of stride 2 while its window stands still.
+  // Returns the distance of the elements that an access touches along a dimension while the loops
+  // from `depth` inwards run. It is 2, for example, for the pixels of a convolution of stride 2 at
+  // a fixed position of its window.
   int64_t StepOf(const Statement& statement, const Access& access, size_t dim, int depth) const {
     if (access.indices.size() != 1) return 1;
     const auto& terms = (*access.indices[0])[dim].terms();
@@ -115,7 +116,7 @@ class Estimator {
     return std::max<int64_t>(1, step);
   }
 
-  // Whether an atom of an index changes while the loops from `depth` inwards run.
+  // Returns whether an atom of an index changes while the loops from `depth` inwards run.
   bool Moves(const Statement& statement, ir::AtomId atom, int depth) const {
     for (const ir::BlockIter& iter : statement.block->iters) {
       if (iter.var != atom) continue;
@@ -124,13 +125,13 @@ class Estimator {
             return loop.extent > 1 && nest_.program().atoms.DependsOn(iter.binding, loop.var);
           });
     }
-    return true;  // an expression of several
+    return true;  // a compound expression
   }
 
   static int64_t Touched(int64_t extent, int64_t step) { return (extent + step - 1) / step; }
 
-  // Register operands of an access in one body: vectors, broadcast elements, or single elements of
-  // a gather.
+  // Returns the number of register operands of an access in one body: vectors, broadcast elements,
+  // or single elements of a gather.
   double Operands(const Statement& statement, const Access& access, const Body& body) const {
     double elements = access.touched[body.depth];
     const absl::Span<const int64_t> box = access.Box(body.depth);
@@ -175,7 +176,7 @@ class Estimator {
     double stores = 0;
     terms.compute_cycles = bodies * instances * per_instance / machine_.fma_pipes;
     const double steps = update ? instances / std::max(1.0, outputs) : 1;
-    // Sums stay in registers while only loops turn that they do not depend on.
+    // Sums stay in registers during the loops that they do not depend on.
     int resident = body.depth;
     while (update && resident > 0 && (statement.accesses[0].varies >> (resident - 1) & 1) == 0)
       --resident;
@@ -188,7 +189,7 @@ class Estimator {
       terms.entry_cycles =
           entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
     } else {
-      // Sums through memory wait for each other.
+      // Sums in memory depend on each other.
       if (update) terms.latency_cycles = bodies * machine_.fma_latency * instances;
       if (update) loads += outputs;
       stores += outputs;
@@ -196,12 +197,13 @@ class Estimator {
     terms.port_cycles = bodies * std::max(loads / machine_.loads, stores / machine_.stores);
     const double arithmetic =
         std::max(terms.compute_cycles, terms.latency_cycles) + terms.spill_cycles;
-    // Neither hides the other in full: they share the front end, and loads come in bursts.
+    // Neither hides the other completely, because they share the front end and loads come in
+    // bursts.
     const double execute = std::hypot(arithmetic, terms.port_cycles) + bodies + terms.entry_cycles;
 
     Traffic(statement, body, resident, steps, terms.traffic_cycles);
     const double share = terms.share = Share(statement) * Coverage(statement, body);
-    // Memory serves all cores together.
+    // All cores share the memory.
     const double alone = machine_.line_cycles[2];
     const double memory =
         terms.traffic_cycles[2] *
@@ -214,7 +216,7 @@ class Estimator {
     return terms;
   }
 
-  // The part of the work that the busiest core has.
+  // Returns the busiest core's share of the work.
   double Share(const Statement& statement) const {
     double units = 1;
     for (const NestLoop& loop : statement.loops) {
@@ -250,7 +252,7 @@ class Estimator {
       const Access* use = other.Find(access.buffer);
       if (use != nullptr && use->kind != AccessKind::kRead) written = use;
     }
-    if (written == nullptr) return storage;  // of the prepack kernel
+    if (written == nullptr) return storage;  // the prepack kernel computes it
     storage.compact = true;
     const absl::Span<const int64_t> live =
         written->Box(static_cast<int>(DepthOfUsers(nest_, statement, access.buffer)));
@@ -281,8 +283,8 @@ class Estimator {
     return footprint;
   }
 
-  // Whether the rows of a footprint push each other out of L1 (level 0) or L2. Some ways are taken
-  // by other data.
+  // Returns whether the rows of a footprint evict each other from L1 (level 0) or L2. Other data
+  // occupies some of the ways.
   bool Collides(const Footprint& footprint, int level) const {
     if (footprint.row_stride == 0 || level > 1) return false;
     const double ways = level == 0 ? machine_.l1_ways : machine_.l2_ways;
@@ -294,8 +296,8 @@ class Estimator {
     return footprint.rows / places * std::ceil(footprint.run_bytes / common) > 0.8 * ways;
   }
 
-  // Cycles to bring a statement's cache lines into each level over the whole nest. From the depth
-  // `resident` on an updated output is in registers.
+  // Computes the cycles for loading a statement's cache lines into each level over the whole nest.
+  // From the depth `resident` inwards, an updated output is in registers.
   void Traffic(const Statement& statement, const Body& body, int resident, double steps,
                double (&cycles)[kCacheLevels]) {
     const double capacity[kCacheLevels] = {
@@ -321,7 +323,7 @@ class Estimator {
     }
     for (size_t a = 0; a < accesses; ++a) {
       for (int level = 0; level < kCacheLevels; ++level) {
-        // A compact buffer that fits is written and read in the cache.
+        // A compact buffer that fits stays in the cache.
         if (storages_[a].compact && storages_[a].live_bytes <= 0.5 * capacity[level]) continue;
         const Access& access = statement.accesses[a];
         const bool sum = access.kind == AccessKind::kReadWrite;
@@ -334,10 +336,10 @@ class Estimator {
     }
   }
 
-  // From the outside in: at the first depth where everything fits, the access is loaded once. The
-  // loops right outside that it does not vary with find it still there, and the next one finds what
-  // it shares with its own last iteration, lines that are not used up above all. Where not even one
-  // body fits, each of its steps loads anew, but not more lines than it has operands.
+  // Finds the outermost depth at which all data fits. There, the access is loaded once. It stays in
+  // the cache during the adjacent outer loops with which it does not vary. The next outer loop
+  // reuses what its iterations share, mostly partly used lines. If not even one body fits, each
+  // step of the body loads its lines again, but at most as many as it has operands.
   double Misses(const Statement& statement, const Access& access,
                 absl::Span<const Footprint> footprints, double steps, double operands, int level,
                 double capacity) const {
@@ -354,7 +356,7 @@ class Estimator {
     const Footprint& loaded = footprints[depth];
     const double runs = statement.executions[0] / statement.executions[depth];
     const double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
-    // Prefetchers do not follow short runs from page to page.
+    // Prefetchers do not follow short runs across pages.
     const bool jumps = loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
     double cycles =
         lines * machine_.line_cycles[level] * (jumps && level > 0 ? machine_.unforeseen : 1);
@@ -365,7 +367,7 @@ class Estimator {
     return cycles * runs;
   }
 
-  // The part of the executions whose predicates can hold: tiles that lie outside are skipped.
+  // Returns the share of the executions whose predicates can be true; tiles outside are skipped.
   double Coverage(const Statement& statement, const Body& body) const {
     const ir::AtomTable& atoms = nest_.program().atoms;
     double covered = 1;
@@ -386,9 +388,9 @@ class Estimator {
   const Nest& nest_;
   const AnalyticMachine& machine_;
   // Scratch of Traffic.
-  absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, per depth
-  absl::InlinedVector<Footprint, 64> footprints_;  // per access and depth
-  absl::InlinedVector<Storage, 4> storages_;       // per access
+  absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, by depth
+  absl::InlinedVector<Footprint, 64> footprints_;  // by access and depth
+  absl::InlinedVector<Storage, 4> storages_;       // by access
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const
     const NestLoop& loop = statement.loops[d];
     const auto extent = static_cast<double>(loop.extent);
     if ((access.varies >> d & 1) == 0) {
-      if (bytes < 0) {  // the innermost loop: one execution lies between two uses
+      if (bytes < 0) {  // the innermost loop: two uses are one execution apart
         bytes = 0;
         for (const Access& each : statement.accesses) bytes += each.element_bytes;
       }

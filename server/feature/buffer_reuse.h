@@ -11,7 +11,7 @@ namespace hone::feature {
 enum class ReuseKind : uint8_t { kLoop, kSerial, kNone };
 inline constexpr int kReuseKinds = 3;
 
-// When a statement meets the same element again: after how many executions and touched bytes, and
+// The reuse of an element: after how many executions and touched bytes it is accessed again, and
 // how often.
 struct Reuse {
   ReuseKind kind = ReuseKind::kNone;
@@ -20,7 +20,8 @@ struct Reuse {
   double count = 0;
 };
 
-// Bytes that all statements under each loop touch in one run of it. Reusable.
+// The bytes that all statements under a loop touch in one run of that loop. Can be reused for other
+// programs after Clear.
 class LoopTraffic {
  public:
   void Clear(const ir::Program& program);
@@ -31,20 +32,21 @@ class LoopTraffic {
   std::vector<double> bytes_;  // per node
 };
 
-// The first reason for reuse from the innermost loop outwards: a loop that the access does not vary
-// with repeats it (kLoop), or another of `others` under the loop touches the same buffer (kSerial).
-// `others` may hold the statement.
+// Returns the first reason for reuse, from the innermost loop outwards: the access does not vary
+// with a loop, which therefore repeats it (kLoop), or another statement of `others` under the loop
+// touches the same buffer (kSerial). `others` may contain the statement itself.
 Reuse ReuseOf(const Statement& statement, const Access& access, absl::Span<const Statement> others,
               const LoopTraffic& traffic);
 
-// Cache lines of an access over the whole nest, and how many different ones.
+// The number of cache lines that an access touches over the whole nest, and the number of distinct
+// ones.
 struct Lines {
   double lines = 1;
   double unique = 1;
   int64_t stride = 0;  // of the innermost loop, in elements
 };
-// `repeat_innermost`: divide by the innermost extent for each loop without a stride, as public code
-// does.
+// `repeat_innermost`: for each loop without a stride, divide by the innermost extent instead of the
+// loop's own, as the public code does.
 Lines LinesOf(const Nest& nest, const Statement& statement, const Access& access, int line_bytes,
               bool repeat_innermost);
 

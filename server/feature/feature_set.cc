@@ -17,9 +17,9 @@ const std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
     made->push_back(MakeKnobFeatures());
     made->push_back(MakeItervarFeatures());
     made->push_back(MakeCurveFeatures("curve", {}));                   // AutoTVM's
-    made->push_back(MakeCurveFeatures("curve-one", {.samples = 1}));   // an early fault
+    made->push_back(MakeCurveFeatures("curve-one", {.samples = 1}));   // as in an early fault
     made->push_back(MakeCurveFeatures("curve-fix", {.samples = 30}));  // Zheng's
-    made->push_back(MakeCurveFeatures(                                 // his best
+    made->push_back(MakeCurveFeatures(                                 // his best ablation
         "curve-fix-reuse",
         {.samples = 30, .relations = CurveOptions::kCountToReuse | CurveOptions::kReuseToCount}));
     made->push_back(MakeAnalyticFeatures());

@@ -17,22 +17,22 @@
 
 namespace hone::feature {
 
-// What a candidate is beside its program.
+// A candidate's design space and decisions.
 struct Chosen {
-  int space = 0;  // place of its design space among those of the task; -1: none of them
+  int space = 0;  // index of its design space in the task; -1: not one of them
   absl::Span<const int64_t> decisions;
 };
 
 class Nest;
 
-// Numbers that describe a scheduled program to a cost model, in rows of equal length. Stateless and
-// thread-safe; one instance of each lives as long as the process.
+// Describes a scheduled program to a cost model by numbers, in rows of equal length. Stateless and
+// thread-safe. There is one instance of each set, which is never destroyed.
 class FeatureSet {
  public:
   // Appends the rows of a program with at least one statement.
   using Describe = std::function<void(const Nest& nest, const target::Target& target,
                                       std::vector<float>& rows_out)>;
-  // `columns`: their names, unique.
+  // `columns`: the names of the columns, which are unique.
   FeatureSet(std::string name, std::vector<std::string> columns, Describe describe,
              bool row_per_statement = false)
       : name_(std::move(name)),
@@ -50,19 +50,18 @@ class FeatureSet {
   bool RowPerStatement() const { return row_per_statement_; }
 
   // Appends the program's rows to `rows_out` and sets `row_count` to their number, at least 1.
-  // Every value is finite, and equal programs give equal rows whatever their variables are called.
-  // InvalidArgument: the program has no block outside the prepack kernel, or a nest deeper than
-  // kMaxLoops; nothing is appended then.
+  // Every value is finite. The rows do not depend on the names of variables. InvalidArgument: the
+  // program has no block outside the prepack kernel, or a nest deeper than kMaxLoops; nothing is
+  // appended.
   virtual absl::Status Extract(const ir::Program& program, const target::Target& target,
                                std::vector<float>& rows_out, int& row_count) const;
 
-  // The same of a candidate: `program` is what the design space makes of the decisions. Differs
-  // from Extract only for sets that describe decisions; FailedPrecondition from Extract says that a
-  // set needs this call.
+  // The same for a candidate; `program` is the result of its decisions. Differs from Extract only
+  // for sets that describe decisions. For these, Extract returns FailedPrecondition.
   virtual absl::Status ExtractCandidate(const ir::Program& program, const Chosen& chosen,
                                         const target::Target& target, std::vector<float>& rows_out,
                                         int& row_count) const;
-  // How many decisions a candidate may have; a limit only of sets that describe them.
+  // The maximum number of decisions of a candidate. Only sets that describe decisions have a limit.
   virtual int MaxDecisions() const { return std::numeric_limits<int>::max(); }
 
  private:
@@ -72,7 +71,7 @@ class FeatureSet {
   const bool row_per_statement_;
 };
 
-// The feature set of a registered name. NotFound: there is none; the message lists the names.
+// Finds a feature set by its registered name. NotFound: unknown name; the message lists the names.
 absl::StatusOr<const FeatureSet*> FindFeatureSet(absl::string_view name);
 std::vector<std::string> FeatureSetNames();
 

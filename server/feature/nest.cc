@@ -19,7 +19,7 @@ using ir::Range;
 
 constexpr absl::string_view kPrepack = "prepack";
 
-// Which of a block's spatial (or reduction) variables: `index` of `count`.
+// Returns the position of variable `index` of a block's `count` spatial (or reduction) variables.
 Position PositionOf(int index, int count, bool reduce) {
   if (index == count - 1) return reduce ? Position::kInnerReduce : Position::kInnerSpatial;
   if (index == 0) return reduce ? Position::kOuterReduce : Position::kOuterSpatial;
@@ -42,13 +42,15 @@ void SetPosition(const Block& block, absl::Span<const uint64_t> loops_of_iter, u
     }
     ++count;
   }
-  // A loop that no variable depends on carries a stage computed below it: taken as an outer one.
+  // If no variable depends on the loop, the block's stage is computed inside another stage's loop,
+  // which counts as an outer loop.
   loop.position = found == 0   ? Position::kOuterSpatial
                   : found == 1 ? PositionOf(at, at_reduce ? reduce : spatial, at_reduce)
                                : Position::kMixed;
 }
 
-// The bounds of an index. Most are plain sums of variables, done without a call for each.
+// Returns the bounds of an index. Most indices are sums of variables, which need no general
+// analysis.
 template <typename RangeOfVar>
 Range Bounds(const ir::AtomTable& atoms, const Index& index, const RangeOfVar& range_of_var) {
   Range total{index.constant(), index.constant()};
@@ -61,7 +63,7 @@ Range Bounds(const ir::AtomTable& atoms, const Index& index, const RangeOfVar& r
   return total;
 }
 
-// d index / d var, with the slope of a floordiv rounded up to a step of 1.
+// Returns d index / d var; the slope of a floordiv is at least 1.
 int64_t Slope(const ir::AtomTable& atoms, const Index& index, AtomId var) {
   int64_t slope = 0;
   for (const ir::IndexTerm& term : index.terms()) {
@@ -113,8 +115,8 @@ absl::Status Nest::Visit(NodeId id, NodeId kernel) {
   if (node.kind == ir::Node::Kind::kBlock) {
     if (path_.size() > kMaxLoops) {
       return absl::InvalidArgumentError(
-          absl::StrCat("block ", program_->BlockOf(id).name, " is under ", path_.size(),
-                       " loops; an analysis takes at most ", kMaxLoops));
+          absl::StrCat("block ", program_->BlockOf(id).name, " is inside ", path_.size(),
+                       " loops; at most ", kMaxLoops, " are supported"));
     }
     if (count_ == statements_.size()) statements_.emplace_back();
     Statement& statement = statements_[count_++];
@@ -149,7 +151,7 @@ int64_t Nest::ExtentOf(const Access& access, size_t dim) const {
     min = std::min(min, range.min);
     max = std::max(max, range.max);
   }
-  // Guarded loads reach outside of the buffer in their indices, never in memory.
+  // Indices of guarded loads may be outside the buffer, but memory accesses are not.
   return std::clamp<int64_t>(max - min + 1, 1, program_->buffers[access.buffer].shape[dim]);
 }
 
@@ -239,7 +241,8 @@ void Nest::DescribeAccesses(Statement& statement) {
     access.touched.assign(depth + 1, 1.0);
     access.boxes.resize((depth + 1) * rank);
   }
-  // From the inside out: what does not depend on a loop is as it was.
+  // From the innermost depth outwards: values that do not depend on a loop are copied from the next
+  // inner depth.
   for (int d = depth; d >= 0; --d) {
     const uint64_t bit = d < depth ? uint64_t{1} << d : 0;
     for (const BlockIter& iter : block.iters) {

@@ -12,10 +12,11 @@
 
 namespace hone::feature {
 
-// Loops around a block that an analysis takes; their set is one machine word.
+// The maximum number of loops around a block. A set of them is one machine word.
 inline constexpr int kMaxLoops = 64;
 
-// Where a loop acts: on which kind of iteration variables of the block, and which among them.
+// Which of the block's iteration variables a loop affects: their kind, and their position among
+// that kind.
 enum class Position : uint8_t {
   kNone,
   kInnerSpatial,
@@ -34,35 +35,35 @@ struct NestLoop {
   int64_t extent = 1;
   ir::LoopKind kind = ir::LoopKind::kSerial;
   ir::ThreadAxis axis = ir::ThreadAxis::kNone;
-  bool reduce = false;  // a reduction variable of the block depends on it
+  bool reduce = false;  // a reduction variable depends on it
   Position position = Position::kNone;
 };
 
 enum class AccessKind : uint8_t { kRead, kWrite, kReadWrite };
 
-// All that one block does to one buffer.
+// All accesses of one block to one buffer.
 struct Access {
   ir::BufferId buffer = -1;
   AccessKind kind = AccessKind::kRead;
   int element_bytes = 4;
   absl::InlinedVector<const ir::IndexList*, 2>
-      indices;          // of the program analyzed: one per place in the block
-  uint64_t varies = 0;  // bit d: some index depends on loop d
-  // Elements touched while the loops d, d + 1, … run and those outside stand still; one more entry
-  // than loops, the last 1.
+      indices;          // of the analyzed program; one per access in the block
+  uint64_t varies = 0;  // bit d: an index depends on loop d
+  // touched[d] is the number of elements touched in one run of the loops d, d + 1, …. It has one
+  // more entry than there are loops; the last is 1.
   absl::InlinedVector<double, 24> touched;
-  std::vector<int64_t> boxes;  // see Box; depth by depth
+  std::vector<int64_t> boxes;  // see Box; by depth
 
-  // Extents of the box that is touched while the loops from `depth` inwards run, one per dimension
-  // of the buffer.
+  // Returns the extents of the box that is touched while the loops from `depth` inwards run, one
+  // per dimension of the buffer.
   absl::Span<const int64_t> Box(int depth) const {
     const size_t rank = indices[0]->size();
     return absl::MakeConstSpan(boxes).subspan(depth * rank, rank);
   }
 };
 
-// What one execution of the block computes. A multiply whose result is added right away is a `mad`
-// if asked for.
+// The operations of one execution of a block. With detect_mad, a product that is immediately added
+// counts as one `mad`.
 struct OpCounts {
   struct Arithmetic {
     int mad = 0, addsub = 0, mul = 0, divmod = 0, cmp = 0, math = 0, other = 0;
@@ -75,30 +76,30 @@ struct OpCounts {
 struct Statement {
   ir::NodeId node = ir::kNoNode;
   ir::NodeId kernel = ir::kNoNode;
-  const ir::Block* block = nullptr;         // of the program analyzed
+  const ir::Block* block = nullptr;         // of the analyzed program
   absl::InlinedVector<NestLoop, 24> loops;  // outermost first
-  absl::InlinedVector<Access, 4> accesses;  // outputs first, then by first load
-  // Executions while the loops d, d + 1, … run; one more entry than loops, the last 1. Predicated
-  // ones count.
+  absl::InlinedVector<Access, 4> accesses;  // outputs, then inputs in order of their first load
+  // executions[d] is the number of executions in one run of the loops d, d + 1, …, including those
+  // whose predicate is false. It has one more entry than there are loops; the last is 1.
   absl::InlinedVector<double, 24> executions;
-  OpCounts ops;  // of one execution, multiply-adds as such
+  OpCounts ops;  // of one execution, with detect_mad
 
   const Access* Find(ir::BufferId buffer) const;
-  // Bytes of all accesses while the loops d, d + 1, … run.
+  // Returns the bytes that all accesses touch in one run of the loops d, d + 1, ….
   double TouchedBytes(size_t d) const;
 };
 
-// sign(x)·log2(|x| + 1), the scale of nearly every column.
+// Returns sign(x)·log2(|x| + 1), the scale of nearly every column.
 inline float SignedLog2(double x) {
   return static_cast<float>(x < 0 ? -std::log2(1 - x) : std::log2(1 + x));
 }
 
-// The statements of a program with what they touch, in order of execution, prepack kernel left out.
-// Points into the program: valid as long as it lives unchanged. Reusable: Analyze keeps the memory.
-// Used by one thread at a time.
+// The statements of a program and their accesses, in order of execution, without the prepack
+// kernel. Points into the program, which must outlive this and not change. Analyze may be called
+// again and reuses the memory. Used by one thread at a time.
 class Nest {
  public:
-  // InvalidArgument: a block has more than kMaxLoops loops around it.
+  // InvalidArgument: a block is inside more than kMaxLoops loops.
   absl::Status Analyze(const ir::Program& program);
 
   absl::Span<const Statement> statements() const {
@@ -111,30 +112,31 @@ class Nest {
   void Describe(Statement& statement);
   void DescribeIters(Statement& statement);
   void DescribeAccesses(Statement& statement);
-  // The range of an iteration variable while the loops from `depth` inwards run.
+  // Returns the range of an iteration variable while the loops from `depth` inwards run.
   ir::Range RangeOfIter(const ir::BlockIter& iter, int depth) const;
-  // How wide an access is along one dimension, at the ranges at hand.
+  // Returns the extent of an access along one dimension for the current ranges.
   int64_t ExtentOf(const Access& access, size_t dim) const;
 
   const ir::Program* program_ = nullptr;
   std::vector<Statement> statements_;
   size_t count_ = 0;
   absl::InlinedVector<ir::NodeId, 32> path_;
-  // Per atom, of the statement at hand: the depth of a loop's variable, else -1; the loops that an
-  // iteration variable depends on, else none, and its range at the depth at hand.
+  // Per atom, for the current statement: the depth of a loop variable, or -1; the loops that an
+  // iteration variable depends on, or none; and its range at the current depth.
   std::vector<int32_t> depth_of_;
   std::vector<uint64_t> loops_of_;
   std::vector<ir::Range> range_of_;
-  // Of the accesses of the statement at hand, dimension by dimension: the loops it depends on.
+  // The loops that each dimension of each access of the current statement depends on.
   std::vector<uint64_t> dimension_loops_;
 };
 
-// How many of the outermost loops are around all statements that use a buffer, `statement` among
-// them: where the buffer lives.
+// Returns the number of outermost loops that all users of a buffer share, including `statement`.
+// The buffer is allocated at this depth.
 size_t DepthOfUsers(const Nest& nest, const Statement& statement, ir::BufferId buffer);
 
-// Elements that one step of loop `depth` moves the access on, by the innermost dimension that
-// moves; the smallest over its places. 0: it does not move.
+// Returns by how many elements one step of loop `depth` moves the access, in the innermost
+// dimension that moves. If the block has several accesses to the buffer, the smallest counts. 0:
+// the loop does not move the access.
 int64_t StrideOf(const ir::Program& program, const Statement& statement, const Access& access,
                  int depth);
 

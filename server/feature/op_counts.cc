@@ -129,8 +129,8 @@ class Counter {
         ++Of(dtype).cmp;
         counts_.select += 2;
         break;
-      case ir::Reducer::kOnlineSoftmax:  // max, two exponentials of differences, a multiply and an
-                                         // add
+      case ir::Reducer::kOnlineSoftmax:
+        // Max, two exponentials of differences, a multiply and an add.
         ++Of(dtype).cmp;
         Of(dtype).addsub += 2;
         Of(dtype).math += 2;

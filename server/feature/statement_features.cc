@@ -9,7 +9,7 @@
 namespace hone::feature {
 namespace {
 
-// Where the groups of a row of statement features begin.
+// The first columns of the groups in a row.
 constexpr int kStatementBuffers = 5;
 constexpr int kColumnsPerBuffer = 18;
 constexpr int kIntensitySamples = 10;
@@ -67,7 +67,7 @@ class RowWriter {
         original_(variant == StatementVariant::kOriginal),
         row_(row) {}
 
-  // `others`: the statements whose use of a buffer counts as reuse.
+  // `others` are the statements whose accesses to a buffer count as reuse.
   void Write(const Statement& statement, absl::Span<const Statement> others) {
     const OpCounts ops = original_
                              ? CountOps(nest_.program(), *statement.block, /*detect_mad=*/false)
@@ -148,8 +148,8 @@ class RowWriter {
       const Reuse reuse = ReuseOf(statement, access, others, traffic_);
       const double bytes = executions * access.element_bytes;
       const double unique_bytes = access.touched[0] * access.element_bytes;
-      // Without reuse the public extractor multiplies by two, so that such a buffer ranks above any
-      // with reuse.
+      // Without reuse, the public extractor multiplies by two. Such a buffer thus ranks above all
+      // buffers with reuse.
       const double repeats = reuse.count > 0.5 ? reuse.count : 0.5;
       float* out = row_ + kBufferColumns + static_cast<int>(slot) * kColumnsPerBuffer;
       out[static_cast<int>(access.kind)] = 1;
@@ -166,7 +166,8 @@ class RowWriter {
     }
   }
 
-  // Operations per touched byte, against the operations done so far from the inside out.
+  // Writes the operations per touched byte as a function of the operations so far, from the
+  // innermost loop outwards.
   void WriteIntensity(const Statement& statement, const OpCounts& ops) {
     const OpCounts::Arithmetic& f = ops.floating;
     const double per_execution = 2 * f.mad + f.addsub + f.mul + f.divmod + f.cmp + f.math + f.other;
@@ -196,8 +197,8 @@ class RowWriter {
     const ir::BufferId buffer = statement.block->outputs[0];
     const ir::Buffer& info = nest_.program().buffers[buffer];
     if (info.input || info.output) return;
-    // The buffer lives in the innermost loop around all of its users, and is as large as what they
-    // touch under it.
+    // The buffer is allocated in the innermost loop around all of its users, with the size of what
+    // they touch inside that loop.
     const size_t depth = DepthOfUsers(nest_, statement, buffer);
     double elements = 0;
     for (const Statement& other : nest_.statements()) {
@@ -219,7 +220,7 @@ class RowWriter {
 
 void DescribeStatements(const Nest& nest, const target::Target& target, StatementVariant variant,
                         std::vector<float>& rows_out) {
-  thread_local LoopTraffic traffic;  // keeps its memory from candidate to candidate
+  thread_local LoopTraffic traffic;  // reuses its memory for each candidate
   const absl::Span<const Statement> statements = nest.statements();
   const bool original = variant == StatementVariant::kOriginal;
   traffic.Clear(nest.program());
@@ -229,7 +230,7 @@ void DescribeStatements(const Nest& nest, const target::Target& target, Statemen
   const size_t begin = rows_out.size();
   rows_out.resize(begin + statements.size() * kStatementColumns, 0.0f);
   for (size_t i = 0; i < statements.size(); ++i) {
-    if (original) traffic.Add(statements[i]);  // public code knows only what came before
+    if (original) traffic.Add(statements[i]);  // the public code knows only earlier statements
     RowWriter(nest, traffic, target, variant, rows_out.data() + begin + i * kStatementColumns)
         .Write(statements[i], original ? statements.first(i + 1) : statements);
   }

@@ -20,10 +20,10 @@ constexpr RelationInfo kRelations[] = {{CurveOptions::kCountToReuse, "count_reus
                                        {CurveOptions::kReuseToCount, "reuse_count"},
                                        {CurveOptions::kCountToTopdown, "count_topdown"},
                                        {CurveOptions::kTopdownToCount, "topdown_count"}};
-// Logarithms of products are whole up to rounding.
+// Logarithms of products may differ from integers by rounding errors.
 constexpr double kTolerance = 1e-6;
 
-// The points of a curve by ascending x; the first is the origin.
+// The points of a curve in ascending order; the first is the origin.
 struct Curve {
   Values x, y;
 };

@@ -17,7 +17,7 @@ class KnobFeatureSet final : public FeatureSet {
   absl::Status Extract(const ir::Program&, const target::Target&, std::vector<float>&,
                        int&) const override {
     return absl::FailedPreconditionError(
-        "feature set 'knob' is of a candidate's decisions, and a program alone does not have them");
+        "feature set 'knob' describes a candidate's decisions, which a program does not contain");
   }
 
   int MaxDecisions() const override { return kKnobDecisions; }

@@ -13,8 +13,8 @@ constexpr int kArithmetic = 3;
 constexpr int kPerTouch = 6;
 static_assert(kLoopColumns == kShape + kKinds + kArithmetic + kLoopTouches * kPerTouch);
 
-// The position of a loop's kind among the one-hot columns: the thread axes in their order, then the
-// rest.
+// Returns the index of a loop's kind among the one-hot columns: the thread axes first, then the
+// others.
 int KindOf(const NestLoop& loop) {
   if (loop.axis != ir::ThreadAxis::kNone) return static_cast<int>(loop.axis) - 1;
   switch (loop.kind) {

@@ -19,17 +19,17 @@ inline constexpr int kLoopTouches = 8;
 inline constexpr int kLoopColumns = 4 + 12 + 3 + kLoopTouches * 6;
 std::vector<std::string> LoopColumnNames();
 
-// The blocks of columns of a program's loops, in order of first appearance, so that a loop comes
-// after those around it: they are appended to a vector of floats, each after `lead` columns that
-// are left 0.
+// Appends a block of columns for each loop of a program to a vector of floats, in order of first
+// appearance, so that a loop comes after its enclosing loops. Each block follows `lead` columns
+// that are left 0.
 class LoopBlocks {
  public:
-  // Appends the blocks of all statements to `out`. Loops beyond `max_loops` are left out. The nest
-  // and `out` outlive it.
+  // Appends the blocks of all statements to `out`, for at most `max_loops` loops. The nest and
+  // `out` must outlive this object.
   LoopBlocks(const Nest& nest, int max_loops, int lead, std::vector<float>& out);
 
   int count() const { return static_cast<int>(loops_.size()); }
-  // The loop directly around it; -1: none.
+  // Returns the loop directly around a loop; -1: none.
   int parent(int loop) const { return loops_[loop].parent; }
 
  private:
@@ -50,7 +50,7 @@ class LoopBlocks {
   const size_t begin_;
   std::vector<float>& out_;
   absl::InlinedVector<Loop, 32> loops_;
-  absl::InlinedVector<int, 24> blocks_;  // of the statement's loops; -1: left out
+  absl::InlinedVector<int, 24> blocks_;  // of the current statement's loops; -1: left out
   absl::InlinedVector<Touch, 24> touches_;
 };
 

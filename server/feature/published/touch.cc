@@ -3,7 +3,8 @@
 namespace hone::feature {
 namespace {
 
-// Blocks of a GPU hold threads, and threads (or cores) run serial code.
+// Returns the level of a loop: 2 for GPU blocks, which contain threads; 1 for threads and CPU
+// cores, which run serial code; 0 for serial loops.
 int ParallelLevel(const NestLoop& loop) {
   switch (loop.axis) {
     case ir::ThreadAxis::kBlockX:
@@ -34,8 +35,8 @@ void TouchesOf(const Statement& statement, const Access& access,
     touches[d].count = count;
     touches[d].reuse = reuse;
   }
-  // A loop on level n is measured by the outermost loop of level n - 1 that hangs right below one
-  // of level n.
+  // A loop of level n is compared with the outermost loop of level n - 1 directly inside a loop of
+  // level n.
   for (int d = 0; d < depth; ++d) {
     const int level = ParallelLevel(statement.loops[d]);
     for (int inner = d + 1; inner < depth && level > 0; ++inner) {
