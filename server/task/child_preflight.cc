@@ -29,9 +29,9 @@ extern char** environ;
 namespace hone::task {
 namespace {
 
-constexpr size_t kMostPassed = 4096;  // then all are forgotten, and checked again
+constexpr size_t kMostPassed = 4096;  // beyond it, all are forgotten and checked again
 
-// What the first work depends on.
+// Returns the fields on which the first work depends.
 JobSpec RelevantTo(const JobSpec& spec) {
   return {.workload = spec.workload,
           .target = spec.target,
@@ -44,7 +44,7 @@ JobSpec RelevantTo(const JobSpec& spec) {
           .revalidate = spec.revalidate};
 }
 
-// A file descriptor that is closed when the object goes.
+// A file descriptor that the destructor closes.
 class OpenFile {
  public:
   explicit OpenFile(int fd) : fd_(fd) {}
@@ -60,8 +60,8 @@ class OpenFile {
   int fd_;
 };
 
-// A file in memory with this content, to be read from its beginning; -1 with errno where there is
-// none. Unlike a pipe it holds a text of any length without a reader.
+// Returns a file in memory with this content, positioned at its beginning; -1 with errno on
+// failure. Unlike a pipe, it can hold a text of any length without a reader.
 int FileInMemory(absl::string_view content) {
   const int fd = memfd_create("job", MFD_CLOEXEC);
   if (fd < 0) return -1;
@@ -78,7 +78,7 @@ int FileInMemory(absl::string_view content) {
   return fd;
 }
 
-// What a child wrote to its standard output.
+// The standard output of a child.
 struct Report {
   std::string step = kMakingSpaces;  // the last one that began
   std::string error;
@@ -104,7 +104,8 @@ std::string HowItEnded(int status, bool late, const Report& report, absl::Durati
   if (!report.error.empty()) return absl::StrCat("failed with ", report.error);
   if (WIFEXITED(status)) return absl::StrCat("ended with exit code ", WEXITSTATUS(status));
   if (WTERMSIG(status) == SIGXCPU) return "took too much processor time";
-  if (WTERMSIG(status) == SIGKILL) return "was killed, perhaps because memory was short";
+  if (WTERMSIG(status) == SIGKILL)
+    return "was killed, perhaps because the machine ran out of memory";
   return absl::StrCat("crashed with signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
                       ")");
 }
@@ -159,7 +160,7 @@ absl::StatusOr<pid_t> ChildPreflight::Start(int input, int output) {
   posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-  // The server blocks or ignores some signals; the child shall end by all of them.
+  // The server blocks or ignores some signals; in the child all signals have their default action.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -198,7 +199,7 @@ absl::Status ChildPreflight::Follow(pid_t pid, int output) {
   const absl::Time deadline = clock.Now() + options_.limit;
   std::string text;
   bool late = false;
-  while (true) {  // until the end of its output, which is its own end
+  while (true) {  // until its output ends, when it exits
     const absl::Duration left = std::max(deadline - clock.Now(), absl::ZeroDuration());
     pollfd wait{.fd = output, .events = POLLIN, .revents = 0};
     const int ready = poll(&wait, 1, late ? -1 : static_cast<int>(absl::ToInt64Milliseconds(left)));
@@ -233,9 +234,9 @@ absl::Status ChildPreflight::Follow(pid_t pid, int output) {
   }
   const Report report = ReadReport(text);
   return absl::AbortedError(absl::StrCat(
-      "a trial of the job in a process of its own ",
+      "a test run of the job in a separate process ",
       HowItEnded(status, late, report, options_.limit), " while ", report.step,
-      "; the server did not try it itself. This is a defect of Hone: please report the workload"));
+      "; the server did not start the job. This is a defect of Hone: please report the workload"));
 }
 
 void ChildPreflight::Stop() {

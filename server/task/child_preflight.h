@@ -20,14 +20,14 @@ namespace hone::task {
 
 struct ChildPreflightOptions {
   // The program that does the work, and its arguments. It reads the job's spec (EncodeSpec) from
-  // standard input and limits its own memory and processor time. To standard output it writes a
-  // line "step NAME" before each step, and "error TEXT" if an exception ended a step. It exits with
-  // 0 when the work has ended.
+  // standard input and limits its own memory and processor time. It writes a line "step NAME" to
+  // standard output before each step, and a line "error TEXT" if an exception ended a step. Its
+  // exit status is 0 if the work ended normally.
   std::vector<std::string> command;
-  // How long it may take, on a busy machine too. One that was hardly run in that time is not at
-  // fault, and its job begins unchecked.
+  // Wall time that a child may take, even on a busy machine. If it got hardly any processor time
+  // until then, the job is started without a verdict.
   absl::Duration limit = absl::Minutes(5);
-  // Children at a time.
+  // Maximum number of concurrent children.
   int threads = 2;
 };
 
@@ -38,7 +38,8 @@ class ChildPreflight final : public Preflight {
   explicit ChildPreflight(ChildPreflightOptions options)
       : options_(std::move(options)), threads_(options_.threads) {}
 
-  // Ok if the child cannot be started, which is not the job's fault and is logged.
+  // Passes OK to `done` if the child cannot be started, because this is not the job's fault; it is
+  // logged.
   void Check(const JobSpec& spec, Done done) override;
   void Stop() override;
 
@@ -46,7 +47,7 @@ class ChildPreflight final : public Preflight {
   absl::Status CheckNow(const JobSpec& spec);
   // Starts a child and adds it to children_. `input` and `output` become its standard streams.
   absl::StatusOr<pid_t> Start(int input, int output);
-  // Waits for the end of a child and returns the verdict.
+  // Waits for a child to end and returns the verdict.
   absl::Status Follow(pid_t pid, int output);
 
   const ChildPreflightOptions options_;

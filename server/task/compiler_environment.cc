@@ -34,9 +34,9 @@ const ir::Expr& WithoutCasts(const ir::Workload& workload, ir::ExprId id) {
   return *expr;
 }
 
-// Whether the stage sums products of two loads in f32 or a wider type, where no factor can be taken
-// out of the sum and no result is repeated: as long as sums are not rearranged, every kernel
-// performs all its multiply-adds.
+// Returns whether the stage sums products of two loads in f32 or a wider type, and no factor can be
+// moved out of the sum and no result is repeated. As long as sums are not rearranged, every kernel
+// then performs all multiply-adds of the stage.
 bool HasFixedFlops(const ir::Workload& workload, const ir::Stage& stage) {
   if (stage.reducer != ir::Reducer::kSum) return false;
   const ir::Expr& product = WithoutCasts(workload, stage.values[0]);
@@ -104,7 +104,7 @@ class CompilerSpaces final : public TaskSpaces {
     const std::shared_ptr<const ir::Workload>& workload = made->searched_.front()->workload();
     for (const auto& space : made->searched_) {
       if (space->workload()->StructuralDigest() != workload->StructuralDigest()) {
-        return absl::InvalidArgumentError("the design spaces are of several workloads");
+        return absl::InvalidArgumentError("the design spaces belong to several workloads");
       }
     }
     HONE_RETURN_IF_ERROR(made->Finish(workload));
@@ -161,7 +161,8 @@ class CompilerSpaces final : public TaskSpaces {
                                           const std::vector<int64_t>& decisions) const override {
     HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
     const int index = IndexLike(file.parsed.trace);
-    if (index < 0) return absl::NotFoundError("no design space has the trace's structure");
+    if (index < 0)
+      return absl::NotFoundError("no design space of this task has the structure of the trace");
     const space::DesignSpace& like = *searched_[index];
     HONE_ASSIGN_OR_RETURN(std::vector<int64_t> nearest, like.Nearest(decisions));
     HONE_RETURN_IF_ERROR(like.Replay(nearest).status());
@@ -193,7 +194,8 @@ class CompilerSpaces final : public TaskSpaces {
     int index = kDefault;  // in searched_
   };
 
-  // The searched space that has the trace's structure and most of its instructions; kDefault: none.
+  // Returns the searched space that has the trace's structure and the most instructions in common;
+  // kDefault: none.
   int IndexLike(const schedule::Trace& trace) const {
     const std::string structure = space::StructureOf(trace);
     int like = kDefault, equal = -1;
@@ -274,7 +276,8 @@ class CompilerEnvironment final : public TaskEnvironment {
   }
   absl::StatusOr<std::string> TraceText(const std::string& space,
                                         const std::vector<int64_t>& decisions) const override {
-    // Not through DesignSpace, which replays: a look-up has a millisecond.
+    // Does not use DesignSpace, which would replay the trace: a look-up must take at most a
+    // millisecond.
     HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
     if (static_cast<int>(decisions.size()) != file.parsed.trace.decisions) {
       return absl::InvalidArgumentError(absl::StrCat("the space has ", file.parsed.trace.decisions,
@@ -294,8 +297,8 @@ class CompilerEnvironment final : public TaskEnvironment {
     const std::vector<int64_t>& decisions = file.parsed.decisions;
     if (static_cast<int>(decisions.size()) != file.parsed.trace.decisions) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the trace is a design space, with ", file.parsed.trace.decisions,
-                       " decisions open, and features are of a candidate"));
+          absl::StrCat("the trace is a design space with ", file.parsed.trace.decisions,
+                       " decisions open, but features belong to a single candidate"));
     }
     const absl::StatusOr<ir::Program> program =
         schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)),

@@ -10,13 +10,14 @@
 
 namespace hone::task {
 
-// The compiler itself: workloads of common/ir, spaces of server/space, features of server/feature,
-// the registered models and strategies. `threads`: the most that one proposal may use.
+// Returns the environment of the real compiler: workloads of common/ir, spaces of server/space,
+// features of server/feature, and the registered models and strategies. `threads` is the maximum
+// for one proposal.
 std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads);
 
-// A task whose design spaces are given as texts of open trace files, as server/lab searches it.
-// InvalidArgument: no space, a malformed one, one that does not replay, or spaces of several
-// workloads.
+// Opens a task whose design spaces are given as texts of open trace files, for server/lab.
+// InvalidArgument: there is no space, a space is malformed or does not replay, or the spaces belong
+// to several workloads.
 absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenCompilerSpaces(
     const std::vector<std::string>& spaces, const std::string& target, int threads);
 

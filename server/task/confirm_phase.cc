@@ -9,18 +9,18 @@ namespace hone::task {
 namespace {
 
 constexpr char kConfirmPolicy[] = "confirm";
-constexpr int kConfirmRepeats = 5;           // blocks of each process
-constexpr double kConfirmConfidence = 0.95;  // of the intervals that finalists are compared by
-// An incumbent that wins is published again if it is faster than its record by this share, since
-// the machine was disturbed when the record was measured.
+constexpr int kConfirmRepeats = 5;           // blocks in each process
+constexpr double kConfirmConfidence = 0.95;  // of the intervals for comparing finalists
+// An incumbent that wins is published again if it is faster than its record by this share; the
+// machine was probably disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
 // A round of a finalist on a disturbed machine is measured again at most this many times. After
 // that, the median over the rounds is used.
 constexpr int kNoisyRounds = 1;
-// After this many bests that others published while the job confirmed, it keeps theirs.
+// If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
 
-// Why nothing can be confirmed, from the outcomes.
+// Returns why nothing can be confirmed.
 absl::Status NothingRan(const JobSnapshot& state) {
   if (state.trials == 0) {
     return absl::FailedPreconditionError(
@@ -110,7 +110,7 @@ void ConfirmPhase::Submit(int index) {
   item.policy.repeats = kConfirmRepeats;
   item.policy.confidence = kConfirmConfidence;
   item.best_latency_ns = nullptr;  // no finalist is stopped early
-  // Its bytes if they are known to be there; else it is built again.
+  // Runs its artifact if the device is known to have it; otherwise builds the finalist again.
   const bool there = !device_.empty() && finalist.worker_id == device_;
   if (there || job_.services().artifacts->Has(finalist.artifact_digest)) {
     item.artifact_digest = finalist.artifact_digest;
@@ -129,20 +129,20 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (job_.state().state != JobState::kConfirming) return;
   Finalist& finalist = finalists_.list[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
-  device_ = worker_id;  // another one than before if that was lost
+  device_ = worker_id;  // differs from the previous one if that was lost
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds) {
     ++finalist.noisy_rounds;
     return Submit(index);
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {
-    // The artifact may not have reached the device: the finalist is built from its trace once.
+    // The artifact may not have reached the device, so the finalist is built from its trace, once.
     finalist.artifact_digest.clear();
     finalist.rebuilt = true;
     return Submit(index);
   }
   if (ok) {
-    // Later rounds run the bytes of this one.
+    // Later rounds run the artifact of this one.
     finalist.artifact_digest = record.result.artifact_digest;
     job_.services().fleet->KeepArtifact(finalist.artifact_digest, worker_id);
     finalist.worker_id = worker_id;
@@ -207,7 +207,7 @@ void ConfirmPhase::Tick() {
 bool ConfirmPhase::KeepsIncumbent() const {
   const int index = ranking_[0];
   if (index != finalists_.incumbent) return false;
-  // A revalidated incumbent is published with what it does now.
+  // A revalidated incumbent is published with its new results.
   if (job_.spec().revalidate > 0 && conflicts_ == 0) return false;
   const bool outgrown = job_.services().artifacts->Has(finalists_.list[index].artifact_digest) &&
                         confirmation_->Combined(index).latency_ns <
@@ -219,7 +219,7 @@ void ConfirmPhase::Publish() {
   job_.SetDoing("publishing the best candidate");
   if (publishing_) return;
   if (KeepsIncumbent()) return Finish(*finalists_.incumbent_record);
-  // The first one whose bytes are here. The winner's bytes are waited for.
+  // Publishes the first finalist whose artifact is here, after waiting for the winner's.
   const JobServices& services = job_.services();
   for (const int index : ranking_) {
     const Finalist& finalist = finalists_.list[index];
@@ -227,7 +227,7 @@ void ConfirmPhase::Publish() {
       if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
       return;
     }
-    // This is repeated because the worker may have been started again since.
+    // This is repeated because the worker may have been restarted.
     services.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
     if (job_.Steady() < artifact_deadline_) {
       return job_.SetPhase("waiting for the winner's artifact");
@@ -283,7 +283,7 @@ void ConfirmPhase::AskWorker(int index, SpotCheck& check, const std::string& wor
       [this, index](const record::Record& record, const std::string& by) {
         OnSpotCheck(index, record, by);
       },
-      [](const absl::Status&) {});  // the deadline passes, and others are asked
+      [](const absl::Status&) {});  // after the deadline, others are asked
 }
 
 void ConfirmPhase::OnSpotCheck(int index, const record::Record& record,
@@ -321,13 +321,13 @@ void ConfirmPhase::PublishFinalist(int index) {
   const Finalist& finalist = finalists_.list[index];
   const std::shared_ptr<const std::string> bytes =
       job_.services().artifacts->Get(finalist.artifact_digest);
-  if (bytes == nullptr) return;  // dropped between two calls; the next tick looks again
+  if (bytes == nullptr) return;  // evicted between two calls; the next tick retries
   publishing_ = true;
   record::Record record = finalist.last;
   record.id = 0;
   record.result = confirmation_->Combined(index);
-  // Rounds out of policy were measured again. What is left is compared with others of the same
-  // rounds, which holds on a machine that is always disturbed, too.
+  // Rounds out of policy were measured again. The finalists were compared within the same rounds,
+  // which is valid even on a machine that is always disturbed.
   record.quarantined = false;
   record.quarantine_reason.clear();
   record.created_unix_ms = absl::ToUnixMillis(job_.Now());
@@ -337,7 +337,7 @@ void ConfirmPhase::PublishFinalist(int index) {
   };
   const int64_t incumbent = finalists_.incumbent_record ? finalists_.incumbent_record->id : 0;
   store::Store* const store = job_.services().store;
-  // Publishing needs the text and the artifact, so that their errors come back as its own.
+  // These writes may ignore errors, because publishing fails without the text and the artifact.
   store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
   store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
   store->Append(std::move(record), job_.Fence(),

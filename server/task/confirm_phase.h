@@ -17,65 +17,65 @@
 
 namespace hone::task {
 
-// The end of a job: the finalists are measured in rounds, and the best one is checked by another
-// worker and published. If another job has published a best meanwhile, the winner is measured
-// against that first. A revalidation is this phase alone, with finalists from the store. Belongs
-// to the job's strand.
+// The last phase of a job. The finalists are measured in rounds; then another worker checks the
+// best one, and it is published. If another job has published a best meanwhile, the winner is first
+// measured against that one. A revalidation has only this phase, with finalists from the store.
+// Belongs to the job's strand.
 class ConfirmPhase {
  public:
   ConfirmPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
 
-  // Confirms the best of a search.
+  // Confirms the best candidates of a search.
   void Begin(std::vector<Screened> screened);
-  // Confirms the best stored candidates again, built anew.
+  // Builds the best stored candidates again and confirms them.
   void BeginRevalidation();
-  // Time has passed: submits again what the fleet had no room for, and goes on publishing.
+  // Called periodically. Resubmits work that the fleet had no room for, and continues publishing.
   void Tick();
   // Frees the confirmation. Later messages change nothing.
   void Close() { confirmation_.reset(); }
 
  private:
   void StartRounds(Finalists finalists, const std::string& phase);
-  // All finalists run on one device, because rounds must not compare devices: on the worker that
-  // has most of their artifacts.
+  // Chooses the worker that has most of the finalists' artifacts. All finalists run on one device,
+  // because rounds must not compare devices.
   void ChooseDevice();
   void NextRound();
   void Submit(int index);
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
-  // The results over all rounds, of the one candidate of a decided space and of the default
+  // Report the combined results of the only candidate of a decided space and of the default
   // schedule.
   void ReportOnly();
   void ReportDefault();
   void Publish();
-  // Whether the incumbent, which won, stays published as it is.
+  // Returns whether the incumbent won and its published record stays unchanged.
   bool KeepsIncumbent() const;
-  // Asks other workers about a finalist as long as its verdict is open.
+  // Returns the verdict on a finalist. Asks other workers while it is open.
   SpotCheck::Verdict Check(int index);
   void AskWorker(int index, SpotCheck& check, const std::string& worker);
   void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
-  // Another worker found the finalist wrong.
+  // Drops a finalist that other workers rejected.
   void Discard(int index, const SpotCheck& check);
   void PublishFinalist(int index);
   void OnPublished(int index, const absl::StatusOr<record::Record>& record);
-  // Another best was published since the incumbent was looked up: measures the winner against it.
+  // Measures the winner against a best that was published since the incumbent was looked up.
   void ConfirmAgain(int winner, const absl::Status& conflict);
   // Ends the job with a published best.
   void Finish(const record::Record& best);
-  // The end of a job that cannot publish anything.
+  // Ends a job that cannot publish anything.
   void Fail(const absl::Status& why);
 
   JobActor& job_;
   JobTask& task_;
   Finalists finalists_;
-  int64_t last_stored_record_ = 0;  // when a revalidation began
+  int64_t last_stored_record_ = 0;  // at the start of a revalidation
   std::string device_;              // the worker that runs the finalists; "": any
   std::optional<Confirmation> confirmation_;
-  std::vector<int> deferred_;        // finalists that the fleet had no room for
+  std::vector<int> deferred_;        // finalists to resubmit
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
-  int conflicts_ = 0;  // bests that others published meanwhile
+  int conflicts_ = 0;  // number of bests that other jobs published meanwhile
   bool publishing_ = false;
 };
 

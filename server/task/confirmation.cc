@@ -14,7 +14,7 @@ constexpr int kReplicates = 400;
 constexpr uint64_t kShuffle = 1;
 constexpr uint64_t kBootstrap = 2;
 
-// Reorders the values.
+// Returns the median; reorders the values.
 double MedianOf(std::vector<double>& values) {
   const size_t half = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + half, values.end());
@@ -25,7 +25,8 @@ double MedianOf(std::vector<double>& values) {
 
 double Median(std::vector<double> values) { return MedianOf(values); }
 
-// The steady latency of one process with its samples drawn again, into `drawn`.
+// Returns the steady latency of one process after resampling its samples. `drawn` is scratch
+// memory.
 double Resample(const record::MeasureResult& result, Rng& rng, std::vector<double>& drawn) {
   const double steady = record::SteadyLatencyNs(result);
   if (result.samples_ns.empty()) return steady;
@@ -51,12 +52,12 @@ std::vector<int> Confirmation::NextRound() {
   if (round_ > 0) {
     const std::vector<int> ranking = Ranking();
     for (size_t i = 1; i < ranking.size(); ++i) {
-      // Intervals are drawn of those alone that look slower.
+      // Intervals are expensive, so they are computed only for finalists that look slower.
       const double least = round_ == 1 ? options_.drop_first : options_.drop_above;
       const bool surely_slower =
           Median(Ratios(ranking[i], ranking[0])) > least &&
           Compare(ranking[i], ranking[0]).low > (round_ == 1 ? options_.drop_first : 0);
-      // Further rounds are for those that may still win.
+      // Only finalists that may still win continue.
       const bool far_behind = round_ >= options_.min_rounds &&
                               static_cast<int>(i) >= options_.last_finalists &&
                               ranking[i] != incumbent_;
@@ -91,7 +92,7 @@ void Confirmation::BeginAgain(int winner, int incumbent) {
 }
 
 std::vector<double> Confirmation::Ratios(int a, int b) const {
-  // Whoever is left has run every round, so that the k-th results of two are of the same round.
+  // Remaining finalists have run every round, so the k-th results of two belong to the same round.
   const auto& left = entries_[a].rounds;
   const auto& right = entries_[b].rounds;
   std::vector<double> ratios;

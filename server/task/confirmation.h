@@ -10,15 +10,15 @@ namespace hone::task {
 
 struct ConfirmationOptions {
   int finalists = 8;  // at most, not counting the incumbent
-  // This many are taken however slow they were. Further finalists were at most `within` times as
-  // slow as the best when they were screened.
+  // This many are taken even if they are slow. Further finalists must have been at most `within`
+  // times as slow as the best in screening.
   int min_finalists = 4;
   double within = 1.4;
   int min_rounds = 3;      // processes that measure a finalist before it is published
-  int last_finalists = 3;  // that continue after min_rounds, not counting the incumbent
+  int last_finalists = 3;  // continue after min_rounds, not counting the incumbent
   int max_rounds = 6;      // the order is final after these
-  // A finalist drops out if it is surely slower than the best and its log-ratio exceeds this. The
-  // second limit is for the first round, which tells nothing about other processes.
+  // A finalist drops out if it is certainly slower than the best and its log-ratio exceeds this.
+  // The second limit is for the first round, which says nothing about other processes.
   double drop_above = 0.03;
   double drop_first = 0.20;
 };
@@ -36,20 +36,23 @@ class Confirmation {
   // best; -1 if nothing is published.
   Confirmation(int finalists, int incumbent, uint64_t seed, ConfirmationOptions options = {});
 
-  // The finalists of the next round, in the order to run them. Empty once the best is known.
+  // Begins the next round and returns its finalists, in the order to run them. Empty once the best
+  // is known.
   std::vector<int> NextRound();
-  // The result of a finalist in the current round. It drops out if the result is not ok.
+  // Adds the result of a finalist in the current round. The finalist drops out if the result is not
+  // ok.
   void Report(int finalist, const record::MeasureResult& result);
   bool RoundIsComplete() const { return pending_ == 0; }
-  // Another incumbent was published since: begins again with the winner and it alone. It may be a
-  // new finalist, with the next number.
+  // Begins again with only the winner and a newly published incumbent. The incumbent may be a new
+  // finalist, with the next number.
   void BeginAgain(int winner, int incumbent);
   int rounds() const { return round_; }
 
-  // The remaining finalists, best first. The incumbent is first unless another is surely faster.
+  // Returns the remaining finalists, best first. The incumbent is first unless another one is
+  // certainly faster.
   std::vector<int> Ranking() const;
-  // All rounds of a finalist as one result, with every sample and the median of the rounds'
-  // latencies. REQUIRES it ran at least once.
+  // Returns all rounds of a finalist as one result, with all samples and the median of the rounds'
+  // latencies. REQUIRES: it ran at least once.
   record::MeasureResult Combined(int finalist) const;
 
  private:
@@ -62,9 +65,9 @@ class Confirmation {
     double median = 0;
     double high = 0;
   };
-  // The log-ratios of a's latency to b's in the rounds that both ran.
+  // Returns the log-ratios of a's latency to b's in the rounds that both ran.
   std::vector<double> Ratios(int a, int b) const;
-  // The median of Ratios() with its interval, which costs a thousand times as much.
+  // Returns the median of Ratios() with its interval, which takes a thousand times as long.
   Interval Compare(int a, int b) const;
   std::vector<int> Left() const;
   bool Decided() const;
@@ -73,7 +76,7 @@ class Confirmation {
   const ConfirmationOptions options_;
   int incumbent_;
   std::vector<Entry> entries_;
-  int round_ = 0;    // rounds begun
+  int round_ = 0;    // number of rounds begun
   int pending_ = 0;  // results that the current round waits for
 };
 

@@ -29,7 +29,7 @@ absl::Status CatchExceptions(absl::FunctionRef<void()> work) {
     work();
     return absl::OkStatus();
   } catch (const std::bad_alloc&) {
-    return absl::InternalError("std::bad_alloc: there is not enough memory for what was asked");
+    return absl::InternalError("std::bad_alloc: out of memory");
   } catch (const std::exception& thrown) {
     return absl::InternalError(absl::StrCat(TypeOf(thrown), ": ", thrown.what()));
   } catch (...) {

@@ -7,8 +7,8 @@
 namespace hone::task {
 
 // Runs `work` and catches exceptions. Hone does not throw, but the standard library and other
-// libraries do, for example std::bad_alloc. Internal: an exception was thrown; the message has its
-// type and text.
+// libraries do, for example std::bad_alloc. Internal: an exception was thrown; the message contains
+// its type and text.
 absl::Status CatchExceptions(absl::FunctionRef<void()> work);
 
 }  // namespace hone::task

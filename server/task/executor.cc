@@ -9,7 +9,7 @@
 namespace hone::task {
 namespace {
 
-// Searches and models let those go first who answer workers and people.
+// Searches and models run at a lower priority than threads that answer workers and clients.
 constexpr int kNice = 4;
 
 }  // namespace
@@ -47,7 +47,7 @@ void ThreadPool::Work() {
       work = std::move(queue_.front());
       queue_.pop_front();
     }
-    // A job handles its own exceptions (job_actor.h). Of other work only the result is lost.
+    // A job handles its own exceptions (job_actor.h). For other work, only the result is lost.
     const absl::Status threw = CatchExceptions([&work] { std::move(work)(); });
     if (!threw.ok()) spdlog::error("work in the background ended with {}", threw.ToString());
   }
@@ -63,7 +63,7 @@ void Strand::Post(absl::AnyInvocable<void() &&> message) {
   executor_->Schedule([executor = executor_, state = state_] { RunOne(executor, state); });
 }
 
-// One message at a time, so that the strands of many jobs share the threads fairly.
+// Runs one message and schedules the next, so the strands of many jobs share the threads fairly.
 void Strand::RunOne(Executor* executor, const std::shared_ptr<State>& state) {
   absl::AnyInvocable<void() &&> message;
   {

@@ -25,8 +25,8 @@ class ThreadPool final : public Executor {
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
   void Schedule(absl::AnyInvocable<void() &&> work) override;
-  // Runs the queued functions and ends the threads, as the destructor does. Functions that are
-  // scheduled later never run.
+  // Runs the queued functions and ends the threads, as the destructor does. Functions scheduled
+  // later never run.
   void Stop();
 
  private:
@@ -38,9 +38,9 @@ class ThreadPool final : public Executor {
   std::vector<std::thread> threads_;
 };
 
-// Runs messages one at a time and in order on an executor, so that the state of an actor needs no
-// lock. Thread-safe. The strand may be destroyed before its messages have run; they must keep what
-// they use alive.
+// Runs messages one at a time and in order on an executor, so the state of an actor needs no lock.
+// Thread-safe. The strand may be destroyed before its messages have run; the messages must keep
+// alive what they use.
 class Strand {
  public:
   explicit Strand(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}

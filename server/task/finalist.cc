@@ -9,8 +9,8 @@
 namespace hone::task {
 namespace {
 
-// A default schedule that is at most this many times slower than the best is confirmed, too. A
-// larger speed-up needs no second look, and a slow default would hold up the fast finalists.
+// The default schedule is also confirmed if it is at most this many times slower than the best. A
+// larger speed-up needs no confirmation, and a slow default would delay the fast finalists.
 constexpr double kDefaultWithin = 2.0;
 
 // Chooses the finalists of one search.
@@ -33,8 +33,8 @@ class Chooser {
 
   void AddFastest() {
     const ConfirmationOptions& options = job_.options().confirmation;
-    // One lucky measurement must not keep the others out. A decided space has one candidate and the
-    // default schedule, which need not be timed for minutes if it is much slower.
+    // One lucky measurement must not exclude the others. A decided space has only one candidate and
+    // the default schedule; the latter need not be timed for minutes if it is much slower.
     const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
     for (const Screened& screened : screened_) {
       const record::Record& record = screened.record;
@@ -47,7 +47,7 @@ class Chooser {
     }
   }
 
-  // A speed-up over the default is measured in the same rounds as the best.
+  // Adds the default schedule, because a speed-up is measured in the same rounds as the best.
   void AddDefault() {
     const auto screened = std::find_if(screened_.begin(), screened_.end(),
                                        [](const Screened& s) { return s.record.is_default; });
@@ -78,7 +78,7 @@ class Chooser {
   JobActor& job_;
   const JobTask& task_;
   std::vector<Screened> screened_;       // in order
-  std::map<std::string, int> programs_;  // finalists by program: equal programs are one finalist
+  std::map<std::string, int> programs_;  // finalists by program; equal programs count once
   Finalists chosen_;
 };
 
@@ -112,7 +112,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
                     .space = row->space,
                     .trial = row->record.trial,
                     .artifact_digest = row->record.result.artifact_digest};
-  // The published bytes themselves are measured, wherever they were built.
+  // The published artifact itself is measured, wherever it was built.
   absl::StatusOr<std::string> bytes = services.store->GetArtifact(finalist.artifact_digest);
   if (!bytes.ok() || !services.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {
     finalist.artifact_digest.clear();

@@ -7,7 +7,7 @@
 namespace hone::task {
 namespace {
 
-// Enough for a strategy to go through its first draws, and few enough to cost little.
+// Enough to exercise a strategy's first draws, and few enough to be cheap.
 constexpr int kFirstBatch = 4;
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace hone::task {
 inline constexpr char kMakingSpaces[] = "making the design spaces";
 inline constexpr char kProposing[] = "proposing candidates";
 
-// Does the first work of a new job without keeping the result: opens the design spaces and proposes
-// a small batch. Calls `begins` with the name of each step before the step. The work ends if a step
-// returns an error, which the job itself will get, too.
+// Does the first work of a new job and discards the result: opens the design spaces and proposes a
+// small batch. Calls `begins` with the name of each step before the step. Stops if a step returns
+// an error, because the job itself will get the same error.
 void DoFirstWork(const TaskEnvironment& environment, const JobSpec& spec,
                  absl::FunctionRef<void(absl::string_view step)> begins);
 

@@ -13,7 +13,7 @@ void Job::Cancel(bool confirm) {
 }
 
 void Job::Tick() {
-  if (tick_posted_.exchange(true)) return;  // the strand is busy: one tick is enough
+  if (tick_posted_.exchange(true)) return;  // the strand is busy; one tick is enough
   Post([this] { OnTick(); });
 }
 
@@ -55,7 +55,7 @@ void Job::Begin() {
   LeaveStep();
   begun_ = true;
   if (!state().cancelled) return search_.Begin();
-  // It was cancelled before the server went away: what was measured is confirmed.
+  // It was cancelled before the server ended. Its results are confirmed.
   StopSearch(Steady());
   search_.Pump();
 }
@@ -80,8 +80,8 @@ void Job::OnCancel(bool confirm) {
 void Job::OnTick() {
   tick_posted_ = false;
   if (HasEnded()) {
-    // The last state is stored again if it could not be, for example because the disk was full.
-    // The job cannot be resumed before that.
+    // Retries to store the last state if this failed, for example because the disk was full. The
+    // job cannot be resumed until then.
     if (!IsOver() && SaveIsDue()) Save();
     return;
   }

@@ -10,46 +10,46 @@
 
 namespace hone::task {
 
-// One job: an actor that tunes one workload on one target. It searches (SearchPhase), then confirms
-// the finalists and publishes the best (ConfirmPhase); a revalidation confirms only. Every public
-// method may be called from any thread, returns at once, and takes effect by a message.
+// A job: an actor that tunes one workload on one target. It searches (SearchPhase), then confirms
+// the finalists and publishes the best (ConfirmPhase); a revalidation only confirms. Every public
+// method may be called from any thread, returns at once, and takes effect through a message.
 //
-// A job survives the server: everything it needs to continue is in the store, and a Job made from a
-// stored one replays its events first.
+// A job survives a restart of the server: everything it needs to continue is in the store, and a
+// Job made from a stored one first replays its events.
 class Job final : public JobActor {
  public:
-  // `snapshot`: only the id, spec and created_unix_ms of a new job; the last summary of a stored
-  // one.
+  // `snapshot` has only the id, spec and created_unix_ms if the job is new; otherwise it is the
+  // last stored summary.
   Job(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
       : JobActor(services, options, std::move(snapshot)) {}
 
   // Begins, or continues after a restart.
   void Start();
-  // Whether the first risky step of Start is over, or the job has ended or was suspended.
+  // Returns whether the first risky step of Start is over, or the job has ended or was suspended.
   bool HasBegun() const { return begun_ || IsSuspended(); }
-  // Stops proposing. With `confirm`, what is under way finishes and the finalists are confirmed;
-  // otherwise everything stops now.
+  // Stops proposing. With `confirm`, work in progress finishes and the finalists are confirmed;
+  // otherwise everything stops at once.
   void Cancel(bool confirm);
-  // Time has passed. Called a few times a second.
+  // Called a few times a second.
   void Tick();
 
  private:
   void BeforeSave() override { search_.LogTells(); }
   void OnEnd() override;
 
-  // Messages and their parts.
+  // Messages, and functions that they call.
   void Initialize();
   void OnChecked(const absl::Status& checked);  // the verdict of the preflight
   void Begin();
   void OnTick();
   void OnCancel(bool confirm);
-  // Stops the search. What has begun may finish until `deadline`.
+  // Stops the search. Builds and runs that have begun may finish until `deadline`.
   void StopSearch(absl::Time deadline);
 
   std::atomic<bool> begun_{false};
   std::atomic<bool> tick_posted_{false};
 
-  // The rest belongs to the strand.
+  // The following members are used only on the strand.
   JobTask task_{*this};
   ConfirmPhase confirm_{*this, task_};
   SearchPhase search_{*this, task_, [this] { confirm_.Begin(search_.TakeScreened()); }};

@@ -10,7 +10,7 @@
 namespace hone::task {
 namespace {
 
-// A job in whose risky steps servers crashed this often is not resumed automatically.
+// A job is not resumed automatically if servers crashed this often in its risky steps.
 constexpr int kMostCrashes = 2;
 
 }  // namespace
@@ -24,7 +24,7 @@ JobActor::JobActor(const JobServices& services, const JobOptions& options, JobSn
       state_(std::move(snapshot)),
       resumed_(services.SteadyNow()),
       earlier_wall_(state_.wall) {
-  if (state_.risky_step.has_value()) {  // of an earlier server, and counted
+  if (state_.risky_step.has_value()) {  // from an earlier server, and already counted
     crashed_while_ = state_.risky_step->name;
     state_.risky_step.reset();
   }
@@ -109,7 +109,7 @@ void JobActor::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
   spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
   Suspend();
-  services_.fleet->CancelJob(id_);  // the other server has its own workers measure
+  services_.fleet->CancelJob(id_);  // the other server has its candidates measured
   over_ = true;
 }
 
@@ -117,8 +117,8 @@ void JobActor::EnterStep(const char* name, absl::AnyInvocable<void() &&> then) {
   step_pending_ = true;
   state_.risky_step = RiskyStep{.name = name, .server = services_.server, .boot = ThisBoot()};
   Save([self = shared_from_this(), then = std::move(then)](const absl::Status& status) mutable {
-    // The job goes on if there was no room to store the step. If another server has claimed the
-    // job, Save lets go of it.
+    // The job continues even if the step could not be stored. If another server has claimed the
+    // job, Save abandons it.
     if (absl::IsAborted(status)) return;
     self->Post([job = self.get(), then = std::move(then)]() mutable {
       job->step_pending_ = false;
@@ -135,7 +135,7 @@ void JobActor::LeaveStep() {
 
 void JobActor::OnException(const absl::Status& threw) {
   const absl::Status again = CatchExceptions([&] {
-    OnEnd();  // first, because the search may be half changed; what was measured is stored
+    OnEnd();  // first, because the search may be inconsistent; results are stored
     End(JobState::kFailed, absl::InternalError(absl::StrCat(
                                threw.message(), ", while ", doing_,
                                "; this is a defect of Hone: please report the workload")));
@@ -160,7 +160,7 @@ void JobActor::End(JobState state, absl::Status why) {
   state_.queued = 0;
   state_.phase.clear();
   state_.risky_step.reset();
-  // A job that was given up has one more try if it is resumed.
+  // If a job that was given up is resumed, it has one more try.
   state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;
   if (state == JobState::kFailed) {
     state_.error = std::string(why.message());

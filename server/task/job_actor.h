@@ -16,9 +16,9 @@
 
 namespace hone::task {
 
-// The state of a job, and the actor that it belongs to: messages run one at a time on a strand. The
-// actor stores the state, shows it to readers, and contains defects: an exception in a message
-// fails the job, and risky steps are stored before they begin (risky_step.h).
+// The state of a job and its actor: messages run one at a time on a strand. The actor stores the
+// state, publishes it to readers, and limits the effect of defects: an exception in a message fails
+// only the job, and risky steps are stored before they begin (risky_step.h).
 //
 // Job derives from it, and the phases of a job use it.
 class JobActor : public std::enable_shared_from_this<JobActor> {
@@ -26,19 +26,19 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   JobActor(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
   virtual ~JobActor() = default;
 
-  // The following may be called from any thread.
+  // The following methods may be called from any thread.
 
-  // Ignores all further messages and leaves the stored state as it is; the next server continues
+  // Ignores all further messages and does not change the stored state. The next server continues
   // the job.
   void Suspend();
-  // Suspends the job when the server shuts down properly: the stored state no longer names a risky
-  // step that was under way, which would look like a crash.
+  // Suspends the job at an orderly shutdown of the server. A risky step in progress is removed from
+  // the stored state, because it would look like a crash.
   void SuspendForShutdown();
   std::shared_ptr<const JobSnapshot> snapshot() const;
-  // Whether the job has ended and its last state is stored. A job whose last state could not be
-  // stored stays in memory for readers.
+  // Returns whether the job has ended and its last state is stored. A job whose last state could
+  // not be stored stays in memory for readers.
   bool IsOver() const { return over_; }
-  // Runs a function on the strand, unless the job is suspended. The job lives until then.
+  // Runs a function on the strand, unless the job is suspended. Keeps the job alive until then.
   void Post(absl::AnyInvocable<void() &&> message);
 
   const JobServices& services() const { return services_; }
@@ -46,12 +46,12 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   const std::string& id() const { return id_; }
   const JobSpec& spec() const { return spec_; }
 
-  // Everything below runs on the strand.
+  // The following methods must be called on the strand.
 
   JobSnapshot& state() { return state_; }
   const JobSnapshot& state() const { return state_; }
   void SetPhase(const std::string& phase) { state_.phase = phase; }
-  // Names the current work in the message of an exception.
+  // Sets the description of the current work, for the message of an exception.
   void SetDoing(const char* doing) { doing_ = doing; }
   // Publishes the state to readers.
   void ShowState();
@@ -64,42 +64,42 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
     Log(std::move(event), [] {});
   }
   void Log(store::JobEvent event, absl::AnyInvocable<void() &&> then);
-  // Something that the job needs could not be stored. The job fails, unless another server replica
-  // has claimed it: then this one lets go of it and changes nothing more.
+  // Called if data that the job needs could not be stored. The job fails, unless another server
+  // replica has claimed it: then this replica abandons it and changes nothing more.
   void OnNotStored(const absl::Status& status);
-  // Stores that a risky step begins, then runs `then` on the strand unless the job has ended.
-  // Nothing is proposed until then.
+  // Stores that a risky step begins, then runs `then` on the strand unless the job has ended. The
+  // job proposes nothing until then.
   void EnterStep(const char* name, absl::AnyInvocable<void() &&> then);
   void LeaveStep();
-  // Whether a risky step is being stored, or the job has not begun.
+  // Returns whether a risky step is being stored or the job has not begun.
   bool IsStepPending() const { return step_pending_; }
-  // A message threw an exception: the job fails.
+  // Fails the job because a message threw an exception.
   void OnException(const absl::Status& threw);
   void End(JobState state, absl::Status why = absl::OkStatus());
   bool HasEnded() const { return task::HasEnded(state_.state); }
 
-  // The claim under which everything of this job is written.
+  // Returns the claim under which all data of this job is written.
   store::JobFence Fence(int64_t event = -1) const { return {id_, state_.fence, event}; }
   absl::Time Now() const { return services_.clock->Now(); }
-  // For deadlines and durations, which setting the machine's clock must not change.
+  // The time for deadlines and durations, which must not depend on changes of the machine's clock.
   absl::Time Steady() const { return services_.SteadyNow(); }
 
  protected:
-  // Called before each save, and after the end.
+  // BeforeSave is called before each save, and OnEnd after the end.
   virtual void BeforeSave() = 0;
   virtual void OnEnd() = 0;
 
-  // The time that the job was worked on, under earlier servers, too.
+  // Returns how long servers have worked on the job, including earlier servers.
   absl::Duration Wall() const { return earlier_wall_ + (Steady() - resumed_); }
-  // Whether this many time has passed since the last save or show.
+  // Return whether the interval since the last save or publication is over.
   bool SaveIsDue() const { return Steady() >= saved_ + options_.save_interval; }
   bool ShowIsDue() const { return Steady() >= shown_at_ + options_.show_interval; }
-  // Ok, or why the job is given up: servers crashed in its risky steps.
+  // Aborted: the job must be given up, because servers crashed too often in its risky steps.
   absl::Status CheckCrashes() const;
   bool IsSuspended() const { return suspended_; }
 
  private:
-  // `done` runs in any thread, with the result; never once the job is suspended.
+  // `done` runs in any thread with the result. It is not called if the job is suspended.
   void Save(absl::AnyInvocable<void(const absl::Status&) &&> done);
 
   const JobServices services_;
@@ -113,17 +113,17 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
 
-  // Held while a state is handed to the store, so that none follows that of SuspendForShutdown.
+  // Held while a state is passed to the store, so no state follows the one from SuspendForShutdown.
   absl::Mutex save_mutex_;
-  // What a proper shutdown stores; nullopt if the stored state needs no change.
+  // The state that an orderly shutdown stores; nullopt if the stored state needs no change.
   std::optional<JobSnapshot> at_shutdown_ ABSL_GUARDED_BY(save_mutex_);
 
-  // The rest belongs to the strand.
+  // The following members are used only on the strand.
   const char* doing_ = "";
-  std::string crashed_while_;  // the risky step in which an earlier server ended
+  std::string crashed_while_;  // the risky step in which an earlier server crashed
   bool step_pending_ = true;
   JobSnapshot state_;
-  absl::Time resumed_;           // when this server began to work on it
+  absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();

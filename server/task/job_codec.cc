@@ -12,7 +12,7 @@
 
 namespace hone::task {
 
-// The descriptions, as in common/record/fields.h.
+// The descriptions of the structs, as in common/record/fields.h.
 template <record::Is<JobSpec> S, typename Visit>
 void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "request_id"}, spec.request_id);
@@ -51,7 +51,7 @@ void VisitFields(S& step, Visit& visit) {
   visit({.proto = "boot"}, step.boot);
 }
 
-// All but the state and the outcomes.
+// All fields except the state and the outcomes.
 template <record::Is<JobSnapshot> S, typename Visit>
 void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "id"}, snapshot.id);

@@ -11,13 +11,13 @@
 
 namespace hone::task {
 
-// How a job is kept in store::JobRow: the request and the last summary, as the messages of
-// proto/hone/v1/job_state.proto. The JSON of earlier releases is read, too.
-// DataLoss: the bytes are damaged. FailedPrecondition: a newer release wrote them.
+// Convert a job to and from store::JobRow: its request and its last summary are stored as messages
+// of proto/hone/v1/job_state.proto. The JSON of earlier releases can also be decoded. DataLoss: the
+// bytes are damaged. FailedPrecondition: a newer release wrote them.
 std::string EncodeSpec(const JobSpec& spec);
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored);
 
-// Everything but the spec.
+// Everything except the spec.
 std::string EncodeSnapshot(const JobSnapshot& snapshot);
 absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored);
 

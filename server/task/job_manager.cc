@@ -92,7 +92,7 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     absl::MutexLock lock(&mutex_);
     if (suspended_) return;
     std::shared_ptr<Job>& known = jobs_[row.id];
-    // Its claim by this server had ended. The stored state counts.
+    // This server's claim had expired, so the stored state is the valid one.
     if (known != nullptr) known->Suspend();
     known = job;
     (crashed ? suspects : jobs).push_back(std::move(job));
@@ -100,7 +100,7 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
   const bool one_at_a_time = !suspects.empty();
   jobs.insert(jobs.end(), suspects.begin(), suspects.end());
   for (const std::shared_ptr<Job>& job : jobs) {
-    services_.fleet->CancelJob(job->snapshot()->id);  // of the job that was suspended
+    services_.fleet->CancelJob(job->snapshot()->id);  // of the suspended job
     spdlog::info("job {}: is continued", job->snapshot()->id);
     if (!one_at_a_time) job->Start();
   }
@@ -187,7 +187,7 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> other = FindRequest(row.request_id); other != nullptr) {
-      known = other->snapshot();  // being created by another call
+      known = other->snapshot();  // another call is creating it
     } else if (absl::Status room = CheckQuota(row.request_id, row.owner);
                !suspended_ && !room.ok()) {
       known = room;
@@ -226,7 +226,7 @@ void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
           absl::MutexLock lock(&mutex_);
           jobs_.erase(row.id);
         }
-        // Another replica was asked the same at the same time.
+        // Another replica handled the same request at the same time.
         if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
           absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(row.request_id);
           if (first.ok()) return std::move(done)(SharedFromRow(*first));
@@ -251,14 +251,14 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (!HasEnded(snapshot->state)) return std::move(done)(SharedFromRow(*row));
   if (snapshot->state == JobState::kDone) {
     return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
-        "job ", id, " is done; a new job of the same workload begins with all of its results")));
+        "job ", id, " is done; start a new job of the same workload, which reuses its results")));
   }
   JobSpec& spec = snapshot->spec;
   if ((max_trials != 0 && max_trials < spec.max_trials) ||
       (max_time != absl::ZeroDuration() && max_time < spec.max_time)) {
     return std::move(done)(absl::InvalidArgumentError(
-        absl::StrCat("max_trials, max_time_ms: below those of the job (", spec.max_trials,
-                     " trials, ", absl::FormatDuration(spec.max_time), "); they can be raised")));
+        absl::StrCat("max_trials and max_time_ms must not be below the job's limits (",
+                     spec.max_trials, " trials, ", absl::FormatDuration(spec.max_time), ")")));
   }
   if (max_trials != 0) spec.max_trials = max_trials;
   if (max_time != absl::ZeroDuration()) spec.max_time = max_time;
@@ -268,7 +268,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   snapshot->note.clear();
   row = RowOf(*snapshot, services_.clock->Now());
   if (services_.store->IsShared()) {
-    // Whichever replica claims it next goes on with it.
+    // The next replica that claims the job continues it.
     return services_.store->PutJob(
         *row, [this, row = *row, done = std::move(done)](absl::Status status) mutable {
           if (!status.ok()) return std::move(done)(status);
@@ -412,7 +412,7 @@ void JobManager::Suspend() {
   }
   for (const auto& [id, job] : jobs) {
     job->SuspendForShutdown();
-    // The other replicas need not wait for the claim's end.
+    // Other replicas then need not wait for the claim to expire.
     if (!services_.store->IsShared()) continue;
     services_.store->ReleaseJob(id, job->snapshot()->fence, [](const absl::Status&) {});
   }

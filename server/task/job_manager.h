@@ -19,48 +19,49 @@ namespace hone::task {
 
 using SnapshotOr = absl::StatusOr<std::shared_ptr<const JobSnapshot>>;
 
-// All jobs: those under way in memory, the others in the store. Thread-safe.
+// Manages all jobs. Unfinished jobs are in memory, the others only in the store. Thread-safe.
 class JobManager {
  public:
   JobManager(const JobServices& services, JobOptions options);
 
-  // Takes up the jobs that an earlier server left unfinished and that no other server works on.
-  // Called once, before anything else.
+  // Continues the jobs that an earlier server left unfinished and that no other server works on.
+  // Called once, before any other method.
   absl::Status Restore();
 
-  // Stores a job and starts it. `done` runs once it is durable. If the request_id was used before,
-  // the earlier job is returned, whatever the rest of the spec. Unavailable: the server is shutting
-  // down. ResourceExhausted: too many jobs of the owner, or of all, are under way.
+  // Stores a job and starts it. `done` runs once the job is durable. If the request_id was used
+  // before, `done` gets the earlier job, even if the rest of the spec differs. Unavailable: the
+  // server is shutting down. ResourceExhausted: too many jobs of the owner, or of all owners, are
+  // unfinished.
   void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
-  // Takes a place among the jobs under way, for a call of Create that cannot be made yet; the place
-  // is given back with the result, which the manager outlives. Calls with the same request_id share
+  // Reserves a place among the unfinished jobs for a later call of Create. Destroying the result
+  // releases the place; the manager must outlive the result. Calls with the same request_id share
   // one place, and a request_id that was used before needs none. ResourceExhausted: as for Create.
   absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
-  // A page of jobs, newest first. `after_id`: the last job of the previous page; "": the first
-  // page.
+  // Returns a page of jobs, newest first. `after_id` is the last job of the previous page; "":
+  // returns the first page.
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
-  // See Job::Cancel. Does nothing if the job has ended. NotFound: no such job. FailedPrecondition:
+  // See Job::Cancel. Does nothing if the job has ended. NotFound: unknown job. FailedPrecondition:
   // another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
-  // Resumes a cancelled or failed job where it stopped. `done` runs once that is durable. Limits
-  // that are not zero replace the job's. Does nothing if the job is under way. NotFound: no such
-  // job. FailedPrecondition: the job is done. InvalidArgument: a limit below the job's.
-  // Unavailable: the server is shutting down, or the job is just ending.
+  // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
+  // that are not zero replace the job's limits. Does nothing if the job is unfinished. NotFound:
+  // unknown job. FailedPrecondition: the job is done. InvalidArgument: a limit is below the job's
+  // limit. Unavailable: the server is shutting down, or the job is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
-  // The jobs under way.
+  // Returns the unfinished jobs.
   std::vector<std::string> Unfinished() const;
 
-  // How many of the jobs in memory are in each state.
+  // Returns the number of jobs in memory in each state.
   std::map<JobState, int64_t> States() const;
 
-  // Passes the time to the jobs and forgets those that are over. If server replicas share the
-  // store, it renews the claims on the jobs and takes up jobs whose server has ended.
+  // Calls Tick of the jobs and forgets those that are over. If server replicas share the store,
+  // also renews the claims on the jobs and takes over jobs whose server has ended.
   void Tick();
-  // Suspends every job. No message of a job runs once the executor is idle.
+  // Suspends all jobs. Once the executor is idle, no message of a job runs any more.
   void Suspend();
 
  private:
@@ -71,24 +72,24 @@ class JobManager {
   // Starts the next job of waiting_.
   void StartNext();
   void RenewClaims();
-  // Lets go of the jobs in `asked` that are no longer in `held`.
+  // Abandons the jobs in `asked` that are not in `held`.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
   // Stores the row of a job that is in jobs_ and starts it.
   void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
-  // The job under way that a request created; null if there is none.
+  // Returns the job in memory that a request created; null if there is none.
   std::shared_ptr<Job> FindRequest(const std::string& request_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckQuota(const std::string& request_id, const std::string& owner) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::string replica_;  // this run of this server, in claims
+  const std::string replica_;  // identifies this run of this server in claims
   const std::string boot_;     // of this machine
   const JobServices services_;
   const JobOptions options_;
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
-  // Request id → owner, an entry for each call that waits. Calls of one request share a place.
+  // Request id → owner, one entry per Reserve in effect. Calls of one request share a place.
   std::multimap<std::string, std::string> reserved_ ABSL_GUARDED_BY(mutex_);
   // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
   // one of them crashes the server again, no other job is in such a step.

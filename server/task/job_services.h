@@ -15,18 +15,18 @@
 
 namespace hone::task {
 
-// What jobs work with. Everything here outlives them.
+// The services that jobs use. All of them must outlive the jobs.
 struct JobServices {
-  const Clock* clock = nullptr;         // the time of day, for what is written down
+  const Clock* clock = nullptr;         // the time of day, for stored times
   const Clock* steady_clock = nullptr;  // for deadlines; null: `clock`
   store::Store* store = nullptr;
   fleet::Fleet* fleet = nullptr;
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;
-  // Tries the first work of a job before the job does it; null: jobs start unchecked.
+  // Checks the first work of a job before the job starts; null: jobs start unchecked.
   Preflight* preflight = nullptr;
-  // Names this run of this server, as claims do. JobManager sets it.
+  // Identifies this run of this server, as in claims. JobManager sets it.
   std::string server;
 
   absl::Time SteadyNow() const { return (steady_clock != nullptr ? steady_clock : clock)->Now(); }
@@ -39,7 +39,7 @@ struct JobOptions {
   // More candidates are proposed when fewer than this many batches are being measured, which keeps
   // the builders and the runner busy.
   double low_water = 1.0;
-  // Limits on the jobs under way: of one owner, and of all owners.
+  // Maximum number of unfinished jobs of one owner and of all owners.
   int max_jobs_per_owner = 256;
   int max_jobs = 4096;
   ConfirmationOptions confirmation;
@@ -47,18 +47,18 @@ struct JobOptions {
   absl::Duration drain_limit = absl::Seconds(30);
   // How long the winner's artifact may take to arrive.
   absl::Duration artifact_limit = absl::Seconds(30);
-  // Where server replicas share a store, a job waits this long after its server has died before
-  // another one takes it. Claims are renewed several times as often. The replicas' clocks must
-  // differ by less than it.
+  // If server replicas share a store, another replica takes over a job this long after the job's
+  // server has died. Claims are renewed several times in this interval. The replicas' clocks must
+  // differ by less than this.
   absl::Duration claim_lease = absl::Seconds(30);
   // How long another worker may take to check a new best.
   absl::Duration spot_check_limit = absl::Minutes(2);
   // How often the summary of a running job is stored.
   absl::Duration save_interval = absl::Seconds(2);
-  // The age of the state that readers of a long job may see. Publishing a state copies it.
+  // The maximum age of the state that readers of a long job see. Publishing a state copies it.
   absl::Duration show_interval = absl::Milliseconds(300);
-  // Proposing and training hold the host's timing lock shared (common/base/host_lock.h), so that
-  // they do not disturb timings on this machine.
+  // Whether proposing and training hold the host's timing lock in shared mode
+  // (common/base/host_lock.h), so they do not disturb timings on this machine.
   bool respect_timing_lock = true;
 };
 

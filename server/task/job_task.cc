@@ -56,7 +56,7 @@ fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
           .target_key = spec.target_key,
           .tolerance = spec.tolerance,
           .best_latency_ns = best_latency_,
-          // With a tolerance a kernel may need fewer operations, as Winograd's do.
+          // With a tolerance, a kernel may need fewer operations, as Winograd kernels do.
           .fixed_flops = spec.tolerance > 0 ? 0 : workload_.fixed_flops};
 }
 
@@ -81,7 +81,7 @@ Best JobTask::MakeBest(const record::Record& record) const {
   Best best = BestOf(record, workload_.flops, peak_gflops_);
   best.read_gbps = read_gbps_;
   best.workload = workload_.text;
-  best.record.result.samples_ns.clear();  // clients that want them list the records
+  best.record.result.samples_ns.clear();  // clients that need them list the records
   std::string space = SpaceText(record.candidate.space_digest);
   if (space.empty()) {
     absl::StatusOr<std::string> stored =
@@ -113,7 +113,7 @@ void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event
       });
 }
 
-// In any thread.
+// Runs in any thread.
 void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult result,
                      fleet::Acknowledge acknowledge, OnRecord on_record) {
   record.result = std::move(result.result);

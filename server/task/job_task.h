@@ -18,8 +18,8 @@
 
 namespace hone::task {
 
-// The workload of a job with its design spaces, and the measuring of its candidates. Belongs to the
-// job's strand.
+// The workload of a job with its design spaces. Has its candidates measured. Belongs to the job's
+// strand.
 class JobTask {
  public:
   explicit JobTask(JobActor& job) : job_(job) {}
@@ -30,22 +30,22 @@ class JobTask {
   const WorkloadInfo& workload() const { return workload_; }
   const TaskSpaces& spaces() const { return *spaces_; }
   std::shared_ptr<TaskSpaces> shared_spaces() const { return spaces_; }
-  // Whether the job's space has one candidate only, which is then measured to its end, however
+  // Whether the job's space has only one candidate. It is always measured completely, even if it is
   // slow, and is always a finalist.
   bool IsDecided() const { return only_.has_value(); }
   bool IsOnly(const record::Candidate& candidate) const { return only_ == candidate; }
-  // "": not a space of this job.
+  // Returns the text of a space; "": not a space of this job.
   std::string SpaceText(const std::string& digest) const;
 
-  // Candidates that are much slower than the lowest latency are stopped.
+  // Lowers the best latency. Candidates that are much slower are stopped early.
   void LowerBestLatency(double latency_ns);
 
-  // What is common to everything that is submitted, and to its record.
+  // Return a work item and a record with the fields that are common to all submissions.
   fleet::WorkItem MakeItem(const record::Candidate& candidate, const std::string& space) const;
   record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
-  // The published best; see Store::LookupBest.
+  // Returns the published best; see Store::LookupBest.
   absl::StatusOr<store::BestRow> PublishedBest() const;
-  // A record as clients see it.
+  // Returns a record as clients see it.
   Best MakeBest(const record::Record& record) const;
 
   // Has the fleet measure an item. Its result is stored under `record`, acknowledged, and then
@@ -54,7 +54,7 @@ class JobTask {
   using OnError = absl::AnyInvocable<void(const absl::Status&) &&>;
   void Measure(fleet::WorkItem item, record::Record record, int64_t event, OnRecord on_record,
                OnError on_error);
-  // Quarantines what is stored of a candidate, up to a record.
+  // Quarantines the stored records of a candidate, up to a record.
   void Quarantine(const record::Candidate& candidate, int64_t last_record, const std::string& why);
 
  private:

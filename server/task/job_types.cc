@@ -41,7 +41,8 @@ Best BestOf(const record::Record& record, double flops, double peak_gflops) {
   const double latency = record.result.latency_ns;
   if (!(latency > 0)) return best;
   best.gflops = flops / latency;
-  // The reference may have been disturbed more than the kernel, which the machine did do.
+  // The reference loop may have been disturbed more than the kernel. The peak is at least what the
+  // kernel reached.
   if (peak_gflops > 0) {
     best.peak_gflops =
         std::max(best.gflops, peak_gflops * record::SteadyLatencyNs(record.result) / latency);

@@ -18,7 +18,7 @@ namespace hone::task {
 struct JobSpec {
   std::string request_id;
   std::string workload;          // text form
-  std::string requested_target;  // as the client wrote it
+  std::string requested_target;  // as in the request
   std::string target_key;
   std::string target;  // text form
   int64_t max_trials = 0;
@@ -27,27 +27,27 @@ struct JobSpec {
   std::string strategy;    // never ""
   std::string cost_model;  // never ""
   double tolerance = 0;
-  std::string feature_set;  // that the cost model reads; "": the model's own
-  bool transfer = false;    // it starts from what was learnt on other workloads of the target
+  std::string feature_set;  // of the cost model; "": the model's default
+  bool transfer = false;    // start from results of other workloads of the target
   // The text of a trace file that is the design space, or the name of a space; "": the rules.
   std::string space;
-  int revalidate = 0;  // if not 0, this many stored candidates are confirmed, without a search
+  int revalidate = 0;  // if not 0, confirm this many stored candidates without a search
   std::string owner;   // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
-// Of the work items of a job: -1 for low, 0 for normal, 1 for high.
+// Returns the priority of a job's work items: -1 for low, 0 for normal, 1 for high.
 int PriorityOf(absl::string_view name);
 
 enum class JobState { kPending, kRunning, kConfirming, kDone, kCancelled, kFailed };
 
-// "pending", "running", …: the states of store::JobRow.
+// Returns "pending", "running", …, as in store::JobRow.
 absl::string_view JobStateName(JobState state);
-// InvalidArgument: no state has that name.
+// InvalidArgument: unknown name.
 absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
-// Done, cancelled or failed.
+// Returns whether a job is done, cancelled or failed.
 bool HasEnded(JobState state);
 
 // A measured candidate with what a client needs to show it.
@@ -57,11 +57,11 @@ struct Best {
   std::string trace;       // text form with decisions
   double gflops = 0;       // by the workload's formula
   double peak_gflops = 0;  // FMA peak of the device when it was measured; 0: unknown
-  double read_gbps = 0;    // of the device's memory; 0: unknown
+  double read_gbps = 0;    // memory bandwidth of the device; 0: unknown
 };
 
-// The figures of a record of a workload with `flops` operations, on a device with `peak_gflops`
-// when it registered. The texts stay empty.
+// Returns the figures of a record, for a workload with `flops` operations and a device that had
+// `peak_gflops` when it registered. The texts stay empty.
 Best BestOf(const record::Record& record, double flops, double peak_gflops);
 
 // A job as clients see it.
@@ -69,28 +69,27 @@ struct JobSnapshot {
   std::string id;
   JobSpec spec;
   JobState state = JobState::kPending;
-  bool cancelled = false;  // it confirms its results and ends, also after a restart
+  bool cancelled = false;  // confirms its results and ends, even after a restart
   std::string error;       // why it failed
   std::string workload_digest;
   int64_t trials = 0;
   std::map<record::Outcome, int64_t> outcomes;
   int64_t dropped = 0;
   int64_t created_unix_ms = 0;
-  absl::Duration wall =
-      absl::ZeroDuration();  // time it was worked on, without time the server was down
+  absl::Duration wall = absl::ZeroDuration();  // working time, without the server's downtime
   std::optional<Best> best;
   std::optional<Best> default_schedule;
-  std::optional<Best> given;  // the result of the one candidate of a decided space
+  std::optional<Best> given;  // the result of the only candidate of a decided space
   int64_t quarantined = 0;    // candidates that a revalidation found wrong
   int64_t queued = 0;
-  std::string phase;    // what it waits for, for a person
-  std::string note;     // why it ended before its budget was used up, for a person
-  int64_t version = 0;  // grows with every change
+  std::string phase;    // what it does or waits for, for users
+  std::string note;     // why it ended before its budget was used up, for users
+  int64_t version = 0;  // increases with every change
   int64_t fence = 0;    // of this server's claim, see store::JobRow
-  // The risky step that was under way when this was stored; nullopt between such steps.
+  // The risky step that was in progress when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
-  // How often a server has crashed in a risky step of this job. Reset to 0 when a server shuts down
-  // properly or the job ends.
+  // How often a server has crashed in a risky step of this job. Reset to 0 at an orderly shutdown,
+  // and when the job ends.
   int crashes = 0;
 };
 

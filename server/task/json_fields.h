@@ -11,19 +11,19 @@
 #include "common/record/fields.h"
 #include "nlohmann/json.hpp"
 
-// Reads what earlier releases stored of jobs as JSON. Nothing is written in this form any more.
+// Reads jobs that earlier releases stored as JSON. This form is no longer written.
 namespace hone::task {
 
 using Json = nlohmann::json;
 
 inline bool IsJson(absl::string_view stored) { return !stored.empty() && stored[0] == '{'; }
 
-// Parses without throwing; a discarded value (is_discarded) when the text is not JSON.
+// Parses without throwing. Returns a discarded value (is_discarded) if the text is not JSON.
 inline Json ParseJson(absl::string_view text) {
   return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
 }
 
-// Reads *value when it is of the right type; else leaves it. Never throws.
+// Sets *value if the JSON value has the right type. Never throws.
 inline void Read(const Json& json, std::string* value) {
   if (json.is_string()) *value = json.get<std::string>();
 }
@@ -54,9 +54,9 @@ void Read(const Json& object, const char* name, Value* value) {
   if (auto found = object.find(name); found != object.end()) Read(*found, value);
 }
 
-// Visits the description of a struct (common/record/fields.h). A field that is missing or of
-// another type keeps its default. A field may have any of its names; a struct that is not there as
-// an object may have its fields in the object around it.
+// Visits the description of a struct (common/record/fields.h). A field that is missing or has
+// another type keeps its default. A field may have any of its names. If a nested struct is not an
+// object of its own, its fields are read from the enclosing object.
 class JsonFields {
  public:
   explicit JsonFields(const Json& object) : object_(object) {}

@@ -24,13 +24,13 @@ namespace hone::task {
 namespace {
 
 constexpr double kDefaultShare = 0.3;
-constexpr size_t kMaxFolds = 5;        // of "every task in turn"
-constexpr size_t kLeastPrefix = 6;     // digits of a digest
+constexpr size_t kMaxFolds = 5;        // if tasks are held out in turn
+constexpr size_t kLeastPrefix = 6;     // of a digest, in digits
 constexpr int kLeastTraining = 16;     // candidates
 constexpr int kLeastHeldOut = 8;       // candidates of a task
-constexpr double kTimingNoise = 0.03;  // of a throughput: pairs that differ by less say nothing
+constexpr double kTimingNoise = 0.03;  // of throughputs; smaller differences say nothing
 
-// One training: which candidates of which tasks are held out.
+// The held-out candidates of one training.
 using Fold = std::vector<std::vector<bool>>;  // [task][candidate]
 
 // The predictions for one task's held-out candidates.
@@ -46,7 +46,7 @@ Fold HoldOutTasks(const std::vector<TaskRows>& tasks, const std::set<size_t>& he
   return fold;
 }
 
-// The tasks that the words name.
+// Returns the tasks that the words name.
 absl::StatusOr<std::set<size_t>> FindTasks(const std::vector<TaskRows>& tasks,
                                            const std::vector<std::string>& words) {
   std::set<size_t> found;
@@ -70,7 +70,7 @@ absl::StatusOr<std::set<size_t>> FindTasks(const std::vector<TaskRows>& tasks,
   return found;
 }
 
-// The tasks to hold out in turn: those with most candidates.
+// Returns one fold for each of the tasks with the most candidates.
 std::vector<Fold> TasksInTurn(const std::vector<TaskRows>& tasks) {
   std::vector<size_t> order(tasks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -83,7 +83,7 @@ std::vector<Fold> TasksInTurn(const std::vector<TaskRows>& tasks) {
   return folds;
 }
 
-// A share of every task's candidates, at random.
+// Holds out a random share of every task's candidates.
 Fold HoldOutTrials(const std::vector<TaskRows>& tasks, double share, uint64_t seed) {
   Fold fold;
   for (size_t t = 0; t < tasks.size(); ++t) {
@@ -103,7 +103,7 @@ int CountHeld(const Fold& fold, size_t task) {
   return static_cast<int>(std::count(fold[task].begin(), fold[task].end(), true));
 }
 
-// Trainings with enough candidates to learn from and enough that are held out.
+// Returns the folds with enough training candidates and enough held-out candidates.
 absl::StatusOr<std::vector<Fold>> Usable(const std::vector<TaskRows>& tasks,
                                          std::vector<Fold> folds, absl::string_view what) {
   int most_training = 0, most_held = 0;
@@ -222,10 +222,10 @@ absl::Status Check(const EvaluationQuery& query) {
   if (query.models.empty()) return absl::InvalidArgumentError("no models to evaluate");
   if (!(query.held_out_trials >= 0 && query.held_out_trials < 1)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the share of held-out trials is between 0 and 1, not ", query.held_out_trials));
+        "the share of held-out trials must be in [0, 1), not ", query.held_out_trials));
   }
   if (query.k < 1)
-    return absl::InvalidArgumentError(absl::StrCat("k is 1 at least, not ", query.k));
+    return absl::InvalidArgumentError(absl::StrCat("k must be at least 1, not ", query.k));
   if (query.records.max_records < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("at least one record is needed, not ", query.records.max_records));
@@ -238,7 +238,7 @@ absl::Status Check(const EvaluationQuery& query) {
 absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& services,
                                                const EvaluationQuery& query) {
   HONE_RETURN_IF_ERROR(Check(query));
-  // Before any work: whether the models can be made, and what they read.
+  // Checks first whether all models can be made.
   std::vector<std::string> feature_sets;
   for (const ModelChoice& choice : query.models) {
     HONE_ASSIGN_OR_RETURN(
@@ -278,7 +278,7 @@ absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& service
       HONE_ASSIGN_OR_RETURN(const std::set<size_t> held, FindTasks(tasks, query.held_out));
       HONE_RETURN_IF_ERROR(score({HoldOutTasks(tasks, held)}, "tasks"));
     } else if (in_turn && tasks.size() > 1) {
-      // A store with one large task and a few tiny ones is judged on trials alone.
+      // With one large task and a few tiny ones, models are evaluated only on trials.
       const absl::Status status = score(TasksInTurn(tasks), "tasks");
       if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
     }

@@ -15,7 +15,7 @@
 
 namespace hone::task {
 
-// A model by its registered name, and the feature set that it reads ("": its own).
+// A model by its registered name, and its feature set ("": the model's default).
 struct ModelChoice {
   std::string name;
   std::string feature_set;
@@ -24,33 +24,34 @@ struct ModelChoice {
 struct EvaluationQuery {
   RecordedTaskQuery records;
   std::vector<ModelChoice> models;
-  // Tasks to hold out: names of operators, or prefixes of workload digests of 6 digits or more.
+  // Tasks to hold out: names of operators, or prefixes of workload digests with at least 6 digits.
   std::vector<std::string> held_out;
-  // Share of every task's trials to hold out, in (0, 1), or 0.
+  // Share of every task's trials to hold out, in (0, 1), or 0. If this is 0 and `held_out` is
+  // empty, two evaluations are done: with 0.3 of the trials held out, and with each of the five
+  // largest tasks held out in turn.
   double held_out_trials = 0;
-  // Without either, both are done: 0.3 of the trials, and each of the five largest tasks in turn.
   uint64_t seed = 0;
-  int k = 16;  // of peak@k and recall@k
+  int k = 16;  // for peak@k and recall@k
 };
 
-// The quality of a model on candidates that it was not trained on. The metrics are those of
-// server/cost_model/metric_*.h. Top-k is taken over all tasks. Peak, recall and pairwise accuracy
-// (of pairs that differ by more than 3 % of the best) are means over tasks, the others over
+// The quality of a model on candidates that it was not trained on. server/cost_model/metric_*.h
+// defines the metrics. Top-k is computed over all tasks. Peak, recall and pairwise accuracy (of
+// pairs that differ by more than 3 % of the best) are means over tasks; the others are means over
 // candidates.
 struct ModelScore {
   std::string model;
   std::string feature_set;
   std::string held_out;      // "tasks" or "trials"
-  int64_t trained_on = 0;    // candidates, the mean over the trainings
+  int64_t trained_on = 0;    // candidates, mean over the trainings
   int64_t evaluated_on = 0;  // candidates
-  int64_t tasks = 0;         // of the candidates that it was evaluated on
+  int64_t tasks = 0;         // of these candidates
   double top1 = 0, top5 = 0, peak = 0, recall = 0, pairwise = 0;
   double rmse = 0, calibration_error = 0;
-  // The share within one and two spreads; NaN if the model has no spread.
+  // The shares of candidates within one and two spreads; NaN if the model has no spread.
   double coverage1 = std::numeric_limits<double>::quiet_NaN();
   double coverage2 = std::numeric_limits<double>::quiet_NaN();
   double predict_us = 0;  // per candidate, without extracting features
-  double train_ms = 0;    // the mean over the trainings
+  double train_ms = 0;    // mean over the trainings
 };
 
 struct ModelEvaluation {
@@ -58,24 +59,24 @@ struct ModelEvaluation {
   int64_t tasks = 0;
   int64_t candidates = 0;
   LeftOut left_out;                // measurements that were not used
-  std::vector<ModelScore> scores;  // of every model, on tasks and on trials
+  std::vector<ModelScore> scores;  // per model, for tasks and for trials
 };
 
-// What an evaluation works with. Everything here outlives it.
+// The services that an evaluation uses. All of them must outlive it.
 struct EvaluationServices {
   const Clock* clock = nullptr;
   store::Store* store = nullptr;
   const TaskEnvironment* environment = nullptr;
-  // Called every few milliseconds of work, and between trainings, which take longer. An error ends
-  // the evaluation.
+  // Called every few milliseconds and between trainings, which take longer. An error ends the
+  // evaluation.
   std::function<absl::Status()> pause;
 };
 
-// Trains every model on what is not held out and evaluates it on what is. NotFound: there are no
-// measurements, no such model, or no such task to hold out (the message lists the tasks).
-// InvalidArgument: a share or k out of range, no models, a feature set that a model does not read.
-// FailedPrecondition: too few measurements (the message says how many are needed), or the model is
-// not in this build.
+// Trains every model on the candidates that are not held out and evaluates it on the others.
+// NotFound: there are no measurements, or an unknown model or task to hold out (the message lists
+// the tasks). InvalidArgument: a share or k is out of range, there are no models, or a model cannot
+// read its feature set. FailedPrecondition: too few measurements (the message says how many are
+// needed), or a model is not in this build.
 absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& services,
                                                const EvaluationQuery& query);
 

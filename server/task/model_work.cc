@@ -11,10 +11,11 @@
 namespace hone::task {
 namespace {
 
-constexpr double kTrainingShare = 0.2;  // of the trials, held out to judge a model that is stored
+constexpr double kTrainingShare =
+    0.2;  // of the trials; held out to evaluate a model before it is stored
 
 std::string MetricsJson(const ModelScore& score) {
-  // Not a number becomes null.
+  // NaN becomes null.
   return nlohmann::ordered_json{{"held_out", score.held_out},
                                 {"evaluated_on", score.evaluated_on},
                                 {"top1", score.top1},
@@ -47,7 +48,7 @@ EvaluationServices ModelWork::Services(WorkLimit limit) const {
       return absl::DeadlineExceededError(
           "the models were not finished in time; ask for fewer models or records");
     }
-    // If the lock cannot be taken again, only timings are disturbed.
+    // If the lock cannot be taken again, the only effect is disturbed timings.
     if (lock->held()) lock->YieldToTimers().IgnoreError();
     return absl::OkStatus();
   };

@@ -22,17 +22,17 @@ struct TrainingQuery {
   uint64_t seed = 0;
 };
 
-// When the work for a client has to end, finished or not.
+// Ends the work for a client early.
 struct WorkLimit {
   absl::Time deadline = absl::InfiniteFuture();
-  std::function<bool()> cancelled;  // whether the client has gone; called from any thread
+  std::function<bool()> cancelled;  // whether the client is gone; called from any thread
 };
 
-// Trains cost models from the store's records into the store, and evaluates them. Works on the
-// executor's threads, on one request at a time. Holds the host's timing lock shared and yields to
-// timers, as searches do. Thread-safe. Outlives what it has begun.
+// Trains cost models on the store's records, stores them, and evaluates models. Works on the
+// executor's threads, on one request at a time. Holds the host's timing lock in shared mode and
+// yields to timers, as searches do. Thread-safe. Must outlive its work.
 //
-// Errors beside those of EvaluateModels: ResourceExhausted: another request is under way.
+// Errors in addition to those of EvaluateModels: ResourceExhausted: another request is in progress.
 // DeadlineExceeded, Cancelled: see WorkLimit. Unavailable: the server is shutting down.
 class ModelWork {
  public:
@@ -51,7 +51,7 @@ class ModelWork {
   void Stop() { stopped_ = true; }
 
  private:
-  // Whether the caller may begin. It clears busy_ when it has ended.
+  // Sets busy_, which the caller clears at its end. Unavailable, ResourceExhausted: see above.
   absl::Status TakeTurn();
   EvaluationServices Services(WorkLimit limit) const;
   absl::StatusOr<store::ModelRow> MakeModel(const TrainingQuery& query,

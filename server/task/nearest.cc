@@ -13,7 +13,7 @@ namespace hone::task {
 namespace {
 
 constexpr int kPage = 1000;
-constexpr int kTries = 8;  // sources that are adapted until one replays
+constexpr int kTries = 8;  // maximum number of sources to adapt
 
 struct Source {
   record::Record record;
@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<Source>> FindSources(store::Store& store,
   return sources;
 }
 
-// The candidate in these spaces, with the text of its space.
+// Adapts a candidate to these spaces. Also returns the text of its space.
 absl::StatusOr<NearestBest> AdaptIn(const TaskSpaces& spaces, const std::string& space,
                                     const std::vector<int64_t>& decisions) {
   NearestBest nearest;
@@ -74,7 +74,8 @@ absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironme
     const std::vector<int64_t>& decisions = source.record.candidate.decisions;
     absl::StatusOr<NearestBest> nearest = AdaptIn(*rules, space, decisions);
     if (!nearest.ok()) {
-      // A trace that no rule makes, e.g. one written by hand: it is carried over as it is.
+      // No rule makes this trace; it was, for example, written by hand. It is used without a design
+      // space.
       const auto transplanted = environment.Transplant(workload.text, space);
       if (!transplanted.ok()) continue;
       const auto given = environment.Open(workload.text, target_text, *transplanted, tolerance);

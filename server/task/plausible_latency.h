@@ -3,8 +3,9 @@
 
 namespace hone::task {
 
-// Whether a latency is between a nanosecond and an hour. Labels of a model are relative to the best
-// latency of a task, so a single absurd one would spoil all of them; such results are not learnt.
+// Returns whether a latency is between a nanosecond and an hour. Results outside this range are not
+// learned: labels of a model are relative to the best latency of a task, so one absurd latency
+// would spoil all of them.
 inline bool IsPlausibleLatency(double nanoseconds) {
   return nanoseconds >= 1 && nanoseconds <= 3.6e12;  // false for NaN
 }

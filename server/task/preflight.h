@@ -7,20 +7,20 @@
 
 namespace hone::task {
 
-// Tries the first work of a job (DoFirstWork) where a crash ends no server, before the server does
-// it. Thread-safe.
+// Tries the first work of a job (DoFirstWork) before the server does it, in a place where a crash
+// does not end the server. Thread-safe.
 class Preflight {
  public:
   virtual ~Preflight() = default;
 
-  // Calls `done` with the verdict, later and in a thread of its own. Ok: the work came to an end,
-  // whatever it answered. Aborted: it crashed, threw an exception, or needed too much memory or
-  // time; the message says which of these, and in which step. Cancelled: Stop was called.
+  // Calls `done` with the verdict, later and in another thread. OK: the work ended, even if a step
+  // returned an error. Aborted: it crashed, threw an exception, or needed too much memory or time;
+  // the message names the cause and the step. Cancelled: Stop was called.
   using Done = absl::AnyInvocable<void(const absl::Status&) &&>;
   virtual void Check(const JobSpec& spec, Done done) = 0;
 
-  // Ends the checks that are under way and refuses further ones. All answers have been given when
-  // it returns.
+  // Ends the checks in progress and refuses new ones. When it returns, `done` has been called for
+  // all checks.
   virtual void Stop() = 0;
 };
 

@@ -12,7 +12,7 @@ struct Limits {
   double steal;
   double dispersion;
 };
-// Screening is cheap: few samples, and what is picked by them is measured again.
+// Screening takes few samples, and the candidates that it selects are measured again.
 constexpr Limits kScreen = {
     .drift = 4, .steal = 0.5, .dispersion = std::numeric_limits<double>::infinity()};
 constexpr Limits kConfirm = {.drift = 3, .steal = 0.3, .dispersion = 0.5};

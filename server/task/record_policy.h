@@ -7,14 +7,14 @@
 
 namespace hone::task {
 
-// Why a measurement cannot be trusted because the machine was disturbed; "" if it can. Such records
-// are kept and quarantined with this reason. Their own job's search is told about them, but nothing
-// else is learnt from them, and they are not published.
+// Returns why a measurement cannot be trusted because the machine was disturbed; "" if it can be
+// trusted. Untrusted records are stored but quarantined with this reason. They are told to the
+// search of their own job, but nothing else learns from them, and they are not published.
 //
-// The limits are wide for screening, which only sorts, and strict for confirmations. They concern
+// The limits are wide for screening, which only sorts, and strict for confirmations. They apply to
 // the drift of the machine since its registration, stolen time, thermal throttling and, for
 // confirmations, the dispersion of the samples. Load by other processes alone is not a reason,
-// because its effects show in these.
+// because its effects show in these values.
 std::string WhyOutOfPolicy(const record::Record& record);
 
 }  // namespace hone::task

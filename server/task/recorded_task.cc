@@ -18,17 +18,16 @@
 namespace hone::task {
 namespace {
 
-constexpr size_t kMostRead =
-    200'000;  // the newest: what is read has a bound, however large the store
+constexpr size_t kMostRead = 200'000;  // the newest; bounds the work for a large store
 
-// The needed part of a record; records themselves have every sample.
+// The needed part of a record. Records are larger, because they contain all samples.
 struct Measured {
   std::string workload, op, target, job;
   RecordedCandidate candidate;
 };
 
-// How many of each group are taken if all together are at most `most`: the same number of each
-// group that is large enough.
+// Returns how many elements of each group to take, at most `most` in total: the same number from
+// each group that is large enough.
 size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
   std::sort(sizes.begin(), sizes.end());
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -39,7 +38,7 @@ size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
   return sizes.empty() ? 0 : sizes.back();
 }
 
-// The target with the most measurements.
+// Returns the target with the most measurements.
 std::string MostCommonTarget(const std::deque<Measured>& all) {
   std::map<std::string, int64_t> count;
   for (const Measured& each : all) ++count[each.target];
@@ -50,7 +49,7 @@ std::string MostCommonTarget(const std::deque<Measured>& all) {
   return most;
 }
 
-// The description of a job's target. nullopt: the store does not know the job.
+// Returns the description of a job's target; nullopt if the job is not stored.
 std::optional<std::string> TargetText(store::Store& store, const std::string& job) {
   const absl::StatusOr<store::JobRow> row = store.GetJob(job);
   if (!row.ok()) return std::nullopt;
@@ -91,8 +90,8 @@ absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const Recorded
   }
 }
 
-// The description of a target, from the first of these jobs that the store knows. nullopt: it knows
-// none of them.
+// Returns the description of a target from the first of these jobs that is stored; nullopt if none
+// is.
 std::optional<std::string> FindTargetText(store::Store& store, const std::string& target,
                                           const std::deque<Measured>& all) {
   std::set<std::string> asked;
@@ -159,7 +158,7 @@ absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const Recor
   for (auto& [workload, group] : groups) {
     RecordedTask task{
         .workload_digest = workload, .op = group.op, .target_key = found.target, .target = *text};
-    // In the order of digests, which makes a part of them a random sample.
+    // In the order of digests, so the first ones are a random sample.
     for (auto& [digest, candidate] : group.candidates) {
       if (task.candidates.size() == share) break;
       task.candidates.push_back(std::move(candidate));

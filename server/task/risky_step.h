@@ -7,10 +7,10 @@
 
 namespace hone::task {
 
-// A step of a job that runs a lot of code on user input, so that a defect may crash the server:
+// A step of a job that runs a lot of code on user input, in which a defect may crash the server:
 // making the design spaces, or proposing candidates. It is stored with the job before it begins and
-// removed after it. A server that takes up a job with a risky step assumes that an earlier server
-// crashed in the middle of it.
+// removed when it ends. If a server takes over a job with a stored step, it assumes that an earlier
+// server crashed during this step.
 struct RiskyStep {
   std::string name;    // "making the design spaces"
   std::string server;  // the run of the server, as in claims on jobs: "host/…"
@@ -19,12 +19,12 @@ struct RiskyStep {
   friend bool operator==(const RiskyStep&, const RiskyStep&) = default;
 };
 
-// The boot ID of this machine; "" if the system does not tell.
+// Returns the boot ID of this machine; "" if the system does not provide one.
 std::string ThisBoot();
 
-// Whether a server crashed in the step, as far as `server`, the run that found the step, can tell.
-// It did not if the machine has been restarted since, or if the step belongs to `server` itself,
-// which let go of the job and took it up again.
+// Returns whether a server probably crashed in the step. `server` is the run that found the step.
+// Returns false if the machine has been restarted since, or if the step belongs to `server` itself,
+// which abandoned the job and took it over again.
 bool EndedByItself(const RiskyStep& step, absl::string_view server, absl::string_view boot);
 
 }  // namespace hone::task

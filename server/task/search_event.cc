@@ -9,7 +9,7 @@
 
 namespace hone::task {
 
-// The descriptions, as in common/record/fields.h; all but the lists.
+// The descriptions of the structs, as in common/record/fields.h, without the lists.
 template <record::Is<ProposeEvent> E, typename Visit>
 void VisitFields(E& event, Visit& visit) {
   visit({.proto = "asked"}, event.asked);
@@ -44,7 +44,7 @@ absl::Status Damaged(const store::JobEvent& event) {
   return absl::DataLossError(absl::StrCat(NameOf(event), " cannot be read"));
 }
 
-// The JSON of earlier releases.
+// Reads the JSON of earlier releases.
 template <typename T>
 void ReadJson(const Json& json, T& value) {
   JsonFields reader(json);
@@ -69,7 +69,7 @@ absl::StatusOr<TellEvent> DecodeOldTell(const store::JobEvent& event) {
   const Json payload = ParseJson(event.payload);
   if (!payload.is_object()) return Damaged(event);
   const auto several = payload.find("told");
-  // Before they were gathered, each was an event of its own.
+  // Still earlier releases stored each result as a separate event.
   const Json told = several == payload.end() ? Json::array({payload}) : *several;
   if (!told.is_array() || told.empty()) return Damaged(event);
   TellEvent decoded{.number = event.number};

@@ -11,30 +11,29 @@
 
 namespace hone::task {
 
-// One candidate of a Propose. Those that were measured before are dropped and get no trial.
+// A candidate of a Propose. Candidates that were measured before are dropped and get no trial.
 struct Proposal {
   record::Candidate candidate;
   int64_t trial = -1;  // -1: dropped
   friend bool operator==(const Proposal&, const Proposal&) = default;
 };
 
-// A call of SearchStrategy::Propose: what was asked, with which model, and what came. Replaying a
-// job's events in order reproduces the candidates.
+// A call of SearchStrategy::Propose: its arguments, its model and its result. Replaying a job's
+// events in order reproduces the candidates.
 struct ProposeEvent {
   int64_t number = 0;
   int asked = 0;
-  int64_t model_version = 0;  // trainings so far of the model that was used; 0: not trained yet
-  int64_t model_tells =
-      0;  // how many of the first Tells (earlier records included) it was trained on
-  int64_t prior_record = 0;  // earlier records up to this id were told before the first Propose
-  // Other workloads' records up to this id were what it started from; 0: it started from none.
+  int64_t model_version = 0;  // how often the model had been trained; 0: untrained
+  int64_t model_tells = 0;    // how many Tells, including earlier records, it was trained on
+  int64_t prior_record = 0;   // earlier records up to this id were told before the first Propose
+  // The search started from other workloads' records up to this id; 0: from none.
   int64_t transfer_record = 0;
-  // The stored model that it started from, by its row; 0: none.
+  // The row of the stored model that the search started from; 0: none.
   int64_t transfer_model = 0;
   std::vector<Proposal> proposals;
 };
 
-// Results that were told to the strategy one after the other.
+// Consecutive results that were told to the strategy.
 struct TellEvent {
   struct Told {
     int64_t trial = 0;
@@ -48,7 +47,7 @@ struct TellEvent {
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event);
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event);
-// DataLoss: not written by Encode, of this or an earlier release. FailedPrecondition: a newer
+// DataLoss: neither this release nor an earlier one wrote the event. FailedPrecondition: a newer
 // release wrote it.
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event);
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event);

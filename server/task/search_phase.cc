@@ -14,13 +14,13 @@
 namespace hone::task {
 namespace {
 
-// After this many proposals in a row without a new candidate, the strategy has nothing new.
+// After this many consecutive Proposes without a new candidate, the spaces count as exhausted.
 constexpr int kMaxFruitless = 5;
-// Readers see each of the first results at once, and later ones at the next tick, because showing a
-// state copies it.
+// Each of the first results is published to readers at once, later ones at the next tick, because
+// publishing a state copies it.
 constexpr int64_t kShownAtOnce = 256;
-// Results that are kept for the confirmation, which takes some of the best. Equal programs count as
-// one there.
+// The number of results that are kept for the confirmation, which uses some of the best. It counts
+// equal programs once.
 constexpr size_t kMaxScreened = 256;
 
 search::Measured MeasuredOf(const record::Record& record) {
@@ -86,7 +86,7 @@ absl::StatusOr<SearchPhase::Earlier> SearchPhase::ReadRecords(int64_t up_to_reco
       }
       if (up_to_record >= 0 && record.id > up_to_record) continue;
       if (record.quarantined || !task_.spaces().IsSearched(record.candidate)) continue;
-      if (task_.IsOnly(record.candidate)) continue;  // or it would not be measured again
+      if (task_.IsOnly(record.candidate)) continue;  // otherwise it would not be measured again
       earlier.last_record = std::max(earlier.last_record, record.id);
       if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
       earlier.prior.push_back(MeasuredOf(record));
@@ -112,7 +112,8 @@ absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
     return absl::OkStatus();
   }
   if (!absl::IsAborted(replayed)) return replayed;
-  // A newer program searches differently. It goes on from what was measured.
+  // Another version of the program searches differently. The search starts again with the measured
+  // results.
   spdlog::warn("job {}: its search is begun anew with what was measured: {}", job_.id(),
                replayed.ToString());
   for (const auto& [trial, record] : earlier.own) earlier.prior.push_back(MeasuredOf(record));
@@ -144,7 +145,7 @@ void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
 absl::StatusOr<std::shared_ptr<const Transfer>> SearchPhase::FindTransfer(int64_t up_to_record,
                                                                           int64_t model_id) const {
   const JobSpec& spec = job_.spec();
-  // A search that began from nothing continues from nothing.
+  // A search that began without transfer continues without it.
   if (!spec.transfer || task_.IsDecided() || (up_to_record == 0 && model_id == 0)) return nullptr;
   HONE_ASSIGN_OR_RETURN(
       Transfer transfer,
@@ -171,7 +172,7 @@ void SearchPhase::Begin() {
     ++outstanding_;
     Submit(trial);
   }
-  // Results of other workloads are learnt while the first candidates are measured.
+  // The model learns results of other workloads while the first candidates are measured.
   first_model_pending_ = search_->KnowsResults() && search_->TrainingIsDue();
   MaybeTrain();
   Pump();
@@ -209,7 +210,7 @@ void SearchPhase::Pump() {
 
 void SearchPhase::Propose() {
   job_.SetDoing(kProposing);
-  if (stopping_) {  // since the step was stored
+  if (stopping_) {  // while the step was being stored
     job_.LeaveStep();
     return Pump();
   }
@@ -235,11 +236,12 @@ void SearchPhase::Propose() {
   }
   fruitless_ = trials.empty() ? fruitless_ + 1 : 0;
   outstanding_ += static_cast<int>(trials.size());
-  // Only what a restarted job would know of is measured.
+  // Candidates are submitted only when the event is durable, because a restarted job must know
+  // them.
   job_.Log(Encode(job_.id(), *event), [this, trials = std::move(trials)] { Submit(trials); });
   job_.LeaveStep();
   if (event->proposals.empty() || fruitless_ >= kMaxFruitless) exhausted_ = true;
-  job_.Post([this] { Pump(); });  // after results that came meanwhile
+  job_.Post([this] { Pump(); });  // after results that arrived meanwhile
 }
 
 void SearchPhase::Submit(const std::vector<int64_t>& trials) {
@@ -286,7 +288,7 @@ void SearchPhase::OnError(int64_t trial, const absl::Status& status) {
   if (!absl::IsCancelled(status) && !absl::IsResourceExhausted(status)) {
     return job_.End(JobState::kFailed, status);
   }
-  // It was stopped before it was measured, and counts as never proposed.
+  // It was stopped before it was measured. It counts as dropped.
   ++job_.state().dropped;
   trials_.at(trial).told = true;
   Pump();
@@ -319,7 +321,7 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
 void SearchPhase::Screen(Screened screened) {
   screened_.push_back(std::move(screened));
   if (screened_.size() < 2 * kMaxScreened) return;
-  // The slow half can no longer become finalists.
+  // The slower half cannot become finalists.
   std::nth_element(
       screened_.begin(), screened_.begin() + kMaxScreened, screened_.end(),
       [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
@@ -340,7 +342,7 @@ void SearchPhase::LogTells() {
 
 void SearchPhase::MaybeTrain() {
   if (job_.state().state != JobState::kRunning || stopping_ || !search_->TrainingIsDue()) return;
-  // What the background needs lives as long as it runs. The model comes back in a message.
+  // The work in the background keeps alive what it needs. The model returns in a message.
   job_.services().executor->Schedule([this, job = job_.shared_from_this(),
                                       trainer = search_->trainer(), spaces = task_.shared_spaces(),
                                       fresh = search_->TakeForTraining()] {

@@ -26,22 +26,22 @@ class SearchPhase {
   SearchPhase(JobActor& job, JobTask& task, std::function<void()> on_done)
       : job_(job), task_(task), on_done_(std::move(on_done)) {}
 
-  // Takes up the search where its stored events end.
+  // Continues the search where its stored events end.
   absl::Status Restore();
-  // Submits what was proposed and has no result, beginning with the default schedule.
+  // Submits proposed candidates that have no result, beginning with the default schedule.
   void Begin();
-  // Proposes when the fleet is about to run out of candidates; ends the phase when it is over.
+  // Proposes candidates if the fleet is about to run out of them. Ends the phase when it is over.
   void Pump();
-  // Stops proposing. What has begun may finish.
+  // Stops proposing. Work that has begun may finish.
   void Stop() { stopping_ = true; }
   bool IsStopping() const { return stopping_; }
-  // Time has passed: submits again what the fleet had no room for, and pumps.
+  // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
   void Tick();
-  // Stores the results that the search was told and that are not stored as events yet. This is done
-  // before each Propose and now and then. Results whose event is lost in a crash are told again, in
+  // Stores, as an event, the results that the search was told since the last event. Called before
+  // each Propose and from time to time. Results whose event is lost in a crash are told again, in
   // the order of their trials.
   void LogTells();
-  // The best results, in no order.
+  // Returns the best results, in no particular order.
   std::vector<Screened> TakeScreened() { return std::move(screened_); }
   // Frees the search. Later messages change nothing.
   void Close();
@@ -49,10 +49,10 @@ class SearchPhase {
  private:
   struct Trial {
     record::Candidate candidate;
-    int64_t event = -1;  // in which it was proposed; -1 for the default schedule
+    int64_t event = -1;  // that proposed it; -1 for the default schedule
     bool told = false;
   };
-  // What the store knows of the task.
+  // The stored results of the task.
   struct Earlier {
     std::vector<search::Measured> prior;    // of other jobs
     std::map<int64_t, record::Record> own;  // by trial
@@ -62,9 +62,9 @@ class SearchPhase {
   absl::StatusOr<Earlier> ReadRecords(int64_t up_to_record) const;
   absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
                       Earlier earlier);
-  // Counts the records again; one that was stored but not told yet is told now.
+  // Counts the records again. A record that was stored but not told is told now.
   void CountAgain(const std::map<int64_t, record::Record>& own);
-  // What the search starts from; null if nothing is known or transfer is off.
+  // Returns what the search starts from; null if there is nothing or transfer is off.
   absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record,
                                                                int64_t model_id) const;
   int BatchSize() const;
@@ -86,10 +86,10 @@ class SearchPhase {
   const std::function<void()> on_done_;
   std::unique_ptr<TaskSearch> search_;
   std::map<int64_t, Trial> trials_;   // 0 is the default schedule
-  int outstanding_ = 0;               // trials at the fleet, or on their way there
-  std::vector<int64_t> deferred_;     // outstanding, and the fleet had no room for them
-  int fruitless_ = 0;                 // proposals in a row of which all were dropped
-  bool first_model_pending_ = false;  // earlier records are being learnt
+  int outstanding_ = 0;               // trials submitted or about to be
+  std::vector<int64_t> deferred_;     // outstanding trials to resubmit
+  int fruitless_ = 0;                 // consecutive Proposes without a new candidate
+  bool first_model_pending_ = false;  // the first training uses earlier records
   bool exhausted_ = false;
   bool stopping_ = false;
   std::vector<Screened> screened_;

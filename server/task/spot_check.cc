@@ -8,7 +8,7 @@
 namespace hone::task {
 namespace {
 
-// Interchangeable devices differ by less than this factor, even if one of them is disturbed.
+// Interchangeable devices differ by less than this factor, even if one is disturbed.
 constexpr double kApart = 3;
 
 }  // namespace
@@ -22,7 +22,7 @@ void SpotCheck::Report(absl::Time now, const std::string& worker,
                        const record::MeasureResult& result) {
   if (verdict_ != Verdict::kOpen || !IsWaiting(now)) return;
   deadline_ = absl::InfinitePast();
-  // A runner that was killed says nothing about the candidate. Another worker is asked.
+  // A killed runner says nothing about the candidate, so another worker is asked.
   if (result.outcome == record::Outcome::kDeviceLost ||
       result.outcome == record::Outcome::kOutOfMemory) {
     return;

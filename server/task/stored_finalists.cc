@@ -1,4 +1,4 @@
-// The finalists of a revalidation, and what their first round says of the stored records.
+// The finalists of a revalidation, and the comparison of their first round with the stored records.
 
 #include <algorithm>
 #include <map>
@@ -14,7 +14,7 @@
 namespace hone::task {
 namespace {
 
-// Whether the outcome is a property of the candidate and would be the same at another time.
+// Returns whether the outcome is a property of the candidate and would be the same at another time.
 bool IsLasting(record::Outcome outcome) {
   switch (outcome) {
     case record::Outcome::kInvalid:
@@ -31,7 +31,7 @@ bool IsLasting(record::Outcome outcome) {
 struct Stored {
   record::Record record;  // the latest confirmed one, else the best screened one
   double latency_ns = 0;
-  std::string program;  // the latest digest: only results of builds have one
+  std::string program;  // the latest digest; only results of builds have one
 };
 
 bool IsBetterKnown(const record::Record& record, const Stored& than) {
@@ -40,7 +40,7 @@ bool IsBetterKnown(const record::Record& record, const Stored& than) {
   return confirmed || record::SteadyLatencyNs(record.result) < than.latency_ns;
 }
 
-// Every stored candidate that worked, fastest first. Sets `last_record`.
+// Returns all stored candidates that worked, fastest first. Sets `last_record`.
 absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTask& task,
                                                int64_t& last_record) {
   std::map<Digest, Stored> known;
@@ -79,7 +79,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   StoredFinalists found;
   Finalists& finalists = found.finalists;
   HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
-  // The published one is always among them, and wins a tie.
+  // The published best always comes first, so it is included and wins a tie.
   const absl::StatusOr<store::BestRow> best = task.PublishedBest();
   if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
   if (best.ok()) {
@@ -88,7 +88,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
       return stored.record.candidate == best->record.candidate;
     });
   }
-  std::set<std::string> programs;  // equal programs are one finalist
+  std::set<std::string> programs;  // equal programs count once
   for (const Stored& stored : sorted) {
     if (static_cast<int>(finalists.list.size()) >= job.spec().revalidate) break;
     const record::Record& record = stored.record;
@@ -103,7 +103,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
     if (best.ok() && record.candidate == best->record.candidate) {
       finalists.incumbent = static_cast<int>(finalists.list.size());
     }
-    // Without an artifact, so that today's code generator builds it.
+    // No artifact is given, so the current code generator builds it.
     finalists.list.push_back({.candidate = record.candidate,
                               .space = *std::move(space),
                               .trial = record.trial,
@@ -118,7 +118,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
 std::string WhyStoredIsWrong(const Finalist& finalist, const record::MeasureResult& result) {
   const std::string& program = result.facts.program_digest;
   if (!program.empty() && !finalist.stored_program.empty() && program != finalist.stored_program) {
-    return "its trace gives another program now";
+    return "its trace now gives another program";
   }
   if (!IsLasting(result.outcome)) return "";
   return absl::StrCat(record::OutcomeName(result.outcome), ": ", result.detail);

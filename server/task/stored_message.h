@@ -8,10 +8,10 @@
 
 namespace hone::task {
 
-// Of the messages of job_state.proto, which says when it is raised.
+// The version of the messages in job_state.proto, which says when it must be raised.
 inline constexpr int kStoredVersion = 1;
 
-// The fields of `message` that the description of `value` names (common/record/fields.h).
+// Copy the fields that the description of T names (common/record/fields.h) to and from a message.
 template <typename T>
 void WriteFields(const T& value, google::protobuf::Message& message) {
   record::MessageWriter writer(message);
@@ -24,9 +24,9 @@ absl::Status ReadFields(const google::protobuf::Message& message, T& value) {
   return reader.status();
 }
 
-// Parses a message that this program or another release stored. DataLoss: the bytes are not such a
-// message. FailedPrecondition: a newer release wrote it; the message says what to do. `what` is
-// what the errors call it.
+// Parses a message that this release or another one stored. `what` is its name in errors. DataLoss:
+// the bytes are not such a message. FailedPrecondition: a newer release wrote it; the error says
+// what to do.
 template <typename Message>
 absl::Status ParseStored(absl::string_view bytes, absl::string_view what, Message& message) {
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
@@ -36,8 +36,8 @@ absl::Status ParseStored(absl::string_view bytes, absl::string_view what, Messag
   if (message.version() <= kStoredVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(what, " is of version ", message.version(),
-                   ", and this program knows versions up to ", kStoredVersion,
-                   ": start the newer hone-server that wrote it, or restore a backup of before"));
+                   ", but this program only supports versions up to ", kStoredVersion,
+                   ": start the newer hone-server that wrote it, or restore an older backup"));
 }
 
 }  // namespace hone::task

@@ -19,13 +19,13 @@ namespace hone::task {
 
 struct WorkloadInfo {
   std::string text;    // as the printer writes it
-  std::string digest;  // structural
+  std::string digest;  // structural digest
   std::string op;      // the workload's name
-  double flops = 0;    // by formula, padded taps not counted
-  // Multiply-adds, counted as two each, that every kernel at tolerance 0 performs: those of
-  // contractions in f32 or a wider type.
+  double flops = 0;    // by formula, without padded taps
+  // Operations that every kernel at tolerance 0 performs: the multiply-adds of contractions in f32
+  // or a wider type, counted as two each.
   double fixed_flops = 0;
-  std::string unmeasurable;  // why no job can measure it; "": jobs can
+  std::string unmeasurable;  // why jobs cannot measure it; "": they can
 };
 
 // Rows of a feature set with the names of their columns.
@@ -41,95 +41,95 @@ struct SpaceInfo {
   std::string text;
 };
 
-// What a task searches: the design spaces of a workload on a target. Immutable and thread-safe;
-// outlives the strategies it made.
+// The design spaces of a workload on a target, which a task searches. Immutable and thread-safe.
+// Must outlive the strategies that it made.
 class TaskSpaces {
  public:
   virtual ~TaskSpaces() = default;
 
-  // Every space that a candidate of this task may name, the default schedule's among them. Always
-  // in the same order.
+  // Returns all spaces that a candidate of this task may name, including the default schedule's,
+  // always in the same order.
   virtual const std::vector<SpaceInfo>& spaces() const = 0;
-  // The untiled schedule that results are compared with.
+  // Returns the untiled schedule with which results are compared.
   virtual record::Candidate default_schedule() const = 0;
-  // The only candidate that strategies can propose, if the space is a decided trace. It is measured
-  // even if it was measured before.
+  // If the space is a decided trace, returns the only candidate that strategies can propose. It is
+  // measured even if it was measured before.
   virtual std::optional<record::Candidate> only_candidate() const = 0;
-  // Whether strategies may be told of the candidate: they search its space.
+  // Returns whether strategies search the candidate's space; only then they may be told about it.
   virtual bool IsSearched(const record::Candidate& candidate) const = 0;
-  // Whether the candidate is of a searched space and its decisions are legal there. Proposals of
-  // strategies are checked by it.
+  // Returns whether the candidate belongs to a searched space and its decisions are legal there.
+  // Every proposal of a strategy is checked with this.
   virtual bool IsLegal(const record::Candidate& candidate) const = 0;
-  // `seeds`: see search::SearchContext. NotFound: no strategy has that name; lists the names.
+  // `seeds`: see search::SearchContext. NotFound: unknown name; the message lists the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const = 0;
-  // Whether a feature set can describe the candidates of these spaces. InvalidArgument: it cannot,
-  // or no set has the name; the message says why.
+  // Checks whether a feature set can describe the candidates of these spaces. InvalidArgument: it
+  // cannot, or the name is unknown; the message says why.
   virtual absl::Status CheckFeatureSet(const std::string& feature_set) const = 0;
-  // Appends the rows of one candidate. InvalidArgument: it does not replay, or as of
+  // Appends the rows of one candidate. InvalidArgument: it does not replay, or as for
   // CheckFeatureSet.
   virtual absl::Status AppendFeatures(const std::string& feature_set,
                                       const record::Candidate& candidate,
                                       cost_model::FeatureMatrix* matrix) const = 0;
 
-  // The candidate of this task nearest to one of another workload, whose design space's text is
-  // given: it is of the searched space with the same structure, its tiles are factorized again, it
-  // meets the constraints and replays. NotFound: no space has that structure, or nothing near is
-  // legal. InvalidArgument: malformed.
+  // Returns the candidate of this task that is nearest to a candidate of another workload, given
+  // the text of its design space. The result belongs to the searched space with the same structure;
+  // its tiles are factorized again; it meets the constraints and replays. NotFound: no space has
+  // that structure, or no near candidate is legal. InvalidArgument: the text is malformed.
   virtual absl::StatusOr<record::Candidate> Adapt(const std::string& space,
                                                   const std::vector<int64_t>& decisions) const = 0;
-  // Appends the rows of candidates of another workload's design space, for this task's target, and
-  // tells which: those that do not replay are left out. InvalidArgument: a malformed text, or there
-  // is no such feature set.
+  // Appends the rows of candidates of another workload's design space, for this task's target.
+  // Candidates that do not replay are left out; returns the indices of the others. InvalidArgument:
+  // the text is malformed, or the feature set is unknown.
   virtual absl::StatusOr<std::vector<size_t>> AppendRelated(
       const std::string& feature_set, const std::string& space,
       absl::Span<const std::vector<int64_t>> decisions,
       cost_model::FeatureMatrix* matrix) const = 0;
 };
 
-// What the tuning loop needs of the compiler, behind one interface: tests run the loop without a
-// compiler. Thread-safe.
+// The interface of the tuning loop to the compiler. Tests replace it. Thread-safe.
 class TaskEnvironment {
  public:
   virtual ~TaskEnvironment() = default;
 
-  // InvalidArgument: malformed, with line and column.
+  // InvalidArgument: the workload is malformed; the message has the line and column.
   virtual absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const = 0;
-  // Whether a job on the workload can search `space`: the name of a maker of spaces, or the text of
-  // a trace file. InvalidArgument: there is no such maker (lists them), or it has nothing for the
-  // workload (says for what it has); a trace that is malformed, of another workload, or does not
-  // replay (the message says where or prints the program).
+  // Checks whether a job on the workload can search `space`, the name of a space maker or the text
+  // of a trace file. InvalidArgument: the maker is unknown (the message lists the makers) or does
+  // not support the workload (the message says what it supports); the trace is malformed, belongs
+  // to another workload, or does not replay (the message says where, or prints the program).
   virtual absl::Status CheckSpace(const std::string& workload, const std::string& space) const = 0;
-  // Makes the design spaces that `space` says; "": by the default maker. `tolerance`: of the job,
-  // for what is legal only with one. InvalidArgument: a malformed text, also as of CheckSpace.
-  // FailedPrecondition: there is no space for it.
+  // Makes the design spaces for `space`, as in CheckSpace; "": uses the default maker. `tolerance`
+  // is the job's; some schedules are legal only with a tolerance. InvalidArgument: a text is
+  // malformed, or as for CheckSpace. FailedPrecondition: there is no design space for the workload.
   virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                            const std::string& target,
                                                            const std::string& space,
                                                            double tolerance) const = 0;
-  // A task with one searched space, its first one, for the features of old records. `space`: the
-  // text of a design space in the store; `target`: text form. InvalidArgument: malformed, or it
-  // does not replay with this program.
+  // Opens a task with one searched space, the first of its spaces, for the features of old records.
+  // `space` is the text of a stored design space; `target` is in text form. InvalidArgument: the
+  // text is malformed, or it does not replay with this version of the program.
   virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                                const std::string& target) const = 0;
-  // The distance of two workloads (space::WorkloadDistance): infinite if one teaches nothing about
-  // the other, or if one is malformed.
+  // Returns the distance of two workloads (space::WorkloadDistance). It is infinite if the
+  // workloads are unrelated or one is malformed.
   virtual double Distance(const std::string& a, const std::string& b) const = 0;
-  // The text of a design space with another workload in place of its own, which Open takes as a
-  // given space if it replays there. InvalidArgument: malformed.
+  // Returns the text of a design space with its workload replaced. Open accepts it if it replays
+  // for that workload. InvalidArgument: a text is malformed.
   virtual absl::StatusOr<std::string> Transplant(const std::string& workload,
                                                  const std::string& space) const = 0;
-  // A candidate's trace with its decisions, for people. InvalidArgument: they do not fit each
-  // other.
+  // Returns a candidate's trace with its decisions, for display. InvalidArgument: the decisions do
+  // not match the space.
   virtual absl::StatusOr<std::string> TraceText(const std::string& space,
                                                 const std::vector<int64_t>& decisions) const = 0;
-  // The features ("": of the default set) of the candidate that a decided trace file describes.
-  // `target`: text form. InvalidArgument: no such set (lists them), a malformed text, open
-  // samplings, a trace that does not replay, or what the set cannot describe; says which.
+  // Returns the features of the candidate that a decided trace file describes. `feature_set`: "" is
+  // the default set. `target` is in text form. InvalidArgument: the set is unknown (the message
+  // lists the sets) or cannot describe the candidate, a text is malformed, or the trace has open
+  // samplings or does not replay; the message says which.
   virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
                                                         const std::string& target,
                                                         const std::string& feature_set) const = 0;
-  // NotFound: no model has that name; lists the names.
+  // NotFound: unknown name; the message lists the names.
   virtual absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
       const std::string& name, const cost_model::CostModelOptions& options) const = 0;
 
@@ -138,7 +138,7 @@ class TaskEnvironment {
   virtual std::vector<std::string> StrategyNames() const = 0;
   virtual std::vector<std::string> CostModelNames() const = 0;
   virtual std::vector<std::string> FeatureSetNames() const = 0;
-  // All of them, also those that this build cannot make.
+  // All models, including those that this build cannot make.
   virtual std::vector<cost_model::CostModelInfo> CostModels() const = 0;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kCandidatesBetweenPauses = 32;
 
-// The spaces of one task, opened once each. Null: it cannot be.
+// Opens the spaces of one task, each once. Find returns null if a space cannot be opened.
 class OpenSpaces {
  public:
   OpenSpaces(const TaskEnvironment& environment, store::Store& store, const std::string& target)

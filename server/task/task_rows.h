@@ -15,37 +15,37 @@
 
 namespace hone::task {
 
-// A recorded task as a cost model sees it: candidate i of `features` took latency_ns[i] (0: it
-// failed).
+// The feature rows and latencies of a recorded task: candidate i of `features` took latency_ns[i]
+// (0: failed).
 struct TaskRows {
   std::string workload_digest;
   std::string op;
   cost_model::FeatureMatrix features;
   std::vector<double> latency_ns;
-  double best_ns = 0;  // 0: none ran
+  double best_ns = 0;  // 0: no candidate ran
   int left_out = 0;    // candidates that do not replay with this program
 
   int candidates() const { return static_cast<int>(latency_ns.size()); }
-  // The label of CostModel::Update.
+  // Returns the label for CostModel::Update.
   double Throughput(int i) const { return latency_ns[i] > 0 ? best_ns / latency_ns[i] : 0; }
 };
 
-// Replays the candidates and extracts their rows; "" is the feature set of models that read none.
-// `pause` is called every few milliseconds of work, to let go of locks; its error is returned. A
-// space that is not in the store, or that this program refuses, leaves its candidates out.
-// NotFound: there is no such feature set.
+// Replays the candidates and extracts their rows. `feature_set` is "" for models that read no
+// features. `pause` is called every few milliseconds, to release locks; its error is returned.
+// Candidates are left out if their space is not stored or this version of the program refuses it.
+// NotFound: the feature set is unknown.
 absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environment,
                                                   store::Store& store,
                                                   absl::Span<const RecordedTask> tasks,
                                                   const std::string& feature_set,
                                                   const std::function<absl::Status()>& pause);
 
-// Training material, or the candidates of one task that a model is asked about.
+// Feature rows with labels, for training or evaluation.
 struct LabelledRows {
   cost_model::FeatureMatrix features;
   std::vector<double> throughput;
 
-  // Adds candidate i of a task. REQUIRES the same feature set every time.
+  // Adds candidate i of a task. REQUIRES: the same feature set in all calls.
   void Add(const TaskRows& task, int i);
 };
 

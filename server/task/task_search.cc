@@ -10,7 +10,8 @@
 namespace hone::task {
 namespace {
 
-// A model is trained again when this many results are new, and an eighth of those that it knows.
+// A model is trained again when there are at least this many new results, and at least an eighth as
+// many as it knows.
 constexpr size_t kTrainingStep = 16;
 
 }  // namespace
@@ -34,7 +35,8 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
       spaces->CreateStrategy(
           kept.strategy, kept.seed,
           transfer == nullptr ? std::vector<record::Candidate>() : transfer->seeds));
-  // One thread, because a model's results depend on the number, and must be equal on every machine.
+  // One thread, because a model depends on the number of threads and must be the same on every
+  // machine.
   const cost_model::CostModelOptions model_options{
       .seed = kept.seed, .feature_set = kept.feature_set, .threads = 1};
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
@@ -45,7 +47,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
     search->trainer_ =
         std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options,
                                   search->related_ || stored ? kept.transfer : nullptr);
-    if (stored) {  // it ranks the first candidates already
+    if (stored) {  // it already ranks the first candidates
       HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> own,
                             environment->CreateModel(kept.cost_model, model_options));
       search->model_ = cost_model::MakeStackedModel(std::move(own), transfer->model);
@@ -53,7 +55,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   }
   search->next_event_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
-  // After the steps of the search that it continues: no draw is repeated.
+  // Continues after the steps of the earlier search, so no draw is repeated.
   search->step_ = kept.first_event + kept.first_trial - TaskSearchOptions().first_trial;
   for (const search::Measured& measured : prior) {
     search->known_.insert(CandidateDigest(measured.candidate));
@@ -131,7 +133,7 @@ absl::Status TaskSearch::ReplayPropose(const ProposeEvent& event) {
     return absl::AbortedError(
         absl::StrCat("event ", event.number, ": the model knew more results than were told"));
   }
-  const bool first = event.model_version > 0 && model_version_ == 0;  // maybe of no result yet
+  const bool first = event.model_version > 0 && model_version_ == 0;  // perhaps without results
   if (trainer_ != nullptr && (first || static_cast<size_t>(event.model_tells) != trained_tells_)) {
     const size_t begin = taken_tells_;
     taken_tells_ = static_cast<size_t>(event.model_tells);

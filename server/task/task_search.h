@@ -31,52 +31,52 @@ struct TaskSearchOptions {
   int64_t prior_record = 0;  // see ProposeEvent
   int64_t transfer_record = 0;
   int64_t transfer_model = 0;
-  std::shared_ptr<const Transfer> transfer;  // what it starts from; null: nothing
-  int64_t first_event = 0;                   // numbers of what it will log
+  std::shared_ptr<const Transfer> transfer;  // null: none
+  int64_t first_event = 0;                   // number of its first event
   int64_t first_trial = 1;                   // 0 is the default schedule
 };
 
-// The search of one task: strategy, model, and the numbered events that make it reproducible. A
-// search that replays the events of another one, with the same spaces, seed, earlier records and
-// transfer, is in the same state and proposes the same candidates. Does no I/O and knows no time.
-// Used by one thread at a time.
+// The search of one task: the strategy, the model, and the numbered events that make it
+// reproducible. If a search replays the events of another one, with the same spaces, seed, earlier
+// records and transfer, it reaches the same state and proposes the same candidates. Does no I/O and
+// does not depend on time. Used by one thread at a time.
 class TaskSearch {
  public:
-  // `prior`: earlier results of this task, told before anything else. NotFound: no such strategy or
+  // `prior` are earlier results of this task, which are told first. NotFound: unknown strategy or
   // model. InvalidArgument: the model's feature set cannot describe candidates of these spaces.
   static absl::StatusOr<std::unique_ptr<TaskSearch>> Create(const TaskEnvironment* environment,
                                                             const TaskSpaces* spaces,
                                                             TaskSearchOptions options,
                                                             std::vector<search::Measured> prior);
 
-  // Up to n candidates that were neither measured nor proposed before. A proposal that is illegal
-  // or known gets no trial. No proposals at all: the spaces are exhausted.
+  // Proposes up to n candidates. Only legal candidates that were neither measured nor proposed
+  // before get a trial. If there are no proposals at all, the spaces are exhausted.
   absl::StatusOr<ProposeEvent> Propose(int n);
-  // A result. The default schedule is trial 0.
+  // Tells the search a result. The default schedule is trial 0.
   void Tell(int64_t trial, const search::Measured& measured);
-  // The results told since the last call, as one event; nullopt if there are none. It is taken
-  // before each Propose, whose event must come after them. How results are divided into events does
-  // not matter.
+  // Returns the results told since the last call, as one event; nullopt if there are none. Call it
+  // before each Propose, whose event must follow them. The division of results into events does not
+  // matter.
   std::optional<TellEvent> TakeTells();
 
-  // When training is due, take what is new, train in another thread, and adopt the model. One
-  // training at a time.
+  // When training is due, take the new results, train in another thread, and adopt the model. Only
+  // one training at a time.
   bool TrainingIsDue() const;
-  // Whether there are results that a model should know before the first Propose.
+  // Returns whether there are results that a model should know before the first Propose.
   bool KnowsResults() const { return !tells_.empty(); }
   std::vector<search::Measured> TakeForTraining();
   std::shared_ptr<Trainer> trainer() const { return trainer_; }
   void AdoptModel(std::shared_ptr<const cost_model::CostModel> model);
-  // Training failed: the model stays as it is until there is more data.
+  // Keeps the current model after a failed training, until there is more data.
   void AbandonTraining() { training_ = false; }
 
-  // Repeats the events of a job, in order, training the model wherever a Propose used it. Aborted:
-  // a proposal differs, so the program or its inputs have changed since; the search is then of no
-  // more use.
+  // Repeats the events of a job in order, and trains the model wherever a Propose used it. Aborted:
+  // a proposal differs, because the program or its inputs have changed; the search must then be
+  // discarded.
   absl::Status Replay(absl::Span<const store::JobEvent> events,
                       const record::Candidate& default_schedule);
 
-  // Candidates by trial, without the default's.
+  // Candidates by trial, without the default schedule.
   const std::map<int64_t, record::Candidate>& trials() const { return trials_; }
   int64_t next_event() const { return next_event_; }
   int64_t model_version() const { return model_version_; }
@@ -93,21 +93,21 @@ class TaskSearch {
   std::unique_ptr<search::SearchStrategy> strategy_;
   std::shared_ptr<Trainer> trainer_;  // null: the model reads no features
   std::shared_ptr<const cost_model::CostModel> model_;
-  std::vector<search::Measured> tells_;  // all that the strategy was told, in order
-  size_t trained_tells_ = 0;             // of the model in use
-  size_t taken_tells_ = 0;               // handed to the trainer
+  std::vector<search::Measured> tells_;  // all results told to the strategy, in order
+  size_t trained_tells_ = 0;             // known to the current model
+  size_t taken_tells_ = 0;               // passed to the trainer
   bool training_ = false;
-  bool related_ = false;  // other workloads' results wait to be learnt
+  bool related_ = false;  // other workloads' results are not learned yet
   int64_t model_version_ = 0;
   std::vector<TellEvent::Told> untaken_;
   int64_t next_event_ = 0;
-  int64_t step_ = 0;  // Proposes and results so far: the strategy's draws are a function of it
+  int64_t step_ = 0;  // Proposes and results so far; determines the strategy's draws
   int64_t next_trial_ = 0;
   std::map<int64_t, record::Candidate> trials_;
   absl::flat_hash_set<Digest> known_;  // measured or proposed
 };
 
-// Equal for equal candidates, on every machine.
+// Returns a digest that is equal for equal candidates, on every machine.
 Digest CandidateDigest(const record::Candidate& candidate);
 
 }  // namespace hone::task

@@ -19,8 +19,8 @@ namespace hone::task {
 // candidate and trains each new model on all of them. Used by one thread at a time.
 class Trainer {
  public:
-  // `transfer`: what the model starts from, its stored model or else one that the first Train
-  // trains on its results; may be null. REQUIRES the model's name is known.
+  // `transfer` may be null. The model starts from its stored model, or else from a model that the
+  // first Train trains on its results. REQUIRES: the model's name is registered.
   Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
           cost_model::CostModelOptions options, std::shared_ptr<const Transfer> transfer)
       : environment_(environment),
@@ -33,23 +33,23 @@ class Trainer {
     transfer_.reset();
   }
 
-  // Adds `fresh` to the known results and trains a new model on all of them, except candidates
+  // Adds `fresh` to the known results and trains a new model on all of them, except for candidates
   // without features.
   absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Train(
       absl::Span<const search::Measured> fresh);
 
  private:
-  // The model of the related tasks; null if none of their candidates has features here.
+  // Trains a model on the related tasks; null if none of their candidates has features here.
   absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> TrainRelated() const;
 
   const TaskEnvironment* const environment_;
   const TaskSpaces* const spaces_;
   const std::string model_;
   const cost_model::CostModelOptions options_;
-  std::shared_ptr<const Transfer> transfer_;  // null once it is learnt
+  std::shared_ptr<const Transfer> transfer_;  // null once it is learned
   std::shared_ptr<const cost_model::CostModel> related_;
   cost_model::FeatureMatrix features_;
-  std::vector<double> latencies_;  // per candidate of features_; 0: it failed
+  std::vector<double> latencies_;  // per candidate of features_; 0: failed
 };
 
 }  // namespace hone::task

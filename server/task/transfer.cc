@@ -14,10 +14,10 @@ namespace hone::task {
 namespace {
 
 constexpr int kMostResults = 2000;
-constexpr int kMostScanned = 4000;  // of each query: confirmed rows are skipped
-constexpr int kFew = 64;            // results of the own name; below, other names are looked at
-constexpr size_t kSeeds = 8;        // the strategy proposes the first few that are new to it
-constexpr int kAdaptations = 32;    // tried for them
+constexpr int kMostScanned = 4000;  // per query, including confirmed rows, which are skipped
+constexpr int kFew = 64;            // with fewer results of the same name, other names are used
+constexpr size_t kSeeds = 8;        // the strategy proposes the first few new ones
+constexpr int kAdaptations = 32;    // maximum attempts for them
 constexpr int kPage = 1000;
 
 bool Worked(const search::Measured& measured) {
@@ -50,7 +50,7 @@ class Gatherer {
   }
   int results() const { return results_; }
 
-  // Related workloads, nearest first.
+  // Returns the related workloads, nearest first.
   std::vector<RelatedWorkload> Nearest() && {
     std::vector<RelatedWorkload> nearest;
     for (auto& [digest, related] : related_) {
@@ -90,7 +90,7 @@ class Gatherer {
   int results_ = 0;
 };
 
-// The texts of design spaces, each asked for once.
+// Caches the texts of design spaces.
 class SpaceTexts {
  public:
   using Source = absl::FunctionRef<absl::StatusOr<std::string>(const std::string& digest)>;
@@ -106,7 +106,7 @@ class SpaceTexts {
   std::map<std::string, absl::StatusOr<std::string>> texts_;
 };
 
-// The best of each design space, best first.
+// Returns the best result of each design space, best first.
 std::vector<const search::Measured*> BestOfSpaces(const RelatedWorkload& related) {
   std::vector<const search::Measured*> sorted;
   for (const search::Measured& measured : related.results) {
@@ -121,7 +121,8 @@ std::vector<const search::Measured*> BestOfSpaces(const RelatedWorkload& related
   return sorted;
 }
 
-// The best of the nearest workload first, then its second and the best of the second workload, …
+// Takes the best of the nearest workload first, then its second and the best of the second
+// workload, and so on.
 void PickSeeds(absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spaces,
                SpaceTexts& texts, Transfer* transfer) {
   std::vector<std::vector<const search::Measured*>> bests;
@@ -147,13 +148,13 @@ void PickSeeds(absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spac
   }
 }
 
-// What a model learns from one workload, each result relative to its best.
+// Adds one workload's results for training a model, each relative to the workload's best.
 void AddResults(const RelatedWorkload& related, SpaceTexts& texts, Transfer* transfer) {
   double best = 0;
   for (const search::Measured& measured : related.results) {
     if (Worked(measured) && (best == 0 || measured.latency_ns < best)) best = measured.latency_ns;
   }
-  if (best == 0) return;  // nothing to compare failures with
+  if (best == 0) return;  // no result to which failures are relative
   ++transfer->workloads;
   std::map<std::string, Transfer::Space> by_space;
   for (const search::Measured& measured : related.results) {
@@ -170,7 +171,7 @@ void AddResults(const RelatedWorkload& related, SpaceTexts& texts, Transfer* tra
   }
 }
 
-// The stored row that a task starts from; NotFound: there is none.
+// Finds the stored model that a task starts from. NotFound: there is none.
 absl::StatusOr<store::ModelRow> FindModel(store::Store& store, const TransferQuery& query,
                                           const cost_model::CostModel& model) {
   if (query.model_id > 0) return store.GetModelById(query.model_id);
@@ -190,7 +191,7 @@ absl::Status AddModel(store::Store& store, const TaskEnvironment& environment,
   HONE_ASSIGN_OR_RETURN(
       std::unique_ptr<cost_model::CostModel> model,
       environment.CreateModel(query.cost_model, {.feature_set = query.feature_set}));
-  if (model->feature_set().empty()) return absl::OkStatus();  // it learns nothing
+  if (model->feature_set().empty()) return absl::OkStatus();  // it does not learn
   const absl::StatusOr<store::ModelRow> row = FindModel(store, query, *model);
   if (absl::IsNotFound(row.status())) return absl::OkStatus();
   if (!row.ok()) return row.status();

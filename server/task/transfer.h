@@ -17,24 +17,23 @@
 
 namespace hone::task {
 
-// What a task learns from other workloads of its target.
+// The knowledge that a task gets from other workloads of its target.
 struct Transfer {
   // Measured candidates of another workload's design space.
   struct Space {
     std::string text;
     std::vector<std::vector<int64_t>> decisions;
-    std::vector<double>
-        scores;  // the best latency of the workload over the candidate's; 0: it failed
+    std::vector<double> scores;  // the workload's best latency / the candidate's; 0: failed
   };
 
   int64_t last_record = 0;  // the last record that was considered
   // Good candidates of related workloads, adapted to the task's own spaces, best first.
   std::vector<record::Candidate> seeds;
-  // The results that a model starts from.
+  // The results on which a model is first trained.
   std::vector<Space> spaces;
-  int workloads = 0;  // of the results
+  int workloads = 0;  // number of workloads with results
   int results = 0;
-  // The stored model that is used instead of training one on `spaces`; null if there is none.
+  // The stored model to use instead of training one on `spaces`; null if there is none.
   std::shared_ptr<const cost_model::CostModel> model;
   int64_t model_id = 0;  // its row in the store
 
@@ -47,8 +46,9 @@ struct RelatedWorkload {
   std::vector<search::Measured> results;  // of any of its design spaces
 };
 
-// What a task with these spaces learns from related workloads, nearest first. `text` returns the
-// text of a design space; spaces without a text are left out. Depends on the arguments alone.
+// Returns the knowledge that a task with these spaces gets from related workloads, given nearest
+// first. `text` returns the text of a design space; spaces without a text are left out. The result
+// depends only on the arguments.
 Transfer TransferFrom(
     absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spaces,
     absl::FunctionRef<absl::StatusOr<std::string>(const std::string& digest)> text);
@@ -58,21 +58,20 @@ struct TransferQuery {
   std::string target_key;
   double tolerance = 0;
   int64_t up_to_record = -1;  // later records are left out; -1: no limit
-  // The model that the task trains ("": stored models are not used) and the feature set that it
-  // reads
-  // ("": its own). A stored model of both and of this target is used if there is one, for the
-  // workload's operator or else for all operators.
+  // The model that the task trains ("": do not use stored models) and its feature set ("": the
+  // model's default). A stored model of this kind, feature set and target is used if there is one,
+  // for the workload's operator or else for all operators.
   std::string cost_model;
   std::string feature_set;
   int64_t model_id = -1;  // the row to use; 0: none; -1: the newest
 };
 
 // Collects the newest results of the target, at most 2000: those of workloads with the same name
-// and, if these are few, those of every related workload (TaskEnvironment::Distance). Depends on
-// the arguments and the records up to last_record alone: a restored task passes last_record and
-// model_id back and gets the same. A stored model that cannot be loaded, for example because it has
-// another version, is left out with a warning in the log. Takes tens of milliseconds. Errors are
-// those of the store.
+// and, if these are few, those of all related workloads (TaskEnvironment::Distance). The result
+// depends only on the arguments and the records up to last_record; a restored task passes
+// last_record and model_id and gets the same result. A stored model that cannot be loaded, for
+// example because it has another version, is ignored with a warning in the log. Takes tens of
+// milliseconds. Errors are those of the store.
 absl::StatusOr<Transfer> GatherTransfer(store::Store& store, const TaskEnvironment& environment,
                                         const TaskSpaces& spaces, const TransferQuery& query);
 

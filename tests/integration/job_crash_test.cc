@@ -124,7 +124,7 @@ TEST_F(JobCrashTest, AChildThatDiesFailsItsJobAlone) {
   ASSERT_GT(child, 0) << server_->Errors() << tune->Errors();
   ASSERT_EQ(kill(child, SIGSEGV), 0);
   EXPECT_EQ(tune->Wait(), 1);
-  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("signal 11"), HasSubstr("process of its own")));
+  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("signal 11"), HasSubstr("separate process")));
   EXPECT_TRUE(server_->Running());
   const std::unique_ptr<Process> next = Tune({"matmul", "m=16", "n=16", "k=16"});
   EXPECT_EQ(next->Wait(), 0) << next->Errors();

@@ -4,7 +4,7 @@ namespace hone::feature {
 namespace {
 
 // Returns the level of a loop: 2 for GPU blocks, which contain threads; 1 for threads and CPU
-// cores, which run serial code; 0 for serial loops.
+// cores, which run serial code; otherwise 0.
 int ParallelLevel(const NestLoop& loop) {
   switch (loop.axis) {
     case ir::ThreadAxis::kBlockX:
