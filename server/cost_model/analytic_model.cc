@@ -66,7 +66,7 @@ class AnalyticPredictor final : public Predictor {
     }
     if (fits) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "not loaded as a cost model: not a finite line over the analytic features");
+        "cannot load the cost model: not a finite line over the analytic features");
   }
 
  private:

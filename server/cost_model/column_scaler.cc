@@ -80,7 +80,8 @@ absl::StatusOr<ColumnScaler> ColumnScaler::Parse(ByteReader& reader) {
   uint32_t columns = 0, kept = 0;
   HONE_RETURN_IF_ERROR(reader.Read(columns, kept));
   if (kept > columns || columns > (1u << 24))
-    return absl::InvalidArgumentError(absl::StrCat(kept, " of ", columns, " columns are scaled"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot scale ", kept, " of ", columns, " columns"));
   scaler.columns_ = static_cast<int>(columns);
   int32_t before = -1;
   for (uint32_t i = 0; i < kept; ++i) {

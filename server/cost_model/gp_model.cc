@@ -160,7 +160,7 @@ class GpPredictor final : public Predictor {
     if (shape > static_cast<uint32_t>(Kernel::Shape::kMatern52) || !positive(parameters_.length) ||
         !positive(parameters_.noise) || (count == 0) != (scaler_.columns() == 0) ||
         count > reader.remaining() || uint64_t{count} * scaler_.kept() > reader.remaining()) {
-      return absl::InvalidArgumentError("not loaded as a cost model: not a Gaussian process");
+      return absl::InvalidArgumentError("cannot load the cost model: not a Gaussian process");
     }
     parameters_.shape = static_cast<Kernel::Shape>(shape);
     labels_.resize(count);
@@ -174,7 +174,7 @@ class GpPredictor final : public Predictor {
       HONE_RETURN_IF_ERROR(reader.Read(value));
       finite &= std::isfinite(value);
     }
-    if (!finite) return absl::InvalidArgumentError("not loaded as a cost model: not finite");
+    if (!finite) return absl::InvalidArgumentError("cannot load the cost model: not finite");
     if (count > 0) Fit();
     return absl::OkStatus();
   }

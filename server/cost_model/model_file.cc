@@ -17,7 +17,7 @@ constexpr uint32_t kLayout = 1;
 constexpr size_t kDigestBytes = 16;
 
 absl::Status Refuse(absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("not loaded as a cost model: ", why));
+  return absl::InvalidArgumentError(absl::StrCat("cannot load the cost model: ", why));
 }
 
 // Decodes a file of any model.
@@ -27,7 +27,7 @@ absl::StatusOr<ModelFile> Decode(absl::string_view bytes) {
   const absl::StatusOr<uint32_t> layout = reader.U32();
   if (!layout.ok()) return Refuse(layout.status().message());
   if (*layout != kLayout) {
-    return Refuse(absl::StrCat("layout ", *layout, ", this program reads layout ", kLayout));
+    return Refuse(absl::StrCat("layout ", *layout, ", but this program reads layout ", kLayout));
   }
   ModelFile file;
   ModelHeader& header = file.header;
@@ -67,7 +67,7 @@ absl::StatusOr<ModelFile> DecodeModel(absl::string_view bytes, const ModelHeader
   }
   if (header.version != expected.version) {
     return Refuse(absl::StrCat("version ", header.version, " of model '", header.name,
-                               "', this program reads version ", expected.version));
+                               "', but this program reads version ", expected.version));
   }
   if (header.feature_set != expected.feature_set) {
     return Refuse(absl::StrCat("it was trained on feature set '", header.feature_set, "', not '",

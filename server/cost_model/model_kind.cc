@@ -56,7 +56,7 @@ class Model final : public CostModel {
     if (reader.remaining() != 0 ||
         file.header.columns != static_cast<uint32_t>(predictor->columns())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "not loaded as a cost model: it reads ", predictor->columns(), " columns, with ",
+          "cannot load the cost model: it reads ", predictor->columns(), " columns, with ",
           reader.remaining(), " bytes left, but its header has ", file.header.columns, " columns"));
     }
     predictor_ = std::move(predictor);

@@ -107,7 +107,7 @@ class XgboostBagPredictor final : public Predictor {
       fits = members_[m].columns() == columns();
     }
     if (fits && (members > 0) == (columns() > 0)) return absl::OkStatus();
-    return absl::InvalidArgumentError("not loaded as a cost model: not a bag of forests");
+    return absl::InvalidArgumentError("cannot load the cost model: not a bag of forests");
   }
 
  private:

@@ -53,7 +53,7 @@ bool Append(int fd, std::string& text) {
 
 void InterruptTwice(pid_t pid) {
   kill(pid, SIGINT);
-  usleep(50000);  // two signals at once would count as one
+  usleep(50000);  // two signals in quick succession would count as one
   kill(pid, SIGINT);
 }
 

@@ -16,7 +16,7 @@ constexpr int kPoints = 48;        // per line
 constexpr int kResamplings = 300;  // per point
 constexpr double kNothing = 0.01;  // share shown for a run without a result
 
-// Values from `first` to `last` with equal ratios.
+// Returns values from `first` to `last` with a constant ratio.
 std::vector<double> Grid(double first, double last) {
   std::vector<double> grid;
   for (int i = 0; i < kPoints; ++i) {

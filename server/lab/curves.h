@@ -9,7 +9,7 @@ namespace hone::lab {
 // Plots the share of the best known latency against trials, one line per variant: the geometric
 // mean over the sets of the seeds' medians, with its bootstrap interval. Deterministic.
 Plot TrialsPlot(const Results& results);
-// The same against device seconds.
+// Plots the same against device seconds.
 Plot SecondsPlot(const Results& results);
 
 }  // namespace hone::lab

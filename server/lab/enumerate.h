@@ -17,8 +17,8 @@ struct Enumerated {
 };
 
 // Returns every legal vector of a design space whose trace replays, in the order of `grid`.
-// ResourceExhausted: there are more than `limit`, or more than a hundred times as many to try, so
-// the space is too large to be measured completely.
+// ResourceExhausted: there are more than `limit` such vectors, or more than a hundred times as many
+// to try. The space is then too large to be measured completely.
 absl::StatusOr<std::vector<Enumerated>> EnumerateCandidates(const space::DesignSpace& space,
                                                             size_t limit);
 

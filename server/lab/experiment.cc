@@ -56,7 +56,7 @@ absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benche
     results.best_latency_ns.push_back(benches.at(set)->best_latency_ns());
     results.builders.push_back(benches.at(set)->builders());
   }
-  // Every run has a place of its own, so that the threads need no lock.
+  // Every run has its own element, so the threads need no lock.
   using RunPlaces = std::vector<absl::StatusOr<RunResult>>;
   std::vector<std::vector<RunPlaces>> runs(
       experiment.variants.size(),

@@ -12,16 +12,16 @@
 
 namespace hone::lab {
 
-// One of the compared configurations.
+// A configuration to compare.
 struct Variant {
   std::string label;
   std::string strategy;
   std::string cost_model = "xgboost";
-  std::string feature_set = "";  // "": the model's own
+  std::string feature_set = "";  // "": the model's default
   // Use only the design spaces without layout changes, if there are any.
   bool limited_space = false;
-  // The set whose results the variant starts from; "": none. `related_seeds`: also take over
-  // candidates, not only the model.
+  // The set whose results the variant starts from; "": none. `related_seeds`: transfer candidates
+  // and not only the model.
   std::string related = "";
   bool related_seeds = true;
 };
@@ -53,9 +53,9 @@ struct Results {
 // there is no variant, set or seed.
 absl::Status CheckExperiment(const Experiment& experiment);
 
-// Runs every variant on every set with seeds 1, 2, … in `threads` threads. REQUIRES: a bench for
-// every set, including related ones. Errors: those of CheckExperiment and RunSearch, with variant
-// and set.
+// Runs every variant on every set with seeds 1, 2, … in `threads` threads. REQUIRES: there is a
+// bench for every set, including related ones. Errors: those of CheckExperiment and RunSearch, with
+// variant and set.
 absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benches& benches,
                                       int threads);
 

@@ -15,12 +15,12 @@ struct LiveOptions {
   std::map<std::string, std::string> workloads;  // text form, by set name
 };
 
-// Runs the comparison on this machine, with the real service: `hone tune` as child processes, one
-// after the other. It goes seed by seed, so that all variants see the same phases of the machine.
-// Each run has an empty store and uses all design spaces of the rules. The best known latency is
-// the best that any run screened. Seconds are wall time, and the report includes the latency that
-// each job confirmed. Proposing and training overlap with measuring and are not separated. Runs
-// that are already in the work folder are reused.
+// Runs the comparison on this machine with the real service: `hone tune` as child processes, one
+// after the other. The outer loop is over seeds, so a slow phase of the machine affects all
+// variants. Each run has an empty store and uses all design spaces of the rules. The best known
+// latency is the best that any run screened. Seconds are wall time, and the report includes the
+// latency that each job confirmed. Proposing and training overlap with measuring and are not
+// reported separately. Runs that are already in the work folder are reused.
 //
 // InvalidArgument: as for CheckExperiment; also for a batch, a limited space or related results,
 // which `hone tune` does not support. Aborted: `hone` failed, or no candidate ran.

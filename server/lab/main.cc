@@ -53,14 +53,14 @@ struct Flags {
   std::vector<std::string> words;  // of an operator
 };
 
-// The folder in the source tree, independent of the working directory.
+// Returns the folder in the source tree, independent of the working directory.
 std::string RecordedFolder(const Flags& flags) {
   if (!flags.recorded_dir.empty()) return flags.recorded_dir;
   if (RecordedSetNames(kFolder).ok()) return kFolder;
   return absl::StrCat(ProgramFolder(), "/../../../", kFolder);
 }
 
-// All combinations of the given strategies, models and feature sets.
+// Returns all combinations of the given strategies, models and feature sets.
 std::vector<Variant> NamedVariants(const Flags& flags) {
   const auto or_one = [](const std::vector<std::string>& names, const char* fallback) {
     return names.empty() ? std::vector<std::string>{fallback} : names;
@@ -127,7 +127,7 @@ absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experi
   LiveOptions options{.program_folder = ProgramFolder(), .work_folder = flags.out + "/live-runs"};
   for (const std::string& op : flags.ops) {
     const std::vector<std::string> words = absl::StrSplit(op, ' ', absl::SkipEmpty());
-    if (words.empty()) return absl::InvalidArgumentError("--op: an operator and its shape");
+    if (words.empty()) return absl::InvalidArgumentError("--op needs an operator and its shape");
     HONE_ASSIGN_OR_RETURN(const ir::Workload workload,
                           op::BuildWorkload(words[0], absl::MakeConstSpan(words).subspan(1)));
     options.workloads[op] = workload.ToText();
@@ -209,7 +209,7 @@ absl::Status JudgeModels(const Flags& flags) {
   return absl::OkStatus();
 }
 
-// Writes the spaces, to be restricted by hand and then recorded.
+// Writes the spaces as files, to be restricted by hand and then recorded.
 absl::Status WriteSpaces(const Flags& flags) {
   const absl::Span<const std::string> words = flags.words;
   HONE_ASSIGN_OR_RETURN(ir::Workload workload, op::BuildWorkload(words[0], words.subspan(1)));

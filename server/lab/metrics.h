@@ -8,7 +8,7 @@
 
 namespace hone::lab {
 
-// Metrics of one run against the best known latency of its set. "Share" is best known latency /
+// Metrics of one run relative to the best known latency of its set. "Share" is best known latency /
 // best latency so far: 1 once the best is found, 0 before the first result.
 
 // Returns the share after each trial.
@@ -21,9 +21,10 @@ int64_t TrialsTo(const RunResult& run, double best_latency_ns, double share);
 // Returns the mean share over the first `trials` trials: the area under the curve, at most 1.
 double Area(const RunResult& run, double best_latency_ns, int64_t trials);
 
-// Returns the seconds until each trial's result. For a live run, wall time. For a recorded run,
-// simulated time: the device builds with all of its builders, then runs one candidate after the
-// other, with the recorded durations. `brain` adds the time that proposing and training took here.
+// Returns the seconds until each trial's result: wall time for a live run, simulated time for a
+// recorded run. In the simulation, all builders of the device work in parallel and one candidate
+// runs after the other, with the recorded durations. `brain` adds the time that proposing and
+// training took here.
 std::vector<double> Clock(const RunResult& run, int builders, bool brain);
 // Returns the seconds until the share was reached; −1: never.
 double SecondsTo(const RunResult& run, double best_latency_ns, int builders, double share,

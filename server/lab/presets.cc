@@ -8,12 +8,12 @@
 namespace hone::lab {
 namespace {
 
-// The variant, starting from the results of another set.
+// Returns the variant, starting from the results of another set.
 Variant After(const char* set, Variant variant) {
   variant.related = set;
   return variant;
 }
-// The same with the model alone, as AutoTVM does.
+// Returns the variant, starting only from a model of another set, as in AutoTVM.
 Variant WithModelOf(const char* set, Variant variant) {
   variant.related_seeds = false;
   return After(set, std::move(variant));

@@ -27,7 +27,7 @@ using cost_model::ByteWriter;
 
 constexpr absl::string_view kTitle = "hone recorded set ";
 constexpr int kVersion = 1;
-constexpr uint64_t kMaxBytes = 64 << 20;  // limit of the content, far above any set
+constexpr uint64_t kMaxBytes = 64 << 20;  // limit of the content, far above the size of any set
 constexpr int kLevel = 19;
 
 absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
@@ -50,8 +50,8 @@ std::string Content(const RecordedSet& set) {
   return std::move(writer).Finish();
 }
 
-// Reads a count of elements of at least `bytes` each, so that a wrong count does not allocate
-// memory.
+// Reads a count of elements of at least `bytes` bytes each. Checks it against the remaining bytes,
+// so a wrong count does not allocate memory.
 absl::StatusOr<uint32_t> ReadCount(ByteReader& reader, size_t bytes) {
   HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
   if (count > reader.remaining() / bytes) {
@@ -102,7 +102,7 @@ absl::StatusOr<RecordedSet> ReadContent(absl::string_view content) {
 // Removes and returns the bytes up to the next line feed.
 absl::StatusOr<absl::string_view> TakeLine(absl::string_view& bytes) {
   const size_t end = bytes.substr(0, 256).find('\n');
-  if (end == absl::string_view::npos) return Bad("truncated in its first lines");
+  if (end == absl::string_view::npos) return Bad("truncated in the first lines");
   const absl::string_view line = bytes.substr(0, end);
   bytes.remove_prefix(end + 1);
   return line;
@@ -153,7 +153,7 @@ absl::Status CheckRecordedSet(const RecordedSet& set) {
     for (const double value : {measurement.latency_ns, measurement.dispersion, measurement.build_ms,
                                measurement.run_ms}) {
       if (!std::isfinite(value) || value < 0) {
-        return Bad(absl::StrCat("measurement ", i, " has the number ", value));
+        return Bad(absl::StrCat("measurement ", i, " has the invalid number ", value));
       }
     }
     const bool ok = measurement.outcome == record::Outcome::kOk;
@@ -206,7 +206,8 @@ absl::StatusOr<RecordedSet> DecodeRecordedSet(absl::string_view bytes) {
   ByteReader head(bytes.substr(0, 8));
   HONE_ASSIGN_OR_RETURN(const uint64_t size, head.U64());
   bytes.remove_prefix(8);
-  if (size > kMaxBytes) return Bad(absl::StrCat("damaged: a content of ", size, " bytes"));
+  if (size > kMaxBytes)
+    return Bad(absl::StrCat("damaged: it claims a content of ", size, " bytes"));
   std::string content(size, '\0');
   const size_t unpacked =
       ZSTD_decompress(content.data(), content.size(), bytes.data(), bytes.size());
@@ -214,7 +215,7 @@ absl::StatusOr<RecordedSet> DecodeRecordedSet(absl::string_view bytes) {
     return Bad(absl::StrCat("truncated or damaged: ", ZSTD_getErrorName(unpacked)));
   }
   if (unpacked != size || DigestOf(content) != digest) {
-    return Bad("damaged: its content does not have the digest that it names");
+    return Bad("damaged: the content does not match its digest");
   }
   return ReadContent(content);
 }

@@ -18,7 +18,7 @@ struct Measurement {
   double latency_ns = 0;  // steady (record::SteadyLatencyNs), median of the rounds; 0 unless ok
   double dispersion = 0;  // of the samples of the round with that latency
   double build_ms = 0;    // compile and link time, in one builder
-  double run_ms = 0;      // from the previous result to this one, on the only runner
+  double run_ms = 0;      // from the previous result to this one, on one runner
   int rounds = 1;         // how often it was measured
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -35,7 +35,7 @@ struct RecordedCandidate {
 // models run on it without a device.
 struct RecordedSet {
   std::string name;     // "matmul_512"
-  std::string machine;  // the measuring machine, for people
+  std::string machine;  // description of the measuring machine
   std::string target;   // text form
   int64_t recorded_unix_ms = 0;
   std::vector<std::string> spaces;  // trace files with open decisions, all of one workload
@@ -67,8 +67,8 @@ absl::StatusOr<RecordedSet> DecodeRecordedSet(absl::string_view bytes);
 
 inline constexpr absl::string_view kSetSuffix = ".recorded";
 
-// Returns the sorted names of the recorded sets in a folder. NotFound: the folder cannot be read,
-// or has none.
+// Returns the sorted names of the recorded sets in a folder. NotFound: the folder cannot be read or
+// contains no recorded set.
 absl::StatusOr<std::vector<std::string>> RecordedSetNames(const std::string& folder);
 
 // Loads a set by name. NotFound: unknown name; the message lists the names. InvalidArgument: as for

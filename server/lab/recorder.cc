@@ -206,7 +206,7 @@ class Recorder {
     for (const Rounds& rounds : rounds_) without += rounds.records.empty();
     if (without == 0) return absl::OkStatus();
     return absl::AbortedError(absl::StrCat(without, " of ", rounds_.size(),
-                                           " programs have no result; record again, it goes on"));
+                                           " programs have no result; record again to continue"));
   }
 
   void Merge() {

@@ -13,10 +13,10 @@ namespace hone::lab {
 struct RecordOptions {
   std::string name;                      // of the set
   std::vector<std::string> space_files;  // trace files with open samplings, all of one workload
-  std::string work_folder;     // stores of the rounds; an interrupted recording continues from it
-  std::string program_folder;  // contains `hone`
-  bool only_count = false;     // only print the number of candidates
-  size_t limit = 4000;         // maximum number of legal vectors in all spaces together
+  std::string work_folder;               // stores of the rounds; continues an interrupted recording
+  std::string program_folder;            // contains `hone`
+  bool only_count = false;               // only print the number of candidates
+  size_t limit = 4000;                   // maximum number of legal vectors in all spaces together
   int rounds = 3;           // the first round measures all programs, the others the fastest again
   double top_share = 0.15;  // share of the programs that later rounds measure again
 };

@@ -16,7 +16,7 @@
 namespace hone::lab {
 namespace {
 
-// Maximum number of consecutive proposals without anything new; as in a job.
+// Maximum number of consecutive Proposes without a new candidate, as in a job.
 constexpr int kMaxFruitless = 5;
 constexpr uint64_t kDrawPurpose = 17;
 
@@ -37,8 +37,8 @@ class Run {
   }
 
   absl::StatusOr<RunResult> ToEnd() {
-    // When a job begins, the default schedule is in progress and there is no result. Related
-    // results are processed during the first batch.
+    // As at the start of a job, the default schedule is in progress and there are no results.
+    // Related results are processed during the first batch.
     HONE_RETURN_IF_ERROR(Propose());
     HONE_RETURN_IF_ERROR(Train());
     HONE_RETURN_IF_ERROR(Propose());
@@ -188,7 +188,8 @@ task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spa
 
 absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& options) {
   if (options.trials < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("a run of ", options.trials, " trials"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a run needs at least one trial, not ", options.trials));
   }
   const std::unique_ptr<task::TaskEnvironment> environment =
       task::MakeCompilerEnvironment(/*threads=*/1);

@@ -31,7 +31,7 @@ class Bench {
   int builders() const { return builders_; }
   // Number of distinct programs: the maximum number of trials of a search.
   int64_t programs() const { return static_cast<int64_t>(set_.measurements.size()); }
-  // Returns the index of the measurement; -1: not recorded.
+  // Returns the index of the candidate's measurement; -1: not recorded.
   int Find(const record::Candidate& candidate) const;
   // Returns every program once, with its first vector, for transfer to other workloads.
   std::vector<search::Measured> Results() const;
@@ -52,21 +52,21 @@ class Bench {
 struct RunOptions {
   std::string strategy;
   std::string cost_model;
-  std::string feature_set;  // "": the model's own
+  std::string feature_set;  // "": the model's default
   uint64_t seed = 0;
   int64_t trials = 256;
   int batch = 0;  // candidates per Propose; 0: an eighth of the trials, 4 to 32, as in a job
-  // Another workload whose results the run starts from, as a task does with its
-  // store: adapted candidates are among the first trials, and a model of them complements its own.
-  // null: none.
+  // Another workload whose results the run starts from, as a task starts from its store: adapted
+  // candidates are among the first trials, and a model of these results complements the run's own
+  // model. null: none.
   const Bench* related = nullptr;
   bool related_seeds = true;  // false: transfer only the model, as in AutoTVM
   // Stop at the best known candidate, because no later one can be better.
   bool stop_at_best = true;
 };
 
-// A trial of a run. The times of recorded runs are the device's, so they are the same on every
-// machine.
+// A trial of a run. The times of a recorded run are those of the recorded device, so they are the
+// same on every machine.
 struct RunTrial {
   record::Outcome outcome = record::Outcome::kOk;
   double latency_ns = 0;
@@ -79,8 +79,8 @@ struct RunTrial {
 
 struct RunResult {
   std::vector<RunTrial> trials;
-  int64_t duplicates = 0;  // proposals that were proposed before, or whose program was
-  int64_t outside = 0;     // proposals that are not recorded, thus illegal; refused
+  int64_t duplicates = 0;  // proposals whose candidate or program was proposed before
+  int64_t outside = 0;     // refused proposals, which are not recorded and thus illegal
   int64_t failures = 0;    // trials that failed
   bool exhausted = false;  // the strategy had nothing new to propose
   // CPU time of this process, one thread.
@@ -101,11 +101,11 @@ std::vector<search::Measured> DrawResults(std::vector<search::Measured> results,
 // drawn results of another recorded set (task::TransferFrom).
 task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spaces, uint64_t seed);
 
-// Searches a recorded set as a job does (server/task), with the same batches, the same work in
-// progress while the next batch is proposed, and the same training times. Results arrive in the
-// order of the proposals, and trained models are available at once. Deterministic. NotFound:
-// unknown strategy, model or feature set; the message lists the names. InvalidArgument: they cannot
-// be combined, or trials < 1.
+// Searches a recorded set as a job does (server/task): with the same batches, with the same amount
+// of work in progress while the next batch is proposed, and training after the same numbers of
+// results. Results arrive in the order of the proposals, and trained models are available at once.
+// Deterministic. NotFound: unknown strategy, model or feature set; the message lists the names.
+// InvalidArgument: they cannot be combined, or trials < 1.
 absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& options);
 
 }  // namespace hone::lab

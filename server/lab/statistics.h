@@ -22,18 +22,18 @@ struct Interval {
 // Values of the seeds of one variant, per set.
 using SeedValues = std::vector<std::vector<double>>;
 
-// A value computed from the seeds' values of several variants, all on the same sets.
+// A function of the seeds' values of several variants on the same sets.
 using Statistic = std::function<double(const std::vector<SeedValues>& variants)>;
 
-// Returns the statistic and its percentile interval under the hierarchical bootstrap: resamples
-// sets with replacement, and in each set the seeds of every variant. Deterministic. REQUIRES: every
-// variant has the same number of sets, at least one, and a value for each.
+// Returns the statistic and its percentile interval from a hierarchical bootstrap, which resamples
+// sets with replacement and, in each set, the seeds of every variant. Deterministic. REQUIRES:
+// every variant has the same number of sets, at least one, and at least one value in each.
 Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& statistic,
                    int resamplings = 1000, uint64_t seed = 1);
 
-// The geometric mean over sets of median(numerator) / median(denominator).
+// Returns the geometric mean over sets of median(numerator) / median(denominator).
 double MedianRatio(const SeedValues& numerator, const SeedValues& denominator);
-// The geometric mean over sets of the seeds' median.
+// Returns the geometric mean over sets of the median over seeds.
 double MedianMean(const SeedValues& values);
 
 }  // namespace hone::lab

@@ -14,8 +14,8 @@ namespace hone::lab {
 // A screened candidate from the store of a private server that has ended.
 struct StoreResult {
   record::Record record;
-  // From the previous result to this one: the time to run it, because one runner runs one candidate
-  // after the other. Where the runner waited for builders, four times the median.
+  // The time from the previous result to this one. This is the time to run it, because one runner
+  // runs one candidate after the other. If the runner waited for builders, four times the median.
   double run_ms = 0;
   double elapsed_ms = 0;  // from the job's creation to this result
 };

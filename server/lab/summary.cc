@@ -52,8 +52,8 @@ Interval RatioToBaseline(const SeedValues& values, const SeedValues& baseline) {
   });
 }
 
-// A CSV file with a line per run, or several: `append` gets the first columns of each, and where to
-// write them and the rest.
+// Returns a CSV file with one or more lines per run. `append` gets the run's first columns and
+// appends whole lines.
 std::string RunLines(
     const Results& results, absl::string_view columns,
     const std::function<void(const RunResult& run, size_t set, const std::string& first,
@@ -72,7 +72,7 @@ std::string RunLines(
   return csv;
 }
 
-// Markdown with a line per set and a column per variant.
+// Returns Markdown with a line per set and a column per variant.
 std::string SetTable(const Experiment& experiment,
                      const std::function<std::string(size_t variant, size_t set)>& cell) {
   std::string text = "| set |", rule = "\n|---|";
@@ -174,7 +174,7 @@ std::string SummaryText(const Results& results) {
         return absl::StrFormat("%s%.0f", 2 * reached <= results.runs[v][s].size() ? ">" : "",
                                Median(TrialsToShare(results, v, 0.99)[s]));
       }));
-  // Live runs publish a latency that was timed again in fresh processes, instead of the minimum of
+  // The published latency of a live run was timed again in new processes. It is not the minimum of
   // many screenings.
   const auto confirmed = [](const RunResult& run) { return run.confirmed_ns; };
   if (Total(results, 0, confirmed) == 0) return text;

@@ -8,8 +8,8 @@
 
 namespace hone::lab {
 
-// Per variant and set, one value for each seed: the input for tables and plots. A run that never
-// reached a share counts with its number of trials (or seconds), so such medians are lower bounds.
+// The input for tables and plots: one value per set and seed. A run that never reached a share
+// counts with all of its trials (or seconds), so such medians are lower bounds.
 SeedValues TrialsToShare(const Results& results, size_t variant, double share);
 SeedValues SecondsToShare(const Results& results, size_t variant, double share, bool brain);
 SeedValues Shares(const Results& results, size_t variant, int64_t trials);
@@ -17,13 +17,13 @@ SeedValues Areas(const Results& results, size_t variant);
 // Returns the fraction of runs that reached the share.
 double ReachedShare(const Results& results, size_t variant, double share);
 
-// Markdown: the variants over all sets, and per set the median trials to 99 %. Deterministic on
-// every machine.
+// Returns Markdown: a table of the variants over all sets, and the median trials to 99 % per set.
+// The text is the same on every machine.
 std::string SummaryText(const Results& results);
-// Markdown: where the time went, including proposing and training on this machine.
+// Returns Markdown: the time spent, including proposing and training on this machine.
 std::string TimeText(const Results& results);
 
-// CSV with a header line. One line per variant, set and seed …
+// The following return CSV with a header line: one line per variant, set and seed …
 std::string RunsCsv(const Results& results);
 // … per improvement of the best so far …
 std::string CurvesCsv(const Results& results);

@@ -15,7 +15,7 @@ constexpr double kWidth = 860, kHeight = 460;
 constexpr double kLeft = 70, kRight = 200, kTop = 40, kBottom = 56;
 constexpr int kYTicks = 8;
 
-// Okabe and Ito's colours, the last ones darker.
+// Okabe and Ito's colours, with darker variants at the end.
 constexpr absl::string_view kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
                                           "#56B4E9", "#000000", "#8C6D31", "#7B4173", "#637939"};
 constexpr absl::string_view kDashes[] = {"", "7 3", "2 3", "9 3 2 3"};
@@ -48,7 +48,7 @@ class Scale {
     return kHeight - kBottom - share * (kHeight - kTop - kBottom);
   }
 
-  // 1, 2 and 5 times powers of ten; for a short range also others.
+  // Returns 1, 2 and 5 times powers of ten; for a short range also other values.
   std::vector<double> XTicks() const {
     std::vector<double> ticks;
     for (int power = static_cast<int>(std::floor(std::log10(x_min_))); power < 9; ++power) {

@@ -25,7 +25,7 @@ struct Plot {
 };
 
 // Returns the plot as an SVG document: axes with labelled ticks, a logarithmic x axis, a line and a
-// band per series, a legend. Values outside of the y range are drawn at its edge. The colours suit
+// band per series, and a legend. Values outside the y range are drawn at its edge. The colours suit
 // colour-blind readers, and lines also differ by dashes. REQUIRES: a series with a point, positive
 // and ascending x values, y_min < y_max.
 std::string SvgPlot(const Plot& plot);

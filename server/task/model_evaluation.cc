@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<Fold>> Usable(const std::vector<TaskRows>& tasks,
   if (!folds.empty()) return folds;
   return absl::FailedPreconditionError(
       absl::StrCat("too few measurements to hold out ", what, ": ", most_training,
-                   " to train on and ", most_held, " of a workload held out, where ",
+                   " to train on and ", most_held, " of a workload held out; at least ",
                    kLeastTraining, " and ", kLeastHeldOut, " are needed; hone tune makes more"));
 }
 

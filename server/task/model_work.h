@@ -22,7 +22,7 @@ struct TrainingQuery {
   uint64_t seed = 0;
 };
 
-// Ends the work for a client early.
+// The conditions that end the work for a client early.
 struct WorkLimit {
   absl::Time deadline = absl::InfiniteFuture();
   std::function<bool()> cancelled;  // whether the client is gone; called from any thread

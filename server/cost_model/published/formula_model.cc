@@ -47,7 +47,7 @@ class FormulaPredictor final : public Predictor {
   absl::Status Parse(ByteReader& reader) override {
     HONE_RETURN_IF_ERROR(reader.Read(unit_));
     if (std::isfinite(unit_) && unit_ >= 0) return absl::OkStatus();
-    return absl::InvalidArgumentError("not loaded as a cost model: not the unit of a formula");
+    return absl::InvalidArgumentError("cannot load the cost model: not the factor of a formula");
   }
 
  private:

@@ -81,7 +81,7 @@ class MlpPredictor final : public Predictor {
     HONE_ASSIGN_OR_RETURN(calibration_, Calibration::Parse(reader));
     HONE_ASSIGN_OR_RETURN(network_, MlpNetwork::Parse(reader, scaler_.kept()));
     if (network_.empty() == (scaler_.columns() == 0)) return absl::OkStatus();
-    return absl::InvalidArgumentError("not loaded as a cost model: not the network of its columns");
+    return absl::InvalidArgumentError("cannot load the cost model: not the network of its columns");
   }
 
  private:

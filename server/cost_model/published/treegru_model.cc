@@ -180,7 +180,7 @@ class TreeGruPredictor final : public Predictor {
       }
       if (!fits) {
         return absl::InvalidArgumentError(
-            "not loaded as a cost model: not the network of its columns");
+            "cannot load the cost model: not the network of its columns");
       }
       parameter.copy_(torch::from_blob(values.data(), parameter.sizes(), torch::kFloat));
     }

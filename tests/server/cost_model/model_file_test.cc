@@ -33,7 +33,7 @@ TEST(ModelFileTest, SaysWhatDoesNotFit) {
   expected = kHeader;
   expected.version = 4;
   EXPECT_THAT(Refusal(bytes, expected),
-              HasSubstr("version 3 of model 'trees', this program reads"));
+              HasSubstr("version 3 of model 'trees', but this program reads"));
   expected = kHeader;
   expected.feature_set = "curve";
   EXPECT_THAT(Refusal(bytes, expected), HasSubstr("feature set 'statement', not 'curve'"));
@@ -50,7 +50,7 @@ TEST(ModelFileTest, SaysHowBytesAreDamaged) {
   EXPECT_THAT(Refusal(damaged, kHeader), HasSubstr("digest"));
   damaged = bytes;
   damaged[8] = 2;
-  EXPECT_THAT(Refusal(damaged, kHeader), HasSubstr("layout 2, this program reads layout 1"));
+  EXPECT_THAT(Refusal(damaged, kHeader), HasSubstr("layout 2, but this program reads layout 1"));
 }
 
 }  // namespace
