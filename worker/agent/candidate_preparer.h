@@ -13,8 +13,8 @@
 
 namespace hone::agent {
 
-// Prepares candidates: builds them in a builder process of its own, or fetches the artifacts that
-// other workers have built. Used by one thread.
+// Prepares candidates: builds them in its own builder process, or fetches the artifacts that other
+// workers have built. Used by one thread.
 struct CandidatePreparer {
   // Returns nullopt if the candidate can run here: its artifact is pinned. Otherwise returns the
   // result of the lease: a failure, or ok if another worker will run the candidate. The server then

@@ -97,8 +97,8 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
   request.tolerance = lease.tolerance();
   request.best_latency_ns = lease.best_latency_ns();
   request.peak_gflops = options_.peak_gflops;
-  // Page offsets differ between processes and confirmations of a candidate, and repeat with the
-  // lease.
+  // Page offsets thus differ between processes and confirmations of a candidate, but are the same
+  // if a lease is repeated.
   request.seed = DigestOf(lease.lease_id()).low;
   return request;
 }

@@ -47,7 +47,7 @@ class ChildProcess {
   // Waits for the process to end and reaps it; kills it first when the deadline passes. Later calls
   // return the same result.
   ChildEnd Wait(absl::Time deadline);
-  // Processor time of all its threads so far; stays constant after its end.
+  // Returns the processor time of all its threads so far; stays constant after its end.
   absl::Duration CpuTime() const;
   // Returns what it has written to standard error since the last call, at most the last 4 KiB.
   std::string TakeErrorOutput();

@@ -46,10 +46,11 @@ class LeaseTable {
   // the server has them and will report when they are durable; otherwise their state is unknown.
   void CallBegins(int64_t number, const v1::SynchronizeRequest& request);
   void CallEnds(int64_t number, bool answered);
-  // Whether there is a result that no call in progress carries and no answered call has carried.
+  // Returns whether there is a result that no call in progress carries and no answered call has
+  // carried.
   bool HasNews() const;
-  // Whether at least half of the capacity is in use: results need not be reported at once to get
-  // more leases.
+  // Returns whether at least half of the capacity is in use; results then need not be reported at
+  // once to get more leases.
   bool IsStocked() const { return 2 * held() >= std::max(capacity_.builds, capacity_.runs); }
 
   // Applies the server's response. Leases that are already known (granted again because an answer

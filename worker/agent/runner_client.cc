@@ -63,7 +63,7 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
     return Failure(Outcome::kCrash,
                    absl::StrCat("the runner's answer cannot be read: ", result.status().message()));
   }
-  // After a hang, or a system call that the sandbox forbids, the process ends by itself.
+  // After a hang or a forbidden system call, the process ends itself.
   if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash) child_.reset();
   return *std::move(result);
 }

@@ -13,8 +13,8 @@
 
 namespace hone::agent {
 
-// Sends artifacts and reference kernels to the server, for callers that wait for it and, in a
-// thread of its own, for the server's requests to keep an artifact. Thread-safe.
+// Sends artifacts and reference kernels to the server: directly for callers that wait for the
+// result, and in its own thread if the server asked for an artifact. Thread-safe.
 class Uploader {
  public:
   // `link` and `artifacts` must outlive this object.
@@ -26,8 +26,8 @@ class Uploader {
   absl::Status Upload(const std::string& name, const std::string& bytes);
   // The same for an artifact's file. NotFound: it is not in the folder.
   absl::Status UploadArtifact(const std::string& digest);
-  // Sends an artifact later, once for all requests that come before that. A failure is logged; the
-  // server asks again if it still wants the artifact.
+  // Sends an artifact later, only once for all requests until then. A failure is logged; the server
+  // asks again if it still needs the artifact.
   void Enqueue(const std::string& digest);
 
   // Ends the thread. An upload in progress is not interrupted, but not retried either.

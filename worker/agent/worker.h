@@ -74,9 +74,9 @@ class Worker {
   // Thread loops.
   void PrepareLoop();
   void RunLoop();
-  // Locks the mutex ten times a second. A timed wait on a condition uses the wall clock and would
-  // last an hour longer if the clock is set back by an hour. The condition is also evaluated at
-  // each unlock of the mutex.
+  // Locks and unlocks the mutex ten times a second, which makes waiting threads evaluate their
+  // conditions. Timed waits use the wall clock; without this, they would last an hour longer if the
+  // clock is set back by an hour.
   void PulseLoop();
 
   bool BatchIsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -32,8 +32,8 @@ void CacheHints::PrefetchAhead(ir::BufferId buffer, const ir::Index& offset, int
     const IndexEmitter::Split split = index_.SplitOf(program.atoms.Substitute(offset, place));
     if (split.irregular) continue;
     const std::string runtime = program.atoms.ToString(split.runtime);
-    // If each lane lies in a line of its own, only the first is prefetched: such lanes are
-    // gathered, which prefetching does not speed up.
+    // If each lane is in a different line, only the first is prefetched: such lanes are gathered,
+    // which prefetching does not speed up.
     const int64_t lanes = std::abs(split.lane) * bytes < line ? std::max<int64_t>(f_.lanes, 1) : 1;
     const int64_t last = split.constant + split.lane * (lanes - 1);
     for (int64_t at = ir::FloorDivInt(std::min(split.constant, last) * bytes, line);

@@ -10,7 +10,7 @@
 
 namespace hone::codegen {
 
-// Raised whenever the same program gives different code, so stored records show what they were
+// Raised whenever the code of a program changes. Stored records contain the version they were
 // measured with.
 inline constexpr int kCodegenVersion = 7;
 

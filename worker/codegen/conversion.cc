@@ -212,7 +212,7 @@ Value* Conversion::Divide(Value* a, Value* b, DType dtype) {
   const bool is_unsigned = dtype == DType::kU8;
   Value* is_zero = b_.CreateICmpEQ(b, Int(b, 0));
   if (a->getType()->isVectorTy() && dtype != DType::kI64 && !llvm::isa<llvm::Constant>(b)) {
-    // The format is precise enough: a quotient never rounds up to the next whole number.
+    // The format is precise enough that a quotient never rounds up to the next whole number.
     const DType exact = dtype == DType::kI32 ? DType::kF64 : DType::kF32;
     Value* safe = b_.CreateSelect(is_zero, Int(b, 1), b);
     Value* quotient = b_.CreateFDiv(Cast(a, dtype, exact), Cast(safe, dtype, exact));

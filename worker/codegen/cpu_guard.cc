@@ -162,7 +162,7 @@ class Guard {
     for (const auto& [place, bits] : questions.bits) {
       const auto& [leaf, subleaf, in] = place;
       if (registers == nullptr || asked != std::pair(leaf, subleaf)) {
-        // Beyond the highest leaf of its range, a CPU returns another leaf's bits.
+        // For a leaf beyond the highest of its range, a CPU returns the bits of another leaf.
         if (registers == nullptr || asked.first != leaf) NeedLeaf(leaf);
         registers = Cpuid(leaf, subleaf);
         asked = {leaf, subleaf};

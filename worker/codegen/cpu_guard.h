@@ -12,8 +12,8 @@ namespace hone::codegen {
 // `subtarget` has enabled and that code may use, and whether the operating system saves the
 // registers. It checks once and caches the answer, because CPUID traps to the hypervisor and costs
 // microseconds. The guard itself runs on any CPU of the architecture. It returns true on
-// architectures other than x86_64. InvalidArgument: it is not known how to check a CPU for a
-// feature of the subtarget.
+// architectures other than x86_64. InvalidArgument: the subtarget has a feature for which no check
+// is known.
 absl::StatusOr<llvm::Function*> EmitCpuGuard(llvm::Module& module,
                                              const llvm::MCSubtargetInfo& subtarget,
                                              const target::Target& target);

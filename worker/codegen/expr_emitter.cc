@@ -52,8 +52,8 @@ absl::StatusOr<Value*> ExprEmitter::EmitNew(ir::ExprId id, Value* mask) {
       return memory_.Load(expr.buffer, pool.IndicesOf(expr)[0], mask);
     case Op::kSelect: {
       HONE_ASSIGN_OR_RETURN(Value * holds, Emit(expr.a, mask));
-      // Choices that unrolling has decided cost nothing: tables of constants and expressions are
-      // chains of selects.
+      // If unrolling has decided the condition, only the selected operand is emitted. Tables of
+      // constants and expressions are chains of selects.
       if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(holds)) {
         return Emit(known->isZero() ? expr.c : expr.b, mask);
       }
@@ -115,8 +115,8 @@ absl::StatusOr<Value*> ExprEmitter::EmitOp(Op op, DType operand, DType result, V
       return is_float ? builder.CreateFMul(a, b) : builder.CreateMul(a, b);
     case Op::kDiv:
       return is_float ? builder.CreateFDiv(a, b) : f_.convert.Divide(a, b, operand);
-    // The first operand on ties and for unordered values, as in the interpreter: one vminps or
-    // vmaxps with swapped operands.
+    // The result is the first operand on ties and for unordered values, as in the interpreter. This
+    // is one vminps or vmaxps with swapped operands.
     case Op::kMin:
       return builder.CreateSelect(less(b, a), b, a);
     case Op::kMax:

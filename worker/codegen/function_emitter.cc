@@ -175,7 +175,7 @@ absl::Status FunctionEmitter::EmitIf(const Stmt& branch) {
 }
 
 absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
-  // Values that the body needs from enclosing loops: runtime values travel in the context;
+  // Variables of enclosing loops that the body needs. Runtime values are passed in the context;
   // constants are emitted again.
   std::vector<AtomId> captured;
   FunctionEmitter inner(f_.state);

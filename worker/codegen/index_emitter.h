@@ -9,9 +9,9 @@
 
 namespace hone::codegen {
 
-// Emits the values of indices. Knows the values of the loop variables and the scopes of the code
-// around the current statement. Each part of an index is computed once, in the outermost scope that
-// knows its variables.
+// Emits the values of indices. Keeps the values of the loop variables and the scopes around the
+// current statement. Each part of an index is computed once, in the outermost scope in which all
+// its variables are defined.
 class IndexEmitter {
  public:
   // The current value of a loop variable.

@@ -48,8 +48,9 @@ absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmi
   const auto combine = [&](Value* a, Value* b) { return exprs.EmitOp(op, operand, dtype, a, b); };
   HONE_ASSIGN_OR_RETURN(Value * value, exprs.Emit(store.values[0], mask));
   value = f.Widen(value);
-  // The serial loop has the element as the first operand, which skips NaN. NaN lanes are made
-  // neutral here, because combining halves would otherwise lose the half that is not NaN.
+  // The serial loop has the element as the first operand, and thus ignores NaN. Here, NaN lanes are
+  // replaced by the neutral element, because combining halves would otherwise lose the half that is
+  // not NaN.
   const bool ordered = ir::IsFloat(dtype) && (op == Op::kMin || op == Op::kMax);
   if (mask != nullptr || ordered) {
     const ir::Scalar identity = ir::ReducerIdentity(store.reducer, 0, dtype);

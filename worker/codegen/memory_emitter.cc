@@ -89,7 +89,7 @@ Value* MemoryEmitter::Address(ir::BufferId buffer, const Split& split) {
 absl::StatusOr<llvm::AllocaInst*> MemoryEmitter::RegisterSlot(ir::BufferId buffer,
                                                               const Split& split) {
   if (!split.runtime.IsConstant() || split.irregular) {
-    return absl::InternalError("a register at an index that is not known");
+    return absl::InternalError("a register buffer has an index that is not a constant");
   }
   llvm::AllocaInst*& slot = registers_[{buffer, split.constant}];
   if (slot == nullptr) {

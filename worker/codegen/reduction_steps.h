@@ -10,9 +10,9 @@ namespace hone::codegen {
 // registers.
 bool StepsThroughTile(const lower::LoweredProgram& program, const lower::Stmt& loop);
 
-// Keeps the code of two such steps apart. LLVM's code generator moves loads of nearby addresses to
-// the first of them. These are the operands of several steps, and there are no registers for them
-// beside the accumulators. LLVM moves nothing across this barrier, which emits no instruction.
+// Separates the code of two such steps. LLVM's code generator would move the loads of nearby
+// addresses in several steps to the first of these loads, but besides the accumulators there are no
+// registers for these operands. LLVM moves nothing across this barrier, which emits no instruction.
 void SeparateSteps(llvm::IRBuilder<>& builder);
 
 }  // namespace hone::codegen

@@ -44,7 +44,7 @@ class TensorEmitter {
   absl::Status MisplacedError(const Operand& operand) const {
     return absl::InternalError(absl::StrCat(intrinsic_.name, ": ",
                                             f_.state.program.buffers[operand.buffer].name,
-                                            " does not lie as it needs"));
+                                            " does not have the layout that it needs"));
   }
 
   FunctionContext& f_;
@@ -192,7 +192,7 @@ absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target:
 
 absl::Status EmitIntrinsic(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory,
                            const Stmt& store, Value* mask) {
-  if (mask != nullptr) return absl::InternalError("an instruction under a mask");
+  if (mask != nullptr) return absl::InternalError("a tensor instruction is under a mask");
   return TensorEmitter(f, index, memory, store).Emit();
 }
 

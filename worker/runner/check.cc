@@ -106,8 +106,8 @@ double Distance(ir::Scalar a, ir::Scalar b) {
   return static_cast<double>(a < b ? right - left : left - right);
 }
 
-// Returns the error of one element over its bound; infinity if the element is wrong without
-// measure, such as NaN.
+// Returns the error of one element divided by its bound; infinity if the error is not finite, for
+// example NaN.
 double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double allowed) {
   const double wanted = expected.real(), found = got.real();
   if (!std::isfinite(wanted)) {
@@ -135,7 +135,7 @@ std::string Describe(const TensorSpec& spec, int64_t index, ir::Scalar got, ir::
                          text(expected), allowed);
 }
 
-// Returns the tolerance that would allow this element without any other allowance.
+// Returns the tolerance that alone would allow this element.
 double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
   const double error = Distance(got, expected);
   if (error == 0) return 0;

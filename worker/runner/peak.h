@@ -6,7 +6,7 @@
 
 namespace hone::runner {
 
-// The measured limits of the machine, to which every report compares.
+// The measured limits of the machine, with which reports compare kernels.
 struct Peak {
   struct Width {
     int vector_bits = 0;

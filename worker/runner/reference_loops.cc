@@ -13,8 +13,8 @@ constexpr int kChains = 12;
 #define HONE_VECTOR_REGISTER "+w"
 #endif
 
-// Inlined into functions that each allow other instructions, and compiled for these. The empty
-// assembly keeps the optimizer from computing or removing the values.
+// Inlined into functions that each allow different instructions, and compiled for these. The empty
+// assembly statement keeps the optimizer from computing or removing the values.
 template <int kLanes>
 [[gnu::always_inline]] inline double RunChains(int64_t iterations) {
   typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));

@@ -28,8 +28,8 @@ using record::RunRequest;
 
 constexpr absl::Duration kDefaultLimit = absl::Seconds(10);
 constexpr absl::Duration kReferenceLimit = absl::Minutes(5);
-// A kernel is not run at all if the estimate from a part of it exceeds the best by this factor, and
-// this time.
+// A kernel is not run completely if the estimate from a part of it exceeds the best by this factor
+// and exceeds this time.
 constexpr double kHopelessByPart = 10;
 constexpr double kHopelessNs = 50e6;
 // If a run on poisoned outputs takes this much longer than the timed runs, the timed runs left out
@@ -60,7 +60,7 @@ absl::Status KernelError(int32_t code) {
     case target::kKernelUnsupportedCpu:
       return absl::InvalidArgumentError("this CPU lacks a feature that the kernel was built for");
     case target::kKernelMisalignedBuffer:
-      return absl::InvalidArgumentError("the kernel finds a buffer misaligned");
+      return absl::InvalidArgumentError("the kernel reports a misaligned buffer");
     default:
       return absl::InvalidArgumentError(absl::StrCat("the kernel returns ", code));
   }
@@ -193,7 +193,7 @@ bool Runner::CheckOutputs(Filling filling, double tolerance, MeasureResult& resu
     }
   }
   if (filling == Filling::kReal && DigestOfInputs() != bench_->input_digest) {
-    bench_->digest.clear();  // so that the next candidate makes them again
+    bench_->digest.clear();  // the next candidate makes them again
     return wrong("the kernel changes its inputs");
   }
   return true;
@@ -330,8 +330,8 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     if (!flushed && again_ns > most_ns) {
       result.outcome = Outcome::kWrongOutput;
       result.detail = absl::StrFormat(
-          "the kernel takes %.0f ns where its outputs are not there yet, and %.0f ns where they "
-          "are",
+          "the kernel takes %.0f ns when its outputs do not contain the results yet, but %.0f ns "
+          "when they do",
           again_ns, timed_ns);
       return result;
     }

@@ -12,9 +12,9 @@
 namespace hone::runner {
 
 // Memory for one buffer of a kernel: aligned to kBufferAlignment, on huge pages where the system
-// has them, and touched in advance. `page_offset` sets the offset within its first page, so that
-// processes with different seeds see different cache conflicts. Two canaries detect writes outside
-// of it. Owned by one thread.
+// has them, and touched in advance. `page_offset` sets the offset within its first page, so
+// processes with different seeds have different cache conflicts. Two canaries detect writes outside
+// it. Owned by one thread.
 class TensorMemory {
  public:
   static constexpr size_t kCanaryBytes = 4096;

@@ -13,7 +13,7 @@ struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening
   // Screening stops at twice this latency, corrected for drift; 0: no best yet.
   double best_latency_ns = 0;
-  int min_blocks = 0;             // minimum for a confirmation, from its policy
+  int min_blocks = 0;             // minimum of a confirmation, from its policy
   int64_t max_count = INT64_MAX;  // runs in a block
 };
 

@@ -101,7 +101,8 @@ TEST_F(ModelEvaluationTest, SaysWhatIsMissing) {
   ExpectRefused({.models = {{"crystal ball", ""}}}, absl::StatusCode::kNotFound, "nearest");
   ExpectRefused({.models = {{"oracle", ""}}}, absl::StatusCode::kFailedPrecondition, "temple");
   ExpectRefused({.held_out_trials = 1.0}, absl::StatusCode::kInvalidArgument, "not 1");
-  ExpectRefused({.held_out_trials = 0.3, .k = 0}, absl::StatusCode::kInvalidArgument, "k must be at least 1");
+  ExpectRefused({.held_out_trials = 0.3, .k = 0}, absl::StatusCode::kInvalidArgument,
+                "k must be at least 1");
 }
 
 TEST_F(ModelEvaluationTest, EndsWhenItIsTold) {

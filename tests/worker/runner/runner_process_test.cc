@@ -187,7 +187,7 @@ TEST_F(RunnerProcessTest, AKernelThatAllocatesWithoutBoundIsEnded) {
 TEST_F(RunnerProcessTest, AKernelThatWorksOnlyWhileItIsCheckedIsFound) {
   const MeasureResult result = Run(Request("fakes_timing"));
   EXPECT_EQ(result.outcome, Outcome::kWrongOutput);
-  EXPECT_THAT(result.detail, HasSubstr("where its outputs are not there yet"));
+  EXPECT_THAT(result.detail, HasSubstr("when its outputs do not contain the results yet"));
 }
 
 TEST_F(RunnerProcessTest, AHangEndsTheProcessWithItsOutcome) {

@@ -68,7 +68,7 @@ Value* Log(MathBuilder& m, Value* x) {
                                  m.Number(x, scale + static_cast<double>(bias)));
   Value* k = m.Sub(number, offset);
   Value* result = f64 ? LogF64(m, f, k) : LogF32(m, f, k);
-  // ∞ and NaN return themselves; 0 and negative numbers have results of their own.
+  // ∞ and NaN return themselves; 0 and negative numbers have special results.
   result = b.CreateSelect(b.CreateFCmpOLT(x, m.Number(x, kInfinity)), result, x);
   Value* nonpositive = b.CreateSelect(b.CreateFCmpOEQ(x, m.Number(x, 0)), m.Number(x, -kInfinity),
                                       m.Number(x, std::numeric_limits<double>::quiet_NaN()));
