@@ -45,7 +45,7 @@ struct Prediction {
 // in the background, the owner updates a second instance and then replaces the first (see
 // server/task).
 //
-// Deterministic: predictions depend only on the options and the last Update.
+// Deterministic: predictions depend only on the options, the last Update and the argument.
 class CostModel {
  public:
   virtual ~CostModel() = default;
@@ -100,6 +100,7 @@ struct CostModelOptions {
 
 // Creates a model by its registered name. NotFound: unknown name; the message lists the names.
 // InvalidArgument: fewer than one thread, or a feature set that the model cannot read.
+// FailedPrecondition: the model is not in this build.
 absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
                                                            const CostModelOptions& options);
 std::vector<std::string> CostModelNames();

@@ -42,7 +42,7 @@ Plot Draw(const Results& results, std::string x_label, const std::vector<double>
     }
     plot.series.push_back(std::move(series));
   }
-  // Starts at a round number below the lines, so that the interesting range is wide.
+  // Starts at a round number just below the lines, which leaves the most space for them.
   plot.y_min = std::clamp(std::floor(10 * lowest) / 10, 0.0, 0.9);
   return plot;
 }

@@ -163,8 +163,7 @@ class Recorder {
     return latencies.empty() ? 0 : Median(std::move(latencies));
   }
 
-  // Adds the known results of the other programs to a fresh store, so that they are not measured
-  // again.
+  // Adds the known results of the other programs to a new store, so these are not measured again.
   absl::Status TellOthers(const std::string& path, const std::set<int>& wanted) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
     HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> known, store->Query({.page_size = 1}));

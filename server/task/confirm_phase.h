@@ -75,7 +75,7 @@ class ConfirmPhase {
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
-  int conflicts_ = 0;  // number of bests that other jobs published meanwhile
+  int conflicts_ = 0;  // bests that other jobs published meanwhile
   bool publishing_ = false;
 };
 

@@ -55,8 +55,8 @@ void Read(const Json& object, const char* name, Value* value) {
 }
 
 // Visits the description of a struct (common/record/fields.h). A field that is missing or has
-// another type keeps its default. A field may have any of its names. If a nested struct is not an
-// object of its own, its fields are read from the enclosing object.
+// another type keeps its default. A field may have any of its names. If there is no object for a
+// nested struct, its fields are read from the enclosing object.
 class JsonFields {
  public:
   explicit JsonFields(const Json& object) : object_(object) {}

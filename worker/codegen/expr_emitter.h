@@ -43,7 +43,7 @@ class ExprEmitter {
     std::set<ir::BufferId> written;
     std::map<std::pair<ir::ExprId, std::vector<int64_t>>, llvm::Value*> invariants;
   };
-  // What an expression depends on.
+  // The dependencies of an expression.
   struct Uses {
     bool floating = true;          // every node except loads' indices; false: not worth hoisting
     std::vector<ir::AtomId> vars;  // loop variables

@@ -33,7 +33,7 @@ struct ModuleState {
 };
 inline constexpr int kMaxCaptures = 32;
 
-// What the emitters of one function share.
+// State shared by the emitters of one function.
 struct FunctionContext {
   explicit FunctionContext(ModuleState& module_state)
       : state(module_state), b(state.module->getContext()), convert(b, *state.target) {}

@@ -106,7 +106,7 @@ void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value) 
 void FillTensor(const TensorSpec& spec, Filling filling, uint64_t seed, int number, void* data) {
   const Rng rng(seed, static_cast<uint64_t>(number), static_cast<uint64_t>(filling));
   const auto small = [&](uint64_t bits) -> double {
-    // The upper bits, so that the value is platform-independent like Rng::Below.
+    // Uses the upper bits, so the value is platform-independent, as for Rng::Below.
     const auto below = [&](int bound) { return static_cast<double>((bits >> 32) * bound >> 32); };
     if (spec.dtype == ir::DType::kBool) return below(2);
     if (filling == Filling::kReal) return IsUnsigned(spec.dtype) ? below(16) : below(16) - 8;

@@ -72,7 +72,7 @@ std::string DigestOfName(const std::string& artifact_path) {
   return Digest::FromHex(name).ok() ? name : "";
 }
 
-// Refuses unreasonable sizes of what a kernel asks for beside its buffers.
+// Refuses unreasonable sizes of the memory that a kernel requests in addition to its buffers.
 absl::Status CheckSize(absl::string_view what, int64_t bytes) {
   const int64_t limit = std::max<int64_t>(target::DescribeHost().memory_bytes / 2, 64 << 20);
   if (bytes < 0 || bytes > limit) {
@@ -100,7 +100,7 @@ Digest Runner::DigestOfInputs() const {
 }
 
 absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRequest& request) {
-  // Like a build, this may run beside others, but not while something is timed.
+  // Like a build, this may run at the same time as other work, but not during a timing.
   ReleaseLock();
   HONE_ASSIGN_OR_RETURN(
       const HostLock shared,
@@ -220,7 +220,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   omp_set_num_threads(request.policy.threads > 0 ? std::min(request.policy.threads, cores) : cores);
   const bool confirm = request.policy.name == "confirm";
   probe_->Sample();
-  // What the best would take at the current speed of the machine.
+  // The latency of the best candidate at the current speed of the machine.
   const double best_ns = request.best_latency_ns * probe_->Drift();
   const auto deadline = options_.deadline(
       request.time_limit_ms > 0 ? absl::Milliseconds(request.time_limit_ms) : kDefaultLimit);

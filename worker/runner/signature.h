@@ -17,8 +17,8 @@ struct TensorSpec {
   int64_t bytes() const { return elements * ir::DTypeBytes(dtype); }
 };
 
-// What the runner needs to know about a workload: its buffers, in the kernel's order, and the
-// accuracy of its results.
+// The runner's description of a workload: its buffers, in the kernel's order, and the accuracy of
+// its results.
 struct Signature {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
