@@ -189,8 +189,7 @@ class ReferenceMaker {
       int64_t unbounded = 0;
       for (int64_t i = 0; i < output.elements; ++i) {
         const ir::ElementValue element = Get(o, i);
-        const double bound =
-            (ir::IsFloat(output.dtype) ? element.magnitude : 0) + element.rounding;
+        const double bound = (ir::IsFloat(output.dtype) ? element.magnitude : 0) + element.rounding;
         unbounded += std::isfinite(element.value.real()) && !std::isfinite(bound);
       }
       if (unbounded <= output.elements / 2) continue;

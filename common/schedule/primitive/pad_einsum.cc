@@ -49,6 +49,7 @@ class Padder {
     if (p_.BlocksUnder(nest_).size() != 1) return Fail("other blocks share the block's nest");
     for (size_t i = 0; i < factors.size(); ++i) HONE_RETURN_IF_ERROR(CheckIter(i, factors[i]));
     HONE_RETURN_IF_ERROR(CheckExpr(content_.values[0]));
+    HONE_RETURN_IF_ERROR(CheckPlaces());
     return CheckReductions();
   }
 
@@ -144,10 +145,17 @@ class Padder {
       return Fail(absl::StrCat(p_.buffers[expr.buffer].name, " is stored with padding"));
     if (std::find(read_.begin(), read_.end(), expr.buffer) == read_.end())
       read_.push_back(expr.buffer);
+    return absl::OkStatus();
+  }
+
+  // All loads of a padded operand become loads of its padded copy.
+  absl::Status CheckPlaces() const {
     for (const auto& [buffer, places] : loads_) {
-      if (buffer == expr.buffer && places != indices)
+      const bool padded = std::find(read_.begin(), read_.end(), buffer) != read_.end();
+      if (padded && places != PlacesOf(buffer)) {
         return Fail(
             absl::StrCat("the block reads ", p_.buffers[buffer].name, " at several places"));
+      }
     }
     return absl::OkStatus();
   }

@@ -354,6 +354,13 @@ TEST(RefusalTest, SaysWhyAndWhere) {
       {"workload w\ninput A: f32[9]\noutput C[i: 5] = sum(k: 5) A[i + k]\n", "b0 = block(\"C\")\n",
        "b1 = pad_einsum(b0, 4, 1)", "pad_einsum: a load does not use i as a plain index (block C)",
        "block C: "},
+      // The order of the loads does not matter.
+      {"workload w\ninput A: f32[9]\noutput C[i: 5] = sum(k: 4) A[i] * A[8 - k]\n",
+       "b0 = block(\"C\")\n", "b1, b2 = pad_einsum(b0, 4, 1)",
+       "pad_einsum: the block reads A at several places (block C)", "block C: "},
+      {"workload w\ninput A: f32[9]\noutput C[i: 5] = sum(k: 4) A[8 - k] * A[i]\n",
+       "b0 = block(\"C\")\n", "b1, b2 = pad_einsum(b0, 4, 1)",
+       "pad_einsum: the block reads A at several places (block C)", "block C: "},
       {kDense, names, "b2 = decompose_padding(b0, l0)",
        "decompose_padding: the block does not pad (block C)", "block C: "},
       {"workload w\ninput A: f32[5, 6]\nP[i: 5, k: 6] = A[i, k] * 2.0\noutput C[i: 5] = sum(k: 6) "
