@@ -50,7 +50,7 @@ absl::StatusOr<client::Job> Check(const Globals& globals, const ScheduleOptions&
   client::JobSpec spec;
   spec.workload = applied.workload->ToText();
   spec.space = applied.Text();
-  spec.max_trials = 2;  // this candidate and the default schedule
+  spec.max_trials = 1;
   spec.seed = options.seed;
   spec.tolerance = options.tolerance;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));

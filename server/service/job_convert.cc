@@ -80,7 +80,8 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                      .tolerance = request.tolerance(),
                      .feature_set = request.feature_set(),
                      .transfer = request.transfer(),
-                     .revalidate = request.revalidate()};
+                     .revalidate = request.revalidate(),
+                     .unpublished = request.unpublished()};
   HONE_ASSIGN_OR_RETURN(
       spec.priority, Choose("priority", request.priority(), "normal", {"low", "normal", "high"}));
   HONE_ASSIGN_OR_RETURN(spec.strategy,
@@ -164,6 +165,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_transfer(snapshot.spec.transfer);
   request.set_revalidate(snapshot.spec.revalidate);
   request.set_priority(snapshot.spec.priority);
+  request.set_unpublished(snapshot.spec.unpublished);
   message.set_owner(snapshot.spec.owner);
   message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {
@@ -178,6 +180,9 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
     *message.mutable_default_schedule() = ToProto(*snapshot.default_schedule);
   }
   if (snapshot.given) *message.mutable_given() = ToProto(*snapshot.given);
+  if (snapshot.own_best) *message.mutable_own_best() = ToProto(*snapshot.own_best);
+  message.set_disturbed(snapshot.disturbed);
+  message.set_disturbance(snapshot.disturbance);
   message.set_queued(snapshot.queued);
   message.set_phase(snapshot.phase);
   message.set_note(snapshot.note);

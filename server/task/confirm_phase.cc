@@ -14,28 +14,12 @@ constexpr double kConfirmConfidence = 0.95;  // of the intervals for comparing f
 // An incumbent that wins is published again if it is faster than its record by this share; the
 // machine was probably disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
-// A round of a finalist on a disturbed machine is measured again at most this many times. After
-// that, the median over the rounds is used.
-constexpr int kNoisyRounds = 1;
+// A round of a finalist on a disturbed machine is measured again after a while, at most this many
+// times. Each wait is twice as long as the one before. After that, the round counts.
+constexpr int kNoisyRounds = 3;
+constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
-
-// Returns why nothing can be confirmed.
-absl::Status NothingRan(const JobSnapshot& state) {
-  if (state.trials == 0) {
-    return absl::FailedPreconditionError(
-        "nothing was measured before the job had to stop: no worker of its target was free in "
-        "time");
-  }
-  std::string outcomes;
-  for (const auto& [outcome, count] : state.outcomes) {
-    absl::StrAppend(&outcomes, outcomes.empty() ? "" : ", ", record::OutcomeName(outcome), " ",
-                    count);
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("no candidate ran successfully: ", outcomes,
-                   "; the records of the job say why each of them failed"));
-}
 
 }  // namespace
 
@@ -83,13 +67,16 @@ void ConfirmPhase::ChooseDevice() {
 }
 
 void ConfirmPhase::NextRound() {
-  const std::vector<int> order = confirmation_->NextRound();
+  // A round takes about as long as the one before.
+  const bool late = confirmation_->rounds() > 0 && job_.TimeLeft() < job_.Steady() - round_began_;
+  const std::vector<int> order = late ? std::vector<int>() : confirmation_->NextRound();
   if (order.empty()) {
+    ranking_ = confirmation_->Ranking();
     if (conflicts_ == 0) {
       ReportOnly();
       ReportDefault();
+      ReportOwn();
     }
-    ranking_ = confirmation_->Ranking();
     if (ranking_.empty()) {
       return Fail(absl::FailedPreconditionError(
           "no finalist could be confirmed: each failed when it was measured again"));
@@ -100,6 +87,7 @@ void ConfirmPhase::NextRound() {
   job_.SetPhase(
       absl::StrCat("confirming ", order.size(), " finalists, round ", confirmation_->rounds()));
   job_.ShowState();
+  round_began_ = job_.Steady();
   for (const int index : order) Submit(index);
 }
 
@@ -130,9 +118,12 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   Finalist& finalist = finalists_.list[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
   device_ = worker_id;  // differs from the previous one if that was lost
-  if (record.quarantined && finalist.noisy_rounds < kNoisyRounds) {
+  const absl::Duration calm_down = kCalmDown * (1 << finalist.noisy_rounds);
+  if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && calm_down < job_.TimeLeft()) {
     ++finalist.noisy_rounds;
-    return Submit(index);
+    waiting_.push_back({index, job_.Steady() + calm_down});
+    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", record.quarantine_reason));
+    return job_.ShowState();
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {
@@ -166,7 +157,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
 
 void ConfirmPhase::OnError(int index, const absl::Status& status) {
   if (job_.state().state != JobState::kConfirming) return;
-  if (absl::IsResourceExhausted(status)) return deferred_.push_back(index);
+  if (absl::IsResourceExhausted(status)) return waiting_.push_back({index, job_.Steady()});
   Finalist& finalist = finalists_.list[index];
   if (!absl::IsNotFound(status) || finalist.rebuilt) return Fail(status);
   finalist.artifact_digest.clear();
@@ -185,6 +176,17 @@ void ConfirmPhase::ReportOnly() {
   }
 }
 
+void ConfirmPhase::ReportOwn() {
+  for (const int index : ranking_) {
+    const Finalist& finalist = finalists_.list[index];
+    if (!finalist.is_own) continue;
+    record::Record record = finalist.last;
+    record.result = confirmation_->Combined(index);
+    job_.state().own_best = task_.MakeBest(record);
+    return;
+  }
+}
+
 void ConfirmPhase::ReportDefault() {
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const Finalist& finalist = finalists_.list[i];
@@ -200,7 +202,9 @@ void ConfirmPhase::ReportDefault() {
 }
 
 void ConfirmPhase::Tick() {
-  for (const int index : std::exchange(deferred_, {})) Submit(index);
+  for (const Waiting& waiting : std::exchange(waiting_, {})) {
+    job_.Steady() >= waiting.until ? Submit(waiting.finalist) : waiting_.push_back(waiting);
+  }
   if (!ranking_.empty()) Publish();
 }
 

@@ -43,10 +43,11 @@ class ConfirmPhase {
   void Submit(int index);
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
-  // Report the combined results of the only candidate of a decided space and of the default
-  // schedule.
+  // Report the combined results of the only candidate of a decided space, of the default schedule,
+  // and of the job's own best candidate.
   void ReportOnly();
   void ReportDefault();
+  void ReportOwn();
   void Publish();
   // Returns whether the incumbent won and its published record stays unchanged.
   bool KeepsIncumbent() const;
@@ -71,7 +72,12 @@ class ConfirmPhase {
   int64_t last_stored_record_ = 0;  // at the start of a revalidation
   std::string device_;              // the worker that runs the finalists; "": any
   std::optional<Confirmation> confirmation_;
-  std::vector<int> deferred_;        // finalists to resubmit
+  struct Waiting {
+    int finalist;
+    absl::Time until;
+  };
+  std::vector<Waiting> waiting_;  // for room in the fleet, or for a quieter machine
+  absl::Time round_began_;
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist
   absl::Time artifact_deadline_ = absl::InfiniteFuture();

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -12,6 +14,8 @@ namespace {
 // The default schedule is also confirmed if it is at most this many times slower than the best. A
 // larger speed-up needs no confirmation, and a slow default would delay the fast finalists.
 constexpr double kDefaultWithin = 2.0;
+// With a time limit there are only as many finalists as can be measured a few times each.
+constexpr absl::Duration kFinalistTime = absl::Seconds(1);
 
 // Chooses the finalists of one search.
 class Chooser {
@@ -35,12 +39,14 @@ class Chooser {
     const ConfirmationOptions& options = job_.options().confirmation;
     // One lucky measurement must not exclude the others. A decided space has only one candidate and
     // the default schedule; the latter need not be timed for minutes if it is much slower.
+    const auto in_time = static_cast<int>(
+        std::clamp<int64_t>(job_.TimeLeft() / kFinalistTime, 1, options.finalists));
     const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
     for (const Screened& screened : screened_) {
       const record::Record& record = screened.record;
       const int count = static_cast<int>(chosen_.list.size());
       const bool slow = record::SteadyLatencyNs(record.result) > Best() * options.within;
-      if (count >= options.finalists || (count >= min_finalists && slow)) break;
+      if (count >= in_time || (count >= min_finalists && slow)) break;
       const std::string& program = record.result.facts.program_digest;
       if (!program.empty() && !programs_.emplace(program, count).second) continue;
       Add(screened);
@@ -71,6 +77,7 @@ class Chooser {
                             .space = task_.SpaceText(record.candidate.space_digest),
                             .trial = record.trial,
                             .is_default = record.is_default,
+                            .is_own = true,
                             .artifact_digest = record.result.artifact_digest,
                             .worker_id = screened.worker_id});
   }
@@ -83,6 +90,22 @@ class Chooser {
 };
 
 }  // namespace
+
+absl::Status NothingRan(const JobSnapshot& state) {
+  if (state.outcomes.empty()) {
+    return absl::FailedPreconditionError(
+        "nothing was measured before the job had to stop: no worker of its target was free in "
+        "time");
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("no candidate ran successfully: ",
+                   absl::StrJoin(state.outcomes, ", ",
+                                 [](std::string* text, const auto& outcome) {
+                                   absl::StrAppend(text, record::OutcomeName(outcome.first), " ",
+                                                   outcome.second);
+                                 }),
+                   "; the records of the job say why each of them failed"));
+}
 
 bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
   const bool only_a = task.IsOnly(a.record.candidate), only_b = task.IsOnly(b.record.candidate);

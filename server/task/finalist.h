@@ -28,6 +28,7 @@ struct Finalist {
   std::string space;
   int64_t trial = 0;
   bool is_default = false;      // its program is the default schedule's
+  bool is_own = false;          // this job's search found it
   std::string artifact_digest;  // "": it must be built again
   std::string worker_id;        // the worker that has the artifact
   bool rebuilt = false;
@@ -41,6 +42,9 @@ struct Finalists {
   int incumbent = -1;  // index of the published best; -1: nothing is published
   std::optional<record::Record> incumbent_record;
 };
+
+// Returns why nothing can be confirmed, from the outcomes.
+absl::Status NothingRan(const JobSnapshot& state);
 
 // Returns the finalists of a search: the fastest programs, the default schedule if it is nearly as
 // fast as the best, and the published best. REQUIRES: `screened` is not empty.

@@ -1,8 +1,18 @@
 #include "server/task/job.h"
 
+#include <algorithm>
+
 #include "server/task/first_work.h"
 
 namespace hone::task {
+namespace {
+
+// The part of a time limit that is kept for the confirmation.
+absl::Duration ConfirmationTime(absl::Duration max_time) {
+  return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
+}
+
+}  // namespace
 
 void Job::Start() {
   Post([this] { Initialize(); });
@@ -60,6 +70,11 @@ void Job::Begin() {
   search_.Pump();
 }
 
+void Job::OnSearched() {
+  std::vector<Screened> screened = search_.TakeScreened();
+  spec().unpublished ? deliver_.Begin(std::move(screened)) : confirm_.Begin(std::move(screened));
+}
+
 void Job::StopSearch(absl::Time deadline) {
   search_.Stop();
   drain_deadline_ = deadline;
@@ -87,16 +102,20 @@ void Job::OnTick() {
   }
   state().wall = Wall();
   const bool searching = state().state == JobState::kRunning;
-  if (searching && !search_.IsStopping() && spec().max_time > absl::ZeroDuration() &&
-      state().wall >= spec().max_time) {
-    StopSearch(Steady() + options().drain_limit);
+  const absl::Duration reserved = ConfirmationTime(spec().max_time);
+  if (searching && !search_.IsStopping() && TimeLeft() <= reserved) {
+    StopSearch(Steady() + std::min(options().drain_limit, reserved / 4));
     services().fleet->CancelWaiting(id());
   }
   if (searching && Steady() >= drain_deadline_) {
     drain_deadline_ = absl::InfiniteFuture();
     services().fleet->CancelJob(id());
   }
-  searching ? search_.Tick() : confirm_.Tick();
+  if (searching) {
+    search_.Tick();
+  } else {
+    spec().unpublished ? deliver_.Tick() : confirm_.Tick();
+  }
   if (!HasEnded() && SaveIsDue()) Save();
   if (ShowIsDue()) ShowState();
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "server/task/confirm_phase.h"
+#include "server/task/deliver_phase.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
 #include "server/task/search_phase.h"
@@ -11,8 +12,9 @@
 namespace hone::task {
 
 // A job: an actor that tunes one workload on one target. It searches (SearchPhase), then confirms
-// the finalists and publishes the best (ConfirmPhase); a revalidation only confirms. Every public
-// method may be called from any thread, returns at once, and takes effect through a message.
+// the finalists and publishes the best (ConfirmPhase); a revalidation only confirms. An unpublished
+// job fetches the artifact of its best instead (DeliverPhase). Every public method may be called
+// from any thread, returns at once, and takes effect through a message.
 //
 // A job survives a restart of the server: everything it needs to continue is in the store, and a
 // Job made from a stored one first replays its events.
@@ -42,6 +44,7 @@ class Job final : public JobActor {
   void OnChecked(const absl::Status& checked);  // the verdict of the preflight
   void Begin();
   void OnTick();
+  void OnSearched();
   void OnCancel(bool confirm);
   // Stops the search. Builds and runs that have begun may finish until `deadline`.
   void StopSearch(absl::Time deadline);
@@ -52,7 +55,8 @@ class Job final : public JobActor {
   // The following members are used only on the strand.
   JobTask task_{*this};
   ConfirmPhase confirm_{*this, task_};
-  SearchPhase search_{*this, task_, [this] { confirm_.Begin(search_.TakeScreened()); }};
+  DeliverPhase deliver_{*this, task_};
+  SearchPhase search_{*this, task_, [this] { OnSearched(); }};
   absl::Time drain_deadline_ = absl::InfiniteFuture();
 };
 

@@ -83,14 +83,19 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time Now() const { return services_.clock->Now(); }
   // The time for deadlines and durations, which must not depend on changes of the machine's clock.
   absl::Time Steady() const { return services_.SteadyNow(); }
+  // Returns how long servers have worked on the job, including earlier servers.
+  absl::Duration Wall() const { return earlier_wall_ + (Steady() - resumed_); }
+  // Returns the time until the job should end; infinite without a time limit.
+  absl::Duration TimeLeft() const {
+    return spec_.max_time > absl::ZeroDuration() ? spec_.max_time - Wall()
+                                                 : absl::InfiniteDuration();
+  }
 
  protected:
   // BeforeSave is called before each save, and OnEnd after the end.
   virtual void BeforeSave() = 0;
   virtual void OnEnd() = 0;
 
-  // Returns how long servers have worked on the job, including earlier servers.
-  absl::Duration Wall() const { return earlier_wall_ + (Steady() - resumed_); }
   // Return whether the interval since the last save or publication is over.
   bool SaveIsDue() const { return Steady() >= saved_ + options_.save_interval; }
   bool ShowIsDue() const { return Steady() >= shown_at_ + options_.show_interval; }

@@ -32,6 +32,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "revalidate"}, spec.revalidate);
   visit({.proto = "owner"}, spec.owner);
   visit({.proto = "priority"}, spec.priority);
+  visit({.proto = "unpublished"}, spec.unpublished);
 }
 
 template <record::Is<Best> B, typename Visit>
@@ -71,6 +72,9 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "given"}, snapshot.given);
   visit({.proto = "crashes"}, snapshot.crashes);
   visit({.proto = "risky_step"}, snapshot.risky_step);
+  visit({.proto = "own_best"}, snapshot.own_best);
+  visit({.proto = "disturbed"}, snapshot.disturbed);
+  visit({.proto = "disturbance"}, snapshot.disturbance);
 }
 
 namespace {

@@ -135,6 +135,10 @@ void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult res
         self->Post([this, stored = std::move(stored), on_record = std::move(on_record),
                     worker = std::move(worker), peak, read]() mutable {
           if (!stored.ok()) return job_.OnNotStored(stored.status());
+          if (stored->quarantined) {
+            ++job_.state().disturbed;
+            job_.state().disturbance = stored->quarantine_reason;
+          }
           if (peak > 0) peak_gflops_ = peak;
           if (read > 0) read_gbps_ = read;
           std::move(on_record)(*stored, worker);

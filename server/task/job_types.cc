@@ -38,15 +38,11 @@ bool HasEnded(JobState state) {
 
 Best BestOf(const record::Record& record, double flops, double peak_gflops) {
   Best best{.record = record};
-  const double latency = record.result.latency_ns;
+  const double latency = record::SteadyLatencyNs(record.result);
   if (!(latency > 0)) return best;
   best.gflops = flops / latency;
-  // The reference loop may have been disturbed more than the kernel. The peak is at least what the
-  // kernel reached.
-  if (peak_gflops > 0) {
-    best.peak_gflops =
-        std::max(best.gflops, peak_gflops * record::SteadyLatencyNs(record.result) / latency);
-  }
+  // The peak is at least what the kernel reached.
+  if (peak_gflops > 0) best.peak_gflops = std::max(best.gflops, peak_gflops);
   return best;
 }
 

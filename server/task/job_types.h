@@ -22,7 +22,7 @@ struct JobSpec {
   std::string target_key;
   std::string target;  // text form
   int64_t max_trials = 0;
-  absl::Duration max_time = absl::ZeroDuration();  // zero: no limit
+  absl::Duration max_time = absl::ZeroDuration();  // with the confirmation; zero: no limit
   uint64_t seed = 0;
   std::string strategy;    // never ""
   std::string cost_model;  // never ""
@@ -31,8 +31,9 @@ struct JobSpec {
   bool transfer = false;    // start from results of other workloads of the target
   // The text of a trace file that is the design space, or the name of a space; "": the rules.
   std::string space;
-  int revalidate = 0;  // if not 0, confirm this many stored candidates without a search
-  std::string owner;   // the caller's name; "" if callers are not authenticated
+  int revalidate = 0;        // if not 0, confirm this many stored candidates without a search
+  bool unpublished = false;  // do not confirm or publish the best
+  std::string owner;         // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
@@ -55,8 +56,8 @@ struct Best {
   record::Record record;
   std::string workload;    // text form
   std::string trace;       // text form with decisions
-  double gflops = 0;       // by the workload's formula
-  double peak_gflops = 0;  // FMA peak of the device when it was measured; 0: unknown
+  double gflops = 0;       // by the workload's formula and the steady latency
+  double peak_gflops = 0;  // FMA peak of the device when it registered; 0: unknown
   double read_gbps = 0;    // memory bandwidth of the device; 0: unknown
 };
 
@@ -80,7 +81,11 @@ struct JobSnapshot {
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a decided space
-  int64_t quarantined = 0;    // candidates that a revalidation found wrong
+  // The best of the job's own candidates. It differs from `best` if an earlier best stays published.
+  std::optional<Best> own_best;
+  int64_t quarantined = 0;  // candidates that a revalidation found wrong
+  int64_t disturbed = 0;    // measurements quarantined because the machine was disturbed
+  std::string disturbance;  // the reason of the last of them
   int64_t queued = 0;
   std::string phase;    // what it does or waits for, for users
   std::string note;     // why it ended before its budget was used up, for users

@@ -22,6 +22,8 @@ constexpr int64_t kShownAtOnce = 256;
 // The number of results that are kept for the confirmation, which uses some of the best. It counts
 // equal programs once.
 constexpr size_t kMaxScreened = 256;
+// The default schedule is measured beside the candidates of the search, and is none of them.
+constexpr int64_t kDefaultTrial = 0;
 
 search::Measured MeasuredOf(const record::Record& record) {
   return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
@@ -61,7 +63,7 @@ absl::Status SearchPhase::Restore() {
                         FindTransfer(options.transfer_record, options.transfer_model));
   options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
   options.transfer_model = options.transfer == nullptr ? 0 : options.transfer->model_id;
-  trials_[0] = {.candidate = task_.spaces().default_schedule()};
+  trials_[kDefaultTrial] = {.candidate = task_.spaces().default_schedule()};
   const std::map<int64_t, record::Record> own = earlier.own;
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
   CountAgain(own);
@@ -166,7 +168,7 @@ absl::StatusOr<std::shared_ptr<const Transfer>> SearchPhase::FindTransfer(int64_
 }
 
 void SearchPhase::Begin() {
-  trials_.emplace(0, Trial{.candidate = task_.spaces().default_schedule()});
+  trials_.emplace(kDefaultTrial, Trial{.candidate = task_.spaces().default_schedule()});
   for (const auto& [trial, entry] : trials_) {
     if (entry.told) continue;
     ++outstanding_;
@@ -188,9 +190,8 @@ int SearchPhase::BatchSize() const {
 void SearchPhase::Pump() {
   JobSnapshot& state = job_.state();
   if (state.state != JobState::kRunning || first_model_pending_ || job_.IsStepPending()) return;
-  const auto assigned = static_cast<int64_t>(trials_.size());
   const int64_t limit = job_.spec().max_trials;
-  const bool may_propose = !stopping_ && !exhausted_ && (limit == 0 || assigned < limit);
+  const bool may_propose = !stopping_ && !exhausted_ && (limit == 0 || Proposed() < limit);
   state.queued = outstanding_;
   if (!may_propose && outstanding_ == 0) {
     if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
@@ -216,7 +217,7 @@ void SearchPhase::Propose() {
   }
   int64_t count = BatchSize();
   if (const int64_t limit = job_.spec().max_trials; limit > 0) {
-    count = std::min(count, limit - static_cast<int64_t>(trials_.size()));
+    count = std::min(count, limit - Proposed());
   }
   LogTells();
   absl::StatusOr<ProposeEvent> event;
@@ -305,8 +306,10 @@ void SearchPhase::Tell(const record::Record& record, const std::string& worker_i
 
 void SearchPhase::Count(const record::Record& record, const std::string& worker_id) {
   JobSnapshot& state = job_.state();
-  ++state.trials;
-  ++state.outcomes[record.result.outcome];
+  if (record.trial != kDefaultTrial) {
+    ++state.trials;
+    ++state.outcomes[record.result.outcome];
+  }
   if (record.is_default) state.default_schedule = task_.MakeBest(record);
   if (task_.IsOnly(record.candidate)) state.given = task_.MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;

@@ -68,6 +68,7 @@ class SearchPhase {
   absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record,
                                                                int64_t model_id) const;
   int BatchSize() const;
+  int64_t Proposed() const { return static_cast<int64_t>(trials_.size()) - 1; }
   void Propose();
   // Submits proposed trials, or drops them if the job is stopping.
   void Submit(const std::vector<int64_t>& trials);
@@ -85,7 +86,7 @@ class SearchPhase {
   JobTask& task_;
   const std::function<void()> on_done_;
   std::unique_ptr<TaskSearch> search_;
-  std::map<int64_t, Trial> trials_;   // 0 is the default schedule
+  std::map<int64_t, Trial> trials_;   // and the default schedule
   int outstanding_ = 0;               // trials submitted or about to be
   std::vector<int64_t> deferred_;     // outstanding trials to resubmit
   int fruitless_ = 0;                 // consecutive Proposes without a new candidate

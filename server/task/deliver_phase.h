@@ -1,0 +1,32 @@
+#ifndef HONE_SERVER_TASK_DELIVER_PHASE_H_
+#define HONE_SERVER_TASK_DELIVER_PHASE_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/task/finalist.h"
+#include "server/task/job_actor.h"
+#include "server/task/job_task.h"
+
+namespace hone::task {
+
+// The end of an unpublished job: its fastest candidate is the result as it was screened, and its
+// artifact is fetched from the worker. Belongs to the job's strand.
+class DeliverPhase {
+ public:
+  DeliverPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
+
+  void Begin(std::vector<Screened> screened);
+  // Time has passed: ends the job once the artifact is here.
+  void Tick();
+
+ private:
+  JobActor& job_;
+  JobTask& task_;
+  Screened best_;
+  absl::Time deadline_ = absl::InfiniteFuture();
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_DELIVER_PHASE_H_

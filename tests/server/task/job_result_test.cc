@@ -1,0 +1,137 @@
+// What a job shows: its own best beside the published one, disturbed measurements, and what a time
+// limit and an unpublished job leave out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+class JobResultTest : public ::testing::Test, protected JobHarness {
+ protected:
+  static record::MeasureResult Timed(const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    return result;
+  }
+  static bool IsConfirmation(const fleet::LeaseGrant& lease) {
+    return lease.work->policy.name == "confirm";
+  }
+  bool IsPublished(const JobSnapshot& job) const {
+    return store.LookupBest({.workload_digest = job.workload_digest, .target = "t"}).ok();
+  }
+};
+
+TEST_F(JobResultTest, TheDefaultScheduleIsMeasuredBesideTheTrials) {
+  auto job = RunToEnd(Create(Spec(1)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 1);
+  EXPECT_THAT(job->outcomes, ElementsAre(Pair(record::Outcome::kOk, 1)));
+  ASSERT_TRUE(job->default_schedule && job->best);
+  EXPECT_FALSE(job->best->record.is_default) << "a candidate of the search is faster";
+}
+
+TEST_F(JobResultTest, TheOwnBestIsShownBesideAnEarlierOneThatStaysPublished) {
+  auto first = RunToEnd(Create(Spec(200, "first")));
+  auto second = RunToEnd(Create(Spec(2, "second")));
+  ASSERT_EQ(second->state, JobState::kDone) << second->error;
+  EXPECT_EQ(second->best->record.job_id, first->id);
+  ASSERT_TRUE(second->own_best.has_value());
+  EXPECT_EQ(second->own_best->record.job_id, second->id);
+  EXPECT_EQ(second->own_best->record.policy.name, "confirm");
+  EXPECT_GT(second->own_best->record.result.latency_ns, second->best->record.result.latency_ns);
+}
+
+// The machine runs at a third of its speed, which the reference kernel shows.
+TEST_F(JobResultTest, FiguresDoNotDependOnTheMachinesSpeed) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result = Timed(lease);
+    result.latency_ns *= 2.5;
+    result.reference_drift = 2.5;
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(50)));
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_DOUBLE_EQ(job->best->gflops, 2000 / record::SteadyLatencyNs(job->best->record.result));
+  EXPECT_EQ(job->best->peak_gflops, 50);
+}
+
+TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
+  bool disturbed = true;
+  std::string phase;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result = Timed(lease);
+    if (IsConfirmation(lease) && disturbed) result.reference_drift = 3.5;
+    return result;
+  };
+  const std::string id = Create(Spec(20));
+  for (int i = 0; i < 300 && Get(id)->disturbed == 0; ++i) Step();
+  EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: the machine was 3.5"));
+  EXPECT_THAT(Get(id)->disturbance, HasSubstr("3.5 times as slow"));
+  const int64_t before = Get(id)->disturbed;
+  disturbed = false;
+  auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->disturbed, before);
+  for (const record::Record& record : *store.Query({.page_size = 1000})) {
+    if (record.quarantined) EXPECT_EQ(record.result.reference_drift, 3.5);
+  }
+}
+
+TEST_F(JobResultTest, AMachineThatStaysDisturbedDelaysTheEndByABoundedTime) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result = Timed(lease);
+    if (IsConfirmation(lease)) result.reference_drift = 3.5;
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(20)), 400);  // 40 seconds
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->disturbed, 0);
+}
+
+TEST_F(JobResultTest, ATimeLimitIncludesTheConfirmation) {
+  for (const int seconds : {2, 5, 20, 60}) {
+    JobSpec spec = Spec(0, std::to_string(seconds));
+    spec.seed = seconds;
+    spec.max_time = absl::Seconds(seconds);
+    const std::string id = Create(spec);
+    for (int i = 0; i < 1000 && !HasEnded(Get(id)->state); ++i) Step(2);
+    auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kDone) << job->error;
+    EXPECT_TRUE(IsPublished(*job));
+    EXPECT_LE(job->wall, absl::Seconds(seconds) + absl::Seconds(1));
+  }
+}
+
+TEST_F(JobResultTest, AnUnpublishedJobEndsWithItsBestAndItsArtifact) {
+  JobSpec spec = Spec(1);
+  spec.unpublished = true;
+  auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_TRUE(artifacts->Has(job->best->record.result.artifact_digest));
+  EXPECT_FALSE(IsPublished(*job));
+  for (const fleet::LeaseGrant& lease : device.seen) EXPECT_FALSE(IsConfirmation(lease));
+}
+
+TEST_F(JobResultTest, AnUnpublishedJobFailsIfItsArtifactDoesNotArrive) {
+  device.uploads = false;
+  JobSpec spec = Spec(1);
+  spec.unpublished = true;
+  auto job = RunToEnd(Create(spec), 1000);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("did not arrive"));
+}
+
+}  // namespace
+}  // namespace hone::task
