@@ -1,22 +1,60 @@
 #include "client/cli/exit_code.h"
 
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
 namespace hone::cli {
+namespace {
+
+constexpr char kPayload[] = "hone.cli/exit-code";
+
+constexpr ExitCodeInfo kExitCodes[] = {
+    {kExitOk, "ok"},
+    {kExitFailed, "failed"},
+    {kExitUsage, "wrong usage or input, such as a missing file or an unknown name"},
+    {kExitNothingKnown, "nothing known"},
+    {kExitUnreachable, "server unreachable"},
+};
+
+// Every other error is kExitFailed.
+constexpr struct {
+  absl::StatusCode status;
+  ExitCode code;
+} kCodeOfStatus[] = {
+    {absl::StatusCode::kOk, kExitOk},
+    {absl::StatusCode::kInvalidArgument, kExitUsage},
+    {absl::StatusCode::kOutOfRange, kExitUsage},
+    {absl::StatusCode::kNotFound, kExitUsage},
+    {absl::StatusCode::kUnavailable, kExitUnreachable},
+    {absl::StatusCode::kDeadlineExceeded, kExitUnreachable},
+};
+
+}  // namespace
+
+absl::Span<const ExitCodeInfo> ExitCodes() { return kExitCodes; }
+
+absl::Status WithExitCode(absl::Status status, ExitCode code) {
+  if (!status.ok()) status.SetPayload(kPayload, absl::Cord(absl::StrCat(static_cast<int>(code))));
+  return status;
+}
 
 ExitCode ExitCodeFor(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return kExitOk;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kOutOfRange:
-      return kExitUsage;
-    case absl::StatusCode::kNotFound:
-      return kExitNotFound;
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded:
-      return kExitUnreachable;
-    default:
-      return kExitFailed;
+  int given = 0;
+  if (const auto payload = status.GetPayload(kPayload);
+      payload.has_value() && absl::SimpleAtoi(std::string(*payload), &given)) {
+    return static_cast<ExitCode>(given);
   }
+  for (const auto& row : kCodeOfStatus) {
+    if (row.status == status.code()) return row.code;
+  }
+  return kExitFailed;
+}
+
+absl::Status NothingKnownError(absl::string_view message) {
+  return WithExitCode(absl::NotFoundError(message), kExitNothingKnown);
 }
 
 }  // namespace hone::cli

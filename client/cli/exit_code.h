@@ -2,21 +2,37 @@
 #define HONE_CLIENT_CLI_EXIT_CODE_H_
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace hone::cli {
 
 // The exit codes of `hone`. Scripts rely on the numbers.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,       // the command failed
-  kExitUsage = 2,        // the command line, a workload or a file is wrong; nothing was done
-  kExitNotFound = 3,     // the server knows no result
-  kExitUnreachable = 4,  // the server cannot be reached or does not answer
+  kExitFailed = 1,
+  kExitUsage = 2,  // nothing was done
+  kExitNothingKnown = 3,
+  kExitUnreachable = 4,
 };
 
-// InvalidArgument and OutOfRange are usage errors. NotFound, Unavailable and DeadlineExceeded have
-// their own codes. All other errors are kExitFailed.
+struct ExitCodeInfo {
+  ExitCode code;
+  absl::string_view meaning;
+};
+// All exit codes with their meanings, for the help.
+absl::Span<const ExitCodeInfo> ExitCodes();
+
+// An error with an exit code that does not follow from its status code. OK is returned unchanged.
+absl::Status WithExitCode(absl::Status status, ExitCode code);
+
+// The exit code of an error: the one of WithExitCode, or else the one of its status code in the
+// table in exit_code.cc.
 ExitCode ExitCodeFor(const absl::Status& status);
+
+// NotFound with kExitNothingKnown: the server has no result for a valid question. Any other
+// NotFound, such as a missing file or an unknown name, is a usage error.
+absl::Status NothingKnownError(absl::string_view message);
 
 }  // namespace hone::cli
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -27,12 +28,6 @@ struct ExportOptions {
   std::string folder;
   std::string name;
 };
-
-// The error for files that cannot be written. NotFound is reserved for an unknown best.
-absl::Status CannotWrite(const absl::Status& status) {
-  if (!absl::IsNotFound(status)) return status;
-  return absl::FailedPreconditionError(status.message());
-}
 
 absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::string& name,
                                    const std::string& functions, const record::Artifact& artifact,
@@ -66,8 +61,9 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) {
-    return CannotWrite(
-        ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder)));
+    return WithExitCode(
+        ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder)),
+        kExitFailed);
   }
   const std::vector<std::pair<std::string, absl::string_view>> files = {
       {".so", artifact.shared_object},
@@ -82,7 +78,7 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
     if (absl::Status status = WriteFileAtomically(path, content); !status.ok()) {
       // Do not leave a new header beside the object of another kernel.
       for (const std::string& half : written) std::filesystem::remove(half, error);
-      return CannotWrite(status);
+      return WithExitCode(status, kExitFailed);
     }
     written.push_back(path);
   }

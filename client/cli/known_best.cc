@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -29,7 +30,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
   absl::StatusOr<client::Best> best = known.session->connection().LookupBest(
       known.argument.text, target, tolerance, options.nearest);
   if (absl::IsNotFound(best.status())) {
-    return absl::NotFoundError(absl::StrCat(
+    return NothingKnownError(absl::StrCat(
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, "; find one with: hone tune ", known.argument.title));
@@ -40,9 +41,15 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
-  HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                        session.connection().Artifact(best.record.result.artifact_digest));
-  return record::DecodeArtifact(bytes);
+  const absl::StatusOr<std::string> bytes =
+      session.connection().Artifact(best.record.result.artifact_digest);
+  if (absl::IsNotFound(bytes.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store (",
+                     bytes.status().message(), "); hone revalidate builds it again"));
+  }
+  HONE_RETURN_IF_ERROR(bytes.status());
+  return record::DecodeArtifact(*bytes);
 }
 
 }  // namespace hone::cli

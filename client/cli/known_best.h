@@ -34,16 +34,17 @@ struct LookUpOptions {
   std::string hint;      // added to the message if no best is known
 };
 
-// Opens a session and looks up the best. Does not start a worker. NotFound: no best is known; the
-// message says how to find one. Other errors as for ReadWorkloadArgument, Session::Open and
-// Connection::LookupBest.
+// Opens a session and looks up the best. Does not start a worker. NothingKnownError: no best is
+// known; the message says how to find one. Other errors as for ReadWorkloadArgument, Session::Open
+// and Connection::LookupBest.
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
                                      const LookUpOptions& options = {});
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options = {});
 
-// The kernel that was built and measured for a best. InvalidArgument: the bytes are not an
-// artifact. Other errors as for client::Connection::Artifact.
+// The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
+// it. InvalidArgument: the bytes are not an artifact. Other errors as for
+// client::Connection::Artifact.
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best);
 
 }  // namespace hone::cli

@@ -33,15 +33,17 @@ std::string Footer() {
     absl::StrAppend(&text, " ", info.name);
     column += 1 + info.name.size();
   }
-  absl::StrAppend(
-      &text,
-      "\n\nExamples:\n"
-      "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
-      "  hone best matmul m=1024 n=1024 k=1024\n"
-      "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
-      "  hone operators conv2d\n"
-      "  hone doctor\n\n"
-      "Exit codes: 0 ok, 1 failed, 2 wrong usage or input, 3 nothing known, 4 server unreachable.");
+  absl::StrAppend(&text,
+                  "\n\nExamples:\n"
+                  "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
+                  "  hone best matmul m=1024 n=1024 k=1024\n"
+                  "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
+                  "  hone operators conv2d\n"
+                  "  hone doctor\n\n"
+                  "Exit codes:");
+  for (const ExitCodeInfo& info : ExitCodes()) {
+    absl::StrAppend(&text, "\n  ", info.code, "  ", info.meaning);
+  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
@@ -87,6 +88,11 @@ absl::Status ListModels(const Globals& globals) {
   return absl::OkStatus();
 }
 
+// The server answers NotFound if it has no measurements to learn from.
+absl::Status NothingKnownIfNotFound(const absl::Status& status) {
+  return absl::IsNotFound(status) ? NothingKnownError(status.message()) : status;
+}
+
 absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   client::TrainingRequest request{
       .op = options.op, .records = options.records, .seed = options.seed};
@@ -94,10 +100,11 @@ absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(request.target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(const client::StoredModel model,
-                        session->connection().TrainModel(request, limit));
-  if (globals.json) return PrintJson(ToJson(model));
-  StoredTable({model}).Print();
+  const absl::StatusOr<client::StoredModel> model =
+      session->connection().TrainModel(request, limit);
+  HONE_RETURN_IF_ERROR(NothingKnownIfNotFound(model.status()));
+  if (globals.json) return PrintJson(ToJson(*model));
+  StoredTable({*model}).Print();
   return absl::OkStatus();
 }
 
@@ -155,14 +162,15 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
   HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(request.target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(const client::ModelEvaluation evaluation,
-                        session->connection().EvaluateModels(request, limit));
+  const absl::StatusOr<client::ModelEvaluation> evaluation =
+      session->connection().EvaluateModels(request, limit);
+  HONE_RETURN_IF_ERROR(NothingKnownIfNotFound(evaluation.status()));
   if (!globals.json) {
-    PrintEvaluation(evaluation, options.k);
+    PrintEvaluation(*evaluation, options.k);
     return absl::OkStatus();
   }
   Json scores = Json::array();
-  for (const client::ModelScore& score : evaluation.scores) {
+  for (const client::ModelScore& score : evaluation->scores) {
     scores.push_back({{"model", score.model},
                       {"feature_set", score.feature_set},
                       {"held_out", score.held_out},
@@ -182,13 +190,13 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
                       {"train_ms", Number(score.train_ms)}});
   }
   Json left_out = Json::array();
-  for (const auto& [reason, count] : evaluation.left_out_because) {
+  for (const auto& [reason, count] : evaluation->left_out_because) {
     left_out.push_back({{"reason", reason}, {"count", count}});
   }
-  return PrintJson({{"target", evaluation.target},
-                    {"workloads", evaluation.workloads},
-                    {"candidates", evaluation.candidates},
-                    {"left_out", evaluation.left_out},
+  return PrintJson({{"target", evaluation->target},
+                    {"workloads", evaluation->workloads},
+                    {"candidates", evaluation->candidates},
+                    {"left_out", evaluation->left_out},
                     {"left_out_because", std::move(left_out)},
                     {"k", options.k},
                     {"scores", std::move(scores)}});

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
 #include "common/base/file.h"
@@ -31,7 +32,9 @@ absl::Status ExportRecords(const Globals& globals, const ExportOptions& options)
   const bool to_stdout = options.output.empty();
   const std::string part = absl::StrCat(options.output, ".part");
   std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
-  if (file == nullptr) return ErrnoStatus(errno, absl::StrCat("write ", part));
+  if (file == nullptr) {
+    return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", part)), kExitFailed);
+  }
   int64_t bytes = 0;
   absl::Status status =
       session->connection().ExportRecords(filter, [&](absl::string_view piece) -> absl::Status {
@@ -48,7 +51,7 @@ absl::Status ExportRecords(const Globals& globals, const ExportOptions& options)
   if (std::fclose(file) != 0) status.Update(ErrnoStatus(errno, absl::StrCat("write ", part)));
   // Only a complete export gets the final name.
   if (status.ok() && std::rename(part.c_str(), options.output.c_str()) != 0) {
-    status = ErrnoStatus(errno, absl::StrCat("write ", options.output));
+    status = WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", options.output)), kExitFailed);
   }
   if (!status.ok()) {
     std::remove(part.c_str());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/run_job.h"
@@ -68,24 +70,24 @@ absl::StatusOr<std::string> TargetOf(Session& session) {
 }
 
 // The published bests that are due.
-absl::StatusOr<std::vector<record::Record>> FindDue(Session& session,
-                                                    const RevalidateOptions& options) {
+absl::StatusOr<std::vector<record::Record>> FindDue(
+    Session& session, const RevalidateOptions& options,
+    const std::optional<WorkloadArgument>& argument) {
   HONE_ASSIGN_OR_RETURN(const std::string target, TargetOf(session));
   HONE_ASSIGN_OR_RETURN(const record::Environment today,
                         EnvironmentToday(session.connection(), target));
   client::RecordFilter filter;
   filter.target = target;
   filter.best_only = true;
-  std::string title = "any operator";
-  if (!options.words.empty()) {
-    HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
-    filter.workload_digest = argument.workload.StructuralDigest().ToHex();
-    title = argument.title;
+  if (argument.has_value()) {
+    filter.workload_digest = argument->workload.StructuralDigest().ToHex();
   }
   HONE_ASSIGN_OR_RETURN(std::vector<record::Record> bests,
                         session.connection().ListRecords(filter, /*limit=*/0));
   if (bests.empty()) {
-    return absl::NotFoundError(absl::StrCat("no best of ", title, " is known on ", target));
+    return NothingKnownError(absl::StrCat("no best of ",
+                                          argument.has_value() ? argument->title : "any operator",
+                                          " is known on ", target));
   }
   std::erase_if(bests, [&](const record::Record& best) { return !IsDue(options, best, today); });
   return bests;
@@ -143,11 +145,16 @@ Json ReportJson(const std::vector<Revalidated>& all) {
 }
 
 absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options) {
+  std::optional<WorkloadArgument> argument;
+  if (!options.words.empty()) {
+    HONE_ASSIGN_OR_RETURN(argument, ReadWorkloadArgument(options.words));
+  }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                         Session::Open(globals, /*with_worker=*/true));
   HONE_RETURN_IF_ERROR(session->TargetForTuning().status());  // fail before waiting for a worker
   HONE_RETURN_IF_ERROR(session->WaitForWorker([] { return true; }));
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> due, FindDue(*session, options));
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> due,
+                        FindDue(*session, options, argument));
   std::vector<Revalidated> all;
   for (const record::Record& best : due) {
     HONE_ASSIGN_OR_RETURN(all.emplace_back(), RevalidateOne(*session, options, best));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -122,7 +123,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
     const ir::Tensor& tensor = workload.tensors[out[o]];
     const absl::Status written = WriteFileAtomically(
         options.out[o], absl::StrCat(client::NpyHeader(tensor.dtype, tensor.shape), outputs[o]));
-    if (!written.ok()) return absl::FailedPreconditionError(written.message());
+    if (!written.ok()) return WithExitCode(written, kExitFailed);
     files.push_back({{"file", options.out[o]},
                      {"tensor", tensor.name},
                      {"dtype", std::string(ir::DTypeName(tensor.dtype))},

@@ -18,15 +18,10 @@ namespace {
 // Adds advice to the error of an unusable data folder.
 absl::Status WithAdvice(const absl::Status& status) {
   if (status.ok()) return status;
-  // NotFound would mean that nothing is known of the workload (client/cli/exit_code.h).
-  const absl::StatusCode code =
-      absl::IsNotFound(status) ? absl::StatusCode::kFailedPrecondition : status.code();
-  return absl::Status(
-      code,
-      absl::StrCat(
-          status.message(),
-          "; the data folder must be writable: free some space there, or set XDG_DATA_HOME to "
-          "another folder"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      status.message(),
+      "; the data folder must be writable: free some space there, or set XDG_DATA_HOME to another "
+      "folder"));
 }
 
 // The folder for the sockets if the path of the data folder is too long.

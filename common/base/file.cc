@@ -16,7 +16,12 @@ absl::Status ErrnoStatus(int error_number, absl::string_view what) {
   const std::string message = absl::StrCat(what, ": ", std::strerror(error_number));
   switch (error_number) {
     case ENOENT:
+    case ENOTDIR:
       return absl::NotFoundError(message);
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return absl::InvalidArgumentError(message);
     case ENOSPC:
     case EDQUOT:
     case ENOMEM:

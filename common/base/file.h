@@ -9,8 +9,9 @@
 
 namespace hone {
 
-// Returns the whole content. NotFound: no such file. PermissionDenied, Internal: the file cannot be
-// read; the message names the path.
+// Returns the whole content. NotFound: no such file. InvalidArgument: it is a folder, or the path
+// cannot be one of a file. PermissionDenied, Internal: the file cannot be read. The message names
+// the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // What a written file survives: a power failure (kMachine: fsync, takes milliseconds) or only the

@@ -1,9 +1,12 @@
 #include "server/service/model_convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "server/service/field_error.h"
 #include "server/service/job_convert.h"
@@ -16,9 +19,26 @@ absl::Status CheckText(absl::string_view field, const std::string& text) {
   return FieldError(field, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
 }
 
-absl::StatusOr<task::ModelChoice> ToChoice(const v1::ModelChoice& choice) {
-  HONE_RETURN_IF_ERROR(CheckText("model.name", choice.name()));
-  HONE_RETURN_IF_ERROR(CheckText("model.feature_set", choice.feature_set()));
+// Checks a name; "" stands for a default.
+absl::Status CheckKnown(absl::string_view field, const std::string& name,
+                        const std::vector<std::string>& known) {
+  HONE_RETURN_IF_ERROR(CheckText(field, name));
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      field, absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(known, ", ")));
+}
+
+absl::StatusOr<task::ModelChoice> ToChoice(const v1::ModelChoice& choice,
+                                           const task::TaskEnvironment& environment) {
+  std::vector<std::string> models;
+  for (const cost_model::CostModelInfo& info : environment.CostModels()) {
+    models.push_back(info.name);
+  }
+  HONE_RETURN_IF_ERROR(CheckKnown("model.name", choice.name(), models));
+  HONE_RETURN_IF_ERROR(
+      CheckKnown("model.feature_set", choice.feature_set(), environment.FeatureSetNames()));
   return task::ModelChoice{choice.name(), choice.feature_set()};
 }
 
@@ -40,7 +60,7 @@ absl::StatusOr<task::TrainingQuery> ToQuery(const v1::TrainModelRequest& request
                                             const task::TaskEnvironment& environment) {
   task::TrainingQuery query{.seed = request.seed()};
   HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
-  HONE_ASSIGN_OR_RETURN(query.model, ToChoice(request.model()));
+  HONE_ASSIGN_OR_RETURN(query.model, ToChoice(request.model(), environment));
   if (query.model.name.empty()) query.model.name = environment.default_cost_model();
   return query;
 }
@@ -53,7 +73,7 @@ absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& r
     return FieldError("models", absl::StrCat("more than ", kMaxModels));
   }
   for (const v1::ModelChoice& choice : request.models()) {
-    HONE_ASSIGN_OR_RETURN(task::ModelChoice model, ToChoice(choice));
+    HONE_ASSIGN_OR_RETURN(task::ModelChoice model, ToChoice(choice, environment));
     query.models.push_back(std::move(model));
   }
   if (query.models.empty()) {

@@ -86,7 +86,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   ASSERT_EQ(records.code, 0) << records.errors;
   EXPECT_GE(OneLineOfJson(records.output)["records"].size(), 24u);
   const Result no_job = home.Hone({"records", "query", "--job", "999"});
-  EXPECT_EQ(no_job.code, 3);
+  EXPECT_EQ(no_job.code, 2);
   EXPECT_THAT(no_job.errors, HasSubstr("999"));
   const Result jobs = home.Hone({"jobs", "list", "--json"});
   ASSERT_EQ(jobs.code, 0) << jobs.errors;

@@ -53,9 +53,17 @@ TEST(ExitCodeTest, ScriptsRelyOnTheNumbers) {
   EXPECT_EQ(ExitCodeFor(absl::DataLossError("")), 1);
   EXPECT_EQ(ExitCodeFor(absl::FailedPreconditionError("")), 1);
   EXPECT_EQ(ExitCodeFor(absl::InvalidArgumentError("")), 2);
-  EXPECT_EQ(ExitCodeFor(absl::NotFoundError("")), 3);
+  EXPECT_EQ(ExitCodeFor(absl::NotFoundError("")), 2);
+  EXPECT_EQ(ExitCodeFor(NothingKnownError("")), 3);
   EXPECT_EQ(ExitCodeFor(absl::UnavailableError("")), 4);
   EXPECT_EQ(ExitCodeFor(absl::DeadlineExceededError("")), 4);
+}
+
+TEST(ExitCodeTest, AnErrorMayHaveItsOwn) {
+  const absl::Status status = WithExitCode(absl::NotFoundError("gone"), kExitFailed);
+  EXPECT_EQ(ExitCodeFor(status), 1);
+  EXPECT_EQ(status.message(), "gone");
+  EXPECT_EQ(ExitCodeFor(WithExitCode(absl::OkStatus(), kExitFailed)), 0);
 }
 
 }  // namespace

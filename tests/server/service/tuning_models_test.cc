@@ -92,7 +92,7 @@ TEST_F(TuningModelsTest, SaysWhatIsWrong) {
   request.add_models()->set_name("oracle");
   expect(grpc::StatusCode::FAILED_PRECONDITION, "temple");
   request.add_models()->set_name("crystal ball");
-  expect(grpc::StatusCode::NOT_FOUND, "nearest");
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "nearest");
   request.set_held_out_trials(std::nan(""));
   expect(grpc::StatusCode::INVALID_ARGUMENT, "held_out_trials");
   request.set_max_records(1'000'000);

@@ -1,0 +1,139 @@
+// The exit codes of every command that reads or writes a file, or looks up a name. Scripts rely on
+// them: 3 means only that nothing is known.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/process.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+using integration::Result;
+using integration::TemporaryFolder;
+
+class ExitCodeTest : public ::testing::Test {
+ protected:
+  Result Hone(Words words) {
+    words.insert(words.begin(), "hone");
+    return integration::RunProgram(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(60));
+  }
+  void Expect(int code, const Words& words, const std::string& message) {
+    const Result result = Hone(words);
+    EXPECT_EQ(result.code, code) << absl::StrJoin(words, " ") << ": " << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(message)) << absl::StrJoin(words, " ");
+  }
+
+  TemporaryFolder data_;
+};
+
+Words With(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
+  const Words matmul = {"matmul", "m=4", "n=4", "k=4"};
+  for (const std::string missing : {"/nowhere/nope", "/proc/nope", "/dev/null/nope"}) {
+    const std::string workload = missing + ".hone", trace = missing + ".trace";
+    for (const Words& words : {Words{"tune", workload},
+                               With({"tune", "--space", "trace:" + trace}, matmul),
+                               {"best", workload},
+                               {"compare", workload},
+                               {"export", workload, "-o", "out"},
+                               {"run", workload, "--in", "A.npy", "--out", "C.npy"},
+                               {"show", workload},
+                               {"show", trace},
+                               {"schedule", trace},
+                               {"revalidate", workload},
+                               {"records", "query", workload},
+                               {"records", "export", workload},
+                               {"records", "import", missing},
+                               {"features", trace},
+                               {"models", "evaluate", "--held-out", workload + " "},
+                               {"worker-config", "--name", "w", "--authority", missing}}) {
+      Expect(2, words, missing);
+    }
+    Expect(2, With({"run", "--in", missing + ".npy", "--in", "B.npy", "--out", "C.npy"}, matmul),
+           missing);
+  }
+  Expect(2, {"records", "import", "/proc"}, "/proc");
+}
+
+TEST_F(ExitCodeTest, AMissingFileOfTheConnectionIsAUsageErrorOfEveryCommand) {
+  const Words matmul = {"matmul", "m=4", "n=4", "k=4"};
+  for (const Words& command : {With({"tune"}, matmul),
+                               With({"best"}, matmul),
+                               With({"compare"}, matmul),
+                               With({"export", "-o", "out"}, matmul),
+                               With({"run", "--in", "A.npy", "--out", "C.npy"}, matmul),
+                               With({"show"}, matmul),
+                               {"schedule", "mine.trace"},
+                               {"revalidate"},
+                               {"records", "query"},
+                               {"records", "export"},
+                               {"records", "import", "-"},
+                               {"records", "backup", "/tmp/backup.db"},
+                               {"records", "compact"},
+                               {"workers", "list"},
+                               {"workers", "drain", "w"},
+                               {"workers", "resume", "w"},
+                               {"workers", "remove", "w"},
+                               {"worker-config", "--name", "w"},
+                               {"jobs", "list"},
+                               {"jobs", "watch", "1"},
+                               {"jobs", "cancel", "1"},
+                               {"jobs", "resume", "1"},
+                               {"models"},
+                               {"models", "train"},
+                               {"models", "evaluate"},
+                               {"operators"},
+                               {"features", "mine.trace"},
+                               {"doctor"}}) {
+    Expect(2, With(command, {"--server", "localhost:1", "--ca", "/nowhere/ca.pem"}), "ca.pem");
+  }
+  for (const Words& options : {Words{"--config", "/nowhere/nope"},
+                               {"--token-file", "/nowhere/nope"},
+                               {"--ca", "/nowhere/nope"},
+                               {"--ca", "system", "--certificate", "/nowhere/nope", "--key", "key"},
+                               {"--config", "/dev/null/nope"}}) {
+    Expect(2, With({"workers", "list", "--server", "localhost:1"}, options), "nope");
+  }
+}
+
+TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
+  Expect(2, {"models", "train", "--model", "nope"}, "nope");
+  Expect(2, {"models", "evaluate", "--model", "nope"}, "nope");
+  Expect(2, {"models", "train", "--feature-set", "nope"}, "nope");
+  Expect(2, {"jobs", "watch", "999"}, "999");
+  Expect(2, {"jobs", "cancel", "999"}, "999");
+  Expect(2, {"jobs", "resume", "999"}, "999");
+  Expect(2, {"records", "query", "--job", "999"}, "999");
+  Expect(2, {"workers", "drain", "nope"}, "nope");
+  Expect(2, {"records", "backup", "/nowhere/backup.db"}, "/nowhere");
+  Expect(3, {"best", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(3, {"compare", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(3, {"models", "train"}, "no measurements");
+}
+
+TEST_F(ExitCodeTest, AnOutputThatCannotBeWrittenIsAFailure) {
+  Expect(1, {"records", "export", "-o", "/nowhere/records.jsonl"}, "/nowhere");
+  Expect(1, {"records", "export", "-o", "/proc/records.jsonl"}, "/proc");
+}
+
+TEST_F(ExitCodeTest, TheHelpListsEveryCode) {
+  const std::string help = Hone({"--help"}).output;
+  for (const char* line :
+       {"0  ok", "1  failed", "2  wrong usage", "3  nothing known", "4  server unreachable"}) {
+    EXPECT_THAT(help, HasSubstr(line));
+  }
+}
+
+}  // namespace
+}  // namespace hone::cli
