@@ -17,6 +17,7 @@ constexpr ExitCodeInfo kExitCodes[] = {
     {kExitUsage, "wrong usage or input, such as a missing file or an unknown name"},
     {kExitNothingKnown, "nothing known"},
     {kExitUnreachable, "server unreachable"},
+    {kExitInterrupted, "interrupted with Ctrl-C"},
 };
 
 // Every other error is kExitFailed.
@@ -55,6 +56,10 @@ ExitCode ExitCodeFor(const absl::Status& status) {
 
 absl::Status NothingKnownError(absl::string_view message) {
   return WithExitCode(absl::NotFoundError(message), kExitNothingKnown);
+}
+
+absl::Status InterruptedError(absl::string_view message) {
+  return WithExitCode(absl::CancelledError(message), kExitInterrupted);
 }
 
 }  // namespace hone::cli

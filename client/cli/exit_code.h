@@ -14,6 +14,7 @@ enum ExitCode : int {
   kExitUsage = 2,  // nothing was done
   kExitNothingKnown = 3,
   kExitUnreachable = 4,
+  kExitInterrupted = 130,  // what shells report for a program that SIGINT ended
 };
 
 struct ExitCodeInfo {
@@ -33,6 +34,9 @@ ExitCode ExitCodeFor(const absl::Status& status);
 // NotFound with kExitNothingKnown: the server has no result for a valid question. Any other
 // NotFound, such as a missing file or an unknown name, is a usage error.
 absl::Status NothingKnownError(absl::string_view message);
+
+// Cancelled with kExitInterrupted: the user interrupted the command.
+absl::Status InterruptedError(absl::string_view message);
 
 }  // namespace hone::cli
 

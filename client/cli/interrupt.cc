@@ -8,9 +8,11 @@ namespace hone::cli {
 namespace {
 
 std::atomic<int> interrupts{0};
+std::atomic<int> last_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
 void Count(int signal_number) {
+  last_signal = signal_number;
   if (interrupts.fetch_add(1) + 1 >= 2) signal(signal_number, SIG_DFL);
 }
 
@@ -32,5 +34,11 @@ InterruptCounter::InterruptCounter() {
 InterruptCounter::~InterruptCounter() { Handle(SIG_DFL); }
 
 int InterruptCounter::count() const { return interrupts; }
+
+void EndByCountedSignal() {
+  if (last_signal == 0) return;
+  signal(last_signal, SIG_DFL);
+  raise(last_signal);
+}
 
 }  // namespace hone::cli

@@ -15,6 +15,10 @@ class InterruptCounter {
   int count() const;
 };
 
+// Ends the program by the signal that an InterruptCounter counted last; returns if it counted none.
+// A shell that ran the program then also stops its loop or script.
+void EndByCountedSignal();
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_INTERRUPT_H_

@@ -58,30 +58,27 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
 }
 
 // Reports the end of a followed job.
-absl::Status Conclude(const Globals& globals, const std::string& id,
-                      const absl::StatusOr<client::Job>& job) {
-  if (absl::IsCancelled(job.status())) {
-    absl::FPrintF(stderr, "job %s continues; hone jobs cancel %s ends it\n", id, id);
-    return absl::OkStatus();
+absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
+  const client::Job& job = followed.job;
+  HONE_RETURN_IF_ERROR(PrintJob(globals, job));
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
   }
-  HONE_RETURN_IF_ERROR(job.status());
-  HONE_RETURN_IF_ERROR(PrintJob(globals, *job));
-  if (job->state == client::JobState::kFailed) {
-    return absl::AbortedError(absl::StrCat("job ", id, " failed: ", job->error));
-  }
-  return absl::OkStatus();
+  return CheckNotCancelled(followed);
 }
 
 absl::Status WatchJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
-  return Conclude(globals, id, FollowJob(*session, job, OnInterrupt::kLeave));
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, FollowJob(*session, job, OnInterrupt::kLeave));
+  return Conclude(globals, followed);
 }
 
 absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
-  return PrintJob(globals, job);
+  HONE_ASSIGN_OR_RETURN(const FollowedJob ended, FollowJob(*session, job, OnInterrupt::kLeave));
+  return PrintJob(globals, ended.job);
 }
 
 absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
@@ -96,7 +93,9 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   if (session->private_server() == nullptr) return PrintJob(globals, job);
   // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
   HONE_RETURN_IF_ERROR(session->StartWorker());
-  return Conclude(globals, options.id, FollowJob(*session, job, OnInterrupt::kConfirm));
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
+                        FollowJob(*session, job, OnInterrupt::kConfirm));
+  return Conclude(globals, followed);
 }
 
 }  // namespace
@@ -130,12 +129,17 @@ void AddJobs(Command& app, Globals& globals) {
   Complete(watch, globals, "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
            [&globals, id] { return WatchJob(globals, *id); });
 
-  Command& cancel = jobs.AddCommand("cancel", "End a job; its measurements are kept");
+  Command& cancel =
+      jobs.AddCommand("cancel", "End a job and wait for its end; its measurements are kept");
   auto now = std::make_shared<bool>(false);
   add_id(cancel, *id);
   cancel.AddFlag("--now", *now, "Do not confirm the best candidates first");
-  Complete(cancel, globals, "Examples:\n  hone jobs cancel 4711 --server hone.internal:7070",
-           [&globals, id, now] { return CancelJob(globals, *id, *now); });
+  Complete(
+      cancel, globals,
+      "Waits until the best candidates are confirmed and the job has ended. After Ctrl-C the job "
+      "still ends, but the command no longer waits.\n\n"
+      "Examples:\n  hone jobs cancel 4711 --server hone.internal:7070",
+      [&globals, id, now] { return CancelJob(globals, *id, *now); });
 
   Command& resume =
       jobs.AddCommand("resume", "Continue a cancelled or failed job where it stopped");

@@ -137,6 +137,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"default", LatencyJson(job.default_schedule)},
       {"peak_gflops", peak_gflops},
       {"job", job.id},
+      {"state", std::string(client::JobStateName(job.state))},
   };
 }
 

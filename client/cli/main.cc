@@ -15,6 +15,7 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/globals.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/suggest.h"
 #include "common/operator/operator.h"
 
@@ -57,10 +58,13 @@ void FillStandardDescriptors() {
   }
 }
 
-// Flushes standard output and returns the exit code.
+// Flushes standard output and returns the exit code, or ends the program if it was interrupted.
 int Finish(int code) {
   errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    if (code == kExitInterrupted) EndByCountedSignal();
+    return code;
+  }
   absl::FPrintF(stderr, "hone: standard output could not be written%s%s\n", errno == 0 ? "" : ": ",
                 errno == 0 ? "" : std::strerror(errno));
   return code == kExitOk ? kExitFailed : code;

@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<record::Record>> FindDue(
   return bests;
 }
 
-absl::StatusOr<Revalidated> RevalidateOne(Session& session, const RevalidateOptions& options,
+absl::StatusOr<FollowedJob> RevalidateOne(Session& session, const RevalidateOptions& options,
                                           const record::Record& best) {
   // The text of the workload is in the job that found the best.
   HONE_ASSIGN_OR_RETURN(const client::Job found, session.connection().GetJob(best.job_id));
@@ -103,8 +103,7 @@ absl::StatusOr<Revalidated> RevalidateOne(Session& session, const RevalidateOpti
   spec.tolerance = best.tolerance;
   spec.max_trials = options.top;
   spec.revalidate = options.top;
-  HONE_ASSIGN_OR_RETURN(client::Job job, RunJob(session, spec));
-  return Revalidated{best, std::move(job)};
+  return RunJob(session, spec);
 }
 
 double LatencyNs(const client::Job& job) {
@@ -138,6 +137,7 @@ Json ReportJson(const std::vector<Revalidated>& all) {
                     {"before", ToJson(each.before)},
                     {"after", each.Worked() ? ToJson(each.job.best->record) : Json(nullptr)},
                     {"quarantined", each.job.quarantined},
+                    {"state", std::string(client::JobStateName(each.job.state))},
                     {"error", each.job.error},
                     {"job", each.job.id}});
   }
@@ -156,9 +156,12 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> due,
                         FindDue(*session, options, argument));
   std::vector<Revalidated> all;
+  absl::Status cancelled;
   for (const record::Record& best : due) {
-    HONE_ASSIGN_OR_RETURN(all.emplace_back(), RevalidateOne(*session, options, best));
-    if (all.back().job.state == client::JobState::kCancelled) break;  // Ctrl-C
+    HONE_ASSIGN_OR_RETURN(FollowedJob followed, RevalidateOne(*session, options, best));
+    cancelled = CheckNotCancelled(followed);
+    all.push_back({best, std::move(followed.job)});
+    if (!cancelled.ok()) break;
   }
   if (globals.json) {
     HONE_RETURN_IF_ERROR(PrintJson(ReportJson(all)));
@@ -168,6 +171,7 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
   } else {
     PrintReport(all);
   }
+  HONE_RETURN_IF_ERROR(cancelled);
   const auto failed =
       std::count_if(all.begin(), all.end(), [](const Revalidated& each) { return !each.Worked(); });
   if (failed == 0) return absl::OkStatus();

@@ -92,7 +92,9 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
   spec.target = target;
   spec.max_trials = 1;
   spec.tolerance = options.tolerance;
-  HONE_ASSIGN_OR_RETURN(client::Job job, RunJob(session, spec));
+  HONE_ASSIGN_OR_RETURN(FollowedJob followed, RunJob(session, spec));
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  client::Job& job = followed.job;
   if (job.state == client::JobState::kDone && job.best.has_value()) {
     return Found{*std::move(job.best), /*stored=*/false};
   }

@@ -1,9 +1,12 @@
 #include "client/cli/run_job.h"
 
 #include <cstdio>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
 #include "common/base/status_macros.h"
@@ -11,7 +14,7 @@
 namespace hone::cli {
 namespace {
 
-absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
+absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                    OnInterrupt on_interrupt, InterruptCounter& interrupts,
                                    ProgressLine& progress) {
   int heard = 0;
@@ -29,7 +32,12 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
         if (const int count = interrupts.count(); count > heard) {
           heard = count;
           progress.Clear();
-          if (on_interrupt == OnInterrupt::kLeave) return false;
+          if (on_interrupt == OnInterrupt::kLeave) {
+            problem = InterruptedError(absl::StrCat(
+                "interrupted; job ", created.id, " continues: hone jobs watch ", created.id,
+                " follows it, and hone jobs cancel ", created.id, " ends it"));
+            return false;
+          }
           std::fputs(count == 1 ? "stopping: confirming the finalists; Ctrl-C again skips this\n"
                                 : "stopping now\n",
                      stderr);
@@ -44,12 +52,24 @@ absl::StatusOr<client::Job> Follow(Session& session, const client::Job& created,
       });
   progress.Clear();
   HONE_RETURN_IF_ERROR(problem);
-  return job;
+  HONE_RETURN_IF_ERROR(job.status());
+  return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
 }
 
 }  // namespace
 
-absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec) {
+absl::Status CheckNotCancelled(const FollowedJob& followed) {
+  const client::Job& job = followed.job;
+  const std::string after = absl::StrCat("after ", job.trials, " trials");
+  if (followed.interrupted) {
+    return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
+  }
+  if (job.state != client::JobState::kCancelled) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("job ", job.id, " was cancelled by another client ", after));
+}
+
+absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {
   InterruptCounter interrupts;
   ProgressLine progress;
   if (session.private_server() != nullptr) {
@@ -65,7 +85,7 @@ absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec
   return Follow(session, created, OnInterrupt::kConfirm, interrupts, progress);
 }
 
-absl::StatusOr<client::Job> FollowJob(Session& session, const client::Job& job,
+absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
                                       OnInterrupt on_interrupt) {
   InterruptCounter interrupts;
   ProgressLine progress;

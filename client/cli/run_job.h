@@ -7,21 +7,30 @@
 
 namespace hone::cli {
 
+// A job that was followed to its end.
+struct FollowedJob {
+  client::Job job;
+  bool interrupted = false;  // with Ctrl-C, which cancelled the job
+};
+
+// Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another client.
+absl::Status CheckNotCancelled(const FollowedJob& followed);
+
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a
 // private server, first checks the job, then starts a worker and waits for it. Returns the last
 // state of the job, even if it failed. Errors are those of the connection and of the private
 // server.
-absl::StatusOr<client::Job> RunJob(Session& session, const client::JobSpec& spec);
+absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
 
 // The effect of Ctrl-C on a followed job.
 enum class OnInterrupt {
   kConfirm,  // the job confirms its finalists and ends; twice: it ends immediately
   kLeave,    // the job continues, and FollowJob returns
 };
-// Follows a job to its end, with its progress on standard error. Returns its last state. Cancelled:
-// interrupted with kLeave.
-absl::StatusOr<client::Job> FollowJob(Session& session, const client::Job& job,
+// Follows a job to its end, with its progress on standard error. Returns its last state.
+// InterruptedError: interrupted with kLeave.
+absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
                                       OnInterrupt on_interrupt);
 
 // "3 ok, 1 wrong_output".

@@ -45,7 +45,7 @@ Json StepsJson(const std::vector<TraceStep>& steps) {
 }
 
 // Runs a job whose design space contains only this candidate.
-absl::StatusOr<client::Job> Check(const Globals& globals, const ScheduleOptions& options,
+absl::StatusOr<FollowedJob> Check(const Globals& globals, const ScheduleOptions& options,
                                   const AppliedTrace& applied) {
   client::JobSpec spec;
   spec.workload = applied.workload->ToText();
@@ -90,6 +90,7 @@ void AddCheck(const client::Job& job, Json& json) {
   json["default"] = LatencyJson(job.default_schedule);
   json["best"] = LatencyJson(job.best);
   json["job"] = job.id;
+  json["state"] = std::string(client::JobStateName(job.state));
 }
 
 void PrintCheck(const client::Job& job) {
@@ -138,13 +139,15 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
     return globals.json ? PrintJson(json) : absl::OkStatus();
   }
 
-  HONE_ASSIGN_OR_RETURN(const client::Job job, Check(globals, options, applied));
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, Check(globals, options, applied));
+  const client::Job& job = followed.job;
   if (globals.json) {
     AddCheck(job, json);
     HONE_RETURN_IF_ERROR(PrintJson(json));
   } else if (Passed(job)) {
     PrintCheck(job);
   }
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   if (Passed(job)) return absl::OkStatus();
   if (!job.given.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id,

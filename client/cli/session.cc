@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "client/cli/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "common/target/target.h"
@@ -107,7 +108,7 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
                                    [](const client::Worker& w) { return w.connected; });
     if (there) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(CheckPrivate());
-    if (!waiting()) return absl::CancelledError("interrupted");
+    if (!waiting()) return InterruptedError("interrupted while waiting for the worker");
     absl::SleepFor(kWorkerPoll);
   }
   return absl::FailedPreconditionError(absl::StrCat(

@@ -47,8 +47,8 @@ class Session {
   // server was given. Errors as for PrivateServer::StartOrJoin.
   absl::Status StartWorker();
   // Waits until the worker of the private server has registered. Returns immediately if a server
-  // was given. Calls `waiting` repeatedly; Cancelled: it returned false. FailedPrecondition: the
-  // worker keeps failing, or did not register in time.
+  // was given. Calls `waiting` repeatedly; InterruptedError: it returned false. FailedPrecondition:
+  // the worker keeps failing, or did not register in time.
   absl::Status WaitForWorker(const std::function<bool()>& waiting);
 
  private:

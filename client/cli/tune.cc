@@ -139,7 +139,8 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   spec.space = space;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
-  HONE_ASSIGN_OR_RETURN(const client::Job job, RunJob(*session, spec));
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunJob(*session, spec));
+  const client::Job& job = followed.job;
 
   const double peak = PeakOf(job, session->connection());
   if (globals.json) {
@@ -147,6 +148,7 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   } else {
     PrintReport(job, argument, peak);
   }
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   if (job.state == client::JobState::kFailed) {
     return absl::AbortedError(
         absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
@@ -192,19 +194,20 @@ void AddTune(Command& app, Globals& globals) {
               "tile: an output whose own window is much smaller than the rest of the tile can have "
               "a larger error",
               {Range(0.0, 0.5)});
-  Complete(
-      command, globals,
-      "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
-      "Measurements are kept in both cases. With --space trace:FILE the operator may be omitted; "
-      "the default is the workload of the trace.\n\n"
-      "Examples:\n"
-      "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
-      "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
-      "  hone tune dense_relu m=128 n=768 k=768 --space templates --strategy annealing \\\n"
-      "    --cost-model xgboost-rank --feature-set knob\n"
-      "  hone tune --space trace:mine.trace --trials 64\n"
-      "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
-      [&globals, options] { return Tune(globals, *options); });
+  Complete(command, globals,
+           "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
+           "Measurements are kept in both cases, and the exit code is 130. If another client "
+           "cancels the "
+           "job, it is 1. With --space trace:FILE the operator may be omitted; "
+           "the default is the workload of the trace.\n\n"
+           "Examples:\n"
+           "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
+           "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
+           "  hone tune dense_relu m=128 n=768 k=768 --space templates --strategy annealing \\\n"
+           "    --cost-model xgboost-rank --feature-set knob\n"
+           "  hone tune --space trace:mine.trace --trials 64\n"
+           "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
+           [&globals, options] { return Tune(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -52,9 +52,10 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   ASSERT_EQ(tuned.code, 0) << tuned.errors;
   const nlohmann::json run = OneLineOfJson(tuned.output);
   ASSERT_TRUE(run.is_object()) << tuned.output;
-  EXPECT_THAT(KeysOf(run),
-              UnorderedElementsAre("workload", "target", "trials", "outcomes", "wall_s",
-                                   "trials_per_min", "best", "default", "peak_gflops", "job"));
+  EXPECT_THAT(KeysOf(run), UnorderedElementsAre("workload", "target", "trials", "outcomes",
+                                                "wall_s", "trials_per_min", "best", "default",
+                                                "peak_gflops", "job", "state"));
+  EXPECT_EQ(run["state"], "done");
   EXPECT_THAT(KeysOf(run["best"]),
               UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed"));
   EXPECT_EQ(run["best"]["confirmed"], true);
@@ -173,12 +174,34 @@ TEST(FirstLightTest, CtrlCKeepsWhatWasMeasuredAndConfirmsTheBest) {
       absl::Seconds(60)))
       << tune.Errors();
   tune.Signal(SIGINT);
-  EXPECT_EQ(tune.Wait(absl::Seconds(120)), 0) << tune.Errors();
+  EXPECT_EQ(tune.Wait(absl::Seconds(120)), 128 + SIGINT) << tune.Errors();
   const nlohmann::json run = OneLineOfJson(tune.Output());
   ASSERT_TRUE(run.is_object()) << tune.Output();
   EXPECT_LT(run["trials"], 100000);
+  EXPECT_EQ(run["state"], "cancelled");
   const Result best = home.Hone(With({"best", "--json"}, kMatmul));
   EXPECT_EQ(best.code, 0) << "the finalists were not confirmed: " << best.errors;
+}
+
+TEST(FirstLightTest, AJobCancelledByAnotherClientFailsTheCommandThatFollowsIt) {
+  HoneHome home;
+  Process tune(With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul), home.variables());
+  ASSERT_TRUE(Eventually([&] {
+    const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
+    return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
+  })) << tune.Errors();
+  Process watch({"hone", "jobs", "watch", "1"}, home.variables());
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(watch.Errors(), "tuning"); }));
+  watch.Signal(SIGINT);
+  EXPECT_EQ(watch.Wait(absl::Seconds(20)), 128 + SIGINT);
+  EXPECT_THAT(watch.Errors(), HasSubstr("job 1 continues"));
+
+  const Result cancelled = home.Hone({"jobs", "cancel", "1", "--json"});
+  EXPECT_EQ(cancelled.code, 0) << cancelled.errors;
+  EXPECT_EQ(OneLineOfJson(cancelled.output)["state"], "cancelled") << "the command did not wait";
+  EXPECT_EQ(tune.Wait(absl::Seconds(60)), 1) << tune.Errors();
+  EXPECT_EQ(OneLineOfJson(tune.Output())["state"], "cancelled") << tune.Output();
+  EXPECT_THAT(tune.Errors(), HasSubstr("job 1 was cancelled by another client"));
 }
 
 TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
@@ -194,10 +217,11 @@ TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
     tune.Signal(SIGINT);
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune.Errors(), "Ctrl-C again"); }));
     tune.Signal(SIGINT);
-    EXPECT_EQ(tune.Wait(absl::Seconds(120)), 0) << tune.Errors();
+    EXPECT_EQ(tune.Wait(absl::Seconds(120)), 128 + SIGINT) << tune.Errors();
     EXPECT_EQ(home.Hone(With({"best"}, kMatmul)).code, 3);
     if (json) {
       EXPECT_EQ(OneLineOfJson(tune.Output())["best"]["confirmed"], false) << tune.Output();
+      EXPECT_EQ(OneLineOfJson(tune.Output())["state"], "cancelled") << tune.Output();
       continue;
     }
     EXPECT_THAT(tune.Output(), AllOf(HasSubstr("best, not confirmed"),
@@ -205,7 +229,7 @@ TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
     Process resumed({"hone", "jobs", "resume", "1"}, home.variables());
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(resumed.Errors(), "tuning"); }));
     resumed.Signal(SIGINT);
-    EXPECT_EQ(resumed.Wait(absl::Seconds(120)), 0) << resumed.Errors();
+    EXPECT_EQ(resumed.Wait(absl::Seconds(120)), 128 + SIGINT) << resumed.Errors();
     EXPECT_EQ(home.Hone(With({"best"}, kMatmul)).code, 0);
   }
 }

@@ -129,8 +129,8 @@ TEST_F(ExitCodeTest, AnOutputThatCannotBeWrittenIsAFailure) {
 
 TEST_F(ExitCodeTest, TheHelpListsEveryCode) {
   const std::string help = Hone({"--help"}).output;
-  for (const char* line :
-       {"0  ok", "1  failed", "2  wrong usage", "3  nothing known", "4  server unreachable"}) {
+  for (const char* line : {"0  ok", "1  failed", "2  wrong usage", "3  nothing known",
+                           "4  server unreachable", "130  interrupted"}) {
     EXPECT_THAT(help, HasSubstr(line));
   }
 }

@@ -57,6 +57,8 @@ TEST(ExitCodeTest, ScriptsRelyOnTheNumbers) {
   EXPECT_EQ(ExitCodeFor(NothingKnownError("")), 3);
   EXPECT_EQ(ExitCodeFor(absl::UnavailableError("")), 4);
   EXPECT_EQ(ExitCodeFor(absl::DeadlineExceededError("")), 4);
+  EXPECT_EQ(ExitCodeFor(absl::CancelledError("")), 1) << "by the server";
+  EXPECT_EQ(ExitCodeFor(InterruptedError("")), 130);
 }
 
 TEST(ExitCodeTest, AnErrorMayHaveItsOwn) {
