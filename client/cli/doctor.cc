@@ -35,6 +35,10 @@ absl::Status Doctor(const Globals& globals) {
   const auto problems = std::count_if(checks.begin(), checks.end(), [](const HealthCheck& check) {
     return check.state == HealthCheck::State::kProblem;
   });
+  const absl::Status result =
+      problems == 0
+          ? absl::OkStatus()
+          : absl::AbortedError(absl::StrCat(problems, problems == 1 ? " problem" : " problems"));
   if (globals.json) {
     Json list = Json::array();
     for (const HealthCheck& check : checks) {
@@ -43,17 +47,14 @@ absl::Status Doctor(const Globals& globals) {
                       {"finding", check.finding},
                       {"advice", check.advice}});
     }
-    HONE_RETURN_IF_ERROR(PrintJson({{"ok", problems == 0}, {"checks", std::move(list)}}));
-  } else {
-    for (const HealthCheck& check : checks) {
-      absl::PrintF("%-8s %-16s %s\n", HealthStateName(check.state), check.name, check.finding);
-      if (!check.advice.empty()) absl::PrintF("%-25s -> %s\n", "", check.advice);
-    }
-    std::fflush(stdout);
+    return PrintJson({{"ok", problems == 0}, {"checks", std::move(list)}}, result);
   }
-  if (problems > 0)
-    return absl::AbortedError(absl::StrCat(problems, problems == 1 ? " problem" : " problems"));
-  return absl::OkStatus();
+  for (const HealthCheck& check : checks) {
+    absl::PrintF("%-8s %-16s %s\n", HealthStateName(check.state), check.name, check.finding);
+    if (!check.advice.empty()) absl::PrintF("%-25s -> %s\n", "", check.advice);
+  }
+  std::fflush(stdout);
+  return result;
 }
 
 }  // namespace

@@ -60,11 +60,13 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
 // Reports the end of a followed job.
 absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   const client::Job& job = followed.job;
+  const absl::Status result =
+      job.state == client::JobState::kFailed
+          ? absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error))
+          : CheckNotCancelled(followed);
+  if (globals.json) return PrintJson(ToJson(job), result);
   HONE_RETURN_IF_ERROR(PrintJob(globals, job));
-  if (job.state == client::JobState::kFailed) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
-  }
-  return CheckNotCancelled(followed);
+  return result;
 }
 
 absl::Status WatchJob(const Globals& globals, const std::string& id) {

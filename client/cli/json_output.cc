@@ -4,9 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
 
 namespace hone::cli {
+namespace {
+
+constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error
+
+}  // namespace
 
 Json ToJson(const record::Record& record) {
   const record::MeasureResult& result = record.result;
@@ -166,11 +172,17 @@ Json BestJson(const client::Best& best) {
   return whole;
 }
 
-absl::Status PrintJson(const Json& json) {
+absl::Status PrintJson(Json json, absl::Status result) {
+  if (!result.ok()) {
+    json["error"] = std::string(result.message());
+    result.SetPayload(kPrinted, absl::Cord());
+  }
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   absl::PrintF("%s\n", text);
   std::fflush(stdout);
-  return absl::OkStatus();
+  return result;
 }
+
+bool IsPrintedAsJson(const absl::Status& error) { return error.GetPayload(kPrinted).has_value(); }
 
 }  // namespace hone::cli

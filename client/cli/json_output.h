@@ -36,9 +36,12 @@ Json ListJson(const std::vector<T>& items) {
   return list;
 }
 
-// Prints one object on one line to standard output. Invalid UTF-8 is replaced. Always returns ok,
-// so that a command can return it; main checks whether the output could be written.
-absl::Status PrintJson(const Json& json);
+// Prints one object on one line to standard output, and returns `result`, the status of the
+// command. The message of an error is the value of "error". Invalid UTF-8 is replaced. main checks
+// whether the output could be written.
+absl::Status PrintJson(Json json, absl::Status result = absl::OkStatus());
+// Whether PrintJson returned this error, and main need not print it as JSON again.
+bool IsPrintedAsJson(const absl::Status& error);
 
 }  // namespace hone::cli
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,7 +17,9 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/globals.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/json_output.h"
 #include "client/cli/suggest.h"
+#include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 
 namespace hone::cli {
@@ -70,6 +73,24 @@ int Finish(int code) {
   return code == kExitOk ? kExitFailed : code;
 }
 
+absl::Status ParseAndRun(Command& app, Globals& globals, int argc, char** argv,
+                         const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    // The parser would use the next word as the value.
+    if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(word, " is empty; give it a value, or omit the option"));
+    }
+  }
+  const absl::Status parsed = app.Parse(argc, argv);
+  if (absl::IsCancelled(parsed)) return absl::OkStatus();  // --help, --version
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(ExplainCommandLine(app, arguments, parsed.message()));
+  }
+  HONE_RETURN_IF_ERROR(CompleteGlobals(globals));
+  return app.Run();
+}
+
 int Main(int argc, char** argv) {
   FillStandardDescriptors();
   Globals globals;
@@ -85,22 +106,13 @@ int Main(int argc, char** argv) {
     add(app, globals);
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  for (const std::string& word : arguments) {
-    // The parser would use the next word as the value.
-    if (absl::StartsWith(word, "--") && word.find('=') == word.size() - 1) {
-      absl::FPrintF(stderr, "hone: %s is empty; give it a value, or omit the option\n", word);
-      return kExitUsage;
-    }
-  }
-  absl::Status status = app.Parse(argc, argv);
-  if (absl::IsCancelled(status)) return Finish(kExitOk);  // --help, --version
+  const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);
   if (!status.ok()) {
-    absl::FPrintF(stderr, "hone: %s\n", ExplainCommandLine(app, arguments, status.message()));
-    return kExitUsage;
+    absl::FPrintF(stderr, "hone: %s\n", status.message());
+    // The parser may have stopped before it read --json.
+    const bool json = globals.json || absl::c_linear_search(arguments, "--json");
+    if (json && !IsPrintedAsJson(status)) (void)PrintJson(Json::object(), status);
   }
-  status = CompleteGlobals(globals);
-  if (status.ok()) status = app.Run();
-  if (!status.ok()) absl::FPrintF(stderr, "hone: %s\n", status.message());
   return Finish(ExitCodeFor(status));
 }
 

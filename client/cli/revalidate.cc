@@ -144,6 +144,15 @@ Json ReportJson(const std::vector<Revalidated>& all) {
   return {{"revalidated", std::move(list)}};
 }
 
+absl::Status CheckWorked(const std::vector<Revalidated>& all) {
+  const auto failed =
+      std::count_if(all.begin(), all.end(), [](const Revalidated& each) { return !each.Worked(); });
+  if (failed == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(failed, " of ", all.size(),
+                                         " could not be confirmed again; those with a wrong "
+                                         "schedule are no longer published"));
+}
+
 absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options) {
   std::optional<WorkloadArgument> argument;
   if (!options.words.empty()) {
@@ -163,21 +172,15 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
     all.push_back({best, std::move(followed.job)});
     if (!cancelled.ok()) break;
   }
-  if (globals.json) {
-    HONE_RETURN_IF_ERROR(PrintJson(ReportJson(all)));
-  } else if (all.empty()) {
+  const absl::Status result = cancelled.ok() ? CheckWorked(all) : cancelled;
+  if (globals.json) return PrintJson(ReportJson(all), result);
+  if (all.empty()) {
     absl::PrintF(
         "every best was measured with the current code generator in the current environment\n");
   } else {
     PrintReport(all);
   }
-  HONE_RETURN_IF_ERROR(cancelled);
-  const auto failed =
-      std::count_if(all.begin(), all.end(), [](const Revalidated& each) { return !each.Worked(); });
-  if (failed == 0) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(failed, " of ", all.size(),
-                                         " could not be confirmed again; those with a wrong "
-                                         "schedule are no longer published"));
+  return result;
 }
 
 }  // namespace

@@ -62,6 +62,21 @@ bool Passed(const client::Job& job) {
   return job.given.has_value() && job.given->record.result.outcome == record::Outcome::kOk;
 }
 
+// Ok if the schedule passed the check.
+absl::Status ResultOf(const FollowedJob& followed, const std::string& file) {
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  const client::Job& job = followed.job;
+  if (Passed(job)) return absl::OkStatus();
+  if (!job.given.has_value()) {
+    return absl::AbortedError(absl::StrCat("job ", job.id,
+                                           " ended before the schedule was measured",
+                                           job.error.empty() ? "" : ": ", job.error));
+  }
+  const record::MeasureResult& result = job.given->record.result;
+  return absl::AbortedError(absl::StrCat(file, ": ", record::OutcomeName(result.outcome),
+                                         result.detail.empty() ? "" : ": ", result.detail));
+}
+
 void AddCheck(const client::Job& job, Json& json) {
   const bool passed = Passed(job);
   json["target"] = job.target;
@@ -141,22 +156,13 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
 
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, Check(globals, options, applied));
   const client::Job& job = followed.job;
+  const absl::Status result = ResultOf(followed, options.file);
   if (globals.json) {
     AddCheck(job, json);
-    HONE_RETURN_IF_ERROR(PrintJson(json));
-  } else if (Passed(job)) {
-    PrintCheck(job);
+    return PrintJson(json, result);
   }
-  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  if (Passed(job)) return absl::OkStatus();
-  if (!job.given.has_value()) {
-    return absl::AbortedError(absl::StrCat("job ", job.id,
-                                           " ended before the schedule was measured",
-                                           job.error.empty() ? "" : ": ", job.error));
-  }
-  const record::MeasureResult& result = job.given->record.result;
-  return absl::AbortedError(absl::StrCat(options.file, ": ", record::OutcomeName(result.outcome),
-                                         result.detail.empty() ? "" : ": ", result.detail));
+  if (Passed(job)) PrintCheck(job);
+  return result;
 }
 
 }  // namespace

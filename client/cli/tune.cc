@@ -129,6 +129,23 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
   return spec;
 }
 
+// Ok if the job found a working schedule and was not cancelled.
+absl::Status ResultOf(const FollowedJob& followed) {
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  const client::Job& job = followed.job;
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
+  }
+  if (!job.best.has_value()) {
+    return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a working schedule (",
+                                           job.trials == 0 ? "no trial" : OutcomesText(job), ")",
+                                           WhyDefaultFailed(job), "; \"hone records query --job ",
+                                           job.id, "\" shows why candidates failed"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && IsTrace(space)
@@ -143,23 +160,10 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   const client::Job& job = followed.job;
 
   const double peak = PeakOf(job, session->connection());
-  if (globals.json) {
-    HONE_RETURN_IF_ERROR(PrintJson(TuneJson(job, peak)));
-  } else {
-    PrintReport(job, argument, peak);
-  }
-  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  if (job.state == client::JobState::kFailed) {
-    return absl::AbortedError(
-        absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
-  }
-  if (!job.best.has_value()) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a working schedule (",
-                                           job.trials == 0 ? "no trial" : OutcomesText(job), ")",
-                                           WhyDefaultFailed(job), "; \"hone records query --job ",
-                                           job.id, "\" shows why candidates failed"));
-  }
-  return absl::OkStatus();
+  const absl::Status result = ResultOf(followed);
+  if (globals.json) return PrintJson(TuneJson(job, peak), result);
+  PrintReport(job, argument, peak);
+  return result;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/lib/client_config.h"
 #include "common/base/config_file.h"
@@ -23,12 +25,13 @@ constexpr absl::Duration kClockSkew = absl::Hours(1);
 struct WorkerConfigOptions {
   std::string name;
   std::string authority = DefaultServerFolder();
+  std::string output;  // "": standard output
   int days = 825;
 };
 
 // Signs the certificate here and not on the server, which does not need the authority's key. The
 // owner of this key decides which workers are admitted.
-absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions& options) {
+absl::Status MakeWorkerConfig(const Globals& globals, const WorkerConfigOptions& options) {
   rpc::KeyPair authority;
   HONE_ASSIGN_OR_RETURN(authority.certificate,
                         ReadFile(absl::StrCat(options.authority, "/ca.pem")));
@@ -41,25 +44,36 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
     server = made.server;
   }
   const absl::Time now = absl::Now();
+  const absl::Time expires = now + absl::Hours(24) * options.days;
   const rpc::Identity identity{.name = options.name, .role = rpc::Role::kWorker};
-  HONE_ASSIGN_OR_RETURN(
-      const rpc::KeyPair pair,
-      rpc::IssueCertificate(authority, {.common_name = options.name,
-                                        .uri = rpc::IdentityUri(identity),
-                                        .not_before = now - kClockSkew,
-                                        .not_after = now + absl::Hours(24) * options.days}));
-  if (globals.json)
+  HONE_ASSIGN_OR_RETURN(const rpc::KeyPair pair,
+                        rpc::IssueCertificate(authority, {.common_name = options.name,
+                                                          .uri = rpc::IdentityUri(identity),
+                                                          .not_before = now - kClockSkew,
+                                                          .not_after = expires}));
+  const std::string text = absl::StrCat(
+      "# For the worker ", options.name, ", valid until ", rpc::FormatDay(expires),
+      ": hone-worker --config FILE. Contains a secret.\nserver = ", QuoteConfigValue(server),
+      "\nname = ", QuoteConfigValue(options.name),
+      "\nca = ", QuoteConfigValue(authority.certificate),
+      "\ncertificate = ", QuoteConfigValue(pair.certificate),
+      "\nkey = ", QuoteConfigValue(pair.key), "\n");
+  if (!options.output.empty()) {
+    const absl::Status written =
+        WriteFileAtomically(options.output, text, Durability::kMachine, /*mode=*/0600);
+    if (!written.ok()) return WithExitCode(written, kExitFailed);
+    if (globals.json) return PrintJson({{"name", options.name}, {"path", options.output}});
+    absl::PrintF("wrote %s; only you can read it, because it contains a secret\n", options.output);
+    return absl::OkStatus();
+  }
+  if (globals.json) {
     return PrintJson({{"server", server},
                       {"name", options.name},
                       {"ca", authority.certificate},
                       {"certificate", pair.certificate},
                       {"key", pair.key}});
-  absl::PrintF(
-      "# For the worker %s, valid until %s: hone-worker --config FILE. Contains a secret.\n"
-      "server = %s\nname = %s\nca = %s\ncertificate = %s\nkey = %s\n",
-      options.name, rpc::FormatDay(now + absl::Hours(24) * options.days), QuoteConfigValue(server),
-      QuoteConfigValue(options.name), QuoteConfigValue(authority.certificate),
-      QuoteConfigValue(pair.certificate), QuoteConfigValue(pair.key));
+  }
+  PrintText(text);
   return absl::OkStatus();
 }
 
@@ -67,7 +81,7 @@ absl::Status PrintWorkerConfig(const Globals& globals, const WorkerConfigOptions
 
 void AddWorkerConfig(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
-      "worker-config", "Print a configuration file with which a worker can reach the server");
+      "worker-config", "Make a configuration file with which a worker can reach the server");
   auto options = std::make_shared<WorkerConfigOptions>();
   command.Add("--name", options->name, "Name of the worker; no other worker can use it",
               {Required()});
@@ -75,12 +89,14 @@ void AddWorkerConfig(Command& app, Globals& globals) {
               "Folder made by hone-server init, with the authority's key", {ShowDefault()});
   command.Add("--days", options->days, "Validity of the certificate in days",
               {ShowDefault(), Range(1, 3650)});
+  command.Add("-o,--output", options->output,
+              "FILE to write, which only you can read (default: standard output)", {NotEmpty()});
   Complete(command, globals,
            "Examples:\n"
-           "  hone worker-config --name pi-07 > pi-07.conf\n"
-           "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 > "
+           "  hone worker-config --name pi-07 -o pi-07.conf\n"
+           "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 -o "
            "pi.conf",
-           [&globals, options] { return PrintWorkerConfig(globals, *options); });
+           [&globals, options] { return MakeWorkerConfig(globals, *options); });
 }
 
 }  // namespace hone::cli

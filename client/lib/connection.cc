@@ -6,18 +6,17 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/api_convert.h"
+#include "client/lib/call_error.h"
 #include "client/lib/job_watch.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
-#include "common/rpc/tls_probe.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/tuning.grpc.pb.h"
@@ -31,7 +30,6 @@ constexpr absl::Duration kLongTimeout = absl::Hours(2);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened anew
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
-constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 constexpr char kServerTimeHeader[] = "hone-unix-ms";  // of every answer
 
 uint64_t RandomSeed() {
@@ -356,36 +354,7 @@ class GrpcConnection final : public Connection {
   }
 
   absl::Status Explain(const absl::Status& status) const {
-    // An HTTP server that is not ours answers.
-    if (absl::StrContains(status.message(), "http2 header with status") ||
-        absl::StrContains(status.message(), "http1.x server")) {
-      return absl::UnavailableError(absl::StrCat("what listens at ", address_,
-                                                 " is not a hone-server (", status.message(),
-                                                 "); is the port right?"));
-    }
-    if (absl::IsUnavailable(status) && options_.security.tls()) {
-      // gRPC does not say why an encrypted connection could not be made.
-      const absl::Status found = rpc::ProbeTls(address_, options_.security, kProbeLimit).status();
-      if (absl::IsFailedPrecondition(found)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("cannot talk to the server at ", address_, ": ", found.message()));
-      }
-    }
-    if (absl::IsUnavailable(status)) {
-      // A server that wants encryption closes connections in plain text.
-      const bool hung_up =
-          !options_.security.tls() && absl::StrContains(status.message(), "Socket closed");
-      return absl::UnavailableError(absl::StrCat(
-          "cannot reach the server at ", address_, ": ", status.message(),
-          hung_up ? "; perhaps it wants encryption: give --config FILE (client.conf of "
-                    "hone-server init), or --ca FILE"
-                  : "; is hone-server running there?"));
-    }
-    if (absl::IsDeadlineExceeded(status)) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("the server at ", address_, " does not answer in time"));
-    }
-    return status;
+    return ExplainCallError(status, address_, options_.security);
   }
 
   absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {

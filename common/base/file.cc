@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
-                                 Durability durability) {
+                                 Durability durability, mode_t mode) {
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
@@ -66,7 +66,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     if (n < 0) return fail("write");
     content.remove_prefix(n);
   }
-  if (fchmod(fd, 0644) != 0) return fail("set the mode of");
+  if (fchmod(fd, mode) != 0) return fail("set the mode of");
   if (durability == Durability::kMachine && fsync(fd) != 0) return fail("sync");
   if (rename(temporary.c_str(), path.c_str()) != 0) return fail("rename to");
   close(fd);

@@ -1,6 +1,8 @@
 #ifndef HONE_COMMON_BASE_FILE_H_
 #define HONE_COMMON_BASE_FILE_H_
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,9 +22,9 @@ enum class Durability { kMachine, kProcess };
 
 // Replaces the file in one step: writes a temporary file beside it, syncs and renames it.
 // ResourceExhausted: the disk is full. PermissionDenied: the folder is read-only. Leaves nothing
-// behind on error.
+// behind on error. `mode`: 0600 for a secret, which no other user can read at any time.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
-                                 Durability durability = Durability::kMachine);
+                                 Durability durability = Durability::kMachine, mode_t mode = 0644);
 
 // Like mkdir -p; new folders get mode 0700.
 absl::Status MakeDirectories(const std::string& path);

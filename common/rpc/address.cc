@@ -45,6 +45,13 @@ absl::StatusOr<Address> Address::Parse(absl::string_view text) {
     address.path = std::string(rest);
     return address;
   }
+  if (const size_t scheme = rest.find("://"); scheme != absl::string_view::npos) {
+    const absl::string_view url_host =
+        rest.substr(scheme + 3, rest.find('/', scheme + 3) - scheme - 3);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "address '", text, "' is a URL; write ", url_host,
+        absl::StrContains(url_host, ':') ? "" : ":PORT", ", without ", rest.substr(0, scheme + 3)));
+  }
   const size_t colon = rest.rfind(':');
   if (colon == absl::string_view::npos) return Malformed(text, "the port is missing");
   absl::string_view host = rest.substr(0, colon);

@@ -23,8 +23,8 @@ struct Address {
   bool IsLocal() const;
   // The form that Parse reads and gRPC takes.
   std::string ToText() const;
-  // InvalidArgument: neither form, a port outside [0, 65535], or a path that is too long; the
-  // message shows the text.
+  // InvalidArgument: neither form, a URL, a port outside [0, 65535], or a path that is too long;
+  // the message shows the text.
   static absl::StatusOr<Address> Parse(absl::string_view text);
 
   friend bool operator==(const Address&, const Address&) = default;

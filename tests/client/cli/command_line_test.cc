@@ -28,6 +28,16 @@ using ::testing::Not;
 using integration::Result;
 using integration::TemporaryFolder;
 
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
 class CommandLineTest : public ::testing::Test {
  protected:
   Result Hone(std::vector<std::string> words, const std::string& input = "") {
@@ -166,6 +176,24 @@ TEST_F(CommandLineTest, AWorkersConfigurationIsOneObjectInJson) {
   for (const char* key : {"ca", "certificate", "key"}) {
     EXPECT_THAT(json[key].get<std::string>(), HasSubstr("-----BEGIN ")) << key;
   }
+}
+
+TEST_F(CommandLineTest, AWorkersConfigurationInAFileIsReadableByItsOwnerOnly) {
+  const std::string team = files_ / "team", path = files_ / "pi-07.conf";
+  ASSERT_EQ(integration::RunProgram({"hone-server", "init", team, "--host", "hone.internal"}).code,
+            0);
+  std::ofstream(path) << "of an earlier run";
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  const Result result = Hone({"worker-config", "--name", "pi-07", "--authority", team, "-o", path});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_THAT(result.output, AllOf(HasSubstr(path), Not(HasSubstr("PRIVATE KEY"))));
+  const Result printed = Hone({"worker-config", "--name", "pi-07", "--authority", team});
+  EXPECT_THAT(printed.output, HasSubstr("PRIVATE KEY"));
+  EXPECT_EQ(Hone({"worker-config", "--name", "a", "--authority", team, "-o", "/nowhere/x"}).code,
+            1);
 }
 
 TEST_F(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatAreNotThere) {
@@ -401,7 +429,53 @@ TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
   }
 }
 
+TEST_F(CommandLineTest, ATlsServerToldInPlainTextGivesTheHint) {
+  const std::string team = files_ / "team";
+  const int port = FreePort();
+  ASSERT_EQ(integration::RunProgram({"hone-server", "init", team, "--host", "localhost", "--port",
+                                     absl::StrCat(port), "--store", data_ / "hone.db"})
+                .code,
+            0);
+  const integration::Process server({"hone-server", "--config", team + "/hone.toml"});
+  const std::string address = absl::StrCat("localhost:", port);
+  Result result;
+  ASSERT_TRUE(integration::Eventually([&] {
+    result = Hone({"--config", team + "/client.conf", "workers", "list"});
+    return result.code == 0;
+  })) << result.errors;
+  result = Hone({"--server", address, "workers", "list"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.errors,
+              AllOf(HasSubstr(address + ": "), HasSubstr("encryption"), HasSubstr("client.conf")));
+}
+
+TEST_F(CommandLineTest, FailuresAreOneObjectInJson) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"best", "matmul", "m=4", "n=4", "k=4"},
+        {"best", "matmull"},
+        {"tune", "/nowhere/mine.hone"},
+        {"tune", "--trails", "3"},
+        {"tune", "--time="},
+        {"jobs", "list", "--server", "localhost:1"},
+        {"jobs", "watch", "999"},
+        {"records", "query", "--csv"},
+        {"workers", "list", "--server", "localhost:1", "--ca", "/nowhere/ca.pem"},
+        {"nonsense"},
+        {}}) {
+    std::vector<std::string> with_json = words;
+    with_json.push_back("--json");
+    const Result result = Hone(with_json);
+    EXPECT_NE(result.code, 0);
+    const auto json = nlohmann::json::parse(result.output, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << result.output << result.errors;
+    const std::string message = json["error"];
+    EXPECT_EQ(result.errors, absl::StrCat("hone: ", message, "\n"));
+  }
+}
+
 TEST_F(CommandLineTest, AddressesAreChecked) {
+  ExpectUsageError({"--server", "http://localhost:7070", "workers", "list"},
+                   HasSubstr("is a URL; write localhost:7070, without http://"));
   ExpectUsageError({"--server", "nonsense", "workers", "list"}, HasSubstr("nonsense"));
   ExpectUsageError({"--server", "192.0.2.1:7070", "workers", "list"}, HasSubstr("--insecure"));
 }

@@ -30,6 +30,16 @@ TEST(AddressTest, RefusesWhatIsMalformedAndShowsIt) {
   }
 }
 
+TEST(AddressTest, AUrlIsNamedAsSuch) {
+  for (const char* text : {"http://h:70", "https://h:70/", "http://h:70/x/y"}) {
+    const absl::Status status = Address::Parse(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("is a URL; write h:70, without http"), std::string::npos)
+        << status;
+  }
+  EXPECT_NE(Address::Parse("http://h").status().message().find("write h:PORT"), std::string::npos);
+}
+
 TEST(AddressTest, OnlyLocalAddressesNeedNoInsecure) {
   for (const char* text : {"unix:/a", "localhost:1", "127.0.0.1:1", "127.3.2.1:1", "[::1]:1"}) {
     EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false, false).ok()) << text;
