@@ -17,7 +17,7 @@ struct BestOptions {
 };
 
 void PrintMeasured(const client::Best& best) {
-  absl::PrintF("latency   %s\n", FormatLatency(best.record.result.latency_ns));
+  absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
   absl::PrintF("GFLOP/s   %s (%s of peak)\n", FormatGflops(best.gflops),
                FormatShare(best.gflops, best.peak_gflops));
   absl::PrintF("measured  %s, policy %s, job %s\n\n", FormatTime(best.record.created_unix_ms),
@@ -27,8 +27,8 @@ void PrintMeasured(const client::Best& best) {
 void PrintNearest(const client::Nearest& nearest) {
   absl::PrintF("not measured: adapted from the nearest measured workload, and replayed\n");
   absl::PrintF("nearest   distance %.2f, %s there (%s GFLOP/s), job %s\n\n", nearest.distance,
-               FormatLatency(nearest.record.result.latency_ns), FormatGflops(nearest.gflops),
-               nearest.record.job_id);
+               FormatLatency(record::SteadyLatencyNs(nearest.record.result)),
+               FormatGflops(nearest.gflops), nearest.record.job_id);
 }
 
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {

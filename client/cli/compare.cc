@@ -22,7 +22,7 @@ namespace {
 struct Row {
   const char* name;
   record::Record record;
-  double latency_ns = 0;  // scaled to the conditions of the best, so that rows are comparable
+  double latency_ns = 0;  // steady, so that rows are comparable
 };
 
 bool Worked(const record::Record& record, const record::Record& best) {
@@ -35,13 +35,6 @@ bool Worked(const record::Record& record, const record::Record& best) {
 bool SaysMore(const record::Record& a, const record::Record& b) {
   const bool confirmed = a.policy.name == "confirm";
   return confirmed != (b.policy.name == "confirm") ? confirmed : a.id > b.id;
-}
-
-// The latency of a result, scaled to the machine's speed at the time of the best.
-double LatencyBeside(const record::Record& best, const record::MeasureResult& result) {
-  const double steady = record::SteadyLatencyNs(best.result);
-  const double scale = steady > 0 ? best.result.latency_ns / steady : 1;
-  return record::SteadyLatencyNs(result) * scale;
 }
 
 // The default schedule, the best and the fastest schedule with another program, if known.
@@ -72,7 +65,7 @@ std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Re
   }
   std::vector<Row> rows;
   const auto add = [&](const char* name, const record::Record& record) {
-    rows.push_back({name, record, LatencyBeside(best, record.result)});
+    rows.push_back({name, record, record::SteadyLatencyNs(record.result)});
   };
   if (untiled) add("default", *untiled);
   add("best", best);

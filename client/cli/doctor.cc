@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,12 @@ namespace {
 
 constexpr int kServerPort = 7070;  // the port in the examples of hone-server's help
 
-absl::Status Doctor(const Globals& globals) {
+absl::Status Doctor(const Globals& globals, bool prepare) {
+  if (prepare) {
+    if (globals.json) return PrintJson({{"script", PrepareScript()}});
+    absl::PrintF("%s", PrepareScript());
+    return absl::OkStatus();
+  }
   std::vector<HealthCheck> checks;
   const auto add = [&](std::vector<HealthCheck> more) {
     std::move(more.begin(), more.end(), std::back_inserter(checks));
@@ -62,12 +68,16 @@ absl::Status Doctor(const Globals& globals) {
 void AddDoctor(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("doctor", "Check this machine, the programs, the store and the server");
+  auto prepare = std::make_shared<bool>(false);
+  command.AddFlag("--prepare", *prepare,
+                  "Check nothing; print a script that makes this machine quiet for measurements");
   Complete(command, globals,
            "The exit code is 1 if there is a problem. Warnings and problems come with advice.\n\n"
            "Examples:\n"
            "  hone doctor\n"
+           "  hone doctor --prepare | sudo sh\n"
            "  hone doctor --server hone.internal:7070 --json",
-           [&globals] { return Doctor(globals); });
+           [&globals, prepare] { return Doctor(globals, *prepare); });
 }
 
 }  // namespace hone::cli

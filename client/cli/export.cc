@@ -39,7 +39,7 @@ absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::stri
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
   facts.workspace_bytes = best.record.result.facts.workspace_bytes;
-  facts.latency_ns = best.record.result.latency_ns;
+  facts.latency_ns = client::LatencyNs(best);
   facts.gflops = best.gflops;
   return client::KernelHeader(workload, facts);
 }

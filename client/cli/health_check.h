@@ -15,6 +15,8 @@ struct HealthCheck {
   State state = State::kOk;
   std::string finding;
   std::string advice;  // what to do; may be ""
+  // Shell commands that do it, to be run as root; "" if there are none.
+  std::string commands = "";
 };
 
 // "ok", "warning", "problem".

@@ -27,7 +27,7 @@ absl::Status ListJobs(const Globals& globals, int limit) {
   for (const client::Job& job : jobs) {
     table.AddRow({job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
                   job.best.has_value() ? FormatGflops(job.best->gflops) : "-",
-                  job.best.has_value() ? FormatLatency(job.best->record.result.latency_ns) : "-",
+                  job.best.has_value() ? FormatLatency(client::LatencyNs(*job.best)) : "-",
                   FormatClock(absl::Milliseconds(job.wall_ms)), DescribeWorkloadText(job.workload),
                   job.target, FormatTime(job.created_unix_ms),
                   !job.error.empty()  ? job.error
@@ -51,7 +51,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
   absl::PrintF("job %s: %s after %d trials%s%s\n", job.id, client::JobStateName(job.state),
                job.trials, why.empty() ? "" : ": ", why);
   if (job.best.has_value()) {
-    absl::PrintF("best: %s, %s GFLOP/s\n", FormatLatency(job.best->record.result.latency_ns),
+    absl::PrintF("best: %s, %s GFLOP/s\n", FormatLatency(client::LatencyNs(*job.best)),
                  FormatGflops(job.best->gflops));
   }
   return absl::OkStatus();

@@ -96,8 +96,8 @@ Json ToJson(const client::StoredModel& model) {
 }
 
 Json LatencyJson(const std::optional<client::Best>& best) {
-  if (!best.has_value() || best->record.result.latency_ns <= 0) return nullptr;
-  return {{"latency_ns", best->record.result.latency_ns}, {"gflops", best->gflops}};
+  if (!best.has_value() || !(client::LatencyNs(*best) > 0)) return nullptr;
+  return {{"latency_ns", client::LatencyNs(*best)}, {"gflops", best->gflops}};
 }
 
 Json ToJson(const client::Job& job) {
@@ -130,6 +130,8 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
   if (!best.is_null()) {
     best["trace"] = job.best->trace;
     best["confirmed"] = client::BestIsConfirmed(job);
+    best["job"] = job.best->record.job_id;
+    best["measured_unix_ms"] = job.best->record.created_unix_ms;
   }
   const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
   return {
@@ -140,7 +142,9 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"wall_s", wall_s},
       {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
       {"best", std::move(best)},
+      {"own_best", LatencyJson(job.own_best)},
       {"default", LatencyJson(job.default_schedule)},
+      {"disturbed", job.disturbed},
       {"peak_gflops", peak_gflops},
       {"job", job.id},
       {"state", std::string(client::JobStateName(job.state))},
@@ -156,7 +160,7 @@ Json BestJson(const client::Best& best) {
     whole["adapted"] = {{"trace", best.trace}};
     whole["nearest"] = {{"workload", nearest.workload},
                         {"distance", nearest.distance},
-                        {"latency_ns", nearest.record.result.latency_ns},
+                        {"latency_ns", record::SteadyLatencyNs(nearest.record.result)},
                         {"gflops", nearest.gflops},
                         {"record", nearest.record.id}};
     return whole;

@@ -23,7 +23,8 @@ Json ToJson(const client::StoredModel& model);
 Json LatencyJson(const std::optional<client::Best>& best);
 
 // The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
-// best, default, peak_gflops, job, state.
+// best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of
+// its measurement, because a best of an earlier job stays published unless this job's is faster.
 Json TuneJson(const client::Job& job, double peak_gflops);
 // The output of `hone best --json`. For an adapted schedule, "best" is null, and "adapted" and
 // "nearest" describe it.

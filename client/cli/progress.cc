@@ -82,6 +82,7 @@ std::string ProgressText(const client::Job& job, int columns) {
     add(2, absl::StrFormat("  %.1f trials/s", 1e3 * static_cast<double>(job.trials) /
                                                   static_cast<double>(job.wall_ms)));
   }
+  if (job.disturbed > 0) add(4, "  ", job.disturbed, " disturbed");
   const absl::Duration left = TimeLeft(job);
   if (job.state == client::JobState::kRunning && left < absl::InfiniteDuration()) {
     add(0, "  ", FormatClock(left), " left");

@@ -42,6 +42,10 @@ HealthCheck Governor(const std::string& root) {
     check.state = State::kWarning;
     check.advice =
         "clocks change during measurements; as root: cpupower frequency-set -g performance";
+    check.commands =
+        "for governor in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do\n"
+        "  echo performance > \"$governor\"\n"
+        "done\n";
   }
   return check;
 }
@@ -54,9 +58,9 @@ void AddTurbo(const std::string& root, std::vector<HealthCheck>& checks) {
   if (no_turbo == "0" || boost == "1") {
     check.state = State::kWarning;
     check.finding = "on: clocks depend on the temperature and on the load of other cores";
-    check.advice = no_turbo.empty()
-                       ? "as root: echo 0 > /sys/devices/system/cpu/cpufreq/boost"
-                       : "as root: echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo";
+    check.commands = no_turbo.empty() ? "echo 0 > /sys/devices/system/cpu/cpufreq/boost\n"
+                                      : "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo\n";
+    check.advice = absl::StrCat("as root: ", absl::StripAsciiWhitespace(check.commands));
   }
   checks.push_back(std::move(check));
 }
@@ -118,6 +122,7 @@ void AddInterrupts(const std::string& root, std::vector<HealthCheck>& checks) {
     check.advice =
         "as root: write the mask of the other cores to /proc/irq/default_smp_affinity and to "
         "/proc/irq/*/smp_affinity, and stop irqbalance (or set IRQBALANCE_BANNED_CPULIST)";
+    check.commands = "systemctl stop irqbalance\n";
   }
   checks.push_back(std::move(check));
 }
@@ -173,6 +178,7 @@ void AddHugePages(const std::string& root, std::vector<HealthCheck>& checks) {
     check.advice =
         "buffers are on small pages, and TLB misses add noise; as root: echo madvise > "
         "/sys/kernel/mm/transparent_hugepage/enabled";
+    check.commands = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\n";
   }
   checks.push_back(std::move(check));
 }
@@ -188,6 +194,24 @@ std::vector<HealthCheck> CheckQuiet(const std::string& root) {
   AddLoad(root, checks);
   AddHugePages(root, checks);
   return checks;
+}
+
+std::string NoiseNow(const std::string& root) {
+  std::vector<HealthCheck> checks;
+  AddLoad(root, checks);
+  if (checks.empty() || checks[0].state == State::kOk) return "";
+  return absl::StrCat("the load of this machine is ", checks[0].finding, ": ", checks[0].advice);
+}
+
+std::string PrepareScript(const std::string& root) {
+  std::string script = "#!/bin/sh\n# Run as root. The settings last until the next reboot.\n";
+  for (const HealthCheck& check : CheckQuiet(root)) {
+    if (check.state == State::kOk) continue;
+    absl::StrAppend(
+        &script, "\n# ", check.name, ": ", check.finding, "\n",
+        check.commands.empty() ? absl::StrCat("# ", check.advice, "\n") : check.commands);
+  }
+  return script;
 }
 
 }  // namespace hone::cli

@@ -13,6 +13,13 @@ namespace hone::cli {
 // `root` replaces / in tests.
 std::vector<HealthCheck> CheckQuiet(const std::string& root = "");
 
+// A warning about sources of noise that come and go, for a command that is about to measure on this
+// machine; "" if it is quiet.
+std::string NoiseNow(const std::string& root = "");
+
+// A shell script that makes this machine as quiet as it can be made without a reboot.
+std::string PrepareScript(const std::string& root = "");
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_QUIET_CHECK_H_

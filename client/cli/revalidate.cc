@@ -107,14 +107,14 @@ absl::StatusOr<FollowedJob> RevalidateOne(Session& session, const RevalidateOpti
 }
 
 double LatencyNs(const client::Job& job) {
-  return job.best.has_value() ? job.best->record.result.latency_ns : 0;
+  return job.best.has_value() ? client::LatencyNs(*job.best) : 0;
 }
 
 void PrintReport(const std::vector<Revalidated>& all) {
   Table table({Left("operator"), Left("workload"), Right("before"), Right("code"), Right("after"),
                Right("code"), Right("ratio"), Right("quarantined"), Left("")});
   for (const Revalidated& each : all) {
-    const double before = each.before.result.latency_ns;
+    const double before = record::SteadyLatencyNs(each.before.result);
     const double after = each.Worked() ? LatencyNs(each.job) : 0;
     const bool same = each.Worked() && each.job.best->record.candidate == each.before.candidate;
     table.AddRow(

@@ -73,11 +73,21 @@ absl::StatusOr<std::string> ReadInput(const std::string& path, const ir::Tensor&
 
 struct Found {
   client::Best best;
-  bool stored = true;  // false: the default schedule was built for this call
+  bool stored = true;  // false: it was measured for this call
 };
 
-// Returns the stored best. If there is none, a job of one trial builds, checks, times and stores
-// the default schedule.
+// "best", "default", or "first" for the first candidate of a search.
+std::string NameOf(const Found& found) {
+  return found.stored ? "best" : found.best.record.is_default ? "default" : "first";
+}
+
+std::string Describe(const Found& found) {
+  if (found.stored) return "best known kernel";
+  return found.best.record.is_default ? "untiled default schedule" : "first schedule of a search";
+}
+
+// Returns the stored best. If there is none, a job builds, checks and times the untiled default
+// schedule and the first candidate of a search, and the faster one is used.
 absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
@@ -91,6 +101,7 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
   spec.workload = argument.text;
   spec.target = target;
   spec.max_trials = 1;
+  spec.unpublished = true;
   spec.tolerance = options.tolerance;
   HONE_ASSIGN_OR_RETURN(FollowedJob followed, RunJob(session, spec));
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
@@ -100,7 +111,7 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
   }
   return absl::AbortedError(absl::StrCat(
       "no kernel is known for ", argument.title,
-      ", and its default schedule failed: ", job.error.empty() ? OutcomesText(job) : job.error));
+      ", and none could be made: ", job.error.empty() ? OutcomesText(job) : job.error));
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
@@ -137,13 +148,15 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   }
   if (globals.json) {
     Json json = BestJson(found.best);
-    json["schedule"] = found.stored ? "best" : "default";
+    json["schedule"] = NameOf(found);
     json["outputs"] = std::move(files);
     return PrintJson(json);
   }
-  absl::PrintF("computed with the %s, measured at %s\n",
-               found.stored ? "best known kernel" : "default schedule, which is now the best known",
-               FormatLatency(found.best.record.result.latency_ns));
+  absl::PrintF("computed with the %s, measured at %s\n", Describe(found),
+               FormatLatency(client::LatencyNs(found.best)));
+  if (!found.stored) {
+    absl::PrintF("no best is known; find one with: hone tune %s\n", argument.title);
+  }
   return absl::OkStatus();
 }
 
@@ -162,8 +175,9 @@ void AddRun(Command& app, Globals& globals) {
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});
   Complete(command, globals,
-           "Runs the best known kernel on this machine. If none is known, a job of one trial first "
-           "builds, checks, times and stores the untiled default schedule.\n\n"
+           "Runs the best known kernel on this machine. If none is known, it builds, checks and "
+           "times the untiled default schedule and the first schedule of a search, and runs the "
+           "faster one. \"hone best\" does not return it, because it is not tuned.\n\n"
            "Files must have .npy version 1 or 2, be little-endian and in C order, and have the "
            "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
            "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"

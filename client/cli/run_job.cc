@@ -1,18 +1,25 @@
 #include "client/cli/run_job.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
+#include "client/cli/quiet_check.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
+
+// A job gets at least this time, however long the worker took to start.
+constexpr int64_t kLeastTimeMs = 1000;
 
 absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                    OnInterrupt on_interrupt, InterruptCounter& interrupts,
@@ -75,13 +82,21 @@ absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec
   if (session.private_server() != nullptr) {
     // A worker takes seconds to start: report errors of the job first.
     HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
+    if (const std::string noise = NoiseNow(); !noise.empty()) {
+      absl::FPrintF(stderr, "warning: %s\n", noise);
+    }
     HONE_RETURN_IF_ERROR(session.StartWorker());
   }
   HONE_RETURN_IF_ERROR(session.WaitForWorker([&] {
     progress.Show("waiting for the worker, which measures this machine's peak", true);
     return interrupts.count() == 0;
   }));
-  HONE_ASSIGN_OR_RETURN(const client::Job created, session.connection().CreateJob(spec));
+  client::JobSpec remaining = spec;
+  if (spec.max_time_ms > 0) {
+    const int64_t spent_ms = absl::ToInt64Milliseconds(absl::Now() - session.began());
+    remaining.max_time_ms = std::max(kLeastTimeMs, spec.max_time_ms - spent_ms);
+  }
+  HONE_ASSIGN_OR_RETURN(const client::Job created, session.connection().CreateJob(remaining));
   return Follow(session, created, OnInterrupt::kConfirm, interrupts, progress);
 }
 

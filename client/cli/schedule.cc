@@ -89,7 +89,7 @@ void AddCheck(const client::Job& job, Json& json) {
     const client::Best& given = *job.given;
     const record::MeasureResult& result = given.record.result;
     if (passed) {
-      json["latency_ns"] = result.latency_ns;
+      json["latency_ns"] = client::LatencyNs(given);
       json["gflops"] = given.gflops;
       if (given.peak_gflops > 0) {
         json["peak_gflops"] = given.peak_gflops;
@@ -113,20 +113,20 @@ void PrintCheck(const client::Job& job) {
   const record::MeasureResult& result = given.record.result;
   absl::PrintF("checked   correct: the largest error is %.3g of the allowed error\n",
                result.max_error);
-  absl::PrintF("latency   %s on %s (%s)\n", FormatLatency(result.latency_ns), job.target,
+  absl::PrintF("latency   %s on %s (%s)\n", FormatLatency(client::LatencyNs(given)), job.target,
                result.detail);
   absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops),
                FormatShare(given.gflops, given.peak_gflops), FormatGflops(given.peak_gflops));
   absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);
   if (job.default_schedule.has_value()) {
-    const double untiled = job.default_schedule->record.result.latency_ns;
-    if (untiled > 0 && result.latency_ns > 0) {
+    const double untiled = client::LatencyNs(*job.default_schedule);
+    if (untiled > 0 && client::LatencyNs(given) > 0) {
       absl::PrintF("default   %s, %.2f times as long\n", FormatLatency(untiled),
-                   untiled / result.latency_ns);
+                   untiled / client::LatencyNs(given));
     }
   }
   if (job.best.has_value() && job.best->record.candidate != given.record.candidate) {
-    absl::PrintF("best      %s is known\n", FormatLatency(job.best->record.result.latency_ns));
+    absl::PrintF("best      %s is known\n", FormatLatency(client::LatencyNs(*job.best)));
   } else if (job.best.has_value()) {
     absl::PrintF("best      this schedule; no faster one is known\n");
   }

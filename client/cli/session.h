@@ -6,6 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/globals.h"
 #include "client/lib/connection.h"
 #include "client/lib/private_server.h"
@@ -43,6 +45,9 @@ class Session {
   // not this machine.
   absl::StatusOr<std::string> TargetForTuning() const;
 
+  // When it was opened, which is nearly when the command began.
+  absl::Time began() const { return began_; }
+
   // Starts a worker of the private server, unless the session already has one. Does nothing if a
   // server was given. Errors as for PrivateServer::StartOrJoin.
   absl::Status StartWorker();
@@ -56,6 +61,7 @@ class Session {
 
   bool IsNative() const { return target_.empty() || target_ == "native"; }
 
+  const absl::Time began_ = absl::Now();
   const std::string target_;  // as given; "": not given
   target::Target host_;       // this machine
   std::string host_key_;

@@ -63,18 +63,32 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   Table table(
       {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
   const double base =
-      job.default_schedule.has_value() ? job.default_schedule->record.result.latency_ns : 0;
+      job.default_schedule.has_value() ? client::LatencyNs(*job.default_schedule) : 0;
   const auto add = [&](const char* name, const std::optional<client::Best>& best) {
     if (!best.has_value()) return;
-    const double latency = best->record.result.latency_ns;
+    const double latency = client::LatencyNs(*best);
     table.AddRow({name, FormatLatency(latency), FormatGflops(best->gflops),
                   FormatShare(best->gflops, best->peak_gflops),
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
   add("default", job.default_schedule);
   const bool confirmed = client::BestIsConfirmed(job);
-  add(confirmed ? "best" : "best, not confirmed", job.best);
+  // An earlier best stays published unless this run is surely faster.
+  const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
+  if (earlier) add("best of this run", job.own_best);
+  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
   table.Print();
+  if (earlier) {
+    absl::PrintF(
+        "\nthe best known is from job %s, %s; this run found nothing that is surely faster\n",
+        job.best->record.job_id, FormatTime(job.best->record.created_unix_ms));
+  }
+  if (job.disturbed > 0) {
+    absl::PrintF(
+        "\nthe machine was disturbed during %d measurements, which are quarantined: %s; "
+        "\"hone doctor\" shows sources of disturbance\n",
+        job.disturbed, job.disturbance);
+  }
   if (job.best.has_value() && !confirmed) {
     absl::PrintF("\nnot confirmed: \"hone best\" does not return it");
     // The error of a failed job explains what to do.
@@ -176,7 +190,10 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--trials", options->trials,
               "Measure at most this many candidates (default 256 without --time)",
               {Range(1, 100'000'000)});
-  command.Add("--time", options->time, "Search at most this long: 60s, 10m, 1h30m", {NotEmpty()});
+  command.Add("--time", options->time,
+              "End after this long, including the start of the worker and the confirmation: 60s, "
+              "10m, 1h30m",
+              {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
               "Search strategy; the error for an unknown name lists all", {NotEmpty()});

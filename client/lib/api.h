@@ -20,7 +20,7 @@ struct JobSpec {
   std::string workload;     // text form
   std::string target;       // key, or "native" for the only target of the server's workers
   int64_t max_trials = 0;   // 0: no limit; at least one of the two limits is set
-  int64_t max_time_ms = 0;  // 0: no limit
+  int64_t max_time_ms = 0;  // with the confirmation; 0: no limit
   uint64_t seed = 0;
   std::string strategy;     // "": the server's default
   std::string cost_model;   // "": the server's default
@@ -30,8 +30,9 @@ struct JobSpec {
   // The text of a trace file that defines the design space, or the name of a space maker; "": the
   // rules.
   std::string space;
-  int revalidate = 0;    // not 0: confirm this many stored candidates again, without a search
-  std::string priority;  // "low", "normal" (also "") or "high"
+  bool unpublished = false;  // end with the best of the search, without confirming it
+  int revalidate = 0;        // not 0: confirm this many stored candidates again, without a search
+  std::string priority;      // "low", "normal" (also "") or "high"
 };
 
 // The measured best of another workload, from which an answer was adapted.
@@ -54,6 +55,10 @@ struct Best {
   // neither built nor measured.
   std::optional<Nearest> nearest;
 };
+
+// The latency that is shown everywhere: corrected for how fast the machine was when it was
+// measured.
+inline double LatencyNs(const Best& best) { return record::SteadyLatencyNs(best.record.result); }
 
 enum class JobState {
   kPending = 1,
@@ -84,6 +89,10 @@ struct Job {
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a decided space
+  // The best of its own candidates, which is not `best` if an earlier best stays published.
+  std::optional<Best> own_best;
+  int64_t disturbed = 0;    // measurements that were quarantined because of the machine
+  std::string disturbance;  // why the last of them was
   int64_t queued = 0;
   std::string phase;
   std::string note;   // why it ended before its budget was used up

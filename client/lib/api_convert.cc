@@ -22,6 +22,7 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   spec.transfer = request.transfer();
   spec.revalidate = request.revalidate();
   spec.priority = request.priority();
+  spec.unpublished = request.unpublished();
   return spec;
 }
 
@@ -70,6 +71,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_transfer(spec.transfer);
   request.set_revalidate(spec.revalidate);
   request.set_priority(spec.priority);
+  request.set_unpublished(spec.unpublished);
   return request;
 }
 
@@ -131,6 +133,11 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   if (message.has_given()) {
     HONE_ASSIGN_OR_RETURN(job.given, FromProto(message.given()));
   }
+  if (message.has_own_best()) {
+    HONE_ASSIGN_OR_RETURN(job.own_best, FromProto(message.own_best()));
+  }
+  job.disturbed = message.disturbed();
+  job.disturbance = message.disturbance();
   job.queued = message.queued();
   job.phase = message.phase();
   job.note = message.note();

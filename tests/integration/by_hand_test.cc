@@ -17,6 +17,7 @@ namespace hone::integration {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr int kM = 36, kN = 40, kK = 24;
@@ -90,12 +91,13 @@ TEST_F(ByHand, AScheduleIsCheckedTimedAndRun) {
     return home_.Hone(words);
   };
 
-  // Nothing is tuned yet: the default schedule is built.
+  // Nothing is tuned yet: two schedules are built and the faster one is used, but not published.
   const Result first = run_to("default.npy");
   ASSERT_EQ(first.code, 0) << first.errors;
   const nlohmann::json by_default = OneLineOfJson(first.output);
   ASSERT_TRUE(by_default.is_object()) << first.output;
-  EXPECT_EQ(by_default["schedule"], "default");
+  EXPECT_THAT(by_default["schedule"].get<std::string>(), AnyOf("default", "first"));
+  EXPECT_EQ(home_.Hone({"best", "matmul", "m=36", "n=40", "k=24"}).code, 3);
   EXPECT_EQ(by_default["outputs"][0]["shape"], nlohmann::json({kM, kN}));
   ExpectProduct(files_ / "default.npy", a, b);
 
@@ -134,9 +136,9 @@ TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
   ASSERT_EQ(tuned.code, 0) << tuned.errors;
   const nlohmann::json object = OneLineOfJson(tuned.output);
   ASSERT_TRUE(object.is_object()) << tuned.output;
-  // The default schedule and at most the nine factorizations of 36.
-  EXPECT_GT(object["trials"], 3);
-  EXPECT_LE(object["trials"], 10);
+  // At most the nine factorizations of 36.
+  EXPECT_GT(object["trials"], 1);
+  EXPECT_LE(object["trials"], 9);
 
   const std::string decided = File("decided.trace", kTrace);
   const Result one = home_.Hone(

@@ -52,12 +52,15 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   ASSERT_EQ(tuned.code, 0) << tuned.errors;
   const nlohmann::json run = OneLineOfJson(tuned.output);
   ASSERT_TRUE(run.is_object()) << tuned.output;
-  EXPECT_THAT(KeysOf(run), UnorderedElementsAre("workload", "target", "trials", "outcomes",
-                                                "wall_s", "trials_per_min", "best", "default",
-                                                "peak_gflops", "job", "state"));
+  EXPECT_THAT(KeysOf(run),
+              UnorderedElementsAre("workload", "target", "trials", "outcomes", "wall_s",
+                                   "trials_per_min", "best", "own_best", "default", "disturbed",
+                                   "peak_gflops", "job", "state"));
   EXPECT_EQ(run["state"], "done");
-  EXPECT_THAT(KeysOf(run["best"]),
-              UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed"));
+  EXPECT_THAT(KeysOf(run["best"]), UnorderedElementsAre("latency_ns", "gflops", "trace",
+                                                        "confirmed", "job", "measured_unix_ms"));
+  EXPECT_EQ(run["best"]["job"], run["job"]);
+  EXPECT_EQ(run["own_best"]["latency_ns"], run["best"]["latency_ns"]);
   EXPECT_EQ(run["best"]["confirmed"], true);
   EXPECT_THAT(KeysOf(run["default"]), UnorderedElementsAre("latency_ns", "gflops"));
   EXPECT_EQ(run["trials"], 24);

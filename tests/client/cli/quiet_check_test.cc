@@ -57,6 +57,24 @@ TEST_F(QuietCheckTest, EachDisturbanceIsNamedWithWhatToDo) {
   EXPECT_THAT(Find("huge pages").advice, HasSubstr("madvise"));
 }
 
+TEST_F(QuietCheckTest, APrepareScriptHasTheCommandsOfTheWarnings) {
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "schedutil\n");
+  Write("/sys/devices/system/cpu/cpufreq/boost", "1\n");
+  Write("/proc/loadavg", "1.75 1.0 1.0 2/300 12\n");
+  const std::string script = PrepareScript(root_);
+  EXPECT_THAT(script, HasSubstr("\n  echo performance > \"$governor\"\n"));
+  EXPECT_THAT(script, HasSubstr("\necho 0 > /sys/devices/system/cpu/cpufreq/boost\n"));
+  EXPECT_THAT(script, HasSubstr("# load: 1.75\n# other programs"));
+  EXPECT_EQ(system(("sh -n -c '" + script + "'").c_str()), 0) << "it must be valid";
+}
+
+TEST_F(QuietCheckTest, TuningWarnsOfWhatDoctorWarnsOf) {
+  Write("/proc/loadavg", "1.75 1.0 1.0 2/300 12\n");
+  EXPECT_THAT(NoiseNow(root_), HasSubstr(Find("load").advice));
+  Write("/proc/loadavg", "0.10 1.0 1.0 2/300 12\n");
+  EXPECT_EQ(NoiseNow(root_), "");
+}
+
 TEST_F(QuietCheckTest, InterruptsKeepOffIsolatedCores) {
   Write("/sys/devices/system/cpu/isolated", "2-3,33\n");
   Write("/proc/irq/default_smp_affinity", "ffffffff,fffffffb\n");

@@ -27,7 +27,7 @@ class JobResultTest : public ::testing::Test, protected JobHarness {
   static bool IsConfirmation(const fleet::LeaseGrant& lease) {
     return lease.work->policy.name == "confirm";
   }
-  bool IsPublished(const JobSnapshot& job) const {
+  bool IsPublished(const JobSnapshot& job) {
     return store.LookupBest({.workload_digest = job.workload_digest, .target = "t"}).ok();
   }
 };
@@ -68,7 +68,6 @@ TEST_F(JobResultTest, FiguresDoNotDependOnTheMachinesSpeed) {
 
 TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
   bool disturbed = true;
-  std::string phase;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     record::MeasureResult result = Timed(lease);
     if (IsConfirmation(lease) && disturbed) result.reference_drift = 3.5;
@@ -84,7 +83,7 @@ TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->disturbed, before);
   for (const record::Record& record : *store.Query({.page_size = 1000})) {
-    if (record.quarantined) EXPECT_EQ(record.result.reference_drift, 3.5);
+    EXPECT_EQ(record.quarantined, record.result.reference_drift == 3.5);
   }
 }
 
