@@ -177,14 +177,17 @@ void ConfirmPhase::ReportOnly() {
 }
 
 void ConfirmPhase::ReportOwn() {
-  for (const int index : ranking_) {
-    const Finalist& finalist = finalists_.list[index];
-    if (!finalist.is_own) continue;
+  std::optional<record::Record> best;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const Finalist& finalist = finalists_.list[i];
+    if (!finalist.is_own || finalist.last.result.latency_ns <= 0) continue;
     record::Record record = finalist.last;
-    record.result = confirmation_->Combined(index);
-    job_.state().own_best = task_.MakeBest(record);
-    return;
+    record.result = confirmation_->Combined(static_cast<int>(i));
+    if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
+      best = std::move(record);
+    }
   }
+  if (best) job_.state().own_best = task_.MakeBest(*best);
 }
 
 void ConfirmPhase::ReportDefault() {

