@@ -14,7 +14,7 @@ constexpr char kPayload[] = "hone.cli/exit-code";
 constexpr ExitCodeInfo kExitCodes[] = {
     {kExitOk, "ok"},
     {kExitFailed, "failed"},
-    {kExitUsage, "wrong usage or input, such as a missing file or an unknown name"},
+    {kExitUsage, "wrong usage or input (such as a missing file or an unknown name)"},
     {kExitNothingKnown, "nothing known"},
     {kExitUnreachable, "server unreachable"},
     {kExitInterrupted, "interrupted with Ctrl-C"},

@@ -6,8 +6,19 @@
 namespace hone::cli {
 
 void AddGlobals(Command& command, Globals& globals) {
+  command.Add(
+      "--target", globals.target,
+      "Target of the kernels: native (default), a preset, or a key printed by other commands",
+      {NotEmpty()});
+  command.AddFlag("--json", globals.json,
+                  "Print one JSON object on one line; after a failure it has the key error");
+  AddConnectionOptions(command, globals);
+}
+
+void AddConnectionOptions(Command& command, Globals& globals) {
+  const OptionRule group = Group("Connection options (hone help connection explains them)");
   const auto add = [&](const char* name, std::string& value, const char* help) {
-    command.Add(name, value, help, {NotEmpty()});
+    command.Add(name, value, help, {NotEmpty(), group});
   };
   add("--server", globals.server,
       "ADDR of the server: host:port or unix:/path (default: a private server on this machine)");
@@ -19,10 +30,7 @@ void AddGlobals(Command& command, Globals& globals) {
   add("--certificate", globals.sources.certificate, "FILE with your certificate");
   add("--key", globals.sources.key, "FILE with the private key of your certificate");
   command.AddFlag("--insecure", globals.sources.insecure,
-                  "Allow an unencrypted connection to another machine");
-  add("--target", globals.target,
-      "Target of the kernels: native (default), a preset, or a key printed by other commands");
-  command.AddFlag("--json", globals.json, "Print one JSON object on one line");
+                  "Allow an unencrypted connection to another machine", {group});
 }
 
 absl::Status CompleteGlobals(Globals& globals) {

@@ -22,6 +22,8 @@ struct Globals {
 
 // Adds these options to a command.
 void AddGlobals(Command& command, Globals& globals);
+// Adds only those that say how to reach the server. The help lists them as one group.
+void AddConnectionOptions(Command& command, Globals& globals);
 
 // Sets the server and the security settings from the command line, the environment and the
 // configuration file (see client::CompleteConfig). Errors as for client::CompleteConfig and

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/globals.h"
@@ -43,11 +44,12 @@ std::string Footer() {
                   "  hone best matmul m=1024 n=1024 k=1024\n"
                   "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
                   "  hone operators conv2d\n"
-                  "  hone doctor\n\n"
-                  "Exit codes:");
-  for (const ExitCodeInfo& info : ExitCodes()) {
-    absl::StrAppend(&text, "\n  ", info.code, "  ", info.meaning);
-  }
+                  "  hone doctor\n"
+                  "  hone help connection\n\n"
+                  "Exit codes: ",
+                  absl::StrJoin(ExitCodes(), ", ", [](std::string* out, const ExitCodeInfo& info) {
+                    absl::StrAppend(out, info.code, " ", info.meaning);
+                  }));
   return text;
 }
 
@@ -102,7 +104,7 @@ int Main(int argc, char** argv) {
   AddGlobals(app, globals);
   for (const auto add : {AddTune, AddBest, AddCompare, AddExport, AddRun, AddShow, AddSchedule,
                          AddRevalidate, AddRecords, AddWorkers, AddWorkerConfig, AddJobs, AddModels,
-                         AddOperators, AddFeatures, AddDoctor}) {
+                         AddOperators, AddFeatures, AddDoctor, AddHelp}) {
     add(app, globals);
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

@@ -8,14 +8,11 @@
 #include "common/operator/operator.h"
 
 namespace hone::cli {
-namespace {
 
 std::string DidYouMean(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = op::Nearest(word, known);
   return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
 }
-
-}  // namespace
 
 std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,
                                absl::string_view parser_says) {

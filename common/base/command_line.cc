@@ -100,6 +100,9 @@ OptionRule ShowDefault(const std::string& text) {
 OptionRule Hidden() {
   return [](CLI::Option& option) { option.group(""); };
 }
+OptionRule Group(const std::string& title) {
+  return [title](CLI::Option& option) { option.group(title); };
+}
 OptionRule Excludes(const std::string& other) {
   return [other](CLI::Option& option) { option.excludes(other); };
 }
@@ -132,7 +135,13 @@ OptionRule Seed() {
 }
 
 Command::Command(const std::string& description, const std::string& name)
-    : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {}
+    : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {
+  app_->failure_message([](const CLI::App* app, const CLI::Error& error) {
+    const std::string path = app->get_name();
+    const std::string program = path.substr(path.rfind('/') + 1);
+    return absl::StrCat(program, ": ", error.what(), " (see ", program, " --help)\n");
+  });
+}
 
 Command::Command(CLI::App* app) : app_(app) {}
 
@@ -168,7 +177,7 @@ void Command::AddFlag(const std::string& name, bool& value, const std::string& h
   Apply(rules, *app_->add_flag(name, value, help));
 }
 
-void Command::AddVersion(const std::string& text) { app_->set_version_flag("--version", text); }
+void Command::AddVersion(const std::string& text) { app_->set_version_flag("-V,--version", text); }
 
 void Command::AddConfigFile(FileOnly file_only, std::set<std::string> never) {
   never.insert({"config", "help", "version"});
@@ -178,6 +187,10 @@ void Command::AddConfigFile(FileOnly file_only, std::set<std::string> never) {
 }
 
 void Command::Footer(const std::string& text) { app_->footer(text); }
+
+std::string Command::Help(const std::string& name) const {
+  return app_->get_formatter()->make_help(app_, name, CLI::AppFormatMode::Normal);
+}
 
 absl::Status Command::Parse(int argc, char** argv) {
   try {

@@ -33,6 +33,8 @@ OptionRule ShowDefault();
 OptionRule ShowDefault(const std::string& text);
 // The help does not list the option.
 OptionRule Hidden();
+// The help lists the option under this title instead of "Options".
+OptionRule Group(const std::string& title);
 // The option named `other` may not be given as well. REQUIRES: it has been added.
 OptionRule Excludes(const std::string& other);
 
@@ -79,7 +81,7 @@ class Command {
            std::initializer_list<OptionRule> rules = {});
   void AddFlag(const std::string& name, bool& value, const std::string& help,
                std::initializer_list<OptionRule> rules = {});
-  void AddVersion(const std::string& text);
+  void AddVersion(const std::string& text);  // -V, --version
 
   // Keys of a configuration file that hold a secret, or the path of a file with the secret, and
   // where to store their values. They need not be options, and win over an option of that name. A
@@ -92,14 +94,16 @@ class Command {
 
   // Sets the text at the end of the help.
   void Footer(const std::string& text);
+  // The help. `name` is the whole name of the command in its usage line: "hone tune".
+  std::string Help(const std::string& name) const;
   // Sets what Run does if this is the command that was given.
   void OnRun(std::function<absl::Status()> run) { run_ = std::move(run); }
 
   // Reads the command line. Cancelled: it asked for help or for the version, which has been
   // printed. InvalidArgument: the parser's message.
   absl::Status Parse(int argc, char** argv);
-  // As Parse, but prints the error. Returns the exit code if the program must end now: 0 after help
-  // and version, otherwise kUsageExitCode.
+  // As Parse, but prints the error after the program's name. Returns the exit code if the program
+  // must end now: 0 after help and version, otherwise kUsageExitCode.
   std::optional<int> ParseOrExit(int argc, char** argv);
   // Runs the innermost command that was given. REQUIRES: Parse succeeded, and the command has an
   // action.

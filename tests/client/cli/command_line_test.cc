@@ -93,6 +93,47 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
   }
 }
 
+TEST_F(CommandLineTest, HelpIsACommandToo) {
+  EXPECT_EQ(Hone({"help"}).output, Hone({"--help"}).output);
+  EXPECT_EQ(Hone({"help", "tune"}).output, Hone({"tune", "--help"}).output);
+  EXPECT_EQ(Hone({"help", "records", "export"}).output,
+            Hone({"records", "export", "--help"}).output);
+  const Result connection = Hone({"help", "connection"});
+  EXPECT_EQ(connection.code, 0);
+  for (const char* text : {"--server", "--config", "--ca", "--token-file", "--certificate", "--key",
+                           "--insecure", "HONE_SERVER", "client.conf"}) {
+    EXPECT_THAT(connection.output, HasSubstr(text));
+  }
+  ExpectUsageError({"help", "conection"}, HasSubstr("did you mean 'connection'?"));
+  ExpectUsageError({"help", "records", "exprot"}, HasSubstr("did you mean 'export'?"));
+}
+
+TEST_F(CommandLineTest, TheConnectionOptionsAreOneGroupOfTheHelp) {
+  for (const char* command : {"tune", "best", "doctor"}) {
+    const std::string help = Hone({command, "--help"}).output;
+    const size_t group = help.find("Connection options (hone help connection");
+    ASSERT_NE(group, std::string::npos) << command;
+    for (const char* option :
+         {"--server", "--config", "--ca", "--token-file", "--certificate", "--key", "--insecure"}) {
+      EXPECT_GT(help.find(absl::StrCat("  ", option, " ")), group) << option;
+    }
+    EXPECT_LT(help.find("--json"), group);
+  }
+}
+
+TEST_F(CommandLineTest, EveryProgramHasAVersionAndNamesItselfInUsageErrors) {
+  for (const char* program : {"hone", "hone-server", "hone-worker", "hone-builder"}) {
+    const Result version = integration::RunProgram({program, "-V"});
+    EXPECT_EQ(version.code, 0) << program;
+    EXPECT_EQ(version.output, integration::RunProgram({program, "--version"}).output);
+    const Result wrong = integration::RunProgram({program, "--nonsense"});
+    EXPECT_EQ(wrong.code, 2) << program;
+    EXPECT_EQ(wrong.errors.find(absl::StrCat(program, ": ")), 0u) << wrong.errors;
+  }
+  const Result config = integration::RunProgram({"hone-server", "--config", "/nowhere/x"});
+  EXPECT_EQ(config.errors.find("hone-server: "), 0u) << config.errors;
+}
+
 TEST_F(CommandLineTest, AConfigurationFileThatIsWrongSaysWhere) {
   const auto with = [&](const std::string& text) {
     const std::string path = File("client.conf", text);

@@ -98,9 +98,11 @@ TEST_F(CommandTest, RefusesWhatItDoesNotKnowOrAllow) {
 TEST_F(CommandTest, HelpAndVersionAreNoErrors) {
   app_.AddVersion("program 1.2");
   app_.Footer("The end.");
-  ::testing::internal::CaptureStdout();
-  EXPECT_TRUE(absl::IsCancelled(Parse(app_, {"--version"})));
-  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "program 1.2\n");
+  for (const char* version : {"--version", "-V"}) {
+    ::testing::internal::CaptureStdout();
+    EXPECT_TRUE(absl::IsCancelled(Parse(app_, {version})));
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), "program 1.2\n");
+  }
   ::testing::internal::CaptureStdout();
   EXPECT_TRUE(absl::IsCancelled(Parse(app_, {"--help"})));
   const std::string help = ::testing::internal::GetCapturedStdout();
@@ -117,6 +119,33 @@ TEST_F(CommandTest, ParseOrExitGivesTheExitCode) {
   EXPECT_EQ(app_.ParseOrExit(1, good_words), std::nullopt);
   EXPECT_EQ(app_.ParseOrExit(2, help_words), 0);
   EXPECT_EQ(app_.ParseOrExit(2, bad_words), 2);
+}
+
+TEST(ProgramTest, PrefixesItsUsageErrorsWithItsName) {
+  // The name is the program's file name unless it is given.
+  for (const char* name : {"", "worker"}) {
+    Command app("", name);
+    char program[] = "/usr/bin/worker", bad[] = "--nonsense";
+    char* words[] = {program, bad};
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(app.ParseOrExit(2, words), 2);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "worker: The following argument was not expected: --nonsense (see worker --help)\n");
+  }
+}
+
+TEST(HelpTest, ListsOptionsUnderTheTitleOfTheirGroup) {
+  std::string server, name;
+  Command app("", "hone");
+  Command& tune = app.AddCommand("tune", "Searches");
+  tune.Add("--name", name, "A name");
+  tune.Add("--server", server, "An address", {Group("Connection options")});
+  const std::string help = tune.Help("hone tune");
+  EXPECT_THAT(help, HasSubstr("Usage: hone tune [OPTIONS]"));
+  EXPECT_LT(help.find("Options:\n"), help.find("--name"));
+  EXPECT_LT(help.find("--name"), help.find("Connection options:\n"));
+  EXPECT_LT(help.find("Connection options:\n"), help.find("--server"));
+  EXPECT_THAT(app.Help("hone"), HasSubstr("tune"));
 }
 
 TEST(SubcommandTest, RunsTheInnermostCommand) {

@@ -1,0 +1,106 @@
+// hone help [TOPIC | COMMAND].
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/suggest.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+std::string ConnectionHelp() {
+  Globals unused;
+  Command options("How a command reaches its server.");
+  AddConnectionOptions(options, unused);
+  options.Footer(
+      "Without a server, a command starts a private one on this machine, or joins the one that "
+      "runs.\n"
+      "It ends with its last client.\n\n"
+      "What the command line does not say comes from the environment (HONE_SERVER, HONE_CA,\n"
+      "HONE_TOKEN_FILE), and then from a configuration file: --config, $HONE_CONFIG, or\n"
+      "~/.config/hone/client.conf if it exists. A file for another server than the one named is "
+      "ignored.\nhone-server init makes the file:\n"
+      "  server = \"hone.internal:7070\"\n"
+      "  ca = \"/etc/hone/ca.pem\"\n"
+      "  token-file = \"/home/me/token\"\n\n"
+      "Connections to other machines must be encrypted: --ca names the authority of the server.\n\n"
+      "Examples:\n"
+      "  hone --config client.conf workers list\n"
+      "  hone --server hone.internal:7070 --ca ca.pem --token-file token jobs list\n"
+      "  hone doctor --server hone.internal:7070");
+  return options.Help("hone COMMAND");
+}
+
+std::string ExitCodesHelp() {
+  std::string text = "The exit codes of every command:\n";
+  for (const ExitCodeInfo& info : ExitCodes()) {
+    absl::StrAppendFormat(&text, "  %3d  %s\n", info.code, info.meaning);
+  }
+  return text;
+}
+
+struct Topic {
+  const char* name;
+  const char* meaning;
+  std::string (*text)();
+};
+constexpr Topic kTopics[] = {
+    {"connection", "how a command reaches its server", ConnectionHelp},
+    {"exit-codes", "what the exit codes mean", ExitCodesHelp},
+};
+
+// The help of a topic or of a command, whose name may have several words.
+absl::StatusOr<std::string> HelpOn(const Command& app, const std::vector<std::string>& words) {
+  std::vector<std::string> known = app.CommandNames();
+  for (const Topic& topic : kTopics) {
+    if (words.size() == 1 && words[0] == topic.name) return topic.text();
+    known.push_back(topic.name);
+  }
+  const Command* command = &app;
+  std::string name = "hone";
+  for (const std::string& word : words) {
+    const Command* const next = command->Find(word);
+    if (next == nullptr) {
+      const std::vector<std::string> names = command == &app ? known : command->CommandNames();
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there is no help on '", absl::StrJoin(words, " "), "'", DidYouMean(word, names),
+          names.empty() ? "" : absl::StrCat("; there is help on ", absl::StrJoin(names, ", "))));
+    }
+    command = next;
+    absl::StrAppend(&name, " ", word);
+  }
+  return command->Help(name);
+}
+
+}  // namespace
+
+void AddHelp(Command& app, Globals& globals) {
+  Command& command = app.AddCommand("help", "Show the help of a command or on a topic");
+  auto words = std::make_shared<std::vector<std::string>>();
+  command.Add("topic", *words, "A command, such as \"records export\", or a topic");
+  std::string topics = "Topics:\n";
+  for (const Topic& topic : kTopics) {
+    absl::StrAppendFormat(&topics, "  %-12s %s\n", topic.name, topic.meaning);
+  }
+  Complete(command, globals,
+           absl::StrCat(topics,
+                        "\nExamples:\n"
+                        "  hone help tune\n"
+                        "  hone help connection"),
+           [&app, words]() -> absl::Status {
+             HONE_ASSIGN_OR_RETURN(const std::string text, HelpOn(app, *words));
+             PrintText(text);
+             return absl::OkStatus();
+           });
+}
+
+}  // namespace hone::cli
