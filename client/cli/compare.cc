@@ -13,6 +13,7 @@
 #include "client/cli/known_best.h"
 #include "client/cli/roofline.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -149,7 +150,8 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
                         {"bound", roofline.memory_bound ? "memory" : "compute"}};
     return PrintJson(json);
   }
-  absl::PrintF("%s on %s\n\n", known.argument.title, best.record.target);
+  PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
+  absl::PrintF("\n");
   table.Print();
   PrintRoofline(roofline);
   return absl::OkStatus();

@@ -106,7 +106,8 @@ void AddExport(Command& app, Globals& globals) {
       "--name", options->name,
       "Name of the files and prefix of the object's functions (NAME_run instead of "
       "hone_kernel_run), so that one program can link several kernels (default: the workload's "
-      "name for files, hone_kernel for functions)");
+      "name for files, hone_kernel for functions)",
+      {PlainName()});
   Complete(
       command, globals,
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "

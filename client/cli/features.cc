@@ -58,9 +58,10 @@ void Print(const client::FeatureTable& features, bool all) {
     }
     table.AddRow(std::move(cells));
   }
-  absl::PrintF("%s for %s: %d columns, %d %s\n\n%s", features.feature_set, features.target,
+  absl::PrintF("%s for %s: %d columns, %d %s\n\n", features.feature_set, features.target,
                features.columns.size(), features.rows.size(),
-               features.rows.size() == 1 ? "row" : "rows", table.ToText());
+               features.rows.size() == 1 ? "row" : "rows");
+  table.Print();
   if (hidden > 0) absl::PrintF("\n%d columns are 0 in every row; --all shows them\n", hidden);
   std::fflush(stdout);
 }

@@ -82,7 +82,8 @@ absl::Status ListModels(const Globals& globals) {
                   kind.any_features ? "yes" : "no", kind.has_spread ? "yes" : "no",
                   kind.missing.empty() ? "" : absl::StrCat("unavailable: ", kind.missing)});
   }
-  absl::PrintF("%s\n", table.ToText());
+  table.Print();
+  absl::PrintF("\n");
   StoredTable(list.models)
       .Print("no trained models in the store; hone models train makes one from its records");
   return absl::OkStatus();

@@ -11,12 +11,15 @@
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 
 namespace hone::cli {
 namespace {
+
+constexpr int kNoteColumns = 98;  // of a note, without its indent
 
 // An operator, and the workload that it gives with the keys on the command line, if there are any.
 struct Shown {
@@ -70,19 +73,6 @@ std::string TensorsText(const Shown& shown) {
   add("outputs", shown.info->outputs, shown.Outputs());
   const std::string text = table.ToText();
   return text.substr(text.find('\n') + 1);  // the columns have no titles
-}
-
-// Wraps a paragraph at 100 characters.
-std::string Wrapped(const std::string& paragraph) {
-  std::string text, line = " ";
-  for (const absl::string_view word : absl::StrSplit(paragraph, ' ')) {
-    if (line.size() + 1 + word.size() > 100) {
-      absl::StrAppend(&text, line, "\n");
-      line.resize(1);
-    }
-    absl::StrAppend(&line, " ", word);
-  }
-  return absl::StrCat(text, line, "\n");
 }
 
 std::string KeysText(const op::OperatorInfo& info) {
@@ -174,7 +164,8 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
     absl::StrAppend(&text, Usage(*shown.info), "\n  ", shown.info->meaning, "\n",
                     TensorsText(shown));
     if (!words.empty()) {
-      if (!shown.info->note.empty()) absl::StrAppend(&text, "\n", Wrapped(shown.info->note));
+      if (!shown.info->note.empty())
+        absl::StrAppend(&text, "\n  ", Wrapped(shown.info->note, kNoteColumns, "  "), "\n");
       absl::StrAppend(&text, "\n", KeysText(*shown.info));
     }
     if (shown.workload.has_value()) {

@@ -1,6 +1,5 @@
 #include "client/cli/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
+#include "client/cli/terminal.h"
 
 namespace hone::cli {
 namespace {
@@ -25,11 +25,6 @@ constexpr int64_t kMinTrialsForEstimate = 8;
 bool IsTerminal() {
   const char* const term = std::getenv("TERM");
   return isatty(STDERR_FILENO) == 1 && (term == nullptr || absl::string_view(term) != "dumb");
-}
-
-int TerminalColumns() {
-  winsize size = {};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 // The time until the nearer of the two limits; infinite if it is not known yet.
@@ -63,7 +58,7 @@ std::string ProgressText(const client::Job& job, int columns) {
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
   add(4, " trials");
   if (job.best.has_value() && job.best->gflops > 0) {
-    add(0, "  best ", FormatGflops(job.best->gflops), " GFLOP/s");
+    add(8, "  best ", FormatGflops(job.best->gflops), " GFLOP/s");
     if (job.best->peak_gflops > 0) {
       add(1, " (", FormatShare(job.best->gflops, job.best->peak_gflops), " of peak)");
     }
@@ -85,20 +80,21 @@ std::string ProgressText(const client::Job& job, int columns) {
   if (job.disturbed > 0) add(4, "  ", job.disturbed, " disturbed");
   const absl::Duration left = TimeLeft(job);
   if (job.state == client::JobState::kRunning && left < absl::InfiniteDuration()) {
-    add(0, "  ", FormatClock(left), " left");
+    add(7, "  ", FormatClock(left), " left");
   }
-  if (!job.phase.empty()) add(0, "  (", job.phase, ")");
+  if (!job.phase.empty()) add(6, "  (", job.phase, ")");
 
-  constexpr int kLastToGo = 5;
+  constexpr int kLastToGo = 8;
   std::string text;
   for (int gone = 0; gone <= kLastToGo; ++gone) {
     text.clear();
     for (const Part& part : parts) {
       if (part.goes == 0 || part.goes > gone) text += part.text;
     }
-    if (static_cast<int64_t>(text.size()) <= columns) break;
+    absl::StripLeadingAsciiWhitespace(&text);
+    if (ColumnsOf(text) <= columns) break;
   }
-  return std::string(absl::StripLeadingAsciiWhitespace(text));
+  return text;
 }
 
 ProgressLine::ProgressLine() : terminal_(IsTerminal()) {}
@@ -106,15 +102,15 @@ ProgressLine::ProgressLine() : terminal_(IsTerminal()) {}
 ProgressLine::~ProgressLine() { Clear(); }
 
 int ProgressLine::columns() const {
-  return terminal_ ? std::max(0, TerminalColumns() - 1) : std::numeric_limits<int>::max();
+  return terminal_ ? std::max(0, TerminalColumns(STDERR_FILENO) - 1)
+                   : std::numeric_limits<int>::max();
 }
 
 void ProgressLine::Show(const std::string& text, bool important) {
   if (text == shown_) return;
   const absl::Time now = absl::Now();
   if (terminal_) {
-    const std::string line = text.substr(0, columns());
-    absl::FPrintF(stderr, "\r%s\033[K", line);
+    absl::FPrintF(stderr, "\r%s\033[K", Shortened(text, columns()));
   } else {
     if (!important && now - shown_at_ < kPlainInterval) return;
     absl::FPrintF(stderr, "%s\n", text);

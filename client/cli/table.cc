@@ -1,25 +1,48 @@
 #include "client/cli/table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::cli {
+namespace {
 
-std::string Table::ToText() const {
-  std::vector<size_t> widths;
-  for (const Column& column : columns_) widths.push_back(column.title.size());
+constexpr absl::string_view kGap = "  ";
+constexpr absl::string_view kIndent = "    ";  // of a row's continuation
+
+}  // namespace
+
+std::string Table::ToText(int columns) const {
+  std::vector<int> widths;
+  for (const Column& column : columns_) widths.push_back(ColumnsOf(column.title));
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], ColumnsOf(row[i]));
+  }
+  // The columns that begin a line.
+  std::vector<bool> begins(widths.size(), false);
+  int64_t used = 0;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const int64_t with = used + static_cast<int64_t>(kGap.size()) + widths[i];
+    begins[i] = i == 0 || with > columns;
+    used = i == 0 ? widths[i] : begins[i] ? static_cast<int64_t>(kIndent.size()) + widths[i] : with;
   }
   std::string text;
-  const auto add_line = [&](const std::vector<std::string>& cells) {
+  const auto add_row = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string padding(widths[i] - cells[i].size(), ' ');
-      if (i > 0) line += "  ";
+      if (begins[i] && i > 0) {
+        absl::StripTrailingAsciiWhitespace(&line);
+        if (!line.empty()) absl::StrAppend(&text, line, "\n");
+        line = std::string(kIndent);
+      } else if (i > 0) {
+        absl::StrAppend(&line, kGap);
+      }
+      const std::string padding(static_cast<size_t>(widths[i] - ColumnsOf(cells[i])), ' ');
       absl::StrAppend(&line, columns_[i].right ? padding : "", cells[i],
                       columns_[i].right ? "" : padding);
     }
@@ -28,14 +51,15 @@ std::string Table::ToText() const {
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  add_line(titles);
-  for (const auto& row : rows_) add_line(row);
+  add_row(titles);
+  for (const auto& row : rows_) add_row(row);
   return text;
 }
 
 void Table::Print(absl::string_view if_empty) const {
-  const std::string text =
-      rows_.empty() && !if_empty.empty() ? absl::StrCat(if_empty, "\n") : ToText();
+  const std::string text = rows_.empty() && !if_empty.empty()
+                               ? absl::StrCat(if_empty, "\n")
+                               : ToText(TerminalColumns(STDOUT_FILENO));
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "client/cli/terminal.h"
 
 namespace hone::cli {
 
@@ -17,14 +18,16 @@ struct Column {
 inline Column Left(absl::string_view title) { return {std::string(title), false}; }
 inline Column Right(absl::string_view title) { return {std::string(title), true}; }
 
-// Columns of text, as wide as their widest cells.
+// Columns of text, as wide as their widest cells. If a row does not fit the terminal, it continues
+// with the columns that are left on indented lines; no cell is broken.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // REQUIRES: as many cells as columns.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // A line of titles and one line per row, without trailing blanks.
-  std::string ToText() const;
+  // The titles and the rows, in lines of at most `columns` if their cells fit, without trailing
+  // blanks.
+  std::string ToText(int columns = kUnlimitedColumns) const;
   // Prints the table to standard output. If it has no rows, prints the line `if_empty` instead,
   // unless that is "".
   void Print(absl::string_view if_empty = "") const;

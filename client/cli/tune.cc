@@ -12,6 +12,7 @@
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 
@@ -32,6 +33,7 @@ struct TuneOptions {
   bool transfer = false;
   std::string priority;
   double tolerance = 0;
+  bool trace = false;
 };
 
 // The peak FLOP rate of the device, taken from the job or else from the worker list; 0: unknown.
@@ -57,9 +59,11 @@ std::string WhyDefaultFailed(const client::Job& job) {
                       result.detail.empty() ? "" : ": ", result.detail);
 }
 
-void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak) {
-  absl::PrintF("%s on %s: %d trials in %s\n\n", argument.title, job.target, job.trials,
-               FormatClock(absl::Milliseconds(job.wall_ms)));
+void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak,
+                 bool trace) {
+  PrintWrapped(absl::StrCat(argument.title, " on ", job.target, ": ", job.trials, " trials in ",
+                            FormatClock(absl::Milliseconds(job.wall_ms))));
+  absl::PrintF("\n");
   Table table(
       {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
   const double base =
@@ -90,17 +94,20 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
         job.disturbed, job.disturbance);
   }
   if (job.best.has_value() && !confirmed) {
-    absl::PrintF("\nnot confirmed: \"hone best\" does not return it");
+    std::string text = "\nnot confirmed: \"hone best\" does not return it";
     // The error of a failed job explains what to do.
     if (job.state == client::JobState::kCancelled) {
-      absl::PrintF("; \"hone jobs resume %s\" continues the search and confirms the best", job.id);
+      absl::StrAppend(&text, "; \"hone jobs resume ", job.id,
+                      "\" continues the search and confirms the best");
     }
-    absl::PrintF("\n");
+    PrintWrapped(text);
   }
-  if (!job.note.empty()) absl::PrintF("\n%s\n", job.note);
-  if (job.best.has_value()) {
-    if (peak > 0)
-      absl::PrintF("\npeak: %s GFLOP/s, measured with fused multiply-adds\n", FormatGflops(peak));
+  if (!job.note.empty()) PrintWrapped(absl::StrCat("\n", job.note));
+  if (job.best.has_value() && peak > 0) {
+    PrintWrapped(absl::StrCat("\npeak: ", FormatGflops(peak),
+                              " GFLOP/s, measured with fused multiply-adds"));
+  }
+  if (trace && job.best.has_value()) {
     absl::PrintF("\nbest schedule:\n");
     PrintText(job.best->trace);
   }
@@ -176,7 +183,7 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   const double peak = PeakOf(job, session->connection());
   const absl::Status result = ResultOf(followed);
   if (globals.json) return PrintJson(TuneJson(job, peak), result);
-  PrintReport(job, argument, peak);
+  PrintReport(job, argument, peak, options.trace);
   return result;
 }
 

@@ -84,7 +84,7 @@ void AddWorkerConfig(Command& app, Globals& globals) {
       "worker-config", "Make a configuration file with which a worker can reach the server");
   auto options = std::make_shared<WorkerConfigOptions>();
   command.Add("--name", options->name, "Name of the worker; no other worker can use it",
-              {Required()});
+              {Required(), PlainName()});
   command.Add("--authority", options->authority,
               "Folder made by hone-server init, with the authority's key", {ShowDefault()});
   command.Add("--days", options->days, "Validity of the certificate in days",

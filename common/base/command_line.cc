@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/config_file.h"
@@ -122,6 +125,20 @@ OptionRule ExistingPath() { return Checked(CLI::ExistingPath); }
 OptionRule NotEmpty() {
   return Checked([](const std::string& value) {
     return value.empty() ? "the value is empty; leave the option out, or give it one" : "";
+  });
+}
+
+OptionRule PlainName() {
+  return Checked([](const std::string& value) -> std::string {
+    const auto plain = [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.", c);
+    };
+    const bool begins = !value.empty() && value[0] != '.' && value[0] != '-';
+    if (begins && std::all_of(value.begin(), value.end(), plain)) return "";
+    return absl::StrCat(
+        "'", value,
+        "' is not a name: it may have letters, digits, '-', '_' and '.', and begins "
+        "with a letter, a digit or '_'");
   });
 }
 

@@ -54,6 +54,9 @@ OptionRule ExistingPath();
 // Rejects an empty value. Usually a script did not set a variable, and running as if the option
 // were absent would use another server or another strategy.
 OptionRule NotEmpty();
+// A name that can be part of a file name: letters, digits, '-', '_' and '.'; it does not begin with
+// '.' or '-'.
+OptionRule PlainName();
 // An unsigned integer of 64 bits.
 OptionRule Seed();
 

@@ -1,14 +1,17 @@
 #include "common/ir/text_mark.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::ir {
 namespace {
+
+// Bytes of UTF-8 after the first one of a character.
+bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 // Bytes shown on either side of the column.
 constexpr int64_t kAround = 60;
@@ -39,15 +42,19 @@ absl::Status MarkText(const absl::Status& status, absl::string_view text, int fi
   const absl::string_view line = text.substr(0, text.find('\n'));
   const auto size = static_cast<int64_t>(line.size());
   const int64_t at = std::min(column - 1, size);
-  const int64_t begin = std::max<int64_t>(0, at - kAround), end = std::min(size, at + kAround);
+  int64_t begin = std::max<int64_t>(0, at - kAround), end = std::min(size, at + kAround);
+  while (begin < at && Continues(line[begin])) ++begin;
+  while (end > at && end < size && Continues(line[end])) --end;
   std::string shown(line.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
   for (char& c : shown) {
     if (c == '\t' || c == '\r') c = ' ';
-    if (!std::isprint(static_cast<unsigned char>(c))) c = '?';
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
   }
+  const auto before = shown.begin() + (at - begin);
+  const auto characters = (at - begin) - std::count_if(shown.begin(), before, Continues);
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), "\n  ", shown, "\n  ",
-                                   std::string(static_cast<size_t>(at - begin), ' '), "^"));
+                                   std::string(static_cast<size_t>(characters), ' '), "^"));
 }
 
 }  // namespace hone::ir

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -80,6 +81,9 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(best["target"], run["target"]);
   EXPECT_EQ(best["best"]["latency_ns"], run["best"]["latency_ns"]);
   EXPECT_EQ(best["best"]["trace"], run["best"]["trace"]);
+
+  EXPECT_THAT(home.Hone(With({"best"}, kMatmul)).output, Not(HasSubstr("trace 1")));
+  EXPECT_THAT(home.Hone(With({"best", "--trace"}, kMatmul)).output, HasSubstr("trace 1"));
 
   const Result shown = home.Hone(With({"show"}, kMatmul));
   EXPECT_EQ(shown.code, 0) << shown.errors;

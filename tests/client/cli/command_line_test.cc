@@ -237,6 +237,21 @@ TEST_F(CommandLineTest, AWorkersConfigurationInAFileIsReadableByItsOwnerOnly) {
             1);
 }
 
+TEST_F(CommandLineTest, NamesAreNotPaths) {
+  ExpectUsageError({"export", "matmul", "m=4", "n=4", "k=4", "-o", "out", "--name", "../x"},
+                   AllOf(HasSubstr("--name"), HasSubstr("'../x' is not a name")));
+  ExpectUsageError({"worker-config", "--name", "../x"}, HasSubstr("'../x' is not a name"));
+}
+
+TEST_F(CommandLineTest, FileNamesInUtf8AreShownAsTheyAre) {
+  const std::string path =
+      File("größe.hone", "workload w # größe\ninput A: f32[4]\noutput B[i: 4] = A[?]\n");
+  ExpectUsageError({"tune", path}, HasSubstr("größe.hone:3:"));
+  const Result unreachable = Hone({"workers", "list", "--server", "unix:" + data_ / "größe.sock"});
+  EXPECT_THAT(unreachable.errors,
+              AllOf(HasSubstr("größe.sock: No such file or directory"), Not(HasSubstr("%C3"))));
+}
+
 TEST_F(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatAreNotThere) {
   const std::vector<std::string> tune = {"tune", "matmul", "m=4", "n=4", "k=4"};
   for (const char* option : {"--server", "--time", "--strategy", "--cost-model", "--target"}) {

@@ -47,6 +47,40 @@ TEST(TableTest, AlignsColumns) {
             "best       9.1 ms\n");
 }
 
+TEST(TableTest, RowsThatDoNotFitContinueWithWholeCells) {
+  Table table({Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Left("note")});
+  table.AddRow({"default", "31.20 ms", "27.6", "5.7 %", ""});
+  table.AddRow({"best", "9.1 ms", "440.1", "91.6 %", "confirmed"});
+  EXPECT_EQ(table.ToText(40),
+            "          latency  GFLOP/s\n"
+            "    share of peak  note\n"
+            "default  31.20 ms     27.6\n"
+            "            5.7 %\n"
+            "best       9.1 ms    440.1\n"
+            "           91.6 %  confirmed\n");
+}
+
+TEST(TableTest, AlignsByCharactersNotBytes) {
+  Table table({Left("file"), Right("size")});
+  table.AddRow({"größe", "1"});
+  table.AddRow({"sizes", "2"});
+  EXPECT_EQ(table.ToText(), "file   size\ngröße     1\nsizes     2\n");
+}
+
+TEST(TerminalTest, WrapsAtBlanks) {
+  EXPECT_EQ(Wrapped("matmul m=1024 n=1024 on cpu", 40), "matmul m=1024 n=1024 on cpu");
+  EXPECT_EQ(Wrapped("matmul m=1024 n=1024 on cpu", 15, "  "), "matmul m=1024\n  n=1024 on cpu");
+  EXPECT_EQ(Wrapped("größe größe größe", 11), "größe größe\ngröße");
+  EXPECT_EQ(Wrapped("a verylongword b", 4), "a\nverylongword\nb");
+}
+
+TEST(TerminalTest, ShortensAtBlanks) {
+  EXPECT_EQ(Shortened("best 291.8 GFLOP/s", 40), "best 291.8 GFLOP/s");
+  EXPECT_EQ(Shortened("best 291.8 GFLOP/s", 8), "best");
+  EXPECT_EQ(Shortened("best 291.8 GFLOP/s", 10), "best 291.8");
+  EXPECT_EQ(Shortened("größenordnung", 5), "größe");
+}
+
 TEST(ExitCodeTest, ScriptsRelyOnTheNumbers) {
   EXPECT_EQ(ExitCodeFor(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeFor(absl::ResourceExhaustedError("")), 1);

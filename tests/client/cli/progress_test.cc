@@ -39,6 +39,15 @@ TEST(ProgressTextTest, PartsGoInOrderOfWhatIsMissedLeast) {
   EXPECT_EQ(ProgressText(job, 60), "tuning  128/256 trials  best 291.8 GFLOP/s  0:20 left");
 }
 
+TEST(ProgressTextTest, NothingIsCutOn40Columns) {
+  client::Job job = RunningJob();
+  EXPECT_EQ(ProgressText(job, 39), "tuning  128/256  best 291.8 GFLOP/s");
+  job.phase = "waiting for a worker of x86_64-avx2-2c-b1a31d4a";
+  EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
+  job.trials = job.spec.max_trials = 100'000'000;
+  EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
+}
+
 TEST(ProgressTextTest, ThePhaseIsSeenOn80Columns) {
   client::Job job = RunningJob();
   job.state = client::JobState::kConfirming;

@@ -121,6 +121,21 @@ TEST_F(CommandTest, ParseOrExitGivesTheExitCode) {
   EXPECT_EQ(app_.ParseOrExit(2, bad_words), 2);
 }
 
+TEST(PlainNameTest, RefusesPaths) {
+  for (const char* good : {"pi-07", "a.b", "_x", "2d"}) {
+    std::string name;
+    Command app("");
+    app.Add("--name", name, "", {PlainName()});
+    EXPECT_TRUE(Parse(app, {"--name", good}).ok()) << good;
+  }
+  for (const char* bad : {"../x", "a/b", ".hidden", "", "a b", "größe"}) {
+    std::string name;
+    Command app("");
+    app.Add("--name", name, "", {PlainName()});
+    EXPECT_TRUE(absl::IsInvalidArgument(Parse(app, {"--name", bad}))) << bad;
+  }
+}
+
 TEST(ProgramTest, PrefixesItsUsageErrorsWithItsName) {
   // The name is the program's file name unless it is given.
   for (const char* name : {"", "worker"}) {

@@ -142,6 +142,11 @@ TEST(MarkTextTest, ShowsThePartOfALongLine) {
                          std::string(60, ' '), "^"));
 }
 
+TEST(MarkTextTest, ShowsUtf8AsItIs) {
+  EXPECT_EQ(MarkText(absl::InvalidArgumentError("1:15: here"), "# größe ö ?\n").message(),
+            "1:15: here\n  # größe ö ?\n             ^");
+}
+
 TEST(MarkTextTest, OtherErrorsStayAsTheyAre) {
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("no place"), "text").message(), "no place");
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("9:1: behind the end"), "text").message(),

@@ -1,0 +1,31 @@
+#ifndef HONE_CLIENT_CLI_TERMINAL_H_
+#define HONE_CLIENT_CLI_TERMINAL_H_
+
+#include <limits>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+// The width of terminals and of texts. Texts are UTF-8; each code point counts as one column.
+namespace hone::cli {
+
+inline constexpr int kUnlimitedColumns = std::numeric_limits<int>::max();
+
+// The columns of the terminal that a descriptor is; kUnlimitedColumns if it is not a terminal.
+int TerminalColumns(int fd);
+
+int ColumnsOf(absl::string_view text);
+
+// Breaks a text at blanks into lines of at most `columns`; lines after the first begin with
+// `indent`. A longer word has a line of its own. No newline at the end.
+std::string Wrapped(absl::string_view text, int columns, absl::string_view indent = "");
+
+// Prints a line to standard output, wrapped if it does not fit the terminal.
+void PrintWrapped(absl::string_view text, absl::string_view indent = "");
+
+// The words at the beginning of a text that fit into `columns`; the beginning of a longer word.
+std::string Shortened(absl::string_view text, int columns);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_TERMINAL_H_
