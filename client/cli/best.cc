@@ -1,13 +1,20 @@
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "client/cli/workload_list.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -17,7 +24,11 @@ struct BestOptions {
   BestWords words;
   bool nearest = false;
   bool trace = false;
+  std::string file;  // of workloads
 };
+
+// Look-ups that are in memory at a time.
+constexpr size_t kBatch = 1024;
 
 void PrintMeasured(const client::Best& best) {
   absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
@@ -53,25 +64,86 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
   return absl::OkStatus();
 }
 
+// The cells of a row: workload, latency, GFLOP/s, share of the peak, where it comes from.
+std::vector<std::string> RowOf(const WorkloadArgument& argument,
+                               const std::optional<client::Best>& best) {
+  if (!best.has_value()) return {argument.title, "-", "-", "-", "nothing known"};
+  if (best->nearest.has_value()) {
+    return {argument.title, "-", "-", "-",
+            absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
+  }
+  return {argument.title, FormatLatency(best->record.result.latency_ns), FormatGflops(best->gflops),
+          FormatShare(best->gflops, best->peak_gflops), absl::StrCat("job ", best->record.job_id)};
+}
+
+// Looks up every workload of a list, on one connection.
+absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<WorkloadArgument> arguments,
+                        ReadWorkloadList(options.file));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+  Json list = Json::array();
+  Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Right("of peak"), Left("")});
+  size_t unknown = 0;
+  for (size_t begin = 0; begin < arguments.size(); begin += kBatch) {
+    const auto batch = absl::MakeConstSpan(arguments).subspan(begin, kBatch);
+    std::vector<client::BestQuery> queries;
+    for (const WorkloadArgument& argument : batch) {
+      queries.push_back({argument.text, target, options.words.tolerance, options.nearest});
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+                          session->connection().LookupBests(queries));
+    for (size_t i = 0; i < bests.size(); ++i) {
+      if (!bests[i].has_value()) ++unknown;
+      if (globals.json) {
+        list.push_back(
+            bests[i].has_value()
+                ? BestJson(*bests[i])
+                : Json{{"workload", batch[i].text}, {"target", target}, {"best", nullptr}});
+      } else {
+        table.AddRow(RowOf(batch[i], bests[i]));
+      }
+    }
+  }
+  const absl::Status result =
+      unknown == 0 ? absl::OkStatus()
+                   : NothingKnownError(
+                         absl::StrCat("no schedule is known for ", unknown, " of the ",
+                                      arguments.size(), " workloads of ", options.file, " on ",
+                                      target, "; find them with: hone tune --file ", options.file));
+  if (globals.json) return PrintJson({{"bests", std::move(list)}, {"unknown", unknown}}, result);
+  table.Print();
+  return result;
+}
+
 }  // namespace
 
 void AddBest(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("best", "Look up the best known schedule, without measuring anything");
   auto options = std::make_shared<BestOptions>();
-  AddBestWords(command, options->words);
+  AddBestWords(command, options->words, /*required=*/false);
   command.AddFlag("--nearest", options->nearest,
                   "If none is known, adapt the schedule of the nearest shape of the same operator; "
                   "the output marks it as not measured");
+  command.Add("--file", options->file,
+              "LIST of workloads, one on each line, to look up on one connection; - reads standard "
+              "input",
+              {NotEmpty(), Excludes("workload")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the schedule");
   Complete(command, globals,
-           "The exit code is 3 if no schedule is known. An adapted schedule was replayed, but "
+           "The exit code is 3 if no schedule is known for a workload. An adapted schedule was "
+           "replayed, but "
            "neither built nor checked; hone schedule --check does both.\n\n"
            "Examples:\n"
            "  hone best matmul m=1024 n=1024 k=1024\n"
            "  hone best matmul m=1000 n=1000 k=1000 --nearest --trace\n"
+           "  hone best --file network.txt --json\n"
            "  hone --server hone.internal:7070 best mine.hone --json",
-           [&globals, options] { return ShowBest(globals, *options); });
+           [&globals, options] {
+             return options->file.empty() ? ShowBest(globals, *options)
+                                          : ShowBests(globals, *options);
+           });
 }
 
 }  // namespace hone::cli

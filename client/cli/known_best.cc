@@ -9,8 +9,8 @@
 
 namespace hone::cli {
 
-void AddBestWords(Command& command, BestWords& words) {
-  AddWorkloadWords(command, words.words, /*required=*/true);
+void AddBestWords(Command& command, BestWords& words, bool required) {
+  AddWorkloadWords(command, words.words, required);
   command.Add("--tolerance", words.tolerance,
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});

@@ -20,7 +20,7 @@ struct BestWords {
 };
 
 // Adds the words and --tolerance to a command.
-void AddBestWords(Command& command, BestWords& words);
+void AddBestWords(Command& command, BestWords& words, bool required = true);
 
 // The best of a workload, and the session that it was looked up in.
 struct KnownBest {

@@ -1,11 +1,13 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/run_job.h"
@@ -14,6 +16,7 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
+#include "client/cli/workload_list.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -34,6 +37,15 @@ struct TuneOptions {
   std::string priority;
   double tolerance = 0;
   bool trace = false;
+  std::string file;  // of workloads
+  bool detach = false;
+  bool fail_if_unconfirmed = false;
+};
+
+// A workload and the job that tunes it.
+struct TuneJob {
+  WorkloadArgument argument;
+  client::JobSpec spec;
 };
 
 // The peak FLOP rate of the device, taken from the job or else from the worker list; 0: unknown.
@@ -150,8 +162,30 @@ absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
   return spec;
 }
 
+absl::StatusOr<std::vector<WorkloadArgument>> WorkloadsOf(const TuneOptions& options,
+                                                          const std::string& space) {
+  if (!options.file.empty()) return ReadWorkloadList(options.file);
+  if (!options.words.empty() || !IsTrace(space)) return ReadWorkloads(options.words);
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, WorkloadOfTrace(options.space, space));
+  return std::vector<WorkloadArgument>{std::move(argument)};
+}
+
+// The jobs of the command line. Their targets are not set.
+absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
+  HONE_ASSIGN_OR_RETURN(std::vector<WorkloadArgument> arguments, WorkloadsOf(options, space));
+  std::vector<TuneJob> jobs;
+  for (WorkloadArgument& argument : arguments) {
+    if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
+    HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
+    spec.space = space;
+    jobs.push_back({std::move(argument), std::move(spec)});
+  }
+  return jobs;
+}
+
 // Ok if the job found a working schedule and was not cancelled.
-absl::Status ResultOf(const FollowedJob& followed) {
+absl::Status ResultOf(const FollowedJob& followed, const TuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   const client::Job& job = followed.job;
   if (job.state == client::JobState::kFailed) {
@@ -164,27 +198,82 @@ absl::Status ResultOf(const FollowedJob& followed) {
                                            WhyDefaultFailed(job), "; \"hone records query --job ",
                                            job.id, "\" shows why candidates failed"));
   }
+  if (options.fail_if_unconfirmed && !client::BestIsConfirmed(job)) {
+    return absl::AbortedError(absl::StrCat("the best of job ", job.id, " is not confirmed"));
+  }
   return absl::OkStatus();
 }
 
-absl::Status Tune(const Globals& globals, const TuneOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
-  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, options.words.empty() && IsTrace(space)
-                                                             ? WorkloadOfTrace(options.space, space)
-                                                             : ReadWorkloadArgument(options.words));
-  if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
-  HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
-  spec.space = space;
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
-  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunJob(*session, spec));
-  const client::Job& job = followed.job;
-
-  const double peak = PeakOf(job, session->connection());
-  const absl::Status result = ResultOf(followed);
-  if (globals.json) return PrintJson(TuneJson(job, peak), result);
-  PrintReport(job, argument, peak, options.trace);
+// Tunes one workload. Prints its report, or adds it to `reports` as JSON.
+absl::Status TuneOne(const Globals& globals, const TuneOptions& options, Session& session,
+                     const TuneJob& job, Json& reports) {
+  const absl::StatusOr<FollowedJob> followed = RunJob(session, job.spec);
+  const absl::Status result = followed.ok() ? ResultOf(*followed, options) : followed.status();
+  Json report = {{"workload", job.argument.text}};
+  if (followed.ok()) {
+    const double peak = PeakOf(followed->job, session.connection());
+    if (globals.json) {
+      report = TuneJson(followed->job, peak);
+    } else {
+      PrintReport(followed->job, job.argument, peak, options.trace);
+    }
+  }
+  if (!result.ok()) report["error"] = std::string(result.message());
+  reports.push_back(std::move(report));
   return result;
+}
+
+// Tunes one workload after the other. A failure does not prevent the next one.
+absl::Status TuneAll(const Globals& globals, const TuneOptions& options, Session& session,
+                     const std::vector<TuneJob>& jobs) {
+  Json reports = Json::array();
+  int failed = 0;
+  absl::Status result;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (i > 0 && !globals.json) absl::PrintF("\n");
+    result = TuneOne(globals, options, session, jobs[i], reports);
+    const ExitCode code = ExitCodeFor(result);
+    if (code == kExitInterrupted || code == kExitUnreachable || jobs.size() == 1) break;
+    if (!result.ok()) {
+      ++failed;
+      absl::FPrintF(stderr, "hone: %s: %s\n", jobs[i].argument.title, result.message());
+    }
+    if (failed > 0) {
+      result = absl::AbortedError(absl::StrCat(failed, " of ", jobs.size(), " workloads failed"));
+    }
+  }
+  if (!globals.json) return result;
+  return PrintJson(jobs.size() == 1 ? reports[0] : Json{{"jobs", std::move(reports)}}, result);
+}
+
+// Creates the jobs without waiting for them.
+absl::Status Detach(const Globals& globals, Session& session, const std::vector<TuneJob>& jobs) {
+  std::vector<client::Job> created;
+  absl::Status result;
+  for (const TuneJob& each : jobs) {
+    absl::StatusOr<client::Job> job = session.connection().CreateJob(each.spec);
+    result = job.status();
+    if (!result.ok()) break;
+    if (!globals.json) {
+      absl::PrintF("job %s: %s; hone jobs watch %s follows it\n", job->id, each.argument.title,
+                   job->id);
+    }
+    created.push_back(*std::move(job));
+  }
+  return globals.json ? PrintJson({{"jobs", ListJson(created)}}, result) : result;
+}
+
+absl::Status Tune(const Globals& globals, const TuneOptions& options) {
+  if (options.detach && globals.server.empty()) {
+    return absl::InvalidArgumentError(
+        "--detach needs --server: a private server ends with this command, and its jobs with it");
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, JobsOf(options));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetForTuning());
+  for (TuneJob& job : jobs) job.spec.target = target;
+  return options.detach ? Detach(globals, *session, jobs)
+                        : TuneAll(globals, options, *session, jobs);
 }
 
 }  // namespace
@@ -222,20 +311,26 @@ void AddTune(Command& app, Globals& globals) {
               "tile: an output whose own window is much smaller than the rest of the tile can have "
               "a larger error",
               {Range(0.0, 0.5)});
-  Complete(command, globals,
-           "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
-           "Measurements are kept in both cases, and the exit code is 130. If another client "
-           "cancels the "
-           "job, it is 1. With --space trace:FILE the operator may be omitted; "
-           "the default is the workload of the trace.\n\n"
-           "Examples:\n"
-           "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
-           "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
-           "  hone tune dense_relu m=128 n=768 k=768 --space templates --strategy annealing \\\n"
-           "    --cost-model xgboost-rank --feature-set knob\n"
-           "  hone tune --space trace:mine.trace --trials 64\n"
-           "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
-           [&globals, options] { return Tune(globals, *options); });
+  Complete(
+      command, globals,
+      "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
+      "Measurements are kept in both cases, and the exit code is 130. If another client "
+      "cancels the "
+      "job, it is 1. With --space trace:FILE the operator may be omitted; "
+      "the default is the workload of the trace. Several workloads are tuned one after the other, "
+      "each with the given limits; a failure does not prevent the next one, and the exit code is "
+      "1. "
+      "With --json they are the list \"jobs\".\n\n"
+      "Examples:\n"
+      "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
+      "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
+      "  hone tune dense_relu m=128 n=768 k=768 --space templates --strategy annealing \\\n"
+      "    --cost-model xgboost-rank --feature-set knob\n"
+      "  hone tune matmul m=64 n=64 k=64 softmax m=64 n=64 mine.hone --trials 64\n"
+      "  hone tune --file network.txt --trials 200 --fail-if-unconfirmed\n"
+      "  hone tune --space trace:mine.trace --trials 64\n"
+      "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
+      [&globals, options] { return Tune(globals, *options); });
 }
 
 }  // namespace hone::cli

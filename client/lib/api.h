@@ -35,6 +35,14 @@ struct JobSpec {
   std::string priority;      // "low", "normal" (also "") or "high"
 };
 
+// A question for the best of a workload on a target; see Connection::LookupBest.
+struct BestQuery {
+  std::string workload;  // text form
+  std::string target;    // key
+  double tolerance = 0;
+  bool nearest = false;
+};
+
 // The measured best of another workload, from which an answer was adapted.
 struct Nearest {
   std::string workload;  // text form

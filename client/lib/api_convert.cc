@@ -75,6 +75,15 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   return request;
 }
 
+v1::LookupBestRequest ToProto(const BestQuery& query) {
+  v1::LookupBestRequest request;
+  request.set_workload(query.workload);
+  request.set_target(query.target);
+  request.set_tolerance(query.tolerance);
+  request.set_nearest(query.nearest);
+  return request;
+}
+
 v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
   v1::ListRecordsRequest request;
   request.set_workload_digest(filter.workload_digest);

@@ -11,6 +11,7 @@
 namespace hone::client {
 
 v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id);
+v1::LookupBestRequest ToProto(const BestQuery& query);
 v1::ListRecordsRequest ToProto(const RecordFilter& filter);
 
 absl::StatusOr<Best> FromProto(const v1::Best& best);

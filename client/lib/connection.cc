@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/api_convert.h"
+#include "client/lib/best_lookups.h"
 #include "client/lib/call_error.h"
 #include "client/lib/job_watch.h"
 #include "common/base/digest.h"
@@ -142,12 +143,24 @@ class GrpcConnection final : public Connection {
 
   absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
                                   double tolerance, bool nearest) override {
-    v1::LookupBestRequest request;
-    request.set_workload(workload);
-    request.set_target(target);
-    request.set_tolerance(tolerance);
-    request.set_nearest(nearest);
-    return Ask<Best>(&Stub::LookupBest, request);
+    return Ask<Best>(&Stub::LookupBest, ToProto(BestQuery{workload, target, tolerance, nearest}));
+  }
+
+  absl::StatusOr<std::vector<std::optional<Best>>> LookupBests(
+      absl::Span<const BestQuery> queries) override {
+    std::vector<v1::LookupBestRequest> requests;
+    for (const BestQuery& query : queries) requests.push_back(ToProto(query));
+    std::vector<std::optional<v1::Best>> answers;
+    HONE_RETURN_IF_ERROR(Retry([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(answers, BestLookups(*stub_, requests, options_.call_timeout).Run());
+      return absl::OkStatus();
+    }));
+    std::vector<std::optional<Best>> bests(answers.size());
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (!answers[i].has_value()) continue;
+      HONE_ASSIGN_OR_RETURN(bests[i], FromProto(*answers[i]));
+    }
+    return bests;
   }
 
   absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,

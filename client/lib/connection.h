@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "client/lib/api.h"
 #include "client/lib/retry.h"
 #include "common/rpc/security.h"
@@ -62,6 +64,10 @@ class Connection {
   // workload of the same form (Best::nearest). NotFound: no confirmed best is known on that target.
   virtual absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
                                           double tolerance, bool nearest) = 0;
+  // Answers many queries with calls that overlap, which is several times as fast as one call after
+  // the other. Answer i belongs to query i; nullopt: no best is known.
+  virtual absl::StatusOr<std::vector<std::optional<Best>>> LookupBests(
+      absl::Span<const BestQuery> queries) = 0;
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                                   int limit) = 0;
   // The page of up to `page_size` records at `page_token` ("": the first page). Sets `page_token`

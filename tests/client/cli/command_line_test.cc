@@ -529,6 +529,27 @@ TEST_F(CommandLineTest, FailuresAreOneObjectInJson) {
   }
 }
 
+TEST_F(CommandLineTest, ListsOfWorkloadsAreLookedUpOnOneConnection) {
+  std::string text;
+  for (int m = 1; m <= 3000; ++m) absl::StrAppend(&text, "matmul m=", m, " n=4 k=4\n");
+  const Result result = Hone({"best", "--file", "-", "--json"}, text);
+  EXPECT_EQ(result.code, 3) << result.errors;
+  const auto json = nlohmann::json::parse(result.output, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << result.output;
+  ASSERT_EQ(json["bests"].size(), 3000u);
+  EXPECT_EQ(json["unknown"], 3000);
+  EXPECT_THAT(json["bests"][2999]["workload"].get<std::string>(), HasSubstr("f32[3000, 4]"));
+  EXPECT_TRUE(json["bests"][0]["best"].is_null());
+  ExpectUsageError({"best", "matmul", "m=4", "n=4", "k=4", "--file", "list.txt"},
+                   HasSubstr("--file"));
+  ExpectUsageError({"best"}, HasSubstr("a workload is missing"));
+}
+
+TEST_F(CommandLineTest, DetachedJobsNeedAServerThatStays) {
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--detach"},
+                   AllOf(HasSubstr("--detach needs --server"), HasSubstr("private server")));
+}
+
 TEST_F(CommandLineTest, AddressesAreChecked) {
   ExpectUsageError({"--server", "http://localhost:7070", "workers", "list"},
                    HasSubstr("is a URL; write localhost:7070, without http://"));

@@ -1,6 +1,7 @@
 // The exit codes of every command that reads or writes a file, or looks up a name. Scripts rely on
 // them: 3 means only that nothing is known.
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
     const std::string workload = missing + ".hone", trace = missing + ".trace";
     for (const Words& words : {Words{"tune", workload},
                                With({"tune", "--space", "trace:" + trace}, matmul),
+                               {"tune", "--file", missing},
                                {"best", workload},
+                               {"best", "--file", missing},
                                {"compare", workload},
                                {"export", workload, "-o", "out"},
                                {"run", workload, "--in", "A.npy", "--out", "C.npy"},
@@ -109,6 +112,8 @@ TEST_F(ExitCodeTest, AMissingFileOfTheConnectionIsAUsageErrorOfEveryCommand) {
 }
 
 TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
+  const std::string list = data_ / "list.txt";
+  std::ofstream(list) << "matmul m=4 n=4 k=4\n";
   Expect(2, {"models", "train", "--model", "nope"}, "nope");
   Expect(2, {"models", "evaluate", "--model", "nope"}, "nope");
   Expect(2, {"models", "train", "--feature-set", "nope"}, "nope");
@@ -119,6 +124,7 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(2, {"workers", "drain", "nope"}, "nope");
   Expect(2, {"records", "backup", "/nowhere/backup.db"}, "/nowhere");
   Expect(3, {"best", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(3, {"best", "--file", list}, "1 of the 1 workloads");
   Expect(3, {"compare", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
   Expect(3, {"models", "train"}, "no measurements");
 }

@@ -1,0 +1,67 @@
+#include "client/cli/workload_list.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+
+namespace hone::cli {
+namespace {
+
+// The words of a workload in one text. The name of a file may contain blanks.
+std::vector<std::string> WordsOf(absl::string_view text) {
+  const std::string whole(text);
+  if (NamesFile({&whole, 1})) return {whole};
+  return absl::StrSplit(text, ' ', absl::SkipEmpty());
+}
+
+bool BeginsWorkload(const std::string& word) {
+  return NamesFile({&word, 1}) || op::FindOperator(word) != nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloads(absl::Span<const std::string> words) {
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    for (std::string& part : WordsOf(word)) all.push_back(std::move(part));
+  }
+  std::vector<WorkloadArgument> workloads;
+  size_t begin = 0;
+  do {
+    size_t end = begin + 1;
+    while (end < all.size() && !BeginsWorkload(all[end])) ++end;
+    HONE_ASSIGN_OR_RETURN(
+        workloads.emplace_back(),
+        ReadWorkloadArgument(absl::MakeConstSpan(all).subspan(begin, end - begin)));
+    begin = end;
+  } while (begin < all.size());
+  return workloads;
+}
+
+absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloadList(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(path));
+  std::vector<WorkloadArgument> workloads;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || line[0] == '#') continue;
+    absl::StatusOr<WorkloadArgument> workload = ReadWorkloadArgument(WordsOf(line));
+    if (!workload.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", number, ": ", workload.status().message()));
+    }
+    workloads.push_back(*std::move(workload));
+  }
+  if (workloads.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " has no workload; write one on each line, as in \"matmul m=512 n=512 k=512\""));
+  }
+  return workloads;
+}
+
+}  // namespace hone::cli
