@@ -2,35 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 #include "common/operator/families.h"
 
 namespace hone::op {
 namespace {
-
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const int next = std::min({row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j])});
-      diagonal = row[j + 1];
-      row[j + 1] = next;
-    }
-  }
-  return row.back();
-}
-
-std::string Suggestion(absl::string_view word, absl::Span<const std::string> known) {
-  const std::string nearest = Nearest(word, known);
-  return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
-}
 
 absl::Status AddValue(const OperatorInfo& info, absl::string_view key, absl::string_view value,
                       Arguments& arguments) {
@@ -40,7 +21,7 @@ absl::Status AddValue(const OperatorInfo& info, absl::string_view key, absl::str
     std::vector<std::string> keys;
     for (const KeyInfo& k : info.keys) keys.push_back(k.name);
     return absl::InvalidArgumentError(
-        absl::StrCat(info.name, " has no key '", key, "'", Suggestion(key, keys)));
+        absl::StrCat(info.name, " has no key '", key, "'", DidYouMean(key, keys)));
   }
   int64_t number = 0;
   if (!absl::SimpleAtoi(value, &number)) {
@@ -180,19 +161,6 @@ const OperatorInfo* FindOperator(absl::string_view name) {
   return info == operators.end() ? nullptr : &*info;
 }
 
-std::string Nearest(absl::string_view word, absl::Span<const std::string> known) {
-  std::string best;
-  int best_distance = std::max<int>(2, static_cast<int>(word.size()) / 3) + 1;
-  for (const std::string& candidate : known) {
-    const int distance = EditDistance(word.substr(0, 64), candidate);
-    if (distance < best_distance && distance < static_cast<int>(candidate.size())) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
 absl::StatusOr<ir::Workload> BuildWorkload(absl::string_view name,
                                            absl::Span<const std::string> words) {
   const OperatorInfo* const info = FindOperator(name);
@@ -200,7 +168,7 @@ absl::StatusOr<ir::Workload> BuildWorkload(absl::string_view name,
     std::vector<std::string> names;
     for (const OperatorInfo& o : Operators()) names.push_back(o.name);
     return absl::NotFoundError(
-        absl::StrCat("unknown operator '", name, "'", Suggestion(name, names)));
+        absl::StrCat("unknown operator '", name, "'", DidYouMean(name, names)));
   }
   HONE_ASSIGN_OR_RETURN(const Arguments arguments, ReadArguments(*info, words));
   return info->build(arguments);

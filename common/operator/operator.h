@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/base/nearest.h"
 #include "common/ir/workload.h"
 
 namespace hone::op {
@@ -73,8 +74,7 @@ const OperatorInfo* FindOperator(absl::string_view name);
 absl::StatusOr<ir::Workload> BuildWorkload(absl::string_view name,
                                            absl::Span<const std::string> words);
 
-// The element of `known` nearest to `word` by edit distance, or "" if none is near.
-std::string Nearest(absl::string_view word, absl::Span<const std::string> known);
+using hone::Nearest;
 
 }  // namespace hone::op
 

@@ -124,11 +124,5 @@ TEST(OperatorTest, UnknownOperatorsAndKeysGetASuggestion) {
   EXPECT_THAT(error(std::string(100000, 'm')), HasSubstr("unknown operator"));
 }
 
-TEST(NearestTest, FindsTheNearestName) {
-  EXPECT_EQ(Nearest("mtamul", {"matmul", "conv2d"}), "matmul");
-  EXPECT_EQ(Nearest("x", {"y"}), "");
-  EXPECT_EQ(Nearest("anything", {}), "");
-}
-
 }  // namespace
 }  // namespace hone::op
