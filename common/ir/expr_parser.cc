@@ -6,8 +6,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "common/base/status_macros.h"
 #include "common/ir/expr_printer.h"
+#include "common/ir/vocabulary.h"
 
 namespace hone::ir {
 namespace {
@@ -16,6 +18,32 @@ namespace {
 Scalar Negated(const Expr& constant) {
   if (!constant.value.is_whole() || constant.value == 0) return -constant.value.real();
   return static_cast<int64_t>(-static_cast<uint64_t>(constant.value.whole()));
+}
+
+// Comparisons of other languages, and how they are written here.
+struct ForeignComparison {
+  absl::string_view symbol;
+  absl::string_view guard;  // of the indices $0 and $1; "" if no guard says the same
+  absl::string_view value;  // of the values $0 and $1
+};
+constexpr ForeignComparison kForeignComparisons[] = {
+    {">", "$1 < $0", "$1 < $0"},
+    {">=", "$1 <= $0", "$1 <= $0"},
+    {"=", "$0 == $1", "$0 == $1"},
+    {"!=", "", "not($0 == $1)"},
+};
+
+const ForeignComparison* FindForeignComparison(const Token& token) {
+  if (token.kind != Token::kSymbol) return nullptr;
+  for (const ForeignComparison& comparison : kForeignComparisons) {
+    if (comparison.symbol == token.text) return &comparison;
+  }
+  return nullptr;
+}
+
+bool IsComparison(const Token& token) {
+  return token.kind == Token::kSymbol &&
+         (token.text == "<" || token.text == "<=" || token.text == "==");
 }
 
 }  // namespace
@@ -152,6 +180,61 @@ absl::StatusOr<Condition> ExprParser::ParseCondition() {
   return condition;
 }
 
+absl::StatusOr<Condition> ExprParser::ParseGuard() {
+  const Token token = reader_.Peek();
+  const size_t begin = reader_.position();
+  HONE_ASSIGN_OR_RETURN(const Index left, IndexSum(0));
+  const Token comparison = reader_.Peek();
+  const size_t symbol = reader_.position();
+  if (const ForeignComparison* foreign = FindForeignComparison(comparison)) {
+    reader_.Next();
+    HONE_RETURN_IF_ERROR(IndexSum(0).status());
+    return Misspelled(comparison, foreign->guard, begin, symbol);
+  }
+  if (!IsComparison(comparison)) return reader_.Unexpected("'<', '<=' or '=='");
+  reader_.Next();
+  const size_t middle = reader_.position();
+  HONE_ASSIGN_OR_RETURN(Index right, IndexSum(0));
+  if (!IsComparison(reader_.Peek())) return Compare(token, comparison.text, left, right);
+  const bool from_zero = comparison.text == "<=" && left == Index(0);
+  const Token second = reader_.Next();
+  if (from_zero && second.text == "<" && reader_.Peek().kind == Token::kNumber) {
+    HONE_ASSIGN_OR_RETURN(const int64_t extent, reader_.Extent(kMaxElements));
+    return Condition{std::move(right), extent};
+  }
+  const size_t last = reader_.position();
+  HONE_RETURN_IF_ERROR(IndexSum(0).status());
+  return TokenReader::Error(
+      token,
+      absl::StrCat("a guard has the form 0 <= index < extent or compares two indices; "
+                   "write two guards: ",
+                   reader_.Text(begin, last - 1), ", ", reader_.Text(middle, reader_.position())));
+}
+
+// left < right, left <= right or left == right as 0 <= index < extent, with the smallest extent
+// that excludes no point.
+absl::StatusOr<Condition> ExprParser::Compare(const Token& token, absl::string_view symbol,
+                                              const Index& left, const Index& right) {
+  Index index = atoms_.Simplify(right - left);
+  if (symbol == "<") index += -1;
+  HONE_RETURN_IF_ERROR(CheckSize(token, index, 1));
+  const int64_t extent = symbol == "==" ? 1 : std::max<int64_t>(1, atoms_.RangeOf(index).max + 1);
+  if (extent <= kMaxElements) return Condition{std::move(index), extent};
+  return TokenReader::Error(
+      token, absl::StrCat("the sides of this comparison can differ by more than ", kMaxElements));
+}
+
+absl::Status ExprParser::Misspelled(const Token& symbol, absl::string_view pattern, size_t begin,
+                                    size_t at) const {
+  const std::string left = reader_.Text(begin, at),
+                    right = reader_.Text(at + 1, reader_.position());
+  return TokenReader::Error(
+      symbol, pattern.empty() ? absl::StrCat("a guard cannot exclude a single index; there is no '",
+                                             symbol.text, "'")
+                              : absl::StrCat("there is no '", symbol.text, "' here; write ",
+                                             absl::Substitute(pattern, left, right)));
+}
+
 absl::StatusOr<ExprId> ExprParser::ParseExpr(DType dtype) {
   const Token token = reader_.Peek();
   HONE_ASSIGN_OR_RETURN(const ExprId value, Expression(0, 0));
@@ -191,16 +274,14 @@ absl::Status ExprParser::Unify(const Token& token, ExprId& a, ExprId& b) {
 // Checks that an operation accepts the operand's dtype.
 absl::Status ExprParser::CheckOperand(const Token& token, Op op, ExprId operand) const {
   const DType dtype = pool_[operand].dtype;
-  const bool logical = op == Op::kAnd || op == Op::kOr || op == Op::kNot;
-  const bool real = (op >= Op::kExp && op <= Op::kSigmoid) || op == Op::kNormalCdf;
-  const auto refuse = [&](absl::string_view takes) {
-    return TokenReader::Error(
-        token, absl::StrCat("'", InfoOf(op).name, "' takes ", takes, ", not ", DTypeName(dtype)));
-  };
-  if (logical && dtype != DType::kBool) return refuse("bool");
-  if (real && !IsFloat(dtype)) return refuse("a float type");
-  if (!logical && !real && op != Op::kEqual && dtype == DType::kBool) return refuse("numbers");
-  return absl::OkStatus();
+  const Function::Takes takes = FunctionOf(op).takes;
+  const bool accepted = takes == Function::Takes::kBools     ? dtype == DType::kBool
+                        : takes == Function::Takes::kFloats  ? IsFloat(dtype)
+                        : takes == Function::Takes::kNumbers ? dtype != DType::kBool
+                                                             : true;
+  if (accepted) return absl::OkStatus();
+  return TokenReader::Error(token, absl::StrCat("'", InfoOf(op).name, "' takes ", TakesText(takes),
+                                                ", not ", DTypeName(dtype)));
 }
 
 absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
@@ -213,6 +294,7 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
     }
     return std::nullopt;
   };
+  const size_t begin = reader_.position();
   HONE_ASSIGN_OR_RETURN(ExprId left, Primary(depth));
   while (const std::optional<Op> op = infix()) {
     const Token token = reader_.Next();
@@ -222,7 +304,13 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
     HONE_RETURN_IF_ERROR(CheckOperand(token, *op, left));
     left = pool_.Binary(*op, left, right);
   }
-  return left;
+  const int binding = InfoOf(Op::kLess).precedence;
+  const ForeignComparison* foreign = FindForeignComparison(reader_.Peek());
+  if (foreign == nullptr || min_precedence > binding) return left;
+  const size_t at = reader_.position();
+  const Token symbol = reader_.Next();
+  HONE_RETURN_IF_ERROR(Expression(binding + 1, depth + 1).status());
+  return Misspelled(symbol, foreign->value, begin, at);
 }
 
 absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
@@ -274,58 +362,78 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
     return pool_.Load(element.id, element.dtype, std::move(indices));
   }
   if (!reader_.Accept("(")) {
-    return TokenReader::Error(
-        token, absl::StrCat("'", name, "' is neither a tensor with indices nor a function"));
+    const ExprNames::Element tensor = names_.Find(name);
+    const std::string instead =
+        names_.FindAxis(name) != kNoAtom ? absl::StrCat("; write index(", name, ") for the axis")
+        : tensor.shape != nullptr
+            ? absl::StrCat("; ", name, " is ", TypeText(tensor.dtype, *tensor.shape),
+                           ", and its indices are missing")
+            : "";
+    return TokenReader::Error(token, absl::StrCat("'", name,
+                                                  "' is neither a tensor with indices nor a "
+                                                  "function",
+                                                  instead));
   }
   return Call(token, name, depth);
 }
 
+// The error for a name before "(" that is not a function, or for a reducer inside an expression.
+absl::Status ExprParser::UnknownFunction(const Token& token, const std::string& name,
+                                         bool has_axes) const {
+  const Reducer reducer = ReducerFromName(name);
+  if (reducer == Reducer::kNone) {
+    return TokenReader::Error(
+        token, has_axes ? absl::StrCat("unknown reducer '", name, "'", KnownReducers(name))
+                        : absl::StrCat("unknown function '", name, "'", KnownFunctions(name)));
+  }
+  return TokenReader::Error(
+      token, has_axes ? absl::StrCat("a reduction is a stage of its own; compute this ", name,
+                                     " in a stage before, and read its tensor here")
+                      : absl::StrCat("'", name, "' reduces over axes; name them, as in ", name,
+                                     "(k: 8) A[k]"));
+}
+
 absl::StatusOr<ExprId> ExprParser::Call(const Token& token, const std::string& name, int depth) {
-  if (name == "index") {
+  const auto dtype = DTypeFromName(name);
+  const Function* const function = FindFunction(name);
+  const bool has_axes = reader_.Peek().kind == Token::kName && reader_.Peek(1).text == ":";
+  if ((function == nullptr && !dtype.ok()) || has_axes) {
+    return UnknownFunction(token, name, has_axes);
+  }
+  const Op op = function == nullptr ? Op::kCast : function->op;
+  if (op == Op::kIndex) {
     HONE_ASSIGN_OR_RETURN(Index index, IndexSum(0));
     HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     return pool_.OfIndex(std::move(index));
   }
-  std::vector<ExprId> operands;
+  absl::InlinedVector<ExprId, 3> operands;
   do {
     HONE_ASSIGN_OR_RETURN(operands.emplace_back(), Expression(0, depth + 1));
   } while (reader_.Accept(","));
   HONE_RETURN_IF_ERROR(reader_.Expect(")"));
-  const auto dtype = DTypeFromName(name);
-  const auto expect_operands = [&](size_t count) {
-    return operands.size() == count
-               ? absl::OkStatus()
-               : TokenReader::Error(token, absl::StrCat(name, " takes ", count, " operands, not ",
-                                                        operands.size()));
-  };
-  if (dtype.ok()) {
-    HONE_RETURN_IF_ERROR(expect_operands(1));
+  if (const auto count = static_cast<size_t>(InfoOf(op).operands); operands.size() != count) {
+    return TokenReader::Error(
+        token, absl::StrCat(name, " takes ", count, " operand", count == 1 ? "" : "s", ", not ",
+                            operands.size(), ", as in ", FunctionOf(op).usage));
+  }
+  if (op == Op::kCast) {
     HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], *dtype));
     return pool_.Cast(*dtype, operand);
   }
-  if (name == "select") {
-    HONE_RETURN_IF_ERROR(expect_operands(3));
+  if (op == Op::kSelect) {
     if (pool_[operands[0]].dtype != DType::kBool)
       return TokenReader::Error(token, "select's first operand must be a comparison");
     HONE_RETURN_IF_ERROR(Unify(token, operands[1], operands[2]));
     return pool_.Select(operands[0], operands[1], operands[2]);
   }
-  for (const Op op : {Op::kMin, Op::kMax}) {
-    if (InfoOf(op).name != name) continue;
-    HONE_RETURN_IF_ERROR(expect_operands(2));
+  if (operands.size() == 2) {
     HONE_RETURN_IF_ERROR(Unify(token, operands[0], operands[1]));
     HONE_RETURN_IF_ERROR(CheckOperand(token, op, operands[0]));
     return pool_.Binary(op, operands[0], operands[1]);
   }
-  for (const Op op : {Op::kAbs, Op::kExp, Op::kLog, Op::kSqrt, Op::kRsqrt, Op::kTanh, Op::kErf,
-                      Op::kNormalCdf, Op::kSigmoid, Op::kNot}) {
-    if (InfoOf(op).name != name) continue;
-    HONE_RETURN_IF_ERROR(expect_operands(1));
-    HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], DType::kF32));
-    HONE_RETURN_IF_ERROR(CheckOperand(token, op, operand));
-    return pool_.Unary(op, operand);
-  }
-  return TokenReader::Error(token, absl::StrCat("unknown function '", name, "'"));
+  HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], DType::kF32));
+  HONE_RETURN_IF_ERROR(CheckOperand(token, op, operand));
+  return pool_.Unary(op, operand);
 }
 
 }  // namespace hone::ir

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/ir/expr.h"
 #include "common/ir/token_reader.h"
 #include "common/ir/workload.h"
@@ -54,6 +55,9 @@ class ExprParser {
   absl::StatusOr<ExprId> ParseExpr(DType dtype);
   // Parses "0 <= index < extent".
   absl::StatusOr<Condition> ParseCondition();
+  // Parses the same, or a comparison of two indices ("k <= j"), which becomes a condition of that
+  // form.
+  absl::StatusOr<Condition> ParseGuard();
 
   // With as_written: the atoms of every parsed sum, in textual order.
   const std::vector<std::vector<AtomId>>& sums() const { return sums_; }
@@ -64,6 +68,12 @@ class ExprParser {
   absl::StatusOr<Index> IndexSum(int depth);
   absl::StatusOr<Index> IndexFactor(int depth);
   absl::StatusOr<Index> IndexTermText(int depth);
+  absl::StatusOr<Condition> Compare(const Token& token, absl::string_view symbol, const Index& left,
+                                    const Index& right);
+  // The error for a comparison of another language. Its left side begins at the position `begin`,
+  // its symbol is at `at`, and its right side was read last. `pattern` says how it is written here.
+  absl::Status Misspelled(const Token& symbol, absl::string_view pattern, size_t begin,
+                          size_t at) const;
 
   bool IsLiteral(ExprId id) const { return literals_.contains(id); }
   ExprId Literal(Scalar value);
@@ -72,6 +82,7 @@ class ExprParser {
   absl::Status CheckOperand(const Token& token, Op op, ExprId operand) const;
   absl::StatusOr<ExprId> Expression(int min_precedence, int depth);
   absl::StatusOr<ExprId> Primary(int depth);
+  absl::Status UnknownFunction(const Token& token, const std::string& name, bool has_axes) const;
   absl::StatusOr<ExprId> Call(const Token& token, const std::string& name, int depth);
 
   TokenReader& reader_;

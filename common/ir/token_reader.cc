@@ -12,6 +12,7 @@ namespace {
 
 // Names become columns of the store and file names.
 constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMaxShownBytes = 64;
 
 bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
@@ -20,6 +21,21 @@ bool IsInName(char c) { return IsLetter(c) || IsDigit(c) || c == '.'; }
 std::string Shown(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isprint(byte) ? std::string(1, c) : absl::StrCat("\\x", absl::Hex(byte));
+}
+
+bool AreJoined(const Token& token, const Token& next) {
+  return next.line == token.line &&
+         next.column == token.column + static_cast<int>(token.text.size());
+}
+
+// How an operation of C is written here, as the end of an error.
+std::string Instead(char c) {
+  constexpr std::pair<char, absl::string_view> kForms[] = {
+      {'&', "a and b"}, {'|', "a or b"}, {'!', "not(a)"}, {'?', "select(condition, a, b)"}};
+  for (const auto& [symbol, form] : kForms) {
+    if (symbol == c) return absl::StrCat("; write ", form);
+  }
+  return "";
 }
 
 }  // namespace
@@ -57,10 +73,12 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_li
       add(Token::kNumber, begin, at);
     } else {
       const absl::string_view two = text.substr(at, 2);
-      at += two == "<=" || two == "==" ? 2 : 1;
-      if (absl::string_view("[](),:=<+-*/%@").find(c) == absl::string_view::npos) {
+      // The parser refuses "=" and ">" in comparisons with a proposal.
+      at += two == "<=" || two == "==" || two == ">=" || two == "!=" ? 2 : 1;
+      if (absl::string_view("[](),:=<>+-*/%@").find(c) == absl::string_view::npos && two != "!=") {
         return absl::InvalidArgumentError(absl::StrCat(line, ":", begin - line_begin + 1,
-                                                       ": unexpected character '", Shown(c), "'"));
+                                                       ": unexpected character '", Shown(c), "'",
+                                                       Instead(c)));
       }
       add(Token::kSymbol, begin, at);
     }
@@ -70,11 +88,16 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_li
   return tokens;
 }
 
-bool TokenReader::IsJoined(int ahead) const {
-  const Token& token = Peek(ahead);
-  const Token& next = Peek(ahead + 1);
-  return next.line == token.line &&
-         next.column == token.column + static_cast<int>(token.text.size());
+bool TokenReader::IsJoined(int ahead) const { return AreJoined(Peek(ahead), Peek(ahead + 1)); }
+
+std::string TokenReader::Text(size_t begin, size_t end) const {
+  std::string text;
+  for (size_t i = begin; i < end; ++i) {
+    const bool joined = i == begin || AreJoined(tokens_[i - 1], tokens_[i]);
+    absl::StrAppend(&text, joined ? "" : " ", tokens_[i].text);
+    if (text.size() > kMaxShownBytes) return "…";
+  }
+  return text;
 }
 
 absl::Status TokenReader::Error(const Token& token, absl::string_view what) {

@@ -44,6 +44,11 @@ class TokenReader {
   // Whether there is no space between this token and the next, as in "max(".
   bool IsJoined(int ahead = 0) const;
 
+  // The number of tokens before the next one, and the text of the tokens from one such position to
+  // another, for messages ("…" if it is long).
+  size_t position() const { return at_; }
+  std::string Text(size_t begin, size_t end) const;
+
   // Consumes the next token if it is a name or symbol with this text.
   bool Accept(absl::string_view text);
   absl::Status Expect(absl::string_view text);

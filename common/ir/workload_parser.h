@@ -15,11 +15,10 @@ namespace hone::ir {
 //   C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]
 //   output D[i: 512, j: 512] = max(C[i, j], 0.0)
 //
-// A guard: sum(r: 3 where 0 <= h + r - 1 < 14). A tuple: (V, I)[i: 4] = argmax(k: 8) (A[i, k],
-// index(k)). Casts are named after types: f32(x). A number takes the dtype of the other operand, or
-// f32 if there is none. '#' starts a comment; a line that begins with a space continues the
-// previous one. InvalidArgument: "line:column: what is wrong", with the line and a mark
-// (text_mark.h), including everything that Workload::Validate rejects.
+// docs/language.md describes it. A guard that compares two indices ("where k <= j") becomes one of
+// the form 0 <= index < extent, which is the only form that Workload::ToText writes.
+// InvalidArgument: "line:column: what is wrong", with the line and a mark (text_mark.h), including
+// everything that Workload::Validate rejects.
 absl::StatusOr<Workload> ParseWorkload(absl::string_view text);
 
 }  // namespace hone::ir

@@ -146,7 +146,8 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
        "3:18: 'A' is neither a tensor with indices nor a function"},
       {"input A: f32[4]\noutput B[i: 4] = foo(A[i])\n", "3:18: unknown function 'foo'"},
       {"input A: f32[4]\noutput B[i: 4] = max(A[i])\n", "3:18: max takes 2 operands, not 1"},
-      {"input A: f32[4]\noutput B[i: 4] = exp(A[i], A[i])\n", "3:18: exp takes 1 operands, not 2"},
+      {"input A: f32[4]\noutput B[i: 4] = exp(A[i], A[i])\n",
+       "3:18: exp takes 1 operand, not 2, as in exp(x)"},
       // Indices.
       {"input A: f32[4]\noutput B[i: 4] = A[i, i]\n", "3:18: A is f32[4], but has 2 indices here"},
       {"input A: f32[4]\noutput B[i: 5] = A[i]\n",
@@ -194,8 +195,8 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
        "3:44: both components of online_softmax must be of one float dtype"},
       {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 1 <= k < 4) A[k]\n",
        "3:33: a guard has the form 0 <= index < extent"},
-      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k) A[k]\n",
-       "3:39: expected '<', found ')'"},
+      {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0) A[k]\n",
+       "3:34: expected '<', '<=' or '==', found ')'"},
       {"input A: f32[4]\noutput V[i: 1] = sum(k: 4 where 0 <= k < 0) A[k]\n",
        "3:42: extent 0 is not between"},
   };
@@ -209,6 +210,93 @@ TEST(WorkloadTextTest, ErrorsSayWhere) {
               StartsWith("1:1: expected 'workload', found the end of the text"));
   EXPECT_THAT(std::string(ParseWorkload("workload 3\n").status().message()),
               StartsWith("1:10: expected the workload's name"));
+}
+
+// Guards that compare two indices have the canonical form 0 <= index < extent.
+TEST(WorkloadTextTest, ComparisonsAreGuards) {
+  const auto with = [](const std::string& guard) {
+    return ParseWorkload(absl::StrCat(
+        "workload w\ninput A: f32[9]\noutput B[j: 8] = sum(k: 9 where ", guard, ") A[k]\n"));
+  };
+  const std::pair<const char*, const char*> kCases[] = {
+      {"k <= j", "0 <= j - k < 8"},
+      {"k < j", "0 <= j - k - 1 < 7"},
+      {"j < k", "0 <= k - j - 1 < 8"},
+      {"k == j", "0 <= j - k < 1"},
+      {"2 <= k", "0 <= k - 2 < 7"},
+      {"0 <= k", "0 <= k < 9"},
+      {"k < 5", "0 <= 4 - k < 5"},
+      {"k / 2 <= j", "0 <= j - k / 2 < 8"},
+      {"2*k + 1 <= j + 3, k <= j", "0 <= j - 2*k + 2 < 10, 0 <= j - k < 8"},
+      {"k < 0", "0 <= -k - 1 < 1"},  // never
+      {"0 <= k < 9, k <= j", "0 <= k < 9, 0 <= j - k < 8"},
+  };
+  for (const auto& [guard, canonical] : kCases) {
+    const auto compared = with(guard);
+    ASSERT_TRUE(compared.ok()) << compared.status();
+    ExpectRoundTrip(*compared);
+    const auto written = with(canonical);
+    ASSERT_TRUE(written.ok()) << written.status();
+    EXPECT_EQ(compared->StructuralDigest(), written->StructuralDigest()) << guard;
+    EXPECT_EQ(compared->ToText(), written->ToText());
+  }
+  // The points that fulfil it count as work.
+  EXPECT_EQ(with("k <= j")->FlopCount(), 36);
+  EXPECT_EQ(with("k < j")->FlopCount(), 28);
+  EXPECT_EQ(with("k == j")->FlopCount(), 8);
+  EXPECT_EQ(with("k < 0")->FlopCount(), 0);
+}
+
+TEST(WorkloadTextTest, AComparisonGuardsAnIndex) {
+  EXPECT_TRUE(ParseWorkload("workload w\ninput A: f32[8]\noutput B[j: 8] = sum(k: 8 where k <= j) "
+                            "A[j - k]\n")
+                  .ok());
+}
+
+TEST(WorkloadTextTest, ErrorsNameTheNearMiss) {
+  const BadText kCases[] = {
+      {"A[i] > 0.0", "3:25: there is no '>' here; write 0.0 < A[i]"},
+      {"select(A[i] >= A[3 - i] * 2.0, 1.0, 0.0)",
+       "3:32: there is no '>=' here; write A[3 - i] * 2.0 <= A[i]"},
+      {"select(A[i] + 1.0 != 0.0, 1.0, 0.0)",
+       "3:38: there is no '!=' here; write not(A[i] + 1.0 == 0.0)"},
+      {"select(A[i] < 1.0 and A[i] > 0.0, 1.0, 0.0)",
+       "3:47: there is no '>' here; write 0.0 < A[i]"},
+      {"select(A[i] = 0.0, 1.0, 0.0)", "3:32: there is no '=' here; write A[i] == 0.0"},
+      {"select(A[i] < 1.0 && A[i] < 0.0, 1.0, 0.0)",
+       "3:38: unexpected character '&'; write a and b"},
+      {"A[i] < 1.0 ? 1.0 : 0.0", "3:31: unexpected character '?'; write select(condition, a, b)"},
+      {"select(!(A[i] < 1.0), 1.0, 0.0)", "3:27: unexpected character '!'; write not(a)"},
+      {"product(k: 4) A[k]",
+       "3:20: unknown reducer 'product'; did you mean 'prod'? The reducers are sum, prod, min, "},
+      {"mean(k: 4) A[k]", "3:20: unknown reducer 'mean'; the reducers are sum, prod, min, max, "},
+      {"1.0 + sum(k: 4) A[k]", "3:26: a reduction is a stage of its own; compute this sum in a "},
+      {"sum(A[i])", "3:20: 'sum' reduces over axes; name them, as in sum(k: 8) A[k]"},
+      {"maximum(A[i], 0.0)",
+       "3:20: unknown function 'maximum'; did you mean 'max'? The functions are not, select, "
+       "min, "},
+      {"relu(A[i])", "3:20: unknown function 'relu'; the functions are not, select, min, max, "},
+      {"A[i] * i", "3:27: 'i' is neither a tensor with indices nor a function; write index(i)"},
+      {"A + 1.0", "3:20: 'A' is neither a tensor with indices nor a function; A is f32[4], and "},
+      {"sum(k: 4 where k > i) A[k]", "3:37: there is no '>' here; write i < k"},
+      {"sum(k: 4 where k - 1 >= 2*i) A[k]", "3:41: there is no '>=' here; write 2*i <= k - 1"},
+      {"sum(k: 4 where k = i) A[k]", "3:37: there is no '=' here; write k == i"},
+      {"sum(k: 4 where k != i) A[k]", "3:37: a guard cannot exclude a single index"},
+      {"sum(k: 4 where 1 <= k < 3) A[k]",
+       "3:35: a guard has the form 0 <= index < extent or compares two indices; write two guards: "
+       "1 <= k, k < 3"},
+      {"sum(k: 4 where 0 <= k < i) A[k]",
+       "3:35: a guard has the form 0 <= index < extent or compares two indices; write two guards: "
+       "0 <= k, k < i"},
+      {"sum(k: 4 where k <= 8589934592*i + 8589934592) A[k]",
+       "3:35: the sides of this comparison can differ by more than"},
+  };
+  for (const BadText& bad : kCases) {
+    const auto workload = ParseWorkload(
+        absl::StrCat("workload w\ninput A: f32[4]\noutput CDE[i: 4] = ", bad.text, "\n"));
+    ASSERT_FALSE(workload.ok()) << bad.text;
+    EXPECT_THAT(std::string(workload.status().message()), StartsWith(bad.error)) << bad.text;
+  }
 }
 
 // Any text from outside is answered quickly.
@@ -244,6 +332,8 @@ TEST(WorkloadTextTest, HostileTextsAreRefused) {
               AllOf(StartsWith("1:1: "), HasSubstr("at most 1048576")));
   EXPECT_THAT(error(head + repeat("A", 900000)),
               StartsWith("3:18: a name of 900000 bytes; at most 128"));
+  EXPECT_THAT(error(head + "A[i]" + repeat(" + A[i]", 30) + " > 0"),
+              HasSubstr("there is no '>' here; write 0 < …"));
   EXPECT_THAT(error(head + "A[i] * 1e999"), HasSubstr("'1e999' is larger than any f64"));
 }
 

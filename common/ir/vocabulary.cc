@@ -1,0 +1,124 @@
+#include "common/ir/vocabulary.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/nearest.h"
+
+namespace hone::ir {
+namespace {
+
+using Takes = Function::Takes;
+
+constexpr Function kFunctions[] = {
+    {Op::kAdd, "a + b", Takes::kNumbers, "sum"},
+    {Op::kSub, "a - b", Takes::kNumbers, "difference"},
+    {Op::kMul, "a * b", Takes::kNumbers, "product"},
+    {Op::kDiv, "a / b", Takes::kNumbers,
+     "quotient; of integers: rounded toward 0, and 0 if b is 0"},
+    {Op::kNeg, "-a", Takes::kNumbers, "negation"},
+    {Op::kLess, "a < b", Takes::kNumbers, "true if a is less than b"},
+    {Op::kLessEqual, "a <= b", Takes::kNumbers, "true if a is at most b"},
+    {Op::kEqual, "a == b", Takes::kAny, "true if both are equal"},
+    {Op::kAnd, "a and b", Takes::kBools, "true if both are true"},
+    {Op::kOr, "a or b", Takes::kBools, "true if one of both is true"},
+    {Op::kNot, "not(a)", Takes::kBools, "true if a is false"},
+    {Op::kSelect, "select(condition, a, b)", Takes::kAny, "a if the condition is true, else b"},
+    {Op::kMin, "min(a, b)", Takes::kNumbers, "b if b < a, else a"},
+    {Op::kMax, "max(a, b)", Takes::kNumbers, "b if a < b, else a"},
+    {Op::kAbs, "abs(x)", Takes::kNumbers, "absolute value"},
+    {Op::kExp, "exp(x)", Takes::kFloats, "e to the power of x"},
+    {Op::kLog, "log(x)", Takes::kFloats, "natural logarithm"},
+    {Op::kSqrt, "sqrt(x)", Takes::kFloats, "square root"},
+    {Op::kRsqrt, "rsqrt(x)", Takes::kFloats, "1 / sqrt(x)"},
+    {Op::kTanh, "tanh(x)", Takes::kFloats, "hyperbolic tangent"},
+    {Op::kErf, "erf(x)", Takes::kFloats, "error function"},
+    {Op::kNormalCdf, "normal_cdf(x)", Takes::kFloats,
+     "distribution function of the standard normal distribution, (1 + erf(x / sqrt(2))) / 2"},
+    {Op::kSigmoid, "sigmoid(x)", Takes::kFloats, "1 / (1 + exp(-x))"},
+    {Op::kIndex, "index(i)", Takes::kIndex, "its value as a number of type i64"},
+    {Op::kCast, "f32(x)", Takes::kAny, "x as f32; every dtype is such a function"},
+};
+
+constexpr ReducerInfo kReducers[] = {
+    {Reducer::kSum, "sum(k: n) x", "sum; 0 over no points"},
+    {Reducer::kProd, "prod(k: n) x", "product; 1 over no points"},
+    {Reducer::kMin, "min(k: n) x",
+     "smallest value, without NaN; inf or the largest integer over "
+     "no points"},
+    {Reducer::kMax, "max(k: n) x",
+     "largest value, without NaN; -inf or the smallest integer over "
+     "no points"},
+    {Reducer::kArgMax, "argmax(k: n) (x, index(k))",
+     "largest value and its index, the lowest one if several are equal; index -1 over no points"},
+    {Reducer::kArgMin, "argmin(k: n) (x, index(k))",
+     "smallest value and its index, the lowest one if several are equal; index -1 over no points"},
+    {Reducer::kOnlineSoftmax, "online_softmax(k: n) (x, 1.0)",
+     "maximum m of x, and the sum of exp(x - m), in one pass"},
+};
+
+// "; did you mean 'prod'? The reducers are sum, prod, …".
+std::string Known(absl::string_view what, absl::string_view unknown,
+                  const std::vector<std::string>& names) {
+  const std::string nearest = DidYouMean(unknown, names);
+  return absl::StrCat(nearest, nearest.empty() ? "; the " : " The ", what, " are ",
+                      absl::StrJoin(names, ", "));
+}
+
+}  // namespace
+
+bool Function::IsCalled() const {
+  return absl::StartsWith(usage, name()) && absl::StartsWith(usage.substr(name().size()), "(");
+}
+
+absl::string_view TakesText(Takes takes) {
+  switch (takes) {
+    case Takes::kNumbers:
+      return "numbers";
+    case Takes::kFloats:
+      return "a float type";
+    case Takes::kBools:
+      return "bool";
+    case Takes::kIndex:
+      return "an index";
+    case Takes::kAny:
+      break;
+  }
+  return "any type";
+}
+
+absl::Span<const Function> Functions() { return kFunctions; }
+
+const Function& FunctionOf(Op op) {
+  return *std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                       [&](const Function& function) { return function.op == op; });
+}
+
+const Function* FindFunction(absl::string_view name) {
+  const auto* found = std::find_if(
+      std::begin(kFunctions), std::end(kFunctions),
+      [&](const Function& function) { return function.name() == name && function.IsCalled(); });
+  return found == std::end(kFunctions) ? nullptr : found;
+}
+
+absl::Span<const ReducerInfo> Reducers() { return kReducers; }
+
+std::string KnownFunctions(absl::string_view unknown) {
+  std::vector<std::string> names;
+  for (const Function& function : kFunctions) {
+    if (function.IsCalled()) names.emplace_back(function.name());
+  }
+  return absl::StrCat(Known("functions", unknown, names), ", and the dtypes, as in f32(x)");
+}
+
+std::string KnownReducers(absl::string_view unknown) {
+  std::vector<std::string> names;
+  for (const ReducerInfo& reducer : kReducers) names.emplace_back(reducer.name());
+  return Known("reducers", unknown, names);
+}
+
+}  // namespace hone::ir
