@@ -1,97 +1,192 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
 
 namespace hone::schedule {
 namespace {
 
-constexpr Primitive kPrimitives[] = {
-    {"add_unit_loop", 1, "n", "l", false, ApplyAddUnitLoop,
-     "a loop of one iteration around a loop or block"},
-    {"annotate", 1, "nsi", "", false, ApplyAnnotate,
-     "loop or block, key, value: omp_schedule, prefetch, nontemporal"},
-    {"async_copy", 1, "b", "", false, ApplyAsyncCopy,
-     "runs the block's copies concurrently with the computation (GPUs)"},
-    {"bind", 1, "ls", "", false, ApplyBind,
-     "runs the iterations on a GPU axis: blockIdx.x … threadIdx.z, vthread"},
-    {"block", 1, "s", "b", false, ApplyBlock, "finds a block by name"},
-    {"blockize", 1, "l", "", false, ApplyBlockize, "makes the nest under a loop one unit"},
-    {"cache_read", 1, "bss", "b", false, ApplyCacheRead,
-     "block, buffer, scope: reads through a copy"},
-    {"cache_write", 2, "bs", "b", false, ApplyCacheWrite,
-     "block, scope: writes through a new buffer"},
-    {"compute_at", 1, "bl", "", false, ApplyComputeAt,
-     "computes a block where one iteration of a loop needs it"},
-    {"compute_inline", 2, "b", "", false, ApplyComputeInline,
-     "replaces reads by the block's expression"},
-    {"decompose_padding", 1, "bl", "b", false, ApplyDecomposePadding,
-     "stores the zeros before a loop, then copies"},
-    {"decompose_reduction", 1, "bl", "b", false, ApplyDecomposeReduction,
-     "stores the neutral element before a loop"},
-    {"double_buffer", 1, "b", "", false, ApplyDoubleBuffer,
-     "alternates the block's output between two buffers (GPUs)"},
-    {"fuse", 1, "l*", "l", false, ApplyFuse, "joins nested loops"},
-    {"loop_kind", 1, "li", "", false, ApplyLoopKind,
-     "by number: 0 leaves the loop serial, 1 unrolls, 2 vectorizes it"},
-    {"loop_partition", 1, "li*", "l*", false, ApplyLoopPartition,
-     "cuts a loop into consecutive ranges that begin at the given iterations"},
-    {"loops", 1, "bi*", "l*", false, ApplyLoops,
-     "the loops around a block, outermost first; with a number, the innermost n of them"},
-    {"pad_einsum", 1, "bi*", "b*", false, ApplyPadEinsum,
-     "rounds the block's iteration variables up to multiples"},
-    {"parallel", 1, "l", "", false, ApplyParallel, "runs the iterations on threads"},
-    {"register_tile", 1, "blllii*", "lll", false, ApplyRegisterTile,
-     "block, row, vector and reduction loop, rows, vectors, lanes, k_unroll: accumulators in "
-     "registers"},
-    {"reorder", 1, "l*", "", false, ApplyReorder, "puts loops of a nest into the given order"},
-    {"reorder_by", 1, "isl*", "", false, ApplyReorderBy,
-     "number, orders: puts loops into the chosen order of \"0 1 | 1 0\""},
-    {"reorder_space", 1, "llsi", "l", false, ApplyReorderSpace,
-     "fuses two nested loops in an order: \"grouped\" by bands, \"morton\""},
-    {"reverse_compute_at", 1, "bl", "", false, ApplyReverseComputeAt,
-     "consumes where one iteration of a loop produces"},
-    {"reverse_compute_inline", 2, "b", "", false, ApplyReverseComputeInline,
-     "merges the block into its producer, as its last operation"},
-    {"rewrite", 2, "ssi*", "", false, ApplyRewrite,
-     "algorithm, stage, numbers: replaces the stage by another algorithm"},
-    {"rfactor", 1, "bli*", "b", false, ApplyRfactor,
-     "partial results per iteration of a reduction loop; dimension (-1: last)"},
-    {"sample_categorical", 1, "", "i", true, ApplySampleCategorical, "one of candidates=[…]"},
-    {"sample_compute_location", 1, "b", "l", true, ApplySampleComputeLocation,
-     "a loop for compute_at, or none; outermost=: one of that many loops"},
-    {"sample_perfect_tile", 1, "l", "i*", true, ApplySamplePerfectTile,
-     "parts= factors of a loop's extent, max_inner="},
-    {"sample_register_tile", 1, "", "ii", true, ApplySampleRegisterTile,
-     "one (rows, vectors) of candidates=[…]"},
-    {"sample_tile", 1, "l", "i*", true, ApplySampleTile,
-     "parts= sizes that cover a loop's extent, max_inner="},
-    {"set_scope", 1, "bs", "", false, ApplySetScope,
-     "places what the block writes in another scope"},
-    {"software_pipeline", 1, "li", "", false, ApplySoftwarePipeline,
-     "overlaps the iterations in n stages (GPUs)"},
-    {"split", 1, "li*", "l*", false, ApplySplit,
-     "cuts a loop; the first factor may be 0: inferred"},
-    {"storage_align", 1, "biii", "", false, ApplyStorageAlign,
-     "axis, factor, offset: pads the stride of what the block writes"},
-    {"tensorize", 1, "ls", "", false, ApplyTensorize,
-     "computes the nest under a loop by an instruction"},
-    {"thread_count", 1, "li", "", false, ApplyThreadCount, "a parallel loop's threads; 1: no fork"},
-    {"transform_layout", 1, "bsi*", "", false, ApplyTransformLayout,
-     "stores the block's buffer in another order"},
-    {"unroll", 1, "l", "", false, ApplyUnroll, "repeats the body"},
-    {"vectorize", 1, "l", "", false, ApplyVectorize, "makes the iterations lanes"},
-};
+using Count = Argument::Count;
+using Kind = Argument::Kind;
+
+constexpr Argument kBlock = {Kind::kBlock, "block"};
+constexpr Argument kLoop = {Kind::kLoop, "loop"};
+constexpr Argument kNode = {Kind::kBlockOrLoop, "loop_or_block"};
+constexpr Argument kLoops = {Kind::kLoop, "loop", "outermost first", Count::kMany};
+constexpr Argument kScope = {Kind::kString, "scope", "global, shared, local or fragment"};
+constexpr Argument kParts = {Kind::kNamed, "parts", "how many numbers are drawn, 1 to 16"};
+constexpr Argument kMaxInner = {Kind::kNamed, "max_inner", "upper limit of the last number",
+                                Count::kOptional};
+
+constexpr Argument Loop(absl::string_view name, absl::string_view meaning) {
+  return {Kind::kLoop, name, meaning};
+}
+constexpr Argument Number(absl::string_view name, absl::string_view meaning,
+                          Count count = Count::kOne) {
+  return {Kind::kNumber, name, meaning, count};
+}
+constexpr Argument String(absl::string_view name, absl::string_view meaning) {
+  return {Kind::kString, name, meaning};
+}
+
+Primitive Transform(absl::string_view name, int version, absl::string_view results,
+                    absl::Status (*apply)(Call&), absl::string_view meaning,
+                    std::vector<Argument> arguments) {
+  return {name, version, results, false, apply, meaning, std::move(arguments)};
+}
+Primitive Sampling(absl::string_view name, int version, absl::string_view results,
+                   absl::Status (*apply)(Call&), absl::string_view meaning,
+                   std::vector<Argument> arguments) {
+  return {name, version, results, true, apply, meaning, std::move(arguments)};
+}
+
+std::vector<Primitive> MakePrimitives() {
+  return {
+      Transform("add_unit_loop", 1, "l", ApplyAddUnitLoop,
+                "puts a loop of one iteration around a loop or block", {kNode}),
+      Transform(
+          "annotate", 1, "", ApplyAnnotate, "adds a hint to a loop or block",
+          {kNode,
+           String("key",
+                  "omp_schedule (parallel loop), prefetch (serial loop) or nontemporal (block)"),
+           Number("value",
+                  "omp_schedule: iterations that a thread fetches at a time, 0 for equal shares; "
+                  "prefetch: iterations ahead; nontemporal: 1")}),
+      Transform("async_copy", 1, "", ApplyAsyncCopy,
+                "runs the block's copies concurrently with the computation (GPUs)", {kBlock}),
+      Transform("bind", 1, "", ApplyBind, "runs the iterations on a GPU axis",
+                {kLoop, String("axis", "blockIdx.x, .y or .z, threadIdx.x, .y or .z, or vthread")}),
+      Transform("block", 1, "b", ApplyBlock, "finds a block by name",
+                {String("name", "the tensor that the block computes")}),
+      Transform("blockize", 1, "", ApplyBlockize, "makes the nest under a loop one unit", {kLoop}),
+      Transform("cache_read", 1, "b", ApplyCacheRead,
+                "reads through a copy; gives the block that copies",
+                {kBlock, String("buffer", "a buffer that the block reads"), kScope}),
+      Transform("cache_write", 2, "b", ApplyCacheWrite,
+                "writes through a new buffer; gives the block that copies", {kBlock, kScope}),
+      Transform("compute_at", 1, "", ApplyComputeAt,
+                "computes a block where one iteration of a loop needs it", {kBlock, kLoop}),
+      Transform("compute_inline", 2, "", ApplyComputeInline,
+                "replaces reads by the block's expression", {kBlock}),
+      Transform("decompose_padding", 1, "b", ApplyDecomposePadding,
+                "stores the zeros of a block of pad_einsum before a loop, then copies",
+                {kBlock, kLoop}),
+      Transform("decompose_reduction", 1, "b", ApplyDecomposeReduction,
+                "stores the neutral element before a loop", {kBlock, kLoop}),
+      Transform("double_buffer", 1, "", ApplyDoubleBuffer,
+                "alternates the block's output between two buffers (GPUs)", {kBlock}),
+      Transform("fuse", 1, "l", ApplyFuse, "joins nested loops", {kLoops}),
+      Transform("loop_kind", 1, "", ApplyLoopKind,
+                "keeps a loop serial, unrolls or vectorizes it, by number",
+                {kLoop, Number("kind", "0 serial, 1 unrolled, 2 vectorized")}),
+      Transform("loop_partition", 1, "l*", ApplyLoopPartition,
+                "cuts a loop into consecutive ranges",
+                {kLoop,
+                 Number("begin", "first iterations of the second and later ranges", Count::kMany)}),
+      Transform(
+          "loops", 1, "l*", ApplyLoops, "the loops around a block, outermost first",
+          {kBlock, Number("innermost", "only that many loops, the innermost", Count::kOptional)}),
+      Transform(
+          "pad_einsum", 1, "b*", ApplyPadEinsum,
+          "rounds the block's iteration variables up to multiples; gives the blocks that copy",
+          {kBlock,
+           Number("factor", "one per iteration variable of the block; 1 leaves it unchanged",
+                  Count::kMany)}),
+      Transform("parallel", 1, "", ApplyParallel, "runs the iterations on threads", {kLoop}),
+      Transform(
+          "register_tile", 1, "lll", ApplyRegisterTile,
+          "keeps rows x vectors accumulators in registers; gives the outer row, vector and "
+          "reduction loops",
+          {kBlock, Loop("row", "a spatial loop"),
+           Loop("vector", "a spatial loop, whose lanes are vectors"),
+           Loop("reduce", "a reduction loop"), Number("rows", "accumulators along the row loop"),
+           Number("vectors", "vectors along the vector loop"),
+           Number("lanes", "elements of a vector"),
+           Number("k_unroll", "unrolled steps of the reduction")}),
+      Transform("reorder", 1, "", ApplyReorder, "puts loops of a nest into the given order",
+                {kLoops}),
+      Transform("reorder_by", 1, "", ApplyReorderBy,
+                "puts loops into one of several orders, by number",
+                {Number("choice", "which of the orders, from 0"),
+                 String("orders", "orders of the loops, such as \"0 1 | 1 0\""),
+                 {Kind::kLoop, "loop", "the loops that the orders number from 0", Count::kMany}}),
+      Transform("reorder_space", 1, "l", ApplyReorderSpace,
+                "fuses two nested loops in an order with better locality",
+                {Loop("outer", ""), Loop("inner", "the loop directly in it"),
+                 String("order", "grouped (by bands) or morton (powers of two)"),
+                 Number("group", "outer iterations of a band; morton ignores it")}),
+      Transform("reverse_compute_at", 1, "", ApplyReverseComputeAt,
+                "consumes where one iteration of a loop produces", {kBlock, kLoop}),
+      Transform("reverse_compute_inline", 2, "", ApplyReverseComputeInline,
+                "merges the block into its producer, as its last operation", {kBlock}),
+      Transform(
+          "rewrite", 2, "", ApplyRewrite, "replaces a stage by another algorithm",
+          {String("algorithm", "im2col, online_softmax, split_k or winograd"),
+           String("stage", "the tensor that the stage computes"),
+           Number("number", "split_k: parts; winograd: rows of a tile, 2, 4 or 6", Count::kMany)}),
+      Transform(
+          "rfactor", 1, "b", ApplyRfactor,
+          "computes partial results per iteration of a reduction loop; gives the block that does",
+          {kBlock, Loop("loop", "a reduction loop"),
+           Number("dimension", "of the new buffer; -1, the default, is the last",
+                  Count::kOptional)}),
+      Sampling("sample_categorical", 1, "i", ApplySampleCategorical, "draws one number",
+               {{Kind::kNamedList, "candidates", "the numbers to draw from"}}),
+      Sampling("sample_compute_location", 1, "l", ApplySampleComputeLocation,
+               "draws a loop for compute_at, or none (-1)",
+               {kBlock,
+                {Kind::kNamed, "outermost",
+                 "only that many loops, the outermost, and always one of them", Count::kOptional}}),
+      Sampling("sample_perfect_tile", 1, "i*", ApplySamplePerfectTile,
+               "draws factors of a loop's extent", {kLoop, kParts, kMaxInner}),
+      Sampling(
+          "sample_register_tile", 1, "ii", ApplySampleRegisterTile,
+          "draws one pair for register_tile",
+          {{Kind::kNamedList, "candidates", "pairs of rows and vectors, one after the other"}}),
+      Sampling("sample_tile", 1, "i*", ApplySampleTile, "draws sizes that cover a loop's extent",
+               {kLoop, kParts, kMaxInner}),
+      Transform("set_scope", 1, "", ApplySetScope,
+                "places the buffer that the block writes in another scope", {kBlock, kScope}),
+      Transform("software_pipeline", 1, "", ApplySoftwarePipeline, "overlaps iterations (GPUs)",
+                {kLoop, Number("stages", "2 to 8")}),
+      Transform("split", 1, "l*", ApplySplit, "cuts a loop into nested loops",
+                {kLoop, Number("factor",
+                               "extents of the new loops, outermost first; the first may be 0: "
+                               "inferred",
+                               Count::kMany)}),
+      Transform("storage_align", 1, "", ApplyStorageAlign,
+                "pads the stride of a dimension of what the block writes to offset modulo factor",
+                {kBlock, Number("axis", "a dimension but the last, from 0"),
+                 Number("factor", "1 to 2^20"), Number("offset", "less than factor")}),
+      Transform("tensorize", 1, "", ApplyTensorize,
+                "computes the nest under a loop by an instruction",
+                {kLoop, String("instruction", "such as vnni_16x4; an unknown name lists all")}),
+      Transform("thread_count", 1, "", ApplyThreadCount,
+                "sets the number of threads of a parallel loop",
+                {Loop("loop", "a parallel loop"), Number("threads", "1 to 1024; 1: no fork")}),
+      Transform("transform_layout", 1, "", ApplyTransformLayout,
+                "stores the buffer that the block writes in another order",
+                {kBlock, String("map", "such as \"i, j -> j / $0, i, j % $0\""),
+                 Number("number", "the values of $0, $1, …", Count::kMany)}),
+      Transform("unroll", 1, "", ApplyUnroll, "repeats the body", {kLoop}),
+      Transform("vectorize", 1, "", ApplyVectorize, "makes the iterations lanes", {kLoop}),
+  };
+}
 
 }  // namespace
 
-absl::Span<const Primitive> Primitives() { return kPrimitives; }
+absl::Span<const Primitive> Primitives() {
+  static const auto* const primitives = new std::vector<Primitive>(MakePrimitives());
+  return *primitives;
+}
 
 const Primitive* FindPrimitive(absl::string_view name) {
-  const auto* found = std::find_if(std::begin(kPrimitives), std::end(kPrimitives),
-                                   [&](const Primitive& p) { return p.name == name; });
-  return found == std::end(kPrimitives) ? nullptr : found;
+  const absl::Span<const Primitive> all = Primitives();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Primitive& p) { return p.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace hone::schedule

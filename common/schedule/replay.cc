@@ -23,6 +23,13 @@ class GivenDecider final : public Decider {
   absl::Span<const int64_t> decisions_;
 };
 
+// "the argument 'factor'", for messages.
+std::string NameOf(const Instruction& instruction, int operand) {
+  const Argument* const argument = instruction.primitive->ArgumentOf(static_cast<size_t>(operand));
+  return argument == nullptr ? absl::StrCat("argument ", operand + 1)
+                             : absl::StrCat("the argument '", argument->name, "'");
+}
+
 // Stands for a loop in a register: the block stays where it is.
 constexpr ir::NodeId kStay = -2;
 
@@ -30,7 +37,8 @@ constexpr ir::NodeId kStay = -2;
 
 absl::StatusOr<ir::NodeId> Call::Block(int operand) const {
   if (operand >= operands() || instruction_->operands[operand].kind != Operand::Kind::kBlock) {
-    return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a block"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(NameOf(*instruction_, operand), " must be a block"));
   }
   const ir::NodeId node = blocks_[instruction_->operands[operand].reg];
   if (!program_->IsBlock(node))
@@ -41,7 +49,8 @@ absl::StatusOr<ir::NodeId> Call::Block(int operand) const {
 
 absl::StatusOr<ir::NodeId> Call::Loop(int operand) const {
   if (operand >= operands() || instruction_->operands[operand].kind != Operand::Kind::kLoop) {
-    return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a loop"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(NameOf(*instruction_, operand), " must be a loop"));
   }
   const ir::NodeId node = loops_[instruction_->operands[operand].reg];
   if (!program_->IsLoop(node))
@@ -67,14 +76,16 @@ absl::StatusOr<ir::Extent> Call::Int(int operand) const {
     if (value.kind == Operand::Kind::kNumber) return ir::ExtentTable::Constant(value.number);
     if (value.kind == Operand::Kind::kInt) return ints_[value.reg];
   }
-  return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a number"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(NameOf(*instruction_, operand), " must be a number"));
 }
 
 absl::StatusOr<int> Call::IntBetween(int operand, int low, int high) const {
   HONE_ASSIGN_OR_RETURN(const ir::Extent number, Int(operand));
   if (number.value < low || number.value > high) {
-    return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " is ", number.value,
-                                                   ", and must be from ", low, " to ", high));
+    return absl::InvalidArgumentError(absl::StrCat(NameOf(*instruction_, operand), " is ",
+                                                   number.value, ", and must be from ", low, " to ",
+                                                   high));
   }
   return static_cast<int>(number.value);
 }
@@ -83,7 +94,8 @@ absl::StatusOr<std::string> Call::Text(int operand) const {
   if (operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kString) {
     return instruction_->operands[operand].text;
   }
-  return absl::InvalidArgumentError(absl::StrCat("operand ", operand + 1, " must be a string"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(NameOf(*instruction_, operand), " must be a string"));
 }
 
 std::vector<int64_t> Call::Numbers(absl::string_view attribute,

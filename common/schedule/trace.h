@@ -43,7 +43,7 @@ struct Instruction {
 
 // The persistent form of a schedule: instructions over registers. With open decisions it is a
 // design space; with a decision vector it is a schedule. The text form has one instruction per
-// line:
+// line; docs/language.md describes it:
 //
 //   b0 = block("C")
 //   l0, l1, l2 = loops(b0)
@@ -55,6 +55,9 @@ struct Trace {
   std::vector<Instruction> instructions;
   int blocks = 0, loops = 0, ints = 0;  // number of registers of each kind
   int decisions = 0;                    // length of the decision vector
+
+  // A register that no instruction has, for a result of the given letter (Primitive::results).
+  Operand NewRegister(char letter);
 
   // Prints open decisions if `decided` is empty. REQUIRES decided.size() to be 0 or `decisions`.
   std::string ToText(absl::Span<const int64_t> decided = {}) const;
@@ -70,7 +73,8 @@ struct ParsedTrace {
 // only some decisions are given or a register is used before it is set.
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
 
-// A trace file or the text of a design space: the workload, a line "trace 1", the instructions.
+// A trace file or the text of a design space: the workload, this line, the instructions.
+inline constexpr absl::string_view kTraceHeader = "trace 1";
 struct TraceFile {
   ir::Workload workload;
   ParsedTrace parsed;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -75,17 +76,26 @@ TEST(TraceTextTest, BuilderWritesTheSame) {
 
 TEST(TraceTextTest, ErrorsSayWhere) {
   const std::pair<std::string, const char*> kCases[] = {
-      {"b0 = foo(\"C\")", "1:9: unknown primitive 'foo'"},
+      {"b0 = foo(\"C\")",
+       "1:9: unknown primitive 'foo'; the primitives are add_unit_loop, annotate, "},
+      {"l1 = spilt(\"C\")", "1:11: unknown primitive 'spilt'; did you mean 'split'?"},
       {"foo", "1:4: unknown primitive 'foo'"},
       {"b0 = block", "1:11: expected '('"},
       {"b0 = block(\"C\"", "1:15: expected ')'"},
       {"b0 = block(\"C", "1:13: this string does not end"},
-      {"b0 = block(C)", "1:12: 'C' is not set before"},
-      {"b0 = block(3)", "1:12: operand 1 does not fit block(s)"},
-      {"b0 = block()", "1:13: block(s) takes 1 operands, not 0"},
-      {"b0 = block(\"C\", \"D\")", "1:17: operand 2 does not fit block(s)"},
-      {"b0, b1 = block(\"C\")", "1:20: block gives 1 results, not 2"},
-      {"block(\"C\")", "1:11: block gives 1 results, not 0"},
+      {"b0 = block(C)", "1:12: 'C' is not set before; write \"C\" for a string"},
+      {"block0 = block(\"C\")\nl0 = loops(blok0)",
+       "2:12: 'blok0' is not set before; did you mean 'block0'?"},
+      {"b0 = block(3)",
+       "1:12: the argument 'name' of block must be a string in quotes, not a number; the form is "
+       "block "
+       "= block(\"name\")"},
+      {"b0 = block()",
+       "1:13: the argument 'name' of block is missing; the form is block = block(\"name\")"},
+      {"b0 = block(\"C\", \"D\")",
+       "1:17: block takes fewer arguments; the form is block = block(\"name\")"},
+      {"b0, b1 = block(\"C\")", "1:20: block gives 1 result, not 2; the form is block = block("},
+      {"block(\"C\")", "1:11: block gives 1 result, not 0"},
       {"b0 = block(\"C\")\nb0 = block(\"D\")", "2:16: result 'b0' is not a fresh name"},
       {"5 = block(\"C\")", "1:15: result '5' is not a fresh name"},
       {"= block(\"C\")", "1:13: result '' is not a fresh name"},
@@ -94,26 +104,33 @@ TEST(TraceTextTest, ErrorsSayWhere) {
       {"b0 = block(\"C\") junk", "1:17: unexpected text after the instruction"},
       {"b0 = block(\"C\") = [1]", "1:17: unexpected text after the instruction"},
       {"b0 = block(\"C\")\nl0 = loops(b1)", "2:12: 'b1' is not set before"},
-      {"b0 = block(\"C\")\nparallel(b0)", "2:10: operand 1 does not fit parallel(l)"},
+      {"b0 = block(\"C\")\nparallel(b0)",
+       "2:10: the argument 'loop' of parallel must be a loop, not a block; the form is "
+       "parallel(loop)"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, 99999999999999999999)",
        "3:20: expected a whole number that fits in 64 bits"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, -)", "3:20: expected a whole number"},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nreorder(l0,)", "3:12: '' is not set before"},
       {"b0 = block(\"C\")\nl0, l1 = loops(b0)\ncompute_at(b0)",
-       "3:15: compute_at(bl) takes 2 operands, not 1"},
+       "3:15: the argument 'loop' of compute_at is missing; the form is compute_at(block, loop)"},
+      {"b0 = block(\"C\")\nl0, l1 = loops(b0)\nl2 = rfactor(b0, l1, 0, 1)",
+       "3:25: rfactor takes fewer arguments; the form is block = rfactor(block, loop, "
+       "[dimension])"},
       {"x0 = sample_categorical(candidates=[])", "1:39: candidates must be a list of rows of 1"},
       {"x0 = sample_categorical()", "1:26: sample_categorical needs candidates="},
       {"x0, x1 = sample_register_tile(candidates=[1, 2, 3])",
        "1:52: candidates must be a list of rows of 2"},
       {"x0 = sample_categorical(candidates=[1, 2], max_inner=3)",
-       "1:56: sample_categorical has no attribute 'max_inner'"},
+       "1:56: sample_categorical has no attribute 'max_inner'; the form is number = "
+       "sample_categorical(candidates=[n, …])"},
       {"x0 = sample_categorical(candidates=[1, 2], candidates=3)",
        "1:44: attribute candidates is given twice"},
       {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, outermost=0)",
        "2:46: outermost must be one number from 1 to 64"},
       {"b0 = block(\"C\")\nl0 = sample_compute_location(b0, parts=2)",
        "2:42: sample_compute_location has no attribute 'parts'"},
-      {"b0 = block(\"C\", parts=2)", "1:25: block has no attribute 'parts'"},
+      {"b0 = block(\"C\", parts=2)",
+       "1:25: block has no attribute 'parts'; the form is block = block("},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0)", "3:21: sample_tile needs parts="},
       {"b0 = block(\"C\")\nl0 = loops(b0)\nx0 = sample_tile(l0, parts=17)",
        "3:31: parts must be one number from 1 to 16"},
@@ -301,6 +318,21 @@ TEST(SiteTest, LegalTilesAreTheTilings) {
   }
 }
 
+TEST(RegistryTest, UsageShowsTheArguments) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"cache_read", "block = cache_read(block, \"buffer\", \"scope\")"},
+      {"split", "loop, … = split(loop, factor, …)"},
+      {"loops", "loop, … = loops(block, [innermost])"},
+      {"annotate", "annotate(loop_or_block, \"key\", value)"},
+      {"register_tile",
+       "loop, loop, loop = register_tile(block, row, vector, reduce, rows, vectors, lanes, "
+       "k_unroll)"},
+      {"sample_tile", "number, … = sample_tile(loop, parts=n, [max_inner=n])"},
+      {"sample_register_tile", "number, number = sample_register_tile(candidates=[n, …])"},
+  };
+  for (const auto& [name, usage] : kCases) EXPECT_EQ(FindPrimitive(name)->Usage(), usage);
+}
+
 TEST(RegistryTest, IsSortedAndComplete) {
   absl::string_view last;
   for (const Primitive& primitive : Primitives()) {
@@ -309,6 +341,16 @@ TEST(RegistryTest, IsSortedAndComplete) {
     EXPECT_EQ(FindPrimitive(primitive.name), &primitive);
     EXPECT_GE(primitive.version, 1);
     EXPECT_FALSE(primitive.meaning.empty());
+    // Named arguments come last, and only the last of the others may be left out or repeated.
+    const auto is_named = [](const Argument& argument) { return argument.IsNamed(); };
+    const auto named =
+        std::find_if(primitive.arguments.begin(), primitive.arguments.end(), is_named);
+    EXPECT_TRUE(std::all_of(named, primitive.arguments.end(), is_named)) << primitive.name;
+    for (auto argument = primitive.arguments.begin(); argument != named; ++argument) {
+      EXPECT_FALSE(argument->name.empty()) << primitive.name;
+      EXPECT_TRUE(argument->count == Argument::Count::kOne || argument + 1 == named)
+          << primitive.name;
+    }
     EXPECT_EQ(primitive.samples, primitive.name.substr(0, 7) == "sample_");
   }
   EXPECT_EQ(FindPrimitive("tensorise"), nullptr);
