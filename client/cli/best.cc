@@ -72,7 +72,7 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
     return {argument.title, "-", "-", "-",
             absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
   }
-  return {argument.title, FormatLatency(best->record.result.latency_ns), FormatGflops(best->gflops),
+  return {argument.title, FormatLatency(client::LatencyNs(*best)), FormatGflops(best->gflops),
           FormatShare(best->gflops, best->peak_gflops), absl::StrCat("job ", best->record.job_id)};
 }
 

@@ -28,6 +28,7 @@ void AddWorkerConfig(Command& app, Globals& globals);
 void AddJobs(Command& app, Globals& globals);
 void AddModels(Command& app, Globals& globals);
 void AddOperators(Command& app, Globals& globals);
+void AddPrimitives(Command& app, Globals& globals);
 void AddFeatures(Command& app, Globals& globals);
 void AddDoctor(Command& app, Globals& globals);
 void AddHelp(Command& app, Globals& globals);

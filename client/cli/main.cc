@@ -104,7 +104,7 @@ int Main(int argc, char** argv) {
   AddGlobals(app, globals);
   for (const auto add : {AddTune, AddBest, AddCompare, AddExport, AddRun, AddShow, AddSchedule,
                          AddRevalidate, AddRecords, AddWorkers, AddWorkerConfig, AddJobs, AddModels,
-                         AddOperators, AddFeatures, AddDoctor, AddHelp}) {
+                         AddOperators, AddPrimitives, AddFeatures, AddDoctor, AddHelp}) {
     add(app, globals);
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

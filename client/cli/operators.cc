@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -14,6 +15,7 @@
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
+#include "common/ir/vocabulary.h"
 #include "common/operator/operator.h"
 
 namespace hone::cli {
@@ -136,6 +138,49 @@ Json ToJson(const Shown& shown) {
   return json;
 }
 
+// A function or reducer of workloads in text form.
+struct Word {
+  std::string usage;
+  std::string takes;  // of functions
+  std::string meaning;
+};
+
+std::vector<Word> Functions(absl::string_view name) {
+  std::vector<Word> words;
+  for (const ir::Function& function : ir::Functions()) {
+    if (!name.empty() && function.name() != name) continue;
+    words.push_back({std::string(function.usage), std::string(ir::TakesText(function.takes)),
+                     std::string(function.meaning)});
+  }
+  return words;
+}
+
+std::vector<Word> Reducers(absl::string_view name) {
+  std::vector<Word> words;
+  for (const ir::ReducerInfo& reducer : ir::Reducers()) {
+    if (!name.empty() && reducer.name() != name) continue;
+    words.push_back({std::string(reducer.usage), "", std::string(reducer.meaning)});
+  }
+  return words;
+}
+
+// One line per word, with a title; "" if there is none.
+std::string WordsText(const char* title, const std::vector<Word>& words) {
+  if (words.empty()) return "";
+  Table table({Left(absl::StrCat("  ", title)), Left(words[0].takes.empty() ? "" : "takes"),
+               Left("meaning")});
+  for (const Word& word : words) {
+    table.AddRow({absl::StrCat("  ", word.usage), word.takes, word.meaning});
+  }
+  return table.ToText();
+}
+
+Json ToJson(const Word& word) {
+  Json json = {{"usage", word.usage}, {"meaning", word.meaning}};
+  if (!word.takes.empty()) json["takes"] = word.takes;
+  return json;
+}
+
 absl::StatusOr<std::vector<Shown>> WhatToShow(const std::vector<std::string>& words) {
   std::vector<Shown> shown;
   if (words.empty()) {
@@ -153,11 +198,21 @@ absl::StatusOr<std::vector<Shown>> WhatToShow(const std::vector<std::string>& wo
 }
 
 absl::Status ListOperators(const Globals& globals, const std::vector<std::string>& words) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<Shown> all, WhatToShow(words));
+  const std::string name = words.empty() ? "" : words[0];
+  std::vector<Word> functions, reducers;
+  if (words.size() < 2) {
+    functions = Functions(name);
+    reducers = Reducers(name);
+  }
+  std::vector<Shown> all;
+  if (op::FindOperator(name) != nullptr || (functions.empty() && reducers.empty()) ||
+      words.empty()) {
+    HONE_ASSIGN_OR_RETURN(all, WhatToShow(words));
+  }
   if (globals.json) {
-    Json list = Json::array();
-    for (const Shown& shown : all) list.push_back(ToJson(shown));
-    return PrintJson({{"operators", std::move(list)}});
+    return PrintJson({{"operators", ListJson(all)},
+                      {"functions", ListJson(functions)},
+                      {"reducers", ListJson(reducers)}});
   }
   std::string text;
   for (const Shown& shown : all) {
@@ -182,10 +237,14 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
         "dtype=f32 and acc=dtype\n"
         "unless a tensor has its own. NaN inputs give NaN outputs, except that a maximum over "
         "elements (argmax, max_pool2d,\n"
-        "reduce_max) leaves NaN out. hone operators OP shows notes on a single operator.\n";
-  } else {
-    text.pop_back();
+        "reduce_max) leaves NaN out. hone operators OP shows notes on a single operator.\n\n"
+        "Other workloads can be written as text, with these functions and reducers "
+        "(docs/language.md):\n\n";
   }
+  absl::StrAppend(&text, WordsText("function", functions),
+                  functions.empty() || reducers.empty() ? "" : "\n",
+                  WordsText("reducer", reducers));
+  if (absl::EndsWith(text, "\n\n")) text.pop_back();
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
 }
@@ -193,16 +252,18 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
 }  // namespace
 
 void AddOperators(Command& app, Globals& globals) {
-  Command& command =
-      app.AddCommand("operators", "List the operators with their keys, inputs and outputs");
+  Command& command = app.AddCommand(
+      "operators", "List the operators, and the functions and reducers of workloads");
   auto words = std::make_shared<std::vector<std::string>>();
   command.Add("operator", *words,
-              "OP shows what its keys mean; OP key=value... also shows shapes, work and stages");
+              "OP shows what its keys mean; OP key=value... also shows shapes, work and stages; a "
+              "function or reducer of workloads shows its operands");
   Complete(command, globals,
            "Examples:\n"
            "  hone operators\n"
            "  hone operators conv2d\n"
            "  hone operators reduce_max    (what it does with NaN)\n"
+           "  hone operators argmax        (the operator and the reducer)\n"
            "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
            "  hone operators --json | jq -r '.operators[].name'",
            [&globals, words] { return ListOperators(globals, *words); });

@@ -82,6 +82,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"models", "train"},
                                                   {"models", "evaluate"},
                                                   {"operators"},
+                                                  {"primitives"},
                                                   {"features"},
                                                   {"doctor"}}) {
     std::vector<std::string> words = command;

@@ -51,6 +51,23 @@ TEST_F(OperatorsTest, ListsWhatEveryOperatorTakesAndGives) {
       HasSubstr("  inputs   A  [m, k]  u8\n           B  [k, n]  i8\n  outputs  C  [m, n]  i32\n"));
 }
 
+TEST_F(OperatorsTest, ListsTheWordsOfWorkloads) {
+  const Result all = Hone({});
+  EXPECT_THAT(all.output, AllOf(HasSubstr("\n  select(condition, a, b)  any type "),
+                                HasSubstr("\n  online_softmax(k: n) (x, 1.0) "),
+                                HasSubstr("docs/language.md")));
+  const Result reducer = Hone({"prod"});
+  EXPECT_EQ(reducer.code, 0) << reducer.errors;
+  EXPECT_THAT(reducer.output, AllOf(HasSubstr("  prod(k: n) x "), Not(HasSubstr("exp"))));
+  // The name of an operator and of a function.
+  EXPECT_THAT(Hone({"tanh"}).output,
+              AllOf(HasSubstr("  inputs   X"), HasSubstr("  tanh(x)   a float type")));
+  const nlohmann::json both = Json({"max"});
+  EXPECT_EQ(both["operators"].size(), 0u);
+  EXPECT_EQ(both["functions"][0]["usage"], "max(a, b)");
+  EXPECT_EQ(both["reducers"][0]["usage"], "max(k: n) x");
+}
+
 TEST_F(OperatorsTest, OneOperatorWithItsKeys) {
   const Result result = Hone({"attention"});
   EXPECT_EQ(result.code, 0) << result.errors;
