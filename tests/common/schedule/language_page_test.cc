@@ -1,0 +1,175 @@
+// Reads docs/language.md: its examples must be correct and complete, and its tables equal to the
+// registries. HONE_UPDATE_GOLDEN=1 writes the tables; check the difference before you commit it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/ir/vocabulary.h"
+#include "common/ir/workload_parser.h"
+#include "common/schedule/replay.h"
+
+namespace hone::schedule {
+namespace {
+
+constexpr char kPage[] = "docs/language.md";
+
+std::string ReadPage() {
+  std::stringstream content;
+  content << std::ifstream(kPage).rdbuf();
+  return content.str();
+}
+
+struct Example {
+  std::string language;  // the word after ```
+  int line = 0;          // of its first line in the page
+  std::string text;
+};
+
+std::vector<Example> Examples() {
+  std::vector<Example> examples;
+  bool inside = false;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(ReadPage(), '\n')) {
+    ++number;
+    if (absl::StartsWith(line, "```")) {
+      inside = !inside;
+      if (inside) examples.push_back({std::string(line.substr(3)), number + 1, ""});
+    } else if (inside) {
+      absl::StrAppend(&examples.back().text, line, "\n");
+    }
+  }
+  return examples;
+}
+
+std::string AllExamples() {
+  std::string all;
+  for (const Example& example : Examples()) {
+    if (!example.language.empty()) all += example.text;
+  }
+  return all;
+}
+
+TEST(LanguagePageTest, WorkloadsAreParsed) {
+  int count = 0;
+  for (const Example& example : Examples()) {
+    if (example.language != "workload") continue;
+    ++count;
+    const auto workload = ir::ParseWorkload(example.text);
+    ASSERT_TRUE(workload.ok()) << kPage << ":" << example.line << ": " << workload.status();
+    const auto again = ir::ParseWorkload(workload->ToText());
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->StructuralDigest(), workload->StructuralDigest());
+  }
+  EXPECT_GT(count, 5);
+}
+
+// A trace without a workload is for the workload of an earlier trace called matmul_relu.
+TEST(LanguagePageTest, TracesAreApplied) {
+  std::string shared;
+  int count = 0;
+  for (const Example& example : Examples()) {
+    if (example.language != "trace") continue;
+    ++count;
+    const std::string text = absl::StrContains(example.text, "trace 1\n")
+                                 ? example.text
+                                 : absl::StrCat(shared, "trace 1\n", example.text);
+    if (absl::StartsWith(text, "workload matmul_relu\n"))
+      shared = text.substr(0, text.find("trace 1\n"));
+    const auto file = ParseTraceFile(text);
+    ASSERT_TRUE(file.ok()) << kPage << ":" << example.line << ": " << file.status();
+    const auto workload = std::make_shared<const ir::Workload>(file->workload);
+    absl::Status status;
+    if (file->parsed.decisions.empty()) {
+      Rng rng(1);
+      RandomDecider decider(rng);
+      status = ReplayWith(workload, file->parsed.trace, decider).status();
+    } else {
+      status = Replay(workload, file->parsed.trace, file->parsed.decisions).status();
+    }
+    EXPECT_TRUE(status.ok()) << kPage << ":" << example.line << ": " << status;
+  }
+  EXPECT_GT(count, 5);
+}
+
+TEST(LanguagePageTest, EveryWordHasAnExample) {
+  const std::string all = AllExamples();
+  for (const ir::Function& function : ir::Functions()) {
+    if (!function.IsCalled()) continue;
+    EXPECT_TRUE(absl::StrContains(all, absl::StrCat(function.name(), "("))) << function.usage;
+  }
+  for (const ir::ReducerInfo& reducer : ir::Reducers()) {
+    EXPECT_TRUE(absl::StrContains(all, absl::StrCat("= ", reducer.name(), "("))) << reducer.usage;
+  }
+  for (const Primitive& primitive : Primitives()) {
+    const bool begins = absl::StrContains(all, absl::StrCat("\n", primitive.name, "("));
+    EXPECT_TRUE(begins || absl::StrContains(all, absl::StrCat("= ", primitive.name, "(")))
+        << primitive.name;
+  }
+}
+
+// A cell of a table. A bar would end it.
+std::string Cell(absl::string_view text) { return absl::StrReplaceAll(text, {{"|", "\\|"}}); }
+
+std::string FunctionTable() {
+  std::string table = "| form | operands | meaning |\n|---|---|---|\n";
+  for (const ir::Function& function : ir::Functions()) {
+    absl::StrAppend(&table, "| `", function.usage, "` | ", ir::TakesText(function.takes), " | ",
+                    Cell(function.meaning), " |\n");
+  }
+  return table;
+}
+
+std::string ReducerTable() {
+  std::string table = "| form | result |\n|---|---|\n";
+  for (const ir::ReducerInfo& reducer : ir::Reducers()) {
+    absl::StrAppend(&table, "| `", reducer.usage, "` | ", Cell(reducer.meaning), " |\n");
+  }
+  return table;
+}
+
+std::string PrimitiveTable() {
+  std::string table = "| form | meaning | arguments |\n|---|---|---|\n";
+  for (const Primitive& primitive : Primitives()) {
+    std::string arguments;
+    for (const Argument& argument : primitive.arguments) {
+      if (argument.meaning.empty()) continue;
+      absl::StrAppend(&arguments, arguments.empty() ? "" : "; ", "`", argument.name,
+                      "`: ", Cell(argument.meaning));
+    }
+    absl::StrAppend(&table, "| `", primitive.Usage(), "` | ", Cell(primitive.meaning), " | ",
+                    arguments, " |\n");
+  }
+  return table;
+}
+
+TEST(LanguagePageTest, TablesAreThoseOfTheRegistries) {
+  std::string page = ReadPage();
+  const std::pair<std::string, std::string> kTables[] = {{"functions", FunctionTable()},
+                                                         {"reducers", ReducerTable()},
+                                                         {"primitives", PrimitiveTable()}};
+  const std::string before = page;
+  for (const auto& [name, table] : kTables) {
+    const std::string mark = absl::StrCat("<!-- ", name, " -->\n");
+    const size_t begin = page.find(mark), end = page.find("<!-- end -->", begin);
+    ASSERT_NE(begin, std::string::npos) << mark;
+    ASSERT_NE(end, std::string::npos) << mark;
+    page = absl::StrCat(page.substr(0, begin + mark.size()), table, page.substr(end));
+  }
+  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(kPage) << page;
+  EXPECT_TRUE(before == page) << "HONE_UPDATE_GOLDEN=1 updates the tables of " << kPage;
+}
+
+}  // namespace
+}  // namespace hone::schedule
