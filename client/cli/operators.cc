@@ -140,6 +140,7 @@ Json ToJson(const Shown& shown) {
 
 // A function or reducer of workloads in text form.
 struct Word {
+  std::string name;
   std::string usage;
   std::string takes;  // of functions
   std::string meaning;
@@ -149,8 +150,8 @@ std::vector<Word> Functions(absl::string_view name) {
   std::vector<Word> words;
   for (const ir::Function& function : ir::Functions()) {
     if (!name.empty() && function.name() != name) continue;
-    words.push_back({std::string(function.usage), std::string(ir::TakesText(function.takes)),
-                     std::string(function.meaning)});
+    words.push_back({std::string(function.name()), std::string(function.usage),
+                     std::string(ir::TakesText(function.takes)), std::string(function.meaning)});
   }
   return words;
 }
@@ -159,7 +160,8 @@ std::vector<Word> Reducers(absl::string_view name) {
   std::vector<Word> words;
   for (const ir::ReducerInfo& reducer : ir::Reducers()) {
     if (!name.empty() && reducer.name() != name) continue;
-    words.push_back({std::string(reducer.usage), "", std::string(reducer.meaning)});
+    words.push_back({std::string(reducer.name()), std::string(reducer.usage), "",
+                     std::string(reducer.meaning)});
   }
   return words;
 }
@@ -176,7 +178,7 @@ std::string WordsText(const char* title, const std::vector<Word>& words) {
 }
 
 Json ToJson(const Word& word) {
-  Json json = {{"usage", word.usage}, {"meaning", word.meaning}};
+  Json json = {{"name", word.name}, {"usage", word.usage}, {"meaning", word.meaning}};
   if (!word.takes.empty()) json["takes"] = word.takes;
   return json;
 }

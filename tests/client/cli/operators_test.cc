@@ -64,6 +64,7 @@ TEST_F(OperatorsTest, ListsTheWordsOfWorkloads) {
               AllOf(HasSubstr("  inputs   X"), HasSubstr("  tanh(x)   a float type")));
   const nlohmann::json both = Json({"max"});
   EXPECT_EQ(both["operators"].size(), 0u);
+  EXPECT_EQ(both["functions"][0]["name"], "max");
   EXPECT_EQ(both["functions"][0]["usage"], "max(a, b)");
   EXPECT_EQ(both["reducers"][0]["usage"], "max(k: n) x");
 }
