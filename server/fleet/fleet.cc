@@ -75,9 +75,11 @@ void Fleet::CancelItems(const std::string& job_id, bool started_too) {
 
 uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
   Section section(this);
-  if (std::string why = registry_.WhyTurnedAway(report, options_.max_workers); !why.empty()) {
+  const Worker* known = registry_.Find(report.worker_id);
+  const bool is_alive = known != nullptr && calls_.IsAlive(*known);
+  if (auto away = registry_.WhyTurnedAway(report, options_.max_workers, is_alive)) {
     turned_away_ += static_cast<int64_t>(report.finished.size());
-    return calls_.Refuse(report, std::move(why), std::move(done));
+    return calls_.Refuse(report, *std::move(away), std::move(done));
   }
   Worker& worker = registry_.Add(report.worker_id);
   calls_.Answer(worker);  // an earlier call that is still held

@@ -24,6 +24,9 @@ struct FleetOptions {
   // gathers its results and waits for more work for this times the number of workers, at most
   // `rest()`. A small fleet does not notice; a large one saves most of its calls.
   absl::Duration spacing = absl::Milliseconds(1);
+  // The newest process of a name keeps it while a call of it is held, and for this long after its
+  // last call. The process that it replaced asks again this often.
+  absl::Duration name_limit() const { return heartbeat / 2; }
   // A lease ends this long after it was granted, whatever the worker says. The limits of compiling
   // and running are far shorter.
   absl::Duration lease_limit = absl::Minutes(5);

@@ -40,15 +40,21 @@ uint64_t WorkerCalls::Take(Worker& worker, absl::Duration max_wait, SynchronizeD
   return token;
 }
 
-uint64_t WorkerCalls::Refuse(const WorkerReport& report, std::string why, SynchronizeDone done) {
+uint64_t WorkerCalls::Refuse(const WorkerReport& report, TurnedAway turned_away,
+                             SynchronizeDone done) {
   SynchronizeReply reply;
   for (const HeldLease& held : report.held) reply.cancel.push_back(held.lease_id);
   for (const FinishedLease& finished : report.finished) reply.durable.push_back(finished.lease_id);
-  reply.refused = std::move(why);
-  reply.next_call = kRefusedWait;
+  reply.refused = std::move(turned_away.why);
+  reply.next_call = turned_away.soon ? parts_.options->name_limit() : kRefusedWait;
   reply.heartbeat = parts_.options->heartbeat;
   parts_.deferred->Add(std::move(done), std::move(reply));
   return next_token_++;
+}
+
+bool WorkerCalls::IsAlive(const Worker& worker) const {
+  if (worker.leaving) return false;
+  return IsHeld(worker) || parts_.clock->Now() < worker.last_seen + parts_.options->name_limit();
 }
 
 SynchronizeDone WorkerCalls::Abandon(uint64_t token) {

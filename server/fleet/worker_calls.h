@@ -37,11 +37,14 @@ class WorkerCalls {
   // there is news for the worker, or after max_wait. Returns the call's token.
   uint64_t Take(Worker& worker, absl::Duration max_wait, SynchronizeDone done);
   // Answers a call of which nothing is taken in: its worker is to let go of everything.
-  uint64_t Refuse(const WorkerReport& report, std::string why, SynchronizeDone done);
+  uint64_t Refuse(const WorkerReport& report, TurnedAway turned_away, SynchronizeDone done);
   // Drops the call of a broken connection, and returns what is to be destroyed without a lock. Null
   // if no call that is held has the token.
   SynchronizeDone Abandon(uint64_t token);
   bool IsHeld(const Worker& worker) const { return held_.contains(worker.id); }
+  // Whether the worker's process still calls: it has not announced its end, and a call of it is
+  // held or ended a moment ago.
+  bool IsAlive(const Worker& worker) const;
 
   // Answers the worker's call, if it is held, with nothing new.
   void Answer(Worker& worker) { Answer(worker, SynchronizeReply()); }

@@ -66,27 +66,32 @@ void WorkerRegistry::SetCapabilities(Worker& worker, Capabilities capabilities) 
   worker.capabilities = std::move(capabilities);
 }
 
-std::string WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t most) const {
+std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t most,
+                                                        bool is_alive) const {
   const Standing standing = standings_->Of(report.worker_id);
-  if (standing.removed) return standing.refused;
+  if (standing.removed) return TurnedAway{standing.refused};
   const Worker* worker = Find(report.worker_id);
   if (worker == nullptr) {
-    if (size() < most) return "";
-    return absl::StrCat(size(), " workers are registered, which is the limit of this server");
+    if (size() < most) return std::nullopt;
+    return TurnedAway{
+        absl::StrCat(size(), " workers are registered, which is the limit of this server")};
   }
-  if (!worker->connected) return "";
+  if (!worker->connected) return std::nullopt;
   if (worker->identity != report.identity) {
-    return absl::StrCat("the name ", report.worker_id, " belongs to ",
-                        worker->identity.empty() ? "a worker without credentials"
-                                                 : absl::StrCat("'", worker->identity, "'"),
-                        "; give this worker a name of its own");
+    return TurnedAway{absl::StrCat("the name ", report.worker_id, " belongs to ",
+                                   worker->identity.empty()
+                                       ? "a worker without credentials"
+                                       : absl::StrCat("'", worker->identity, "'"),
+                                   "; give this worker a name of its own")};
   }
-  // Only while the newer process lives: when it has gone, the name belongs to the process that
-  // still calls.
+  // When the newer process has gone, the name belongs to the process that still calls.
   const auto& past = worker->past_epochs;
-  if (std::find(past.begin(), past.end(), report.epoch) == past.end()) return "";
-  return absl::StrCat("another process has registered as ", report.worker_id,
-                      " since; give each worker a name of its own");
+  if (!is_alive || std::find(past.begin(), past.end(), report.epoch) == past.end()) {
+    return std::nullopt;
+  }
+  return TurnedAway{.why = absl::StrCat("another process has registered as ", report.worker_id,
+                                        " since; give each worker a name of its own"),
+                    .soon = true};
 }
 
 bool WorkerRegistry::Update(Worker& worker, WorkerReport& report, absl::Time now) {

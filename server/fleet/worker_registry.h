@@ -73,6 +73,12 @@ struct Worker {
   bool CanBuild(const std::string& target_key) const;
 };
 
+// Why a call is not taken in.
+struct TurnedAway {
+  std::string why;
+  bool soon = false;  // the reason may end at any time: the worker asks again soon
+};
+
 // The workers that are registered: those that are connected, and those that were lost a short time
 // ago. Not thread-safe: its owner locks.
 class WorkerRegistry {
@@ -92,8 +98,10 @@ class WorkerRegistry {
 
   void SetCapabilities(Worker& worker, Capabilities capabilities);
   // Why the call is not taken in at all: its name was removed, or belongs to another worker or to a
-  // newer process, or there are `most` workers already. "" if it is taken in.
-  std::string WhyTurnedAway(const WorkerReport& report, int64_t most) const;
+  // newer process, or there are `most` workers already. nullopt if it is taken in. `is_alive`: the
+  // process that has the name still calls.
+  std::optional<TurnedAway> WhyTurnedAway(const WorkerReport& report, int64_t most,
+                                          bool is_alive) const;
   // Takes over what the call says of its worker. Returns whether work may have come within reach of
   // a worker: this one is new here, or has another target than before.
   bool Update(Worker& worker, WorkerReport& report, absl::Time now);

@@ -170,6 +170,43 @@ TEST_F(DistrustTest, AnEpochThatWasReplacedIsNotHeardAgain) {
   EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "the new process keeps its lease";
 }
 
+TEST_F(DistrustTest, ANameIsFreeAgainWhenTheSecondProcessAnnouncesItsEnd) {
+  FakeWorker first = FakeWorker::Both("w", 1);
+  first.Call(fleet);
+  FakeWorker second = FakeWorker::Both("w", 1);
+  second.report.epoch = "second";
+  second.Call(fleet, absl::Seconds(10));
+  first.Call(fleet);
+  EXPECT_THAT(first.reply->refused, HasSubstr("another process"));
+  EXPECT_LE(first.reply->next_call, absl::Seconds(5)) << "it asks again soon";
+  second.report.draining = true;
+  second.Call(fleet);
+  Submit(Item("job", 1));
+  first.Call(fleet);
+  EXPECT_EQ(first.reply->refused, "");
+  EXPECT_THAT(first.started, SizeIs(1));
+}
+
+TEST_F(DistrustTest, ANameIsFreeAgainSecondsAfterTheSecondProcessWasKilled) {
+  FakeWorker first = FakeWorker::Both("w", 1);
+  first.Call(fleet);
+  FakeWorker second = FakeWorker::Both("w", 1);
+  second.report.epoch = "second";
+  const uint64_t call = second.Call(fleet, absl::Seconds(10));
+  Pass(FleetOptions().name_limit());
+  first.Call(fleet);
+  EXPECT_NE(first.reply->refused, "") << "the call of the second process is held";
+  fleet.Abandon(call);  // its connection broke
+  Pass(FleetOptions().name_limit() / 2);
+  first.Call(fleet);
+  EXPECT_NE(first.reply->refused, "") << "it may be between two calls";
+  Submit(Item("job", 1));
+  Pass(FleetOptions().name_limit() / 2);
+  first.Call(fleet);
+  EXPECT_EQ(first.reply->refused, "");
+  EXPECT_THAT(first.started, SizeIs(1));
+}
+
 TEST_F(DistrustTest, AnOpinionIsAskedOfAnotherWorkerAlone) {
   FakeWorker claimant = FakeWorker::Both("claimant", 1);
   claimant.Call(fleet);

@@ -23,6 +23,12 @@ class WorkerRegistryTest : public ::testing::Test {
     return worker;
   }
 
+  // "" if the call is taken in.
+  std::string WhyTurnedAway(const WorkerReport& report, bool is_alive = true) const {
+    const auto away = registry_.WhyTurnedAway(report, /*most=*/1, is_alive);
+    return away.has_value() ? away->why : "";
+  }
+
   Standings standings_;
   WorkerRegistry registry_{&standings_};
 };
@@ -63,22 +69,23 @@ TEST_F(WorkerRegistryTest, TheOnlyTargetIsOneThatIsConnected) {
 
 TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
   WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "ann"};
-  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "");
+  EXPECT_EQ(WhyTurnedAway(report), "");
   Worker& worker = registry_.Add("a");
   EXPECT_TRUE(registry_.Update(worker, report, absl::UnixEpoch())) << "the process is new";
   EXPECT_FALSE(registry_.Update(worker, report, absl::UnixEpoch()));
-  EXPECT_THAT(registry_.WhyTurnedAway({.worker_id = "b"}, 1), HasSubstr("1 workers"));
+  EXPECT_THAT(WhyTurnedAway({.worker_id = "b"}), HasSubstr("1 workers"));
   report.identity = "bob";
-  EXPECT_THAT(registry_.WhyTurnedAway(report, 1), HasSubstr("belongs to 'ann'"));
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("belongs to 'ann'"));
   report = {.worker_id = "a", .epoch = "2", .identity = "ann"};
-  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "");
+  EXPECT_EQ(WhyTurnedAway(report), "");
   registry_.Update(worker, report, absl::UnixEpoch());
   report.epoch = "1";
-  EXPECT_THAT(registry_.WhyTurnedAway(report, 1), HasSubstr("another process"));
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("another process"));
+  EXPECT_EQ(WhyTurnedAway(report, /*is_alive=*/false), "") << "the newer process is gone";
   worker.connected = false;
-  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "") << "the newer process is gone";
+  EXPECT_EQ(WhyTurnedAway(report), "");
   standings_.Change({.worker_id = "a", .refused = "go", .removed = true}, false, true);
-  EXPECT_EQ(registry_.WhyTurnedAway(report, 1), "go");
+  EXPECT_EQ(WhyTurnedAway(report), "go");
 }
 
 TEST(CommitCountTest, NewsWaitsForTheCommitsThatWereUnderWayThen) {
