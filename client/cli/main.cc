@@ -22,6 +22,7 @@
 #include "client/cli/suggest.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
+#include "common/rpc/grpc_log.h"
 
 namespace hone::cli {
 namespace {
@@ -95,6 +96,7 @@ absl::Status ParseAndRun(Command& app, Globals& globals, int argc, char** argv,
 
 int Main(int argc, char** argv) {
   FillStandardDescriptors();
+  rpc::TakeGrpcLog(rpc::GrpcLog::kCaller);
   Globals globals;
   Command app("Hone finds fast kernels for tensor operators by measuring them, and keeps the best.",
               "hone");

@@ -11,11 +11,11 @@
 #include "absl/time/clock.h"
 #include "client/lib/api_convert.h"
 #include "client/lib/best_lookups.h"
-#include "client/lib/call_error.h"
 #include "client/lib/job_watch.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
+#include "common/rpc/call_error.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"
@@ -31,6 +31,7 @@ constexpr absl::Duration kLongTimeout = absl::Hours(2);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened anew
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
+constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 constexpr char kServerTimeHeader[] = "hone-unix-ms";  // of every answer
 
 uint64_t RandomSeed() {
@@ -367,7 +368,7 @@ class GrpcConnection final : public Connection {
   }
 
   absl::Status Explain(const absl::Status& status) const {
-    return ExplainCallError(status, address_, options_.security);
+    return rpc::ExplainCallError(status, address_, options_.security, kProbeLimit);
   }
 
   absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {

@@ -49,20 +49,33 @@ bool IsNew(const std::string& message) {
   return true;
 }
 
+template <GrpcLog kProgram>
 void Log(gpr_log_func_args* args) {
   const std::string text = ExplainGrpcMessage(args->message);
   if (text.empty() || !IsNew(text)) return;
-  if (args->severity == GPR_LOG_SEVERITY_ERROR) {
-    spdlog::warn("{}", text);
-  } else {
-    spdlog::debug("{}", text);
-  }
+  const bool warns = kProgram == GrpcLog::kServer && args->severity == GPR_LOG_SEVERITY_ERROR;
+  spdlog::log(warns ? spdlog::level::warn : spdlog::level::debug, "{}", text);
+}
+
+// The message without gRPC's fields, and the cause that the system gave if there is one: "TEXT
+// {file:…, children:[… os_error:"CAUSE" …]}".
+std::string WithoutFields(absl::string_view message) {
+  constexpr absl::string_view kCause = "os_error:\"";
+  const absl::string_view text = message.substr(0, message.find(" {"));
+  const size_t cause = message.find(kCause);
+  if (cause == absl::string_view::npos) return std::string(text);
+  const absl::string_view words = message.substr(cause + kCause.size());
+  return absl::StrCat(text, ": ", words.substr(0, words.find('"')));
 }
 
 }  // namespace
 
 std::string ExplainGrpcMessage(absl::string_view message) {
-  if (!absl::StrContains(message, "andshake failed")) return absl::StrCat("grpc: ", message);
+  // The program reports an address that it cannot listen on.
+  if (absl::StrContains(message, "No address added")) return "";
+  if (!absl::StrContains(message, "andshake failed")) {
+    return absl::StrCat("grpc: ", WithoutFields(message));
+  }
   const std::string lower = absl::AsciiStrToLower(message);
   for (const Meaning& entry : kMeanings) {
     if (absl::StrContains(lower, entry.words)) {
@@ -74,6 +87,9 @@ std::string ExplainGrpcMessage(absl::string_view message) {
   return absl::StrCat("a TLS handshake failed: ", message);
 }
 
-void TakeGrpcLog() { gpr_set_log_function(&Log); }
+void TakeGrpcLog(GrpcLog program) {
+  gpr_set_log_function(program == GrpcLog::kServer ? &Log<GrpcLog::kServer>
+                                                   : &Log<GrpcLog::kCaller>);
+}
 
 }  // namespace hone::rpc

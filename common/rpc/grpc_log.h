@@ -7,11 +7,15 @@
 
 namespace hone::rpc {
 
-// Sends gRPC's own words through our log, the same message at most once in ten seconds. A failed
-// TLS handshake is a warning that says what may be wrong. Called once by a program's main.
-void TakeGrpcLog();
+// A server learns only from gRPC's log of callers whose TLS handshakes fail. To a caller, the error
+// of the call says what is wrong (call_error.h).
+enum class GrpcLog { kServer, kCaller };
 
-// What is logged of a message of gRPC; "" if it would be of no use. For tests.
+// Sends gRPC's own messages through our log, the same message at most once in ten seconds. A
+// server's errors are warnings; a caller's are debug messages. Called once by a program's main.
+void TakeGrpcLog(GrpcLog program);
+
+// What is logged of a message of gRPC; "" if it is of no use. For tests.
 std::string ExplainGrpcMessage(absl::string_view message);
 
 }  // namespace hone::rpc

@@ -7,10 +7,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/resolve.h"
 #include "grpcpp/security/server_credentials.h"
 
 namespace hone::rpc {
@@ -19,6 +23,10 @@ namespace {
 // gRPC unlinks whatever socket is at the path before it binds, even one that another server listens
 // on: look first.
 absl::Status CheckSocketFree(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("cannot make a socket in the folder ", folder));
+  }
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
     return errno == ENOENT ? absl::OkStatus()
@@ -48,13 +56,47 @@ absl::Status AddWith(grpc::ServerBuilder& builder, const Address& address, bool 
     builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials());
     return absl::OkStatus();
   }
+  HONE_RETURN_IF_ERROR(CheckPortFree(address));
   builder.AddListeningPort(
       address.ToText(), tls ? certificates->MakeCredentials() : grpc::InsecureServerCredentials(),
       port);
   return absl::OkStatus();
 }
 
+absl::Status WhyNotBound(const Address& address, int error) {
+  switch (error) {
+    case EADDRINUSE:
+      return absl::AlreadyExistsError(absl::StrCat("another program listens on ", address.ToText(),
+                                                   "; stop it, or choose another port"));
+    case EADDRNOTAVAIL:
+      return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToText(),
+                                                        ": it is not an address of this machine"));
+    case EACCES:
+      return absl::PermissionDeniedError(
+          absl::StrCat("cannot listen on ", address.ToText(),
+                       ": ports below 1024 need a privilege; choose another port"));
+    default:
+      return ErrnoStatus(error, absl::StrCat("cannot listen on ", address.ToText()));
+  }
+}
+
 }  // namespace
+
+absl::Status CheckPortFree(const Address& address) {
+  HONE_ASSIGN_OR_RETURN(const AddressList list, Resolve(address));
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+    const int fd = socket(entry->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) continue;
+    const int yes = 1;  // as gRPC: connections of an earlier server may be closing
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    const int result = bind(fd, entry->ai_addr, entry->ai_addrlen) == 0 ? 0 : errno;
+    close(fd);
+    if (result == 0) return absl::OkStatus();  // gRPC listens on what it can have
+    error = result;
+  }
+  return WhyNotBound(address, error);
+}
 
 void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);

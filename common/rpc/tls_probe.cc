@@ -1,7 +1,6 @@
 #include "common/rpc/tls_probe.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -23,6 +22,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/openssl_types.h"
+#include "common/rpc/resolve.h"
 
 namespace hone::rpc {
 namespace {
@@ -47,18 +47,9 @@ bool Wait(int fd, short events, absl::Time deadline) {
 }
 
 absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int failed =
-      getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
-  if (failed != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("the host ", address.host, " is not known: ", gai_strerror(failed)));
-  }
-  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
+  HONE_ASSIGN_OR_RETURN(const AddressList list, Resolve(address));
   int error = ETIMEDOUT;
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     const int fd = socket(entry->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
     int result = connect(fd, entry->ai_addr, entry->ai_addrlen) == 0 ? 0 : errno;

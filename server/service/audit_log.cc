@@ -54,7 +54,8 @@ void AuditLog::Rotate() {
     const std::string from = i == 1 ? path_ : absl::StrCat(path_, ".", i - 1);
     rename(from.c_str(), absl::StrCat(path_, ".", i).c_str());
   }
-  if (absl::Status opened = Reopen(); !opened.ok()) spdlog::error("{}", opened.ToString());
+  if (absl::Status opened = Reopen(); !opened.ok())
+    spdlog::error("{}", std::string(opened.message()));
 }
 
 void AuditLog::Write(const AuditEntry& entry) {

@@ -70,9 +70,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   builder.experimental().SetInterceptorCreators(std::move(observers));
   listener->server_ = builder.BuildAndStart();
   if (listener->server_ == nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "cannot listen on ", options.address.ToText(),
-        ": the address is in use, not of this machine, or its folder is missing or not writable"));
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address.ToText()));
   }
   if (!listener->address_.IsUnix()) listener->address_.port = port;
   listener->SetServing(false);

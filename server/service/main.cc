@@ -100,7 +100,7 @@ int Run(const service::Flags& flags) {
     printf("the configuration is in order\n");
     return 0;
   }
-  rpc::TakeGrpcLog();
+  rpc::TakeGrpcLog(rpc::GrpcLog::kServer);
   // Distributions build Abseil with its search for deadlocks, which a thousand connections make the
   // most expensive thing that a server does.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "common/rpc/listener.h"
 
 namespace hone::service {
 namespace {
@@ -171,13 +172,16 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const rpc::Address& addr
   }
   // The library's HTTP server knows no names.
   const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
-  const std::string text = rpc::Address{.host = host, .port = address.port}.ToText();
+  const rpc::Address bound{.host = host, .port = address.port};
+  if (const absl::Status free = rpc::CheckPortFree(bound); !free.ok()) {
+    return absl::Status(free.code(), absl::StrCat("metrics-listen: ", free.message()));
+  }
+  const std::string text = bound.ToText();
   try {
     return std::unique_ptr<Metrics>(new Metrics(std::make_unique<Parts>(text)));
   } catch (const std::exception& error) {
-    return absl::AlreadyExistsError(absl::StrCat("metrics-listen: cannot listen on ", text, ": ",
-                                                 error.what(),
-                                                 "; the address is in use or not of this machine"));
+    return absl::UnavailableError(
+        absl::StrCat("metrics-listen: cannot listen on ", text, ": ", error.what()));
   }
 }
 

@@ -234,7 +234,7 @@ void Server::Shutdown() {
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
   for (const auto& listener : listeners_) listener->Shutdown(calls_end);
   if (absl::Status flushed = store_->Flush(); !flushed.ok()) {
-    spdlog::error("the last writes were lost: {}", flushed.ToString());
+    spdlog::error("the last writes were lost: {}", std::string(flushed.message()));
   }
   pool_->Stop();   // runs what is queued; suspended jobs do nothing
   store_.reset();  // what a job was about to write is answered into the stopped pool

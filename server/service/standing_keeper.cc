@@ -75,7 +75,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
   spdlog::error(
       "the standing of worker {} could not be stored, and a restart would lose it; the next "
       "attempt is in {}: {}",
-      worker_id, absl::FormatDuration(wait), status.ToString());
+      worker_id, absl::FormatDuration(wait), std::string(status.message()));
 }
 
 void StandingKeeper::Keep(const std::string& worker_id) {
@@ -122,7 +122,8 @@ void StandingKeeper::Look() {
   absl::MutexLock lock(&mutex_);
   looking_ = false;
   if (!rows.ok() && !blind_) {
-    spdlog::warn("the standings of workers could not be read: {}", rows.status().ToString());
+    spdlog::warn("the standings of workers could not be read: {}",
+                 std::string(rows.status().message()));
   }
   blind_ = !rows.ok();
 }

@@ -156,7 +156,7 @@ absl::Status Work(Flags flags) {
     spdlog::info("registered with {}", flags.server);
     if (!flags.ready_file.empty()) {
       ready_written = hone::WriteFileAtomically(flags.ready_file, "ready\n");
-      if (!ready_written.ok()) spdlog::error("{}", ready_written.ToString());
+      if (!ready_written.ok()) spdlog::error("{}", std::string(ready_written.message()));
     }
   });
   signal_thread.join();
@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
     return kUsageExitCode;
   }
-  hone::rpc::TakeGrpcLog();
+  hone::rpc::TakeGrpcLog(hone::rpc::GrpcLog::kCaller);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is handled like a full disk
   if (flags.exit_with_parent) {

@@ -15,9 +15,9 @@
 #include "common/base/steady_clock.h"
 #include "common/record/artifact.h"
 #include "common/record/reference_name.h"
+#include "common/rpc/call_error.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
-#include "common/rpc/tls_probe.h"
 #include "hone/v1/worker.grpc.pb.h"
 
 namespace hone::agent {
@@ -139,18 +139,16 @@ class GrpcLink final : public ServerLink {
     contexts_.erase(&context);
   }
 
-  // gRPC does not report why an encrypted connection failed, so this connects by hand, at most once
-  // a minute.
+  // Connects again to find the reason at most once a minute.
   absl::Status Explain(const absl::Status& status) {
-    if (!absl::IsUnavailable(status) || !security_.tls()) return status;
-    {
+    bool probes = absl::IsUnavailable(status);
+    if (probes) {
       absl::MutexLock lock(&mutex_);
-      if (SteadyNow() < next_probe_) return status;
-      next_probe_ = SteadyNow() + kProbeInterval;
+      probes = SteadyNow() >= next_probe_;
+      if (probes) next_probe_ = SteadyNow() + kProbeInterval;
     }
-    const absl::Status found = rpc::ProbeTls(address_, security_, kProbeLimit).status();
-    if (!absl::IsFailedPrecondition(found)) return status;
-    return absl::UnavailableError(found.message());
+    return rpc::ExplainCallError(status, address_, security_,
+                                 probes ? kProbeLimit : absl::ZeroDuration());
   }
 
   const std::unique_ptr<v1::WorkerService::Stub> stub_;

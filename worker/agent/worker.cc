@@ -155,7 +155,7 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
   const absl::Time now = SteadyNow();
   if (!response.ok()) {
     if (schedule_.Fail(call, now) && !stopping_) {
-      spdlog::warn("the server does not answer: {}", response.status().ToString());
+      spdlog::warn("{}; trying again", std::string(response.status().message()));
     }
     return;
   }
@@ -288,7 +288,7 @@ void Worker::Finish(const std::shared_ptr<HeldWork>& work, record::MeasureResult
   // Stored on disk before it is reported, without the mutex, so that calls do not wait for the
   // disk.
   if (absl::Status kept = spool_->Put(finished); !kept.ok()) {
-    spdlog::warn("a result is kept in memory only: {}", kept.ToString());
+    spdlog::warn("a result is kept in memory only: {}", std::string(kept.message()));
   }
   bool wanted = false;
   {

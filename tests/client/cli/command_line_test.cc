@@ -481,8 +481,8 @@ TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
     server.join();
     close(listener);
     EXPECT_EQ(result.code, 4) << result.errors;
-    EXPECT_THAT(result.errors,
-                AllOf(HasSubstr("what listens at 127.0.0.1:"), HasSubstr("is not a hone-server")));
+    EXPECT_THAT(result.errors, AllOf(HasSubstr("the program that listens at 127.0.0.1:"),
+                                     HasSubstr("is not a hone-server")));
   }
 }
 

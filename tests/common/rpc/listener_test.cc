@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/channel.h"
+#include "gmock/gmock.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/server.h"
 #include "gtest/gtest.h"
@@ -72,9 +74,27 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
   ConfigureServer(second);
   second.RegisterCallbackGenericService(&other_service);
   int other = 0;
-  ASSERT_TRUE(AddListener(second, Address{.host = "127.0.0.1", .port = port}, false, &other).ok());
-  EXPECT_EQ(second.BuildAndStart(), nullptr);
+  const absl::Status used =
+      AddListener(second, Address{.host = "127.0.0.1", .port = port}, false, &other);
+  EXPECT_EQ(used,
+            absl::AlreadyExistsError(absl::StrCat("another program listens on 127.0.0.1:", port,
+                                                  "; stop it, or choose another port")));
   server->Shutdown();
+}
+
+TEST(CheckPortFreeTest, SaysWhyAnAddressCannotBeHad) {
+  EXPECT_TRUE(CheckPortFree({.host = "localhost"}).ok());
+  EXPECT_EQ(CheckPortFree({.host = "192.0.2.1", .port = 7070}),
+            absl::FailedPreconditionError(
+                "cannot listen on 192.0.2.1:7070: it is not an address of this machine"));
+  EXPECT_TRUE(absl::IsUnavailable(CheckPortFree({.host = "no.such.host.invalid"})));
+}
+
+TEST_F(ListenerTest, ASocketNeedsItsFolder) {
+  grpc::ServerBuilder builder;
+  const absl::Status missing = AddListener(builder, {.path = folder_ + "/none/s"}, false, nullptr);
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr(folder_ + "/none"));
 }
 
 TEST(ChannelTest, RemoteNeedsInsecure) {

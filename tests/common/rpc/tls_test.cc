@@ -382,7 +382,15 @@ TEST(GrpcLogTest, SaysWhatAFailedHandshakeMeans) {
   EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
                                  "error:0A0000C7:SSL routines::peer did not return a certificate"),
               HasSubstr("showed no certificate"));
+}
+
+TEST(GrpcLogTest, OfOtherMessagesItKeepsTheTextAndTheCause) {
   EXPECT_EQ(ExplainGrpcMessage("something else"), "grpc: something else");
+  EXPECT_EQ(ExplainGrpcMessage("UNKNOWN:Failed accept4 {file:\"tcp.cc\", errno:24, "
+                               "os_error:\"Too many open files\", syscall:\"accept4\"}"),
+            "grpc: UNKNOWN:Failed accept4: Too many open files");
+  EXPECT_EQ(ExplainGrpcMessage("UNKNOWN:No address added out of total 1 resolved for 'x:1' {}"), "")
+      << "the program says why it cannot listen";
 }
 
 }  // namespace
