@@ -37,7 +37,7 @@ bool EverybodyMayRead(const std::string& path);
 // the variable is one of XDG's. "" if neither the variable nor $HOME holds an absolute path.
 std::string UserFolder(const char* variable, absl::string_view usual);
 
-// The folder that hone-server init writes to by default: /etc/hone for root, otherwise
+// The usual folder of a server's configuration: /etc/hone for root, otherwise
 // $XDG_CONFIG_HOME/hone/server or ~/.config/hone/server.
 std::string DefaultServerFolder();
 

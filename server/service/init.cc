@@ -1,5 +1,6 @@
 #include "server/service/init.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,9 +14,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/config_file.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/address.h"
 #include "common/rpc/certificate.h"
 #include "common/rpc/role.h"
 #include "common/rpc/secret.h"
@@ -32,6 +35,7 @@ constexpr absl::Duration kClockSkew = absl::Hours(1);
 struct Maker {
   const InitOptions& options;
   const std::string folder;
+  const std::vector<std::string> listen;
   const absl::Time now;
   rpc::KeyPair authority;
   Files files;
@@ -106,10 +110,14 @@ struct Maker {
     files["hone.toml"] = absl::StrCat(
         "# Made by hone-server init. deploy/README.md describes every key. Options on the command\n"
         "# line override this file. hone-server --check-config checks it.\n\n"
-        "# Addresses for clients, workers and administrators.\n"
-        "listen = [\"0.0.0.0:",
-        options.port,
-        "\"]\n"
+        "# Addresses for clients, workers and administrators. 0.0.0.0 stands for every address of\n"
+        "# this machine.\n"
+        "listen = [",
+        absl::StrJoin(listen, ", ",
+                      [](std::string* out, const std::string& address) {
+                        absl::StrAppend(out, "\"", address, "\"");
+                      }),
+        "]\n"
         "# Or one address for each, so that a firewall can tell them apart:\n"
         "# listen-clients = [\"0.0.0.0:7070\"]\n"
         "# listen-workers = [\"0.0.0.0:7071\"]\n"
@@ -174,9 +182,24 @@ absl::Status CheckAbsent(const Maker& maker) {
 
 }  // namespace
 
+std::vector<std::string> ListenAddresses(const std::vector<std::string>& hosts, int port) {
+  std::vector<std::string> listen;
+  bool is_local = false;
+  for (const std::string& host : hosts) {
+    const rpc::Address address{.host = host, .port = port};
+    in6_addr ip;
+    const bool is_ip =
+        inet_pton(AF_INET, host.c_str(), &ip) == 1 || inet_pton(AF_INET6, host.c_str(), &ip) == 1;
+    if (!is_ip && !address.IsLocal()) return {absl::StrCat("0.0.0.0:", port)};
+    is_local = is_local || address.IsLocal();
+    listen.push_back(address.ToText());
+  }
+  if (!is_local) listen.push_back(absl::StrCat("localhost:", port));
+  return listen;
+}
+
 absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) {
   InitOptions options = given;
-  if (options.folder.empty()) options.folder = DefaultServerFolder();
   std::error_code error;
   const std::string folder = std::filesystem::absolute(options.folder, error).lexically_normal();
   for (const char* local : {"localhost", "127.0.0.1", "::1"}) {
@@ -186,13 +209,17 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   }
   if (options.store.empty()) options.store = absl::StrCat(folder, "/hone.db");
   options.store = std::filesystem::absolute(options.store, error).lexically_normal();
-  Maker maker{.options = options, .folder = folder, .now = now};
+  Maker maker{.options = options,
+              .folder = folder,
+              .listen = ListenAddresses(given.hosts, given.port),
+              .now = now};
   HONE_RETURN_IF_ERROR(maker.AddAuthority());
   HONE_RETURN_IF_ERROR(maker.AddServer());
   maker.files["tokens"] =
-      "# Callers: role, name and the SHA-256 of the token. A name that ends in * stands for every\n"
-      "# worker whose name begins with what precedes it. The server reads this file again when it\n"
-      "# changes.\n";
+      "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256. The\n"
+      "# name of a worker may end in *, which stands for every name that begins like it. A running\n"
+      "# server reads a changed file again within two seconds. A caller that shows a certificate of\n"
+      "# the authority needs no token: removing its line does not lock it out.\n";
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "admin", .role = rpc::Role::kAdmin}, "admin",
                                        "For administrators: hone --config admin.conf"));
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "client", .role = rpc::Role::kClient}, "client",
@@ -205,7 +232,7 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   maker.AddConfig();
   HONE_RETURN_IF_ERROR(CheckAbsent(maker));
   HONE_RETURN_IF_ERROR(MakeDirectories(folder));
-  InitReport report{.config = maker.PathOf("hone.toml")};
+  InitReport report{.config = maker.PathOf("hone.toml"), .listen = maker.listen};
   for (const auto& [name, content] : maker.files) {
     HONE_RETURN_IF_ERROR(WriteNewFile(maker.PathOf(name), content));
     report.files.push_back(maker.PathOf(name));

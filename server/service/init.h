@@ -10,7 +10,7 @@
 namespace hone::service {
 
 struct InitOptions {
-  std::string folder;              // is made; "": DefaultServerFolder()
+  std::string folder;              // is made if it does not exist
   std::vector<std::string> hosts;  // names and addresses by which the server is dialled; the first
                                    // one is what clients are told. "localhost" is always one
   int port = 7070;
@@ -22,9 +22,14 @@ struct InitOptions {
 
 // What was made, by absolute path.
 struct InitReport {
-  std::string config;  // for hone-server --config
+  std::string config;               // for hone-server --config
+  std::vector<std::string> listen;  // addresses that it names
   std::vector<std::string> files;
 };
+
+// Where a server with these hosts listens: on the addresses among them, and on localhost. With a
+// name among them it listens on every address of the machine, since a name may stand for any.
+std::vector<std::string> ListenAddresses(const std::vector<std::string>& hosts, int port);
 
 // Makes what a server for a team needs: an authority; certificates for the server, administrators,
 // clients and each named worker; a token for each of these callers, with a table of the tokens'

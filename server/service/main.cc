@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/command_line.h"
@@ -169,7 +170,8 @@ int Initialize(const service::InitOptions& options) {
   const absl::StatusOr<service::InitReport> report = service::Initialize(options, absl::Now());
   if (!report.ok()) return Fail(kFailure, "init", report.status());
   for (const std::string& file : report->files) printf("made %s\n", file.c_str());
-  printf("\nStart the server with:\n  hone-server --config %s\n", report->config.c_str());
+  printf("\nThe server will listen on %s. Start it with:\n  hone-server --config %s\n",
+         absl::StrJoin(report->listen, ", ").c_str(), report->config.c_str());
   return 0;
 }
 
@@ -230,10 +232,11 @@ Command& AddInit(Command& app, service::InitOptions& options) {
   Command& init = app.AddCommand(
       "init", "Make what a server for a team needs: authority, certificates, tokens, hone.toml");
   init.Add("DIR", options.folder, "Folder for it; it must hold none of the files yet",
-           {ShowDefault(DefaultServerFolder())});
+           {Required()});
   init.Add("--host", options.hosts,
            "Name or address by which clients and workers reach the server; may be repeated; "
-           "default: this machine's name",
+           "default: this machine's name. The server listens on the addresses, or with a name on "
+           "every address of this machine",
            {OneWordPerUse()});
   init.Add("--port", options.port, "TCP port", {ShowDefault(), Range(1, 65535)});
   init.Add("--store", options.store, "Database file; default: hone.db in the folder");

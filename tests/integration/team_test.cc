@@ -23,6 +23,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+MATCHER(IsOneLine, "") { return arg.find('\n') == arg.size() - 1; }
+
 int FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -152,6 +154,21 @@ TEST_F(TeamTest, WrongConfigurationsSayWhatIsWrong) {
                                                address + " --ca other/ca.pem jobs list"));
   EXPECT_NE(stranger.code, 0);
   EXPECT_THAT(stranger.errors, HasSubstr("an authority that is not trusted here"));
+  EXPECT_THAT(stranger.errors, IsOneLine());
+  const Result second =
+      RunProgram(Shell("desk", "hone-server --config team/hone.toml --store second.db"));
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.errors, HasSubstr("another program listens on " + address));
+  EXPECT_THAT(second.errors, IsOneLine());
+  const Result nowhere = RunProgram(Shell("desk", "hone-server init"));
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_THAT(nowhere.errors, HasSubstr("DIR"));
+  Process worker(
+      Shell("builder", "exec hone-worker --server " + address + " --state-dir plain --build-only"));
+  EXPECT_TRUE(Eventually([&] {
+    return worker.Errors().find("perhaps it requires encryption") != std::string::npos;
+  })) << worker.Errors();
+  EXPECT_THAT(worker.Errors(), Not(HasSubstr("googleapis")));
   const Result unknown = RunProgram(
       Shell("desk",
             "echo 'colour = \"red\"' >> team/hone.toml; hone-server --config team/hone.toml "

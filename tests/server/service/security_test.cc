@@ -28,6 +28,7 @@
 namespace hone::service {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Tuning = v1::TuningService::Stub;
@@ -445,6 +446,16 @@ TEST_F(InitTest, EachWorkerHasATokenOfItsOwn) {
               absl::StatusCode::kInvalidArgument)
         << bad;
   }
+}
+
+TEST_F(InitTest, TheServerListensWhereItsHostsAre) {
+  EXPECT_THAT(ListenAddresses({"localhost"}, 7070), ElementsAre("localhost:7070"));
+  EXPECT_THAT(ListenAddresses({"10.0.0.5", "fd00::5"}, 7071),
+              ElementsAre("10.0.0.5:7071", "[fd00::5]:7071", "localhost:7071"));
+  EXPECT_THAT(ListenAddresses({"hone.internal", "10.0.0.5"}, 7070), ElementsAre("0.0.0.0:7070"))
+      << "the name may stand for another address";
+  ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"127.0.0.1"}}, absl::Now()).ok());
+  EXPECT_EQ(Value("hone.toml", "listen"), "127.0.0.1:7070");
 }
 
 TEST_F(InitTest, ItOverwritesNothing) {
