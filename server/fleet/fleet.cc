@@ -163,8 +163,15 @@ void Fleet::ArtifactArrived(const std::string& digest) {
 }
 
 void Fleet::LoseWorker(Worker& worker, const std::string& why) {
-  deliveries_.EndLeasesOf(worker, absl::StrCat("its worker was lost: ", why));
-  worker.last_error = absl::StrCat("lost: ", why);
+  if (worker.leaving) {
+    // It announced its end: nothing is held against it or its leases.
+    const std::set<std::string> leases = book_.Of(worker.id);
+    for (const std::string& lease_id : leases) deliveries_.TakeBack(lease_id);
+    worker.last_error.clear();
+  } else {
+    deliveries_.EndLeasesOf(worker, absl::StrCat("its worker was lost: ", why));
+    worker.last_error = absl::StrCat("lost: ", why);
+  }
   worker.connected = false;
   worker.solo = false;
   worker.free_build_slots = worker.free_run_slots = 0;

@@ -319,6 +319,27 @@ TEST_F(CallTest, WorkersAreListedWithWhatWentWrong) {
   EXPECT_EQ(fleet.Workers().at(0).leases, 0);
 }
 
+TEST_F(CallTest, AWorkerThatAnnouncedItsEndIsNotLost) {
+  auto answer = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  for (int i = 0; i < 2 * FleetOptions().max_killed_workers; ++i) {
+    worker.Call(fleet);
+    ASSERT_THAT(worker.started, SizeIs(1)) << i;
+    worker.SetPhase(worker.started[0].lease_id, LeasePhase::kRunning);
+    worker.report.draining = true;
+    worker.Call(fleet);
+    worker.report.draining = false;
+    worker.Restart("restart " + std::to_string(i));
+  }
+  EXPECT_FALSE(answer->called) << "the candidate did not kill the worker";
+  worker.report.draining = true;
+  worker.Call(fleet);
+  EXPECT_EQ(fleet.Workers().at(0).last_error, "");
+  Pass(FleetOptions().silence_limit());
+  EXPECT_FALSE(fleet.Workers().at(0).connected);
+  EXPECT_EQ(fleet.Workers().at(0).last_error, "");
+}
+
 TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Seconds(30));
