@@ -40,7 +40,11 @@ absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connect
                                                      const std::string& target) {
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection.ListWorkers());
   for (const client::Worker& worker : workers) {
-    if (worker.connected && worker.can_run && worker.target == target) return worker.facts;
+    if (!worker.connected || !worker.can_run || worker.target != target) continue;
+    if (worker.facts.codegen_version > 0) return worker.facts;
+    return absl::FailedPreconditionError(absl::StrCat("no connected worker builds for ", target,
+                                                      "; start hone-worker on a machine with "
+                                                      "hone-builder"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("no worker of ", target, " is connected; nothing can be measured again"));
@@ -49,6 +53,7 @@ absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connect
 bool IsDue(const RevalidateOptions& options, const record::Record& best,
            const record::Environment& today) {
   if (options.all) return true;
+  // The version 0 is unknown, and always due.
   const bool older = best.environment.codegen_version < today.codegen_version;
   return options.older_codegen ? older : best.environment != today;
 }
@@ -106,6 +111,11 @@ absl::StatusOr<FollowedJob> RevalidateOne(Session& session, const RevalidateOpti
   return RunJob(session, spec);
 }
 
+std::string CodeText(const record::Record& record) {
+  const int version = record.environment.codegen_version;
+  return version > 0 ? absl::StrCat(version) : "unknown";
+}
+
 double LatencyNs(const client::Job& job) {
   return job.best.has_value() ? client::LatencyNs(*job.best) : 0;
 }
@@ -119,8 +129,8 @@ void PrintReport(const std::vector<Revalidated>& all) {
     const bool same = each.Worked() && each.job.best->record.candidate == each.before.candidate;
     table.AddRow(
         {each.before.op, each.before.workload_digest.substr(0, 8), FormatLatency(before),
-         absl::StrCat(each.before.environment.codegen_version), FormatLatency(after),
-         each.Worked() ? absl::StrCat(each.job.best->record.environment.codegen_version) : "-",
+         CodeText(each.before), FormatLatency(after),
+         each.Worked() ? CodeText(each.job.best->record) : "-",
          after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
          absl::StrCat(each.job.quarantined),
          each.Worked() ? (same ? "the same schedule" : "another schedule") : each.job.error});

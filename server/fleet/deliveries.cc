@@ -70,18 +70,21 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
   }
   if (!lease.run && ok) {
     worker.news.durable.push_back(lease.id);
-    book_.EndBuild(lease, result);
+    book_.EndBuild(lease, result, BuilderOf(worker.capabilities.environment));
     return "";
   }
   TrackedItem item = book_.Remove(lease.item);
+  record::Environment environment = worker.capabilities.environment;
   if (!lease.build) {
+    environment.compiler = item.builder.compiler;
+    environment.codegen_version = item.builder.codegen_version;
     result.artifact_digest = item.artifact_digest;
     if (result.facts.program_digest.empty()) result.facts = item.facts;
   }
   if (lease.run) worker.machine = result.machine;
   WorkResult answer{.result = std::move(result),
                     .worker_id = worker.id,
-                    .environment = worker.capabilities.environment,
+                    .environment = std::move(environment),
                     .peak_gflops = worker.capabilities.peak_gflops,
                     .read_gbps = worker.capabilities.read_gbps};
   committing_[lease.id] = worker.id;

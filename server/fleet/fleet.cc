@@ -213,6 +213,7 @@ std::vector<WorkerInfo> Fleet::Workers() const {
   absl::MutexLock lock(&mutex_);
   std::vector<WorkerInfo> list;
   for (const auto& [id, worker] : registry_.all()) list.push_back(InfoOf(id));
+  registry_.AddBuilders(list);
   return list;
 }
 
@@ -223,6 +224,7 @@ std::vector<WorkerInfo> Fleet::KnownWorkers() const {
   for (const auto& [id, standing] : standings_.all()) ids.insert(id);
   std::vector<WorkerInfo> list;
   for (const std::string& id : ids) list.push_back(InfoOf(id));
+  registry_.AddBuilders(list);
   return list;
 }
 

@@ -63,7 +63,8 @@ class Fleet {
   // An upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 
-  // Every registered worker, by id.
+  // Every registered worker, by id. Environments are those of the workers' records: with the
+  // version of the builder.
   std::vector<WorkerInfo> Workers() const;
   // The same, and the other workers that are drained, flagged or removed. Only the name and the
   // standing of a worker that has not called are known.

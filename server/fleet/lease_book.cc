@@ -149,10 +149,12 @@ std::vector<LeaseBook::GivenUp> LeaseBook::EndAllOf(const std::string& worker_id
   return given_up;
 }
 
-void LeaseBook::EndBuild(const Lease& lease, const record::MeasureResult& result) {
+void LeaseBook::EndBuild(const Lease& lease, const record::MeasureResult& result,
+                         BuilderVersion builder) {
   TrackedItem& item = ItemOf(lease);
   item.artifact_digest = result.artifact_digest;
   item.facts = result.facts;
+  item.builder = std::move(builder);
   item.builder_id = lease.worker_id;
   Erase(lease.id);
   queue_.Requeue(item);

@@ -80,7 +80,7 @@ class LeaseBook {
   // The same for every lease of a worker that was lost.
   std::vector<GivenUp> EndAllOf(const std::string& worker_id, const std::string& why);
   // The lease has built the artifact that is to be run; its item waits for that.
-  void EndBuild(const Lease& lease, const record::MeasureResult& result);
+  void EndBuild(const Lease& lease, const record::MeasureResult& result, BuilderVersion builder);
 
   // Drops everything; returns the items, which should be destroyed without a lock.
   WorkQueue Clear();

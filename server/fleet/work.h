@@ -13,6 +13,15 @@
 
 namespace hone::fleet {
 
+// The program that built an artifact, as its records name it. "" and 0: unknown.
+struct BuilderVersion {
+  std::string compiler;
+  int codegen_version = 0;
+};
+inline BuilderVersion BuilderOf(const record::Environment& environment) {
+  return {environment.compiler, environment.codegen_version};
+}
+
 // One candidate that a job wants built and measured.
 struct WorkItem {
   std::string job_id;
@@ -36,6 +45,7 @@ struct WorkItem {
 
   // When set, the candidate is not built again, and these bytes are run.
   std::string artifact_digest;
+  BuilderVersion builder;  // of that artifact
   // When set, only this worker runs it while it is connected: its times are compared pairwise.
   std::string worker_id;
   // Workers that must not run it, because another worker is to check their result.
@@ -46,7 +56,7 @@ struct WorkItem {
 struct WorkResult {
   record::MeasureResult result;
   std::string worker_id;
-  record::Environment environment;  // of the worker that ran it
+  record::Environment environment;  // of the worker that ran it, with the artifact's builder
   double peak_gflops = 0;           // of its device; 0 unknown
   double read_gbps = 0;             // of its memory; 0 unknown
 };

@@ -18,6 +18,7 @@ int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
   item->id = id;
   item->submitted = now;
   item->artifact_digest = work.artifact_digest;
+  item->builder = work.builder;
   if (!work.artifact_digest.empty()) item->builder_id = work.worker_id;
   item->work = std::make_shared<const WorkItem>(std::move(work));
   item->done = std::move(done);

@@ -37,6 +37,7 @@ struct TrackedItem {
   // The artifact to run, from the item or from a build lease; "" while it is to be built.
   std::string artifact_digest;
   record::BuildFacts facts;  // of the build lease
+  BuilderVersion builder;    // of the artifact
   std::string builder_id;    // the worker that has the artifact
 
   std::string lease_id;      // "" while waiting

@@ -143,6 +143,28 @@ bool WorkerRegistry::HasRunner(const std::string& target_key) const {
          });
 }
 
+BuilderVersion WorkerRegistry::NewestBuilder(const std::string& target_key) const {
+  BuilderVersion newest;
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.connected || !worker.CanBuild(target_key)) continue;
+    const record::Environment& environment = worker.capabilities.environment;
+    if (environment.codegen_version > newest.codegen_version) newest = BuilderOf(environment);
+  }
+  return newest;
+}
+
+void WorkerRegistry::AddBuilders(std::vector<WorkerInfo>& workers) const {
+  std::map<std::string, BuilderVersion> newest;  // by target
+  for (WorkerInfo& worker : workers) {
+    Capabilities& can = worker.capabilities;
+    if (can.can_build || !can.can_run) continue;
+    const auto [builder, added] = newest.try_emplace(can.target_key);
+    if (added) builder->second = NewestBuilder(can.target_key);
+    can.environment.compiler = builder->second.compiler;
+    can.environment.codegen_version = builder->second.codegen_version;
+  }
+}
+
 std::optional<Capabilities> WorkerRegistry::DeviceOf(const std::string& target_key) const {
   const std::vector<const Worker*> workers = OfTarget(target_key);
   if (workers.empty()) return std::nullopt;

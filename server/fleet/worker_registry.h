@@ -110,6 +110,9 @@ class WorkerRegistry {
   std::set<std::string> Targets() const;
   // A worker that may run the target is registered.
   bool HasRunner(const std::string& target_key) const;
+  // Gives the environments of workers that only run the version of the newest builder that is
+  // connected and builds for them, as their next records will have it.
+  void AddBuilders(std::vector<WorkerInfo>& workers) const;
   // The first worker of the target by its id that knows its peak, or else the first.
   std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
   std::vector<const Worker*> OfTarget(const std::string& target_key) const;
@@ -121,6 +124,7 @@ class WorkerRegistry {
 
  private:
   void RemoveFromTarget(const Worker& worker);
+  BuilderVersion NewestBuilder(const std::string& target_key) const;
 
   const Standings* const standings_;
   std::map<std::string, Worker> workers_;

@@ -216,9 +216,12 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   HONE_RETURN_IF_ERROR(maker.AddAuthority());
   HONE_RETURN_IF_ERROR(maker.AddServer());
   maker.files["tokens"] =
-      "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256. The\n"
-      "# name of a worker may end in *, which stands for every name that begins like it. A running\n"
-      "# server reads a changed file again within two seconds. A caller that shows a certificate of\n"
+      "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256. "
+      "The\n"
+      "# name of a worker may end in *, which stands for every name that begins like it. A "
+      "running\n"
+      "# server reads a changed file again within two seconds. A caller that shows a certificate "
+      "of\n"
       "# the authority needs no token: removing its line does not lock it out.\n";
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "admin", .role = rpc::Role::kAdmin}, "admin",
                                        "For administrators: hone --config admin.conf"));

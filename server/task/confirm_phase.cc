@@ -102,6 +102,7 @@ void ConfirmPhase::Submit(int index) {
   const bool there = !device_.empty() && finalist.worker_id == device_;
   if (there || job_.services().artifacts->Has(finalist.artifact_digest)) {
     item.artifact_digest = finalist.artifact_digest;
+    item.builder = finalist.builder;
   }
   item.worker_id = device_;
   task_.Measure(
@@ -135,6 +136,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (ok) {
     // Later rounds run the artifact of this one.
     finalist.artifact_digest = record.result.artifact_digest;
+    finalist.builder = fleet::BuilderOf(record.environment);
     job_.services().fleet->KeepArtifact(finalist.artifact_digest, worker_id);
     finalist.worker_id = worker_id;
     finalist.last = record;
@@ -280,6 +282,7 @@ void ConfirmPhase::AskWorker(int index, SpotCheck& check, const std::string& wor
   item.policy = finalist.last.policy;
   item.best_latency_ns = nullptr;
   item.artifact_digest = finalist.artifact_digest;
+  item.builder = finalist.builder;
   item.worker_id = worker;
   item.avoid = check.asked();
   check.Ask(worker, job_.Steady() + job_.options().spot_check_limit);

@@ -79,7 +79,8 @@ class Chooser {
                             .is_default = record.is_default,
                             .is_own = true,
                             .artifact_digest = record.result.artifact_digest,
-                            .worker_id = screened.worker_id});
+                            .worker_id = screened.worker_id,
+                            .builder = fleet::BuilderOf(record.environment)});
   }
 
   JobActor& job_;
@@ -134,7 +135,8 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   Finalist finalist{.candidate = row->record.candidate,
                     .space = row->space,
                     .trial = row->record.trial,
-                    .artifact_digest = row->record.result.artifact_digest};
+                    .artifact_digest = row->record.result.artifact_digest,
+                    .builder = fleet::BuilderOf(row->record.environment)};
   // The published artifact itself is measured, wherever it was built.
   absl::StatusOr<std::string> bytes = services.store->GetArtifact(finalist.artifact_digest);
   if (!bytes.ok() || !services.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {

@@ -27,10 +27,11 @@ struct Finalist {
   record::Candidate candidate;
   std::string space;
   int64_t trial = 0;
-  bool is_default = false;      // its program is the default schedule's
-  bool is_own = false;          // this job's search found it
-  std::string artifact_digest;  // "": it must be built again
-  std::string worker_id;        // the worker that has the artifact
+  bool is_default = false;        // its program is the default schedule's
+  bool is_own = false;            // this job's search found it
+  std::string artifact_digest;    // "": it must be built again
+  std::string worker_id;          // the worker that has the artifact
+  fleet::BuilderVersion builder;  // of the artifact
   bool rebuilt = false;
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again

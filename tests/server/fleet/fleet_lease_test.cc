@@ -242,6 +242,47 @@ TEST_F(LeaseTest, AStrongMachineBuildsForAWeakBoard) {
   EXPECT_EQ(answer->result->worker_id, "board");
 }
 
+TEST_F(LeaseTest, ARecordNamesTheBuilderOfTheArtifactAndTheMachineThatTimedIt) {
+  FakeWorker strong = FakeWorker::Both("strong", 1);
+  strong.report.capabilities.can_run = false;
+  strong.report.capabilities.environment = {
+      .cpu = "big", .compiler = "llvm 19.1.7", .codegen_version = 6};
+  FakeWorker board = FakeWorker::Both("board", 1);
+  board.report.capabilities.can_build = false;
+  board.report.free_build_slots = 0;
+  board.report.capabilities.environment = {.cpu = "small"};
+  board.Call(fleet, absl::Seconds(30));
+  const record::Environment expected{
+      .cpu = "small", .compiler = "llvm 19.1.7", .codegen_version = 6};
+  auto answer = Submit(Item("job", 1));
+  strong.Call(fleet);
+  EXPECT_EQ(fleet.Workers().at(0).capabilities.environment, expected) << "of its next record";
+  const std::string digest = DigestOf("so").ToHex();
+  ASSERT_TRUE(artifacts.Put(digest, "so").ok());
+  strong.Finish(strong.started.at(0).lease_id, Measured(0, digest));
+  strong.Call(fleet);
+  board.Finish(board.started.at(0).lease_id, Measured(9));
+  board.Call(fleet);
+  ASSERT_TRUE(answer->called);
+  EXPECT_EQ(answer->result->environment, expected);
+
+  // A confirmation runs the same bytes, perhaps on a worker with another builder.
+  FakeWorker both = FakeWorker::Both("both", 1);
+  both.report.capabilities.environment = {.cpu = "other", .codegen_version = 7};
+  WorkItem again = Item("job", 1);
+  again.artifact_digest = digest;
+  again.builder = BuilderOf(answer->result->environment);
+  again.worker_id = "both";
+  both.Call(fleet, absl::Seconds(30));
+  auto confirmed = Submit(again);
+  ASSERT_THAT(both.started, SizeIs(1));
+  both.Finish(both.started[0].lease_id, Measured(9));
+  both.Call(fleet);
+  ASSERT_TRUE(confirmed->called);
+  EXPECT_EQ(confirmed->result->environment.cpu, "other");
+  EXPECT_EQ(confirmed->result->environment.codegen_version, 6);
+}
+
 TEST_F(LeaseTest, AFailedBuildIsTheAnswer) {
   FakeWorker board = FakeWorker::Both("board", 0);
   board.report.capabilities.can_build = false;

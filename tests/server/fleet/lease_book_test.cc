@@ -70,7 +70,7 @@ TEST_F(LeaseBookTest, WhatRanAloneWhenItsWorkerWasLostHasKilledIt) {
 TEST_F(LeaseBookTest, AfterABuildTheItemWaitsForItsRun) {
   Add();
   const Lease build = *Grant("builder");
-  book_.EndBuild(build, {.artifact_digest = "digest"});
+  book_.EndBuild(build, {.artifact_digest = "digest"}, {});
   EXPECT_TRUE(book_.queue().HasWaiting({.target_key = "t", .build = false}));
   const Lease* run = Grant("runner");
   EXPECT_TRUE(run->run && !run->build);
