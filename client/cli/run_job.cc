@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,10 @@
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/job_wait.h"
 #include "client/cli/progress.h"
 #include "client/cli/quiet_check.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -27,15 +30,33 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   int heard = 0;
   double best_gflops = 0;
   client::JobState state = created.state;
+  std::string phase;
   absl::Status problem;
+  // A private server's worker is watched by CheckPrivate.
+  JobWait::ListWorkers list_workers;
+  if (session.private_server() == nullptr) {
+    list_workers = [&] { return session.connection().ListWorkers(); };
+  }
+  const SystemClock clock;
+  JobWait wait(&clock, std::move(list_workers));
   absl::StatusOr<client::Job> job =
-      session.connection().WatchJob(created.id, [&](const client::Job& now, bool changed) {
+      session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
         const double gflops = now.best.has_value() ? now.best->gflops : 0;
-        const bool important =
-            HasEnded(now.state) || now.state != state || gflops > best_gflops * 1.02;
-        if (changed) progress.Show(ProgressText(now, progress.columns()), important);
+        wait.Look(now, news);
+        if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
+          progress.Clear();
+          absl::FPrintF(stderr, "%s\n", *message);
+        }
+        const bool important = HasEnded(now.state) || now.state != state ||
+                               gflops > best_gflops * 1.02 || wait.phase() != phase;
+        if (important || news == client::JobNews::kChanged) {
+          client::Job shown = now;
+          if (!wait.phase().empty()) shown.phase = wait.phase();
+          progress.Show(ProgressText(shown, progress.columns()), important);
+        }
         if (important) best_gflops = gflops;
         state = now.state;
+        phase = wait.phase();
         if (const int count = interrupts.count(); count > heard) {
           heard = count;
           progress.Clear();
@@ -59,6 +80,13 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
       });
   progress.Clear();
   HONE_RETURN_IF_ERROR(problem);
+  const bool gave_up = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
+  if (gave_up && session.private_server() == nullptr) {
+    return absl::Status(job.status().code(),
+                        absl::StrCat(job.status().message(), "; job ", created.id,
+                                     " continues when the server is back: hone jobs watch ",
+                                     created.id, " follows it"));
+  }
   HONE_RETURN_IF_ERROR(job.status());
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
 }
@@ -111,6 +139,14 @@ std::string OutcomesText(const client::Job& job) {
   return absl::StrJoin(job.outcomes, ", ", [](std::string* out, const auto& outcome) {
     absl::StrAppend(out, outcome.second, " ", outcome.first);
   });
+}
+
+std::string FailuresHint(const client::Job& job) {
+  const bool failed =
+      std::any_of(job.outcomes.begin(), job.outcomes.end(),
+                  [](const auto& outcome) { return outcome.first != "ok" && outcome.second > 0; });
+  if (!failed) return "";
+  return absl::StrCat("; \"hone records query --job ", job.id, "\" shows why candidates failed");
 }
 
 }  // namespace hone::cli

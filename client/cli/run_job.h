@@ -36,6 +36,8 @@ absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
 
 // "3 ok, 1 wrong_output".
 std::string OutcomesText(const client::Job& job);
+// The end of an error message: the command that shows why candidates failed. "" if none failed.
+std::string FailuresHint(const client::Job& job);
 
 }  // namespace hone::cli
 

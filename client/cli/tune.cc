@@ -195,8 +195,7 @@ absl::Status ResultOf(const FollowedJob& followed, const TuneOptions& options) {
   if (!job.best.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a working schedule (",
                                            job.trials == 0 ? "no trial" : OutcomesText(job), ")",
-                                           WhyDefaultFailed(job), "; \"hone records query --job ",
-                                           job.id, "\" shows why candidates failed"));
+                                           WhyDefaultFailed(job), FailuresHint(job)));
   }
   if (options.fail_if_unconfirmed && !client::BestIsConfirmed(job)) {
     return absl::AbortedError(absl::StrCat("the best of job ", job.id, " is not confirmed"));

@@ -107,6 +107,13 @@ struct Job {
   std::string owner;  // name of the creator's token or certificate; "": without authentication
 };
 
+// What a report of a watched job is due to.
+enum class JobNews {
+  kChanged,   // a new state
+  kNone,      // time has passed
+  kNoServer,  // the connection to the server is lost; the state is the last one before that
+};
+
 // Whether LookupBest can return the best of this job. A job confirms its finalists at its end, but
 // not if it failed or was cancelled immediately.
 inline bool BestIsConfirmed(const Job& job) {

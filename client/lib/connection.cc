@@ -73,19 +73,21 @@ class GrpcConnection final : public Connection {
 
   absl::StatusOr<Job> WatchJob(
       const std::string& id,
-      const std::function<bool(const Job& job, bool changed)>& report) override {
+      const std::function<bool(const Job& job, JobNews news)>& report) override {
     HONE_ASSIGN_OR_RETURN(Job job, GetJob(id));
     Backoff backoff(options_.retry);
-    absl::Time last_heard = absl::Now();
+    JobNews quiet = JobNews::kNone;  // the news while no state arrives
+    absl::Time broken_at = absl::InfiniteFuture();
     while (true) {
       JobWatch watch(*stub_, id, kWatchTimeout);
       while (!watch.Ended()) {
         if (std::optional<v1::Job> message = watch.Next(kTick)) {
           HONE_ASSIGN_OR_RETURN(job, FromProto(*message));
-          last_heard = absl::Now();
+          broken_at = absl::InfiniteFuture();
+          quiet = JobNews::kNone;
           backoff = Backoff(options_.retry);
-          if (!report(job, true)) return absl::CancelledError("no longer watched");
-        } else if (!report(job, false)) {
+          if (!report(job, JobNews::kChanged)) return absl::CancelledError("no longer watched");
+        } else if (!report(job, quiet)) {
           return absl::CancelledError("no longer watched");
         }
       }
@@ -93,11 +95,13 @@ class GrpcConnection final : public Connection {
       const absl::Status status = watch.status();
       const bool comes_back =
           status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-      if (!comes_back || absl::Now() - last_heard > options_.watch_patience) return Explain(status);
+      broken_at = std::min(broken_at, absl::Now());
+      if (!comes_back || absl::Now() - broken_at > options_.watch_patience) return Explain(status);
+      if (absl::IsUnavailable(status)) quiet = JobNews::kNoServer;
       const absl::Time again = absl::Now() + std::max(backoff.Next(), absl::Milliseconds(20));
       while (absl::Now() < again) {
         absl::SleepFor(std::min(kTick, again - absl::Now()));
-        if (!report(job, false)) return absl::CancelledError("no longer watched");
+        if (!report(job, quiet)) return absl::CancelledError("no longer watched");
       }
     }
   }

@@ -47,11 +47,11 @@ class Connection {
   virtual absl::Status CheckJob(const JobSpec& spec) = 0;
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
-  // after every change, and at least every kTick without one (then `changed` is false), on the
-  // calling thread. Survives restarts of the server that are shorter than
-  // ConnectionOptions::watch_patience. Cancelled: `report` returned false.
+  // after every change, and at least every kTick without one, on the calling thread. Survives
+  // absences of the server that are shorter than ConnectionOptions::watch_patience. Cancelled:
+  // `report` returned false.
   virtual absl::StatusOr<Job> WatchJob(
-      const std::string& id, const std::function<bool(const Job& job, bool changed)>& report) = 0;
+      const std::string& id, const std::function<bool(const Job& job, JobNews news)>& report) = 0;
   // Restarts a cancelled or failed job where it stopped. A limit of 0 is left unchanged.
   // FailedPrecondition: the job was done.
   virtual absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,7 +17,9 @@
 namespace hone::integration {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 constexpr int kTrials = 60;
 
@@ -135,6 +138,34 @@ TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
   board->Wait();
   board = StartWorkerWith("hone-runner", "--run-only");
   ExpectFinished(*tune);
+  // The builder's versions are in the records, although the board timed them.
+  const nlohmann::json records =
+      OneLineOfJson(Hone({"records", "query", "--limit", "0", "--json"}).output);
+  for (const nlohmann::json& record : records["records"]) {
+    EXPECT_GT(record["environment"]["codegen_version"], 0) << record;
+    EXPECT_NE(record["environment"]["compiler"], "") << record;
+  }
+  EXPECT_THAT(Hone({"revalidate", "--older-codegen"}).output, HasSubstr("current code generator"));
+}
+
+TEST_F(WorkerLossTest, AWaitIsExplained) {
+  const auto server = StartServer();
+  const auto builder = StartWorkerWith("hone-builder", "--build-only");
+  const auto board = StartWorkerWith("hone-runner", "--run-only");
+  ASSERT_TRUE(HasWorkers(2)) << builder->Errors() << board->Errors();
+  board->Signal(SIGKILL);
+  board->Wait();
+  const auto tune = StartTuning();
+  const auto says = [&](const char* text) {
+    return Eventually([&] { return absl::StrContains(tune->Errors(), text); }, absl::Seconds(90));
+  };
+  EXPECT_TRUE(says("with-hone-runner was last seen at")) << tune->Errors();
+  EXPECT_THAT(tune->Errors(), HasSubstr("start hone-worker there again"));
+  server->Signal(SIGKILL);
+  EXPECT_TRUE(says("the server has not answered since")) << tune->Errors();
+  EXPECT_EQ(tune->Wait(absl::Seconds(120)), 4);
+  EXPECT_THAT(tune->Errors(), HasSubstr("hone jobs watch 1"));
+  EXPECT_THAT(tune->Errors(), Not(HasSubstr("why candidates failed")));
 }
 
 TEST_F(WorkerLossTest, AKilledServerIsReplacedAndTheRunFinishes) {

@@ -1,0 +1,101 @@
+#include "client/cli/job_wait.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/format.h"
+
+namespace hone::cli {
+namespace {
+
+// A candidate may take seconds, and a worker counts as lost after 20 s.
+constexpr absl::Duration kPatience = absl::Seconds(5);
+constexpr absl::Duration kInterval = absl::Seconds(5);
+
+bool TakesWork(const client::Worker& worker) {
+  return worker.connected && !worker.draining && worker.flagged.empty();
+}
+
+std::string StateOf(const client::Worker& worker) {
+  if (!worker.flagged.empty()) return absl::StrCat(worker.id, " is refused: ", worker.flagged);
+  if (worker.draining) return absl::StrCat(worker.id, " is drained");
+  return worker.last_seen_unix_ms == 0
+             ? absl::StrCat(worker.id, " is away")
+             : absl::StrCat(worker.id, " was last seen at ", FormatTime(worker.last_seen_unix_ms));
+}
+
+// "" if one of the workers takes work. `does`: "runs target x"; `where`: the machine that is
+// missing if there is no worker.
+std::string WhyNone(const std::vector<client::Worker>& workers, const std::string& does,
+                    absl::string_view where) {
+  if (std::any_of(workers.begin(), workers.end(), TakesWork)) return "";
+  if (workers.empty()) {
+    return absl::StrCat("no worker ", does, "; start hone-worker on ", where);
+  }
+  std::vector<std::string> states, advice;
+  bool away = false, held_back = false;
+  for (const client::Worker& worker : workers) {
+    states.push_back(StateOf(worker));
+    const bool is_held_back = worker.draining || !worker.flagged.empty();
+    held_back = held_back || is_held_back;
+    away = away || !is_held_back;
+  }
+  if (away) advice.push_back("start hone-worker there again");
+  if (held_back) advice.push_back("\"hone workers resume NAME\" gives it work again");
+  return absl::StrCat("no worker ", does, ": ", absl::StrJoin(states, ", "), "; ",
+                      absl::StrJoin(advice, ", or "));
+}
+
+std::string ProgressOf(const client::Job& job) {
+  int64_t outcomes = 0;
+  for (const auto& [name, count] : job.outcomes) outcomes += count;
+  return absl::StrCat(client::JobStateName(job.state), " ", job.trials, " ", outcomes, " ",
+                      job.phase);
+}
+
+}  // namespace
+
+std::string WhyNoWorker(const std::vector<client::Worker>& workers, const std::string& target) {
+  std::vector<client::Worker> runners, builders;
+  for (const client::Worker& worker : workers) {
+    if (worker.can_run && worker.target == target) runners.push_back(worker);
+    if (worker.can_build) builders.push_back(worker);
+  }
+  const std::string why = WhyNone(runners, absl::StrCat("runs target ", target), "such a machine");
+  return why.empty() ? WhyNone(builders, "builds kernels", "a machine with hone-builder") : why;
+}
+
+void JobWait::Explain(std::string phase, std::string message) {
+  phase_ = std::move(phase);
+  if (message == reason_) return;
+  reason_ = std::move(message);
+  if (!reason_.empty()) message_ = reason_;
+}
+
+void JobWait::Look(const client::Job& job, client::JobNews news) {
+  const absl::Time now = clock_.Now();
+  if (news == client::JobNews::kNoServer) {
+    away_since_ = std::min(away_since_, now);
+    const std::string since = FormatTime(absl::ToUnixMillis(away_since_));
+    return Explain(absl::StrCat("no server since ", since),
+                   absl::StrCat("the server has not answered since ", since, "; job ", job.id,
+                                " continues when it is back"));
+  }
+  std::string progress = ProgressOf(job);
+  if (progress != progress_ || away_since_ != absl::InfiniteFuture() || HasEnded(job.state)) {
+    progress_ = std::move(progress);
+    away_since_ = absl::InfiniteFuture();
+    next_look_ = now + kPatience;
+    return Explain("", "");
+  }
+  if (now < next_look_ || list_workers_ == nullptr) return;
+  next_look_ = now + kInterval;
+  const absl::StatusOr<std::vector<client::Worker>> workers = list_workers_();
+  if (!workers.ok()) return;
+  const std::string why = WhyNoWorker(*workers, job.target);
+  Explain(why.empty() ? "" : "waiting for a worker",
+          why.empty() ? "" : absl::StrCat("job ", job.id, " waits: ", why));
+}
+
+}  // namespace hone::cli

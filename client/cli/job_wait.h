@@ -1,0 +1,52 @@
+#ifndef HONE_CLIENT_CLI_JOB_WAIT_H_
+#define HONE_CLIENT_CLI_JOB_WAIT_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/lib/api.h"
+#include "common/base/clock.h"
+
+namespace hone::cli {
+
+// Explains why a job that is followed makes no progress: no worker takes its work, or the server is
+// away. Used by one thread.
+class JobWait {
+ public:
+  using ListWorkers = std::function<absl::StatusOr<std::vector<client::Worker>>()>;
+  // `list_workers` is called every few seconds while the job makes no progress; null: never.
+  JobWait(const Clock* clock, ListWorkers list_workers)
+      : clock_(*clock), list_workers_(std::move(list_workers)) {}
+
+  // To be called with each report of the job.
+  void Look(const client::Job& job, client::JobNews news);
+  // What the job waits for, in the place of its phase; "" if it makes progress.
+  const std::string& phase() const { return phase_; }
+  // A line that explains the wait, the first time that it is asked for; else nullopt.
+  std::optional<std::string> TakeMessage() { return std::exchange(message_, std::nullopt); }
+
+ private:
+  void Explain(std::string phase, std::string message);
+
+  const Clock& clock_;
+  const ListWorkers list_workers_;
+  std::string progress_;  // the job's numbers and phase when it last made progress
+  absl::Time next_look_ = absl::InfiniteFuture();
+  absl::Time away_since_ = absl::InfiniteFuture();
+  std::string phase_;
+  std::string reason_;  // the last message
+  std::optional<std::string> message_;
+};
+
+// Why no worker takes the work of a target, and what to do: names the workers that could, and says
+// when each was last seen. "" if there is a worker that takes it.
+std::string WhyNoWorker(const std::vector<client::Worker>& workers, const std::string& target);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_JOB_WAIT_H_

@@ -1,0 +1,106 @@
+#include "client/cli/job_wait.h"
+
+#include "client/cli/format.h"
+#include "client/cli/run_job.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kTarget[] = "aarch64-board";
+
+client::Worker Board() {
+  return {.id = "pi-07",
+          .target = kTarget,
+          .connected = true,
+          .last_seen_unix_ms = 1'700'000'000'000,
+          .can_run = true};
+}
+
+client::Worker Builder() { return {.id = "build-1", .connected = true, .can_build = true}; }
+
+TEST(WhyNoWorkerTest, NamesTheWorkerTheTargetTheTimeAndWhatToDo) {
+  EXPECT_EQ(WhyNoWorker({Board(), Builder()}, kTarget), "");
+  client::Worker board = Board();
+  board.connected = false;
+  EXPECT_EQ(WhyNoWorker({board, Builder()}, kTarget),
+            "no worker runs target aarch64-board: pi-07 was last seen at " +
+                FormatTime(1'700'000'000'000) + "; start hone-worker there again");
+  client::Worker drained = Board();
+  drained.id = "pi-08";
+  drained.draining = true;
+  EXPECT_THAT(WhyNoWorker({board, drained, Builder()}, kTarget),
+              AllOf(HasSubstr("pi-08 is drained"), HasSubstr("hone workers resume NAME")));
+  EXPECT_THAT(WhyNoWorker({Builder()}, kTarget),
+              "no worker runs target aarch64-board; start hone-worker on such a machine");
+}
+
+TEST(WhyNoWorkerTest, ABoardNeedsABuilder) {
+  client::Worker builder = Builder();
+  builder.flagged = "it lies";
+  EXPECT_THAT(
+      WhyNoWorker({Board(), builder}, kTarget),
+      AllOf(HasSubstr("no worker builds kernels"), HasSubstr("build-1 is refused: it lies")));
+  EXPECT_THAT(WhyNoWorker({Board()}, kTarget), HasSubstr("a machine with hone-builder"));
+}
+
+class JobWaitTest : public ::testing::Test {
+ protected:
+  JobWaitTest() { job_.id = "12", job_.state = client::JobState::kRunning, job_.target = kTarget; }
+
+  FakeClock clock_;
+  client::Job job_;
+  std::vector<client::Worker> workers_{Board(), Builder()};
+  JobWait wait_{&clock_, [this] { return workers_; }};
+};
+
+TEST_F(JobWaitTest, AJobThatMakesNoProgressIsExplainedOnce) {
+  workers_[0].connected = false;
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_THAT(wait_.phase(), IsEmpty()) << "it may be measuring";
+  clock_.Advance(absl::Seconds(6));
+  wait_.Look(job_, client::JobNews::kNone);
+  EXPECT_EQ(wait_.phase(), "waiting for a worker");
+  EXPECT_THAT(wait_.TakeMessage().value_or(""),
+              AllOf(HasSubstr("job 12 waits"), HasSubstr("pi-07 was last seen")));
+  clock_.Advance(absl::Seconds(6));
+  wait_.Look(job_, client::JobNews::kNone);
+  EXPECT_FALSE(wait_.TakeMessage().has_value());
+  workers_[0].connected = true;
+  job_.trials = 1;
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_THAT(wait_.phase(), IsEmpty());
+}
+
+TEST_F(JobWaitTest, AnAbsentServerIsNamedUntilItIsBack) {
+  wait_.Look(job_, client::JobNews::kChanged);
+  const std::string since = FormatTime(absl::ToUnixMillis(clock_.Now()));
+  wait_.Look(job_, client::JobNews::kNoServer);
+  EXPECT_EQ(wait_.phase(), "no server since " + since);
+  EXPECT_THAT(wait_.TakeMessage().value_or(""), HasSubstr("job 12 continues"));
+  clock_.Advance(absl::Seconds(30));
+  wait_.Look(job_, client::JobNews::kNoServer);
+  EXPECT_EQ(wait_.phase(), "no server since " + since);
+  EXPECT_FALSE(wait_.TakeMessage().has_value());
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_THAT(wait_.phase(), IsEmpty());
+}
+
+TEST(FailuresHintTest, AppearsOnlyIfACandidateFailed) {
+  client::Job job;
+  job.id = "12";
+  EXPECT_EQ(FailuresHint(job), "");
+  job.outcomes = {{"ok", 3}};
+  EXPECT_EQ(FailuresHint(job), "");
+  job.outcomes["crash"] = 1;
+  EXPECT_THAT(FailuresHint(job), HasSubstr("hone records query --job 12"));
+}
+
+}  // namespace
+}  // namespace hone::cli
