@@ -52,7 +52,11 @@ TEST(WhyNoWorkerTest, ABoardNeedsABuilder) {
 
 class JobWaitTest : public ::testing::Test {
  protected:
-  JobWaitTest() { job_.id = "12", job_.state = client::JobState::kRunning, job_.target = kTarget; }
+  JobWaitTest() {
+    job_.id = "12";
+    job_.state = client::JobState::kRunning;
+    job_.target = kTarget;
+  }
 
   FakeClock clock_;
   client::Job job_;

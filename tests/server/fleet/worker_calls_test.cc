@@ -120,7 +120,7 @@ TEST_F(WorkerCallsTest, AnAbandonedCallIsNotAnswered) {
 }
 
 TEST_F(WorkerCallsTest, ARefusedWorkerLetsGoOfEverything) {
-  calls_.Refuse({.held = {{.lease_id = "a"}}, .finished = {{.lease_id = "b"}}}, "why",
+  calls_.Refuse({.held = {{.lease_id = "a"}}, .finished = {{.lease_id = "b"}}}, {.why = "why"},
                 [this](SynchronizeReply reply) { reply_ = std::move(reply); });
   RunDeferred();
   EXPECT_THAT(reply_->cancel, ElementsAre("a"));
