@@ -41,11 +41,11 @@ void PrintMeasured(const client::Best& best) {
 
 void PrintNearest(const client::Nearest& nearest) {
   PrintWrapped("not measured: adapted from the nearest measured workload, and replayed");
-  PrintWrapped(absl::StrFormat("nearest   distance %.2f, %s there (%s GFLOP/s), job %s",
-                               nearest.distance,
-                               FormatLatency(record::SteadyLatencyNs(nearest.record.result)),
-                               FormatGflops(nearest.gflops), nearest.record.job_id),
-               "          ");
+  PrintWrapped(
+      absl::StrFormat("nearest   distance %.2f, %s there (%s GFLOP/s), job %s", nearest.distance,
+                      FormatLatency(record::SteadyLatencyNs(nearest.record.result)),
+                      FormatGflops(nearest.gflops), nearest.record.job_id),
+      "          ");
 }
 
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {

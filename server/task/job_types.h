@@ -81,7 +81,8 @@ struct JobSnapshot {
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a decided space
-  // The best of the job's own candidates. It differs from `best` if an earlier best stays published.
+  // The best of the job's own candidates. It differs from `best` if an earlier best stays
+  // published.
   std::optional<Best> own_best;
   int64_t quarantined = 0;  // candidates that a revalidation found wrong
   int64_t disturbed = 0;    // measurements quarantined because the machine was disturbed
