@@ -111,9 +111,10 @@ class _Domain:
 
 
 def _arg_extreme(values, where, spatial, largest):
+    # The values that are compared may have been rounded to a short type.
     value, index = (
         number.reshaped(lambda array: array.reshape(array.shape[:spatial] + (-1,)))
-        for number in values)
+        for number in (values[0].stored(), values[1]))
     where = where.reshape(where.shape[:spatial] + (-1,))
     best = value.extreme(-1, largest, where)
     with np.errstate(invalid="ignore"):
