@@ -169,6 +169,18 @@ TEST_F(ByHand, ACheckThatFailsSaysWithWhatOutcome) {
       << "the default schedule";
 }
 
+// The divisor is 0 but for rounding errors, so any output would pass.
+TEST_F(ByHand, AWorkloadThatCannotBeCheckedIsNotMeasured) {
+  const std::string workload =
+      File("unbounded.hone",
+           "workload unbounded\ninput A: f32[64]\n"
+           "output C[i: 64] = 1.0 / (exp(A[i]) * 3.0 - exp(A[i]) * 3.0 + 1e-30)\n");
+  const Result result = home_.Hone({"tune", workload, "--trials", "2"});
+  EXPECT_EQ(result.code, 1) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("output C cannot be checked"));
+  EXPECT_THAT(result.errors, HasSubstr("invalid"));
+}
+
 TEST_F(ByHand, AServerThatDoesNotAnswerIsSaid) {
   const std::string trace = File("mine.trace", kTrace);
   const Result result = home_.Hone({"--server", "localhost:1", "schedule", trace, "--check"});

@@ -64,8 +64,12 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_dig
   if (kernel.ok()) request.reference_path = artifacts_->PathOf(*kernel);
   const MeasureResult made = runner_.RunOne(request, kReferenceLimit);
   if (made.outcome != Outcome::kOk) {
-    return absl::InternalError(
-        kernel.ok() ? made.detail : absl::StrCat(made.detail, "; and ", kernel.status().message()));
+    if (!kernel.ok()) {
+      return absl::InternalError(absl::StrCat(made.detail, "; and ", kernel.status().message()));
+    }
+    // An invalid workload is not the device's fault.
+    return made.outcome == Outcome::kInvalid ? absl::InvalidArgumentError(made.detail)
+                                             : absl::InternalError(made.detail);
   }
   references_->Add(workload_digest);
   if (!references_->Pin(workload_digest)) {
@@ -84,8 +88,8 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
   record::RunRequest request;
   HONE_ASSIGN_OR_RETURN(request.policy, record::FromProto(lease.policy()));
   if (const auto failure = failures_.find(lease.workload_digest()); failure != failures_.end()) {
-    return absl::InternalError(
-        absl::StrCat("its reference cannot be made: ", failure->second.status.message()));
+    const absl::Status& why = failure->second.status;
+    return absl::Status(why.code(), absl::StrCat("its reference cannot be made: ", why.message()));
   }
   if (SteadyNow() > work.deadline) {
     return absl::DeadlineExceededError("its lease ended before its turn came");
@@ -112,7 +116,8 @@ void CandidateRunner::Run(
     absl::StatusOr<record::RunRequest> request = RequestFor(*work);
     if (!request.ok()) {
       artifacts_->Unpin(work->artifact_digest);
-      finished(work, {.outcome = Outcome::kDeviceLost,
+      const bool invalid = absl::IsInvalidArgument(request.status());
+      finished(work, {.outcome = invalid ? Outcome::kInvalid : Outcome::kDeviceLost,
                       .detail = std::string(request.status().message())});
       continue;
     }
