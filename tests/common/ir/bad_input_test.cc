@@ -72,7 +72,8 @@ TEST(BadWorkloadTest, ZeroExtents) {
 TEST(BadWorkloadTest, ReductionsOverEmptyAxes) {
   ExpectMarked("input A: f32[4]\noutput B[i: 4] = sum(k: 0) A[i]\n", "3:25",
                "extent 0 is not between 1 and", "output B[i: 4] = sum(k: 0) A[i]");
-  ExpectMarked("input A: f32[4]\noutput B[i: 4] = sum() A[i]\n", "3:22", "",
+  ExpectMarked("input A: f32[4]\noutput B[i: 4] = sum() A[i]\n", "3:18",
+               "'sum' reduces over axes; name them, as in sum(k: 8)",
                "output B[i: 4] = sum() A[i]");
 }
 

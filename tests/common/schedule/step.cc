@@ -120,8 +120,9 @@ class Taker {
       registers = builder_.Add("sample_compute_location", {block});
       decisions_.push_back(step.loops[0]);
     }
-    const absl::string_view signature = FindPrimitive(name)->operands;
-    if (signature[0] == 'b' || (signature[0] == 'n' && loops.empty())) operands.push_back(block);
+    const Argument::Kind first = FindPrimitive(name)->ArgumentOf(0)->kind;
+    if (first == Argument::Kind::kBlock || (first == Argument::Kind::kBlockOrLoop && loops.empty()))
+      operands.push_back(block);
     operands.insert(operands.end(), registers.begin(), registers.end());
     if (!step.text.empty()) operands.push_back(Text(step.text));
     if (!step.scope.empty()) operands.push_back(Text(step.scope));
