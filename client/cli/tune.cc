@@ -310,16 +310,23 @@ void AddTune(Command& app, Globals& globals) {
               "tile: an output whose own window is much smaller than the rest of the tile can have "
               "a larger error",
               {Range(0.0, 0.5)});
+  command.Add("--file", options->file,
+              "LIST of workloads, one on each line, which are tuned one after the other; - reads "
+              "standard input",
+              {NotEmpty(), Excludes("workload")});
+  command.AddFlag("--detach", options->detach,
+                  "Create the jobs and end; hone jobs watch follows one. Needs --server");
+  command.AddFlag("--fail-if-unconfirmed", options->fail_if_unconfirmed,
+                  "Exit with 1 if a best could not be confirmed", {Excludes("--detach")});
+  command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule");
   Complete(
       command, globals,
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
-      "Measurements are kept in both cases, and the exit code is 130. If another client "
-      "cancels the "
-      "job, it is 1. With --space trace:FILE the operator may be omitted; "
-      "the default is the workload of the trace. Several workloads are tuned one after the other, "
-      "each with the given limits; a failure does not prevent the next one, and the exit code is "
-      "1. "
-      "With --json they are the list \"jobs\".\n\n"
+      "Measurements are kept in both cases, and the exit code is 130. If another client cancels "
+      "the job, it is 1. With --space trace:FILE the operator may be omitted; the default is the "
+      "workload of the trace. Several workloads are tuned one after the other, each with the given "
+      "limits; a failure does not prevent the next one, and the exit code is 1. With --json they "
+      "are the list \"jobs\".\n\n"
       "Examples:\n"
       "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
       "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"

@@ -246,7 +246,7 @@ TEST_F(CommandLineTest, NamesAreNotPaths) {
 
 TEST_F(CommandLineTest, FileNamesInUtf8AreShownAsTheyAre) {
   const std::string path =
-      File("größe.hone", "workload w # größe\ninput A: f32[4]\noutput B[i: 4] = A[?]\n");
+      File("größe.hone", "workload w\ninput A: f32[4] # größe\noutput B[i: 4] = A[?]\n");
   ExpectUsageError({"tune", path}, HasSubstr("größe.hone:3:"));
   const Result unreachable = Hone({"workers", "list", "--server", "unix:" + data_ / "größe.sock"});
   EXPECT_THAT(unreachable.errors,
