@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, HandlersFuzzTest, ::testing::Bool());
 
 TEST_P(HandlersFuzzTest, TheTuningSeedGoesFromTheFirstCallToTheBest) {
   HandlersWorld world(GetParam());
-  int leases = 0, lookups = 0;
+  int leases = 0;
   for (const auto& [method, reply] : Play(world, TuningScript(GetParam()))) {
     const bool of_files = method == "CompactStore" || method == "BackupStore";
     // The path is not absolute, and two results are too few for training.
@@ -38,11 +38,6 @@ TEST_P(HandlersFuzzTest, TheTuningSeedGoesFromTheFirstCallToTheBest) {
     if (method ==
         "WatchJob") {  // its caller disconnects after the first answer, unless it is the last
       EXPECT_FALSE(reply.messages.empty());
-      continue;
-    }
-    if (method == "LookupBest" && ++lookups == 2) {
-      EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::NOT_FOUND)
-          << "the best of two trials is the default, which is not adapted";
       continue;
     }
     EXPECT_TRUE(reply.status.ok()) << method << ": " << reply.status.error_message();

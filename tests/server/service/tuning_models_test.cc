@@ -52,7 +52,7 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
   EXPECT_EQ(model.feature_set(), "decisions");
   EXPECT_EQ(model.target(), "t");
   EXPECT_EQ(model.workloads(), 1);
-  EXPECT_EQ(model.records(), 79);  // the default schedule has no features
+  EXPECT_EQ(model.records(), 80);  // the default schedule has no features
   EXPECT_THAT(model.metrics(), HasSubstr("pairwise"));
 
   v1::ListModelsResponse list;

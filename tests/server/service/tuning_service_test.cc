@@ -74,7 +74,7 @@ TEST_F(TuningServiceTest, AGivenSpaceComesBackWithWhatItsCandidateCameTo) {
   job = WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
   EXPECT_EQ(job.request().space(), "2,2,2");
-  EXPECT_EQ(job.trials(), 2);
+  EXPECT_EQ(job.trials(), 1);
   EXPECT_EQ(job.given().record().result().outcome(), v1::OUTCOME_OK);
   EXPECT_EQ(job.given().record().candidate().decisions_size(), 3);
 }
