@@ -155,7 +155,7 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
   const absl::Time now = SteadyNow();
   if (!response.ok()) {
     if (schedule_.Fail(call, now) && !stopping_) {
-      spdlog::warn("{}; trying again", std::string(response.status().message()));
+      spdlog::warn("{} (trying again)", std::string(response.status().message()));
     }
     return;
   }
