@@ -52,7 +52,7 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
                                       "--cost-model",
                                       variant.cost_model,
                                       "--trials",
-                                      absl::StrCat(experiment.trials + 1),  // including the default
+                                      absl::StrCat(experiment.trials),
                                       "--seed",
                                       absl::StrCat(seed),
                                       "--json"};
