@@ -35,6 +35,36 @@ absl::StatusOr<int64_t> EnvironmentId(Connection& connection,
   return insert.Int64();
 }
 
+// The ids of RecordQuery::unpublished_best; the parameters are the query's target and workload.
+// Each step of the recursion seeks the next (target, workload, tolerance) in the index of confirmed
+// records, whose first record is the fastest: the cost grows with the tasks, not with the records.
+std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
+  const bool sqlite = dialect == Dialect::kSqlite;
+  // SQLite seeks by a row of values only if those on the right have no affinity, which + removes.
+  const absl::string_view plain = sqlite ? "+" : "";
+  std::string after;
+  if (query.target.empty()) {
+    after = absl::StrCat("(n.target, n.workload, n.tolerance) > (", plain, "t.target, ", plain,
+                         "t.workload, ", plain, "t.tolerance)");
+  } else if (query.workload_digest.empty()) {
+    after = absl::StrCat("n.target = t.target AND (n.workload, n.tolerance) > (", plain,
+                         "t.workload, ", plain, "t.tolerance)");
+  } else {
+    after = "n.target = t.target AND n.workload = t.workload AND n.tolerance > t.tolerance";
+  }
+  return absl::StrCat(
+      "WITH RECURSIVE task (id, target, workload, tolerance) AS ("
+      "SELECT CAST(0 AS bigint), CAST(? AS text), CAST(? AS text), CAST(-1 AS double precision)"
+      " UNION ALL SELECT c.id, c.target, c.workload, c.tolerance FROM task t CROSS JOIN record c"
+      " WHERE c.id = (SELECT n.id FROM record n WHERE n.policy_name = 'confirm'"
+      " AND n.outcome = 'ok' AND ",
+      sqlite ? "n.quarantined = 0" : "NOT n.quarantined", " AND ", after,
+      " ORDER BY n.target, n.workload, n.tolerance, n.latency_ns LIMIT 1))"
+      " SELECT t.id FROM task t WHERE NOT EXISTS (SELECT 1 FROM best b WHERE"
+      " b.workload = t.workload AND b.target = t.target AND b.tolerance = t.tolerance"
+      " AND b.replaced_unix_ms IS NULL)");
+}
+
 }  // namespace
 
 absl::Status InsertRecord(Connection& connection, record::Record& record) {
@@ -80,7 +110,7 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
   // Without statistics SQLite cannot know which index is the narrowest: the unary + keeps it from
   // all but one. Each index ends with the id, so a page needs no sorting.
   std::string where;
-  bool indexed = query.best_only;
+  bool indexed = query.best_only || query.unpublished_best;
   const auto add = [&](absl::string_view column, absl::string_view condition) {
     absl::StrAppend(&where, " AND ", indexed ? NoIndex(dialect) : "", "r.", column, condition);
   };
@@ -123,6 +153,9 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
     absl::StrAppend(&where,
                     " AND r.id IN (SELECT record FROM best WHERE replaced_unix_ms IS NULL)");
   }
+  if (query.unpublished_best) {
+    absl::StrAppend(&where, " AND r.id IN (", UnpublishedBestSql(query, dialect), ")");
+  }
   return absl::StrCat(
       "SELECT ", Columns().select,
       " FROM record r CROSS JOIN environment e WHERE e.id = r.environment AND r.id > ",
@@ -146,6 +179,7 @@ absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
   if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
   if (query.before_id != 0) statement.Bind(query.before_id);
+  if (query.unpublished_best) statement.Bind(query.target).Bind(query.workload_digest);
   statement.Bind(int64_t{query.page_size});
   std::vector<record::Record> records;
   HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&]() -> absl::Status {

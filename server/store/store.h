@@ -77,7 +77,10 @@ struct RecordQuery {
   std::string workload_digest;  // "" all
   std::string target;           // "" all
   std::string op;               // "" all
-  bool best_only = false;
+  bool best_only = false;       // the published bests
+  // Of each (workload, target, tolerance) without a published best, the fastest confirmed record
+  // that is ok and not quarantined: imports bring such records without their artifacts.
+  bool unpublished_best = false;
   int64_t since_unix_ms = 0;
   int page_size = 100;        // 1 to 1000
   int64_t after_id = 0;       // the page token: records with a larger id

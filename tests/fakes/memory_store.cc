@@ -117,6 +117,19 @@ void MemoryStore::Append(record::Record record, const JobFence& fence,
   });
 }
 
+bool MemoryStore::IsUnpublishedBest(const record::Record& record) const {
+  const auto confirmed = [&](const record::Record& other) {
+    return SameTask(record, other) && other.policy.name == "confirm" && !other.quarantined &&
+           other.result.outcome == record::Outcome::kOk;
+  };
+  return confirmed(record) &&
+         std::none_of(published_.begin(), published_.end(),
+                      [&](int64_t id) { return SameTask(record, records_.at(id - 1)); }) &&
+         std::none_of(records_.begin(), records_.end(), [&](const record::Record& other) {
+           return confirmed(other) && other.result.latency_ns < record.result.latency_ns;
+         });
+}
+
 absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery& query) {
   absl::MutexLock lock(&mutex_);
   std::vector<record::Record> found;
@@ -127,6 +140,7 @@ absl::StatusOr<std::vector<record::Record>> MemoryStore::Query(const RecordQuery
         (query.workload_digest.empty() || query.workload_digest == record.workload_digest) &&
         (query.target.empty() || query.target == record.target) &&
         (query.op.empty() || query.op == record.op) && (!query.best_only || published) &&
+        (!query.unpublished_best || IsUnpublishedBest(record)) &&
         (query.job_id.empty() || query.job_id == record.job_id)) {
       found.push_back(record);
     }

@@ -83,6 +83,7 @@ class MemoryStore final : public Store {
   void Write(absl::AnyInvocable<void(absl::Status) &&> write);
 
   absl::Status CheckFence(const JobFence& fence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsUnpublishedBest(const record::Record& record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool shared_ = false;
   absl::Mutex mutex_;

@@ -161,9 +161,14 @@ CREATE TABLE standing (
 );
 )sql";
 
+constexpr char kVersion3[] = R"sql(
+CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
+  WHERE policy_name = 'confirm' AND outcome = 'ok' AND NOT quarantined;
+)sql";
+
 // Oldest first; a released one is never changed.
 const std::vector<const char*>& Versions() {
-  static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2};
+  static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2, kVersion3};
   return *versions;
 }
 

@@ -171,6 +171,11 @@ CREATE TABLE standing (
 ) STRICT;
 )sql";
 
+constexpr char kVersion5[] = R"sql(
+CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
+  WHERE policy_name = 'confirm' AND outcome = 'ok' AND quarantined = 0;
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -208,8 +213,8 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<Migration>& Migrations() {
-  static const auto* const migrations =
-      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}};
+  static const auto* const migrations = new std::vector<Migration>{
+      {1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}, {5, kVersion5}};
   return *migrations;
 }
 

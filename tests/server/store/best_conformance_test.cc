@@ -168,6 +168,45 @@ TEST_P(BestConformanceTest, WhatWasNotConfirmedIsNotPublished) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
 }
 
+TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsItsFastestConfirmedRecord) {
+  record::Record wrong = ConfirmedRecord(10);
+  wrong.result.outcome = record::Outcome::kWrongOutput;
+  record::Record quarantined = ConfirmedRecord(20);
+  quarantined.quarantined = true;
+  record::Record strict = ConfirmedRecord(300);
+  strict.tolerance = 0;
+  record::Record elsewhere = ConfirmedRecord(400);
+  elsewhere.target = "another";
+  record::Record other = ConfirmedRecord(500);
+  other.workload_digest = "0000000000000000000000000000000e";
+  other.op = "conv2d";
+  for (const record::Record& record : {wrong, quarantined, ScreenedRecord(30)}) AppendId(record);
+  AppendId(ConfirmedRecord(200));
+  const int64_t fastest = AppendId(ConfirmedRecord(100));
+  AppendId(ConfirmedRecord(150));
+  const int64_t strict_id = AppendId(strict), elsewhere_id = AppendId(elsewhere),
+                other_id = AppendId(other);
+  const auto ids = [&](RecordQuery query) {
+    query.unpublished_best = true;
+    std::vector<int64_t> found;
+    const absl::StatusOr<std::vector<record::Record>> records = store_->Query(query);
+    EXPECT_TRUE(records.ok()) << records.status();
+    for (const record::Record& record : *records) found.push_back(record.id);
+    return found;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(ids({}), ElementsAre(fastest, strict_id, elsewhere_id, other_id));
+  EXPECT_THAT(ids({.page_size = 2, .after_id = fastest}), ElementsAre(strict_id, elsewhere_id));
+  EXPECT_THAT(ids({.target = kTarget}), ElementsAre(fastest, strict_id, other_id));
+  EXPECT_THAT(ids({.workload_digest = kWorkload}), ElementsAre(fastest, strict_id, elsewhere_id));
+  EXPECT_THAT(ids({.workload_digest = kWorkload, .target = kTarget}),
+              ElementsAre(fastest, strict_id));
+  EXPECT_THAT(ids({.target = kTarget, .op = "conv2d"}), ElementsAre(other_id));
+  EXPECT_THAT(ids({.best_only = true}), testing::IsEmpty());
+  ASSERT_TRUE(PublishBest(*store_, fastest).ok());
+  EXPECT_THAT(ids({.target = kTarget}), ElementsAre(strict_id, other_id));
+}
+
 // Readers see a best at every moment while it is being replaced.
 TEST_P(BestConformanceTest, ReadersAlwaysSeeOneBest) {
   const int64_t a = Publish(ConfirmedRecord(100));

@@ -92,6 +92,7 @@ TEST(QueryPlan, NoCombinationOfFiltersScansOrSorts) {
                             .target = has(1) ? "t" : "",
                             .op = has(2) ? "o" : "",
                             .best_only = has(3),
+                            .unpublished_best = bits % 5 == 0,
                             .since_unix_ms = has(4),
                             .newest_first = has(5),
                             .until_unix_ms = has(6),
@@ -102,6 +103,25 @@ TEST(QueryPlan, NoCombinationOfFiltersScansOrSorts) {
     EXPECT_THAT(plan, Not(HasSubstr("TEMP B-TREE"))) << bits;
     EXPECT_THAT(plan, Not(HasSubstr("SCAN r"))) << bits;
   }
+}
+
+// Confirmed records may be a tenth of all: reading their whole index would take seconds.
+TEST(QueryPlan, TheUnpublishedBestIsSoughtTaskByTask) {
+  const auto seeks = [](const std::string& range) {
+    return AllOf(HasSubstr("SEARCH n USING INDEX record_confirmed (" + range + ")\n"),
+                 HasSubstr("SEARCH b USING COVERING INDEX best_lookup"
+                           " (workload=? AND target=? AND tolerance=?)\n"),
+                 HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"),
+                 Not(HasSubstr("SCAN n")), Not(HasSubstr("SCAN c")));
+  };
+  const std::string any = "(target,workload,tolerance)>(?,?,?)";
+  EXPECT_THAT(Plan(QuerySql({.unpublished_best = true})), seeks(any));
+  EXPECT_THAT(Plan(QuerySql({.workload_digest = "w", .unpublished_best = true})), seeks(any));
+  EXPECT_THAT(Plan(QuerySql({.target = "t", .unpublished_best = true})),
+              seeks("target=? AND (workload,tolerance)>(?,?)"));
+  EXPECT_THAT(
+      Plan(QuerySql({.workload_digest = "w", .target = "t", .op = "o", .unpublished_best = true})),
+      seeks("target=? AND workload=? AND tolerance>?"));
 }
 
 TEST(QueryPlan, AnImportFindsTheSameMeasurementByItsTime) {
