@@ -119,11 +119,10 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   finalists.incumbent = -1;
   finalists.incumbent_record.reset();
   const absl::StatusOr<store::BestRow> row = task.PublishedBest();
+  if (absl::IsNotFound(row.status())) return AddUnpublishedBest(job, task, finalists);
   if (!row.ok()) {
-    if (!absl::IsNotFound(row.status())) {
-      spdlog::warn("job {}: the published best cannot be read: {}", job.id(),
-                   row.status().ToString());
-    }
+    spdlog::warn("job {}: the published best cannot be read: {}", job.id(),
+                 row.status().ToString());
     return;
   }
   finalists.incumbent_record = row->record;

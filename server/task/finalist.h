@@ -51,16 +51,22 @@ absl::Status NothingRan(const JobSnapshot& state);
 // fast as the best, and the published best. REQUIRES: `screened` is not empty.
 Finalists ChooseFinalists(JobActor& job, const JobTask& task, std::vector<Screened> screened);
 
-// Looks up the published best, and adds it to the list unless its candidate is already there.
+// Looks up the published best, and adds it to the list unless its candidate is already there. If
+// none is published, adds the best of the confirmed records, so that no slower candidate is
+// published while a faster one is known.
 void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists);
+
+// Adds the fastest confirmed record of a task without a published best, unless there is none or its
+// candidate is in the list. It is built again, since an import brings no artifact.
+void AddUnpublishedBest(const JobActor& job, const JobTask& task, Finalists& finalists);
 
 struct StoredFinalists {
   Finalists finalists;
   int64_t last_record = 0;  // the last record when they were chosen
 };
 
-// Returns the best stored candidates, including the published one, for a revalidation.
-// FailedPrecondition: no working candidate is stored.
+// Returns the best stored candidates, including the published one or else the best confirmed one,
+// for a revalidation. FailedPrecondition: no working candidate is stored.
 absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const JobTask& task);
 
 // Returns why the stored records of a revalidated candidate are wrong; "" if they are right.

@@ -26,18 +26,23 @@ absl::StatusOr<std::vector<Source>> FindSources(store::Store& store,
                                                 const WorkloadInfo& workload,
                                                 const std::string& target_key, double tolerance) {
   std::vector<Source> sources;
-  store::RecordQuery query{
-      .target = target_key, .op = workload.op, .best_only = true, .page_size = kPage};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
-    for (const record::Record& record : page) {
-      query.after_id = record.id;
-      if (record.tolerance != tolerance || record.quarantined) continue;
-      HONE_ASSIGN_OR_RETURN(std::string text, store.GetText(record.workload_digest));
-      const double distance = environment.Distance(workload.text, text);
-      if (distance < space::kOtherForm) sources.push_back({record, std::move(text), distance});
+  for (const bool published : {true, false}) {
+    store::RecordQuery query{.target = target_key,
+                             .op = workload.op,
+                             .best_only = published,
+                             .unpublished_best = !published,
+                             .page_size = kPage};
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
+      for (const record::Record& record : page) {
+        query.after_id = record.id;
+        if (record.tolerance != tolerance || record.quarantined) continue;
+        HONE_ASSIGN_OR_RETURN(std::string text, store.GetText(record.workload_digest));
+        const double distance = environment.Distance(workload.text, text);
+        if (distance < space::kOtherForm) sources.push_back({record, std::move(text), distance});
+      }
+      if (static_cast<int>(page.size()) < kPage) break;
     }
-    if (static_cast<int>(page.size()) < kPage) break;
   }
   std::stable_sort(sources.begin(), sources.end(),
                    [](const Source& a, const Source& b) { return a.distance < b.distance; });

@@ -1,7 +1,9 @@
-// The finalists of a revalidation, and the comparison of their first round with the stored records.
+// Finalists from stored records: those of a revalidation, with the comparison of their first round
+// with the records, and that of a search whose task has no published best.
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -73,19 +75,68 @@ absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTas
   return sorted;
 }
 
+// Returns the best confirmed record (RecordQuery::unpublished_best); nullopt if there is none.
+absl::StatusOr<std::optional<record::Record>> FindUnpublishedBest(const JobActor& job,
+                                                                  const JobTask& task) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> bests,
+                        job.services().store->Query({.workload_digest = task.workload().digest,
+                                                     .target = job.spec().target_key,
+                                                     .unpublished_best = true}));
+  for (const record::Record& record : bests) {
+    if (record.tolerance == job.spec().tolerance) return record;
+  }
+  return std::nullopt;
+}
+
+// Returns a finalist without an artifact, so that the current code generator builds it. Returns
+// nullopt, with a warning, if its design space cannot be read.
+std::optional<Finalist> ToFinalist(const JobActor& job, const record::Record& record) {
+  absl::StatusOr<std::string> space = job.services().store->GetText(record.candidate.space_digest);
+  if (space.ok()) {
+    return Finalist{
+        .candidate = record.candidate, .space = *std::move(space), .trial = record.trial};
+  }
+  spdlog::warn("job {}: the design space of record {} cannot be read: {}", job.id(), record.id,
+               space.status().ToString());
+  return std::nullopt;
+}
+
 }  // namespace
+
+void AddUnpublishedBest(const JobActor& job, const JobTask& task, Finalists& finalists) {
+  const absl::StatusOr<std::optional<record::Record>> best = FindUnpublishedBest(job, task);
+  if (!best.ok()) {
+    spdlog::warn("job {}: the confirmed records cannot be read: {}", job.id(),
+                 best.status().ToString());
+    return;
+  }
+  if (!best->has_value()) return;
+  const record::Record& record = **best;
+  for (const Finalist& finalist : finalists.list) {
+    if (finalist.candidate == record.candidate) return;
+  }
+  if (std::optional<Finalist> finalist = ToFinalist(job, record)) {
+    finalists.list.push_back(*std::move(finalist));
+  }
+}
 
 absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const JobTask& task) {
   StoredFinalists found;
   Finalists& finalists = found.finalists;
   HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
-  // The published best always comes first, so it is included and wins a tie.
-  const absl::StatusOr<store::BestRow> best = task.PublishedBest();
-  if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
-  if (best.ok()) {
-    finalists.incumbent_record = best->record;
+  // The best always comes first, so it is included and wins a tie. If none is published, this is the
+  // best confirmed record: the fastest screened results include some that were measured too fast.
+  const absl::StatusOr<store::BestRow> published = task.PublishedBest();
+  if (!published.ok() && !absl::IsNotFound(published.status())) return published.status();
+  std::optional<record::Record> best;
+  if (published.ok()) {
+    best = finalists.incumbent_record = published->record;
+  } else {
+    HONE_ASSIGN_OR_RETURN(best, FindUnpublishedBest(job, task));
+  }
+  if (best.has_value()) {
     std::stable_partition(sorted.begin(), sorted.end(), [&](const Stored& stored) {
-      return stored.record.candidate == best->record.candidate;
+      return stored.record.candidate == best->candidate;
     });
   }
   std::set<std::string> programs;  // equal programs count once
@@ -93,21 +144,13 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
     if (static_cast<int>(finalists.list.size()) >= job.spec().revalidate) break;
     const record::Record& record = stored.record;
     if (!stored.program.empty() && !programs.insert(stored.program).second) continue;
-    absl::StatusOr<std::string> space =
-        job.services().store->GetText(record.candidate.space_digest);
-    if (!space.ok()) {
-      spdlog::warn("job {}: the design space of record {} cannot be read: {}", job.id(), record.id,
-                   space.status().ToString());
-      continue;
-    }
-    if (best.ok() && record.candidate == best->record.candidate) {
+    std::optional<Finalist> finalist = ToFinalist(job, record);
+    if (!finalist.has_value()) continue;
+    if (published.ok() && record.candidate == published->record.candidate) {
       finalists.incumbent = static_cast<int>(finalists.list.size());
     }
-    // No artifact is given, so the current code generator builds it.
-    finalists.list.push_back({.candidate = record.candidate,
-                              .space = *std::move(space),
-                              .trial = record.trial,
-                              .stored_program = stored.program});
+    finalist->stored_program = stored.program;
+    finalists.list.push_back(*std::move(finalist));
   }
   if (!finalists.list.empty()) return found;
   return absl::FailedPreconditionError(

@@ -33,8 +33,9 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
     }
     return leases;
   }
-  // Publishes a candidate of the jobs' design space on behalf of another job. Returns its record.
-  int64_t PublishFromElsewhere(const std::vector<int64_t>& decisions) {
+  // Stores a confirmed candidate of the jobs' design space, without its artifact, as an import
+  // does. Returns its record.
+  record::Record StoreFromElsewhere(const std::vector<int64_t>& decisions, double latency_ns) {
     const WorkloadInfo workload = *environment.Describe("fake op 12");
     const SpaceInfo space = (*environment.Open("fake op 12", "", "", 0))->spaces()[0];
     const std::string code = absl::StrCat(space.digest, absl::StrJoin(decisions, ","));
@@ -44,16 +45,24 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
                           .candidate = {space.digest, decisions},
                           .job_id = "elsewhere"};
     record.policy.name = "confirm";
-    record.result.latency_ns = decisions == kHidden ? 60 : FakeLatency(decisions);
+    record.result.latency_ns = latency_ns;
     record.result.artifact_digest = DigestOf(code).ToHex();
     const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
     store.PutText(workload.digest, workload.text, done);
     store.PutText(space.digest, space.text, done);
-    store.PutArtifact(record.result.artifact_digest, code, done);
-    int64_t id = 0;
-    store.Append(record, [&](absl::StatusOr<record::Record> stored) { id = stored->id; });
-    store.PublishBest(id, done);
-    return id;
+    store.Append(record, [&](absl::StatusOr<record::Record> stored) { record = *stored; });
+    return record;
+  }
+  // Publishes such a candidate on behalf of another job. Returns its record's id.
+  int64_t PublishFromElsewhere(const std::vector<int64_t>& decisions) {
+    const record::Record record =
+        StoreFromElsewhere(decisions, decisions == kHidden ? 60 : FakeLatency(decisions));
+    const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
+    store.PutArtifact(record.result.artifact_digest,
+                      absl::StrCat(record.candidate.space_digest, absl::StrJoin(decisions, ",")),
+                      done);
+    store.PublishBest(record.id, done);
+    return record.id;
   }
   void SetUp() override {
     device.measure = [](const fleet::LeaseGrant& lease) {
@@ -75,6 +84,28 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
     return *store.LookupBest({.workload_digest = job.workload_digest, .target = "t"});
   }
 };
+
+TEST_F(JobConfirmTest, AnImportedBestIsBuiltAndNoSlowerOneIsPublishedOverIt) {
+  StoreFromElsewhere(kHidden, 60);
+  const auto job = RunToEnd(Create(Spec(1)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->best->record.candidate.decisions, kHidden);
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+  EXPECT_EQ(Best(*job).record.job_id, job->id);
+  int built = 0;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
+    built += lease.work->decisions == kHidden && lease.build ? 1 : 0;
+  }
+  EXPECT_EQ(built, 1) << "its artifact was not imported";
+}
+
+TEST_F(JobConfirmTest, AnImportedBestThatIsSlowHereDoesNotHinderTheWinner) {
+  StoreFromElsewhere(kSlow, 1);
+  const auto job = RunToEnd(Create(Spec(100)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(job->best->record.result.latency_ns, FakeLatency(kSlow));
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+}
 
 // The job compares its winner with the best that it finds at publication.
 TEST_F(JobConfirmTest, AFasterBestThatAnotherJobPublishesMeanwhileStays) {

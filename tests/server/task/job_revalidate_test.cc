@@ -67,6 +67,30 @@ TEST_F(JobRevalidateTest, BuildsTheTopAgainAndPublishesTheWinnerAnew) {
   EXPECT_EQ(Published()->record.candidate.decisions, best_);
 }
 
+// As after an import, which publishes nothing.
+TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedOneIsTakenBeforeAnyScreenedOne) {
+  const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
+  store.Quarantine(tuned_->workload_digest, "t", tuned_->best->record.candidate, 1 << 20,
+                   "a reason", done);
+  ASSERT_TRUE(absl::IsNotFound(Published().status()));
+  record::Record lucky = tuned_->best->record;
+  lucky.candidate.decisions = {11, 11, 11};
+  lucky.policy.name = "screen";
+  lucky.result.latency_ns = 1;
+  store.Append(lucky, [](const absl::StatusOr<record::Record>& stored) {
+    EXPECT_TRUE(stored.ok()) << stored.status();
+  });
+  const auto bests = *store.Query(
+      {.workload_digest = tuned_->workload_digest, .target = "t", .unpublished_best = true});
+  ASSERT_FALSE(bests.empty());
+  const auto job = RunToEnd(Create(Again(1)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const fleet::LeaseGrant& lease : device.seen) {
+    EXPECT_EQ(lease.work->decisions, bests[0].candidate.decisions);
+  }
+  EXPECT_EQ(Published()->record.candidate.decisions, bests[0].candidate.decisions);
+}
+
 TEST_F(JobRevalidateTest, ASlowerOneGivesWayThoughItWasPublished) {
   Change(record::Outcome::kOk, 900);
   auto job = RunToEnd(Create(Again(3)));
