@@ -101,6 +101,8 @@ void AddRecordFiles(Command& records, Globals& globals) {
   auto path = std::make_shared<std::string>();
   in.Add("file", *path, "File written by hone records export; - for standard input", {Required()});
   Complete(in, globals,
+           "An export has no kernels, so nothing is published: hone revalidate builds the best "
+           "imported schedules and publishes the winners.\n\n"
            "Examples:\n"
            "  hone records import records.jsonl\n"
            "  zstdcat records.jsonl.zst | hone records import -",

@@ -28,7 +28,7 @@ struct RevalidateOptions {
   bool all = false;
 };
 
-// A published best and the result of its revalidation.
+// A best and the result of its revalidation.
 struct Revalidated {
   record::Record before;
   client::Job job;
@@ -74,7 +74,8 @@ absl::StatusOr<std::string> TargetOf(Session& session) {
   return target;
 }
 
-// The published bests that are due.
+// The published bests that are due, and the best confirmed records of operators without one, which
+// an import may have brought and which were never built here.
 absl::StatusOr<std::vector<record::Record>> FindDue(
     Session& session, const RevalidateOptions& options,
     const std::optional<WorkloadArgument>& argument) {
@@ -87,23 +88,28 @@ absl::StatusOr<std::vector<record::Record>> FindDue(
   if (argument.has_value()) {
     filter.workload_digest = argument->workload.StructuralDigest().ToHex();
   }
-  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> bests,
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> due,
                         session.connection().ListRecords(filter, /*limit=*/0));
-  if (bests.empty()) {
+  filter.best_only = false;
+  filter.unpublished_best = true;
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> unpublished,
+                        session.connection().ListRecords(filter, /*limit=*/0));
+  if (due.empty() && unpublished.empty()) {
     return NothingKnownError(absl::StrCat("no best of ",
                                           argument.has_value() ? argument->title : "any operator",
                                           " is known on ", target));
   }
-  std::erase_if(bests, [&](const record::Record& best) { return !IsDue(options, best, today); });
-  return bests;
+  const auto not_due = [&](const record::Record& best) { return !IsDue(options, best, today); };
+  std::erase_if(due, not_due);
+  if (options.older_codegen) std::erase_if(unpublished, not_due);
+  due.insert(due.end(), unpublished.begin(), unpublished.end());
+  return due;
 }
 
 absl::StatusOr<FollowedJob> RevalidateOne(Session& session, const RevalidateOptions& options,
                                           const record::Record& best) {
-  // The text of the workload is in the job that found the best.
-  HONE_ASSIGN_OR_RETURN(const client::Job found, session.connection().GetJob(best.job_id));
   client::JobSpec spec;
-  spec.workload = found.workload;
+  spec.workload_digest = best.workload_digest;
   spec.target = best.target;
   spec.tolerance = best.tolerance;
   spec.max_trials = options.top;
@@ -209,10 +215,10 @@ void AddRevalidate(Command& app, Globals& globals) {
   command.AddFlag("--all", options->all, "All bests, wherever they come from",
                   {Excludes("--older-codegen")});
   Complete(command, globals,
-           "Without an operator, all published bests of the target are revalidated. Schedules are "
-           "built again and confirmed as at the end of tuning. The fastest is published, even if "
-           "it is slower than the previous best. A schedule that no longer replays, or gives "
-           "another program or output, is quarantined.\n\n"
+           "Without an operator, all bests of the target are revalidated, imported ones too, which "
+           "are always due. Schedules are built again and confirmed as at the end of tuning. The "
+           "fastest is published, even if it is slower than the previous best. A schedule that no "
+           "longer replays, or gives another program or output, is quarantined.\n\n"
            "Examples:\n"
            "  hone revalidate\n"
            "  hone revalidate matmul m=1024 n=1024 k=1024 --top 8 --all\n"

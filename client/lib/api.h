@@ -33,6 +33,8 @@ struct JobSpec {
   bool unpublished = false;  // end with the best of the search, without confirming it
   int revalidate = 0;        // not 0: confirm this many stored candidates again, without a search
   std::string priority;      // "low", "normal" (also "") or "high"
+  // Replaces `workload`: the digest of a workload in the server's store.
+  std::string workload_digest;
 };
 
 // A question for the best of a workload on a target; see Connection::LookupBest.
@@ -136,6 +138,7 @@ struct RecordFilter {
   std::string target;           // "": all
   std::string op;               // "": all
   bool best_only = false;
+  bool unpublished_best = false;
   int64_t since_unix_ms = 0;
   int64_t until_unix_ms = 0;  // 0: no end
   std::string job;            // "": all

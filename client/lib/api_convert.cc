@@ -59,6 +59,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   v1::CreateJobRequest request;
   request.set_request_id(request_id);
   request.set_workload(spec.workload);
+  request.set_workload_digest(spec.workload_digest);
   request.set_target(spec.target);
   request.set_max_trials(spec.max_trials);
   request.set_max_time_ms(spec.max_time_ms);
@@ -90,6 +91,7 @@ v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
   request.set_target(filter.target);
   request.set_operator_(filter.op);
   request.set_best_only(filter.best_only);
+  request.set_unpublished_best(filter.unpublished_best);
   request.set_since_unix_ms(filter.since_unix_ms);
   request.set_until_unix_ms(filter.until_unix_ms);
   request.set_job_id(filter.job);

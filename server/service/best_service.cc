@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/target/target.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/task/nearest.h"
@@ -99,8 +100,18 @@ absl::StatusOr<std::string> BestService::TargetText(const std::string& key,
   if (records.empty()) {
     return absl::NotFoundError(absl::StrCat("no best of a ", op, " is known on ", key));
   }
-  HONE_ASSIGN_OR_RETURN(const auto job, deps_.jobs->Get(records[0].job_id));
-  return job->spec.target;
+  const task::SnapshotOr job = deps_.jobs->Get(records[0].job_id);
+  if (job.ok()) return (*job)->spec.target;
+  if (!absl::IsNotFound(job.status())) return job.status();
+  // The job is of another store, or its row was compacted.
+  for (const std::string& name : target::TargetNames()) {
+    const absl::StatusOr<target::Target> known = target::TargetByName(name);
+    if (known.ok() && known->Key() == key) return known->ToText();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no worker of ", key,
+      " has connected since the server began, and a key alone does not describe the target; "
+      "connect a worker of it"));
 }
 
 }  // namespace hone::service

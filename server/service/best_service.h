@@ -23,7 +23,8 @@ class BestService {
   task::Best WithPeaks(const record::Record& record, double flops) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
                            const std::string& target, v1::Best* response);
-  // NotFound: nothing of the operator was measured on a target with this key.
+  // NotFound: nothing of the operator was measured on a target with this key. FailedPrecondition:
+  // there are only records of another store, and the target is neither a preset nor this machine.
   absl::StatusOr<std::string> TargetText(const std::string& key, const std::string& op) const;
 
   const Dependencies& deps_;

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
 
 namespace hone::service {
@@ -19,9 +21,25 @@ absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) {
 
 }  // namespace
 
+absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& request) const {
+  if (request.workload_digest().empty()) return ToSpec(request, *deps_.environment);
+  if (!request.workload().empty()) {
+    return FieldError("workload_digest", "the workload is given as text, too");
+  }
+  absl::StatusOr<std::string> text = deps_.store->GetText(request.workload_digest());
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(
+        absl::StrCat("workload_digest: the store has no workload ", request.workload_digest()));
+  }
+  HONE_RETURN_IF_ERROR(text.status());
+  v1::CreateJobRequest with_text = request;
+  with_text.set_workload(*std::move(text));
+  return ToSpec(with_text, *deps_.environment);
+}
+
 void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request, v1::Job* response,
                            Reply reply) {
-  absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *deps_.environment);
+  absl::StatusOr<task::JobSpec> spec = ReadSpec(*request);
   if (!spec.ok() || request->validate_only()) return reply(spec.status());
   spec->owner = deps_.authenticator->NameOf(*context);
   const std::string key = spec->requested_target == kNativeTarget ? "" : spec->requested_target;

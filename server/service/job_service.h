@@ -2,6 +2,7 @@
 #define HONE_SERVER_SERVICE_JOB_SERVICE_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "hone/v1/tuning.pb.h"
 #include "server/service/handler.h"
 
@@ -20,6 +21,9 @@ class JobService {
   void ResumeJob(Context*, const v1::ResumeJobRequest*, v1::Job*, Reply);
 
  private:
+  // As ToSpec; also reads the text of a workload that the request names by its digest.
+  absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request) const;
+
   const Dependencies& deps_;
 };
 

@@ -39,6 +39,7 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
                            .target = request.target(),
                            .op = request.operator_(),
                            .best_only = request.best_only(),
+                           .unpublished_best = request.unpublished_best(),
                            .since_unix_ms = request.since_unix_ms(),
                            .until_unix_ms = request.until_unix_ms(),
                            .job_id = request.job_id(),

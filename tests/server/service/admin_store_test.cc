@@ -208,6 +208,43 @@ TEST_F(AdminStoreTest, EachFilterHoldsForListsAndExports) {
   EXPECT_TRUE(bests[0].id() == best.record().id() || bests[1].id() == best.record().id());
 }
 
+TEST_F(AdminStoreTest, ImportedConfirmationsAreKnownToTheNearestAndARevalidation) {
+  const v1::Job tuned = Tune(150);
+  ASSERT_EQ(tuned.state(), v1::JOB_STATE_DONE) << tuned.error();
+  ASSERT_TRUE(Import(other_, Export(*this).text).status.ok());
+  v1::ListRecordsRequest unpublished;
+  unpublished.set_unpublished_best(true);
+  EXPECT_EQ(All(*this, unpublished).size(), 0u);
+  const std::vector<v1::Record> bests = All(other_, unpublished);
+  ASSERT_EQ(bests.size(), 1u);
+
+  v1::LookupBestRequest lookup;
+  lookup.set_workload("fake op 3");
+  lookup.set_target("t");
+  lookup.set_nearest(true);
+  v1::Best best;
+  const grpc::Status unknown = Call(*other_.tuning, &TuningStub::LookupBest, lookup, &best);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(unknown.error_message(), HasSubstr("connect a worker")) << "what t stands for";
+
+  RemoteWorker worker(other_.channel, "w");
+  v1::CreateJobRequest request = Request(1, "again");
+  request.set_revalidate(1);
+  request.clear_workload();
+  request.set_workload_digest(bests[0].workload_digest());
+  v1::Job job;
+  const grpc::Status created = Call(*other_.tuning, &TuningStub::CreateJob, request, &job);
+  ASSERT_TRUE(created.ok()) << created.error_message();
+  // The worker has registered, so that a look-up can adapt the imported record.
+  const grpc::Status found = Call(*other_.tuning, &TuningStub::LookupBest, lookup, &best);
+  ASSERT_TRUE(found.ok()) << found.error_message();
+  EXPECT_EQ(best.nearest().workload(), "fake op 12");
+  job = other_.WaitForEnd(job.id());
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  EXPECT_EQ(job.best().record().candidate().DebugString(), bests[0].candidate().DebugString());
+  EXPECT_EQ(All(other_, unpublished).size(), 0u) << "published now";
+}
+
 TEST_F(AdminStoreTest, BadListsAreRefusedWithTheField) {
   struct Case {
     const char* field;
