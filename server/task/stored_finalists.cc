@@ -124,8 +124,8 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   StoredFinalists found;
   Finalists& finalists = found.finalists;
   HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
-  // The best always comes first, so it is included and wins a tie. If none is published, this is the
-  // best confirmed record: the fastest screened results include some that were measured too fast.
+  // The best always comes first, so it is included and wins a tie. If none is published, this is
+  // the best confirmed record: some of the fastest screened results were measured too fast.
   const absl::StatusOr<store::BestRow> published = task.PublishedBest();
   if (!published.ok() && !absl::IsNotFound(published.status())) return published.status();
   std::optional<record::Record> best;
