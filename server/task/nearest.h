@@ -20,12 +20,12 @@ struct NearestBest {
 };
 
 // Tries the bests with the workload's name, target and tolerance, nearest first: the published ones
-// and, for workloads without one, the fastest confirmed records (imports bring such records). If the
-// rules make a design space with the structure of the source's trace, the candidate belongs to that
-// space and satisfies its constraints; otherwise it belongs to the source's own trace. It is
-// replayed, but not built, checked or timed. Takes tens of milliseconds. NotFound: no known best has
-// this name and form, or none could be adapted. InvalidArgument: the workload is malformed. Other
-// errors are those of the store.
+// and, for workloads without one, the fastest confirmed records (imports bring such records). If
+// the rules make a design space with the structure of the source's trace, the candidate belongs to
+// that space and satisfies its constraints; otherwise it belongs to the source's own trace. It is
+// replayed, but not built, checked or timed. Takes tens of milliseconds. NotFound: no known best
+// has this name and form, or none could be adapted. InvalidArgument: the workload is malformed.
+// Other errors are those of the store.
 absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironment& environment,
                                         const WorkloadInfo& workload, const std::string& target_key,
                                         const std::string& target_text, double tolerance);
