@@ -103,7 +103,7 @@ class _Case:
         self.onnx = True
         (who, numbers), *_ = expected.outputs(0.0)
         for (name, _, _), array, number in zip(self.outputs, given, numbers):
-            allowance = onnx_oracle.allowance(self.case["text"], number.value)
+            allowance = onnx_oracle.allowance(self.case["text"], expected.arrays, number.value)
             comparison = compare(name, array, number, allowance)
             if comparison.message:
                 self.fail(f"ONNX Runtime and {who} disagree, filling {filling}: "

@@ -18,6 +18,7 @@ except ImportError:
 
 # It confirms definitions, not roundings.
 _SHARE = 1e-5  # of the largest element
+_GELU_ROUNDINGS = 4.0
 
 _OPSET, _IR_VERSION = 20, 10
 
@@ -159,11 +160,20 @@ _NODES = {
 }
 
 
-def allowance(text, values):
+def allowance(text, arrays, values):
     """The error allowed in an output that should have these values."""
-    if parse_words(text)[0] == "sigmoid":
+    name = parse_words(text)[0]
+    if name == "sigmoid":
         return _SHARE  # Its error is absolute: it returns 0 for sigmoid(-26), which is 5e-12.
-    return _SHARE * np.where(np.isfinite(values), np.abs(values), 0.0).max(initial=0.0)
+    share = _SHARE * _magnitudes(values).max(initial=0.0)
+    if name == "gelu":
+        (x,) = arrays
+        return share + _GELU_ROUNDINGS * 2.0**-24 * _magnitudes(x)  # Its 1 + erf cancels.
+    return share
+
+
+def _magnitudes(values):
+    return np.where(np.isfinite(values), np.abs(values), 0.0)
 
 
 def run(text, arrays, filling):
