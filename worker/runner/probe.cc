@@ -1,6 +1,7 @@
 #include "worker/runner/probe.h"
 
 #include <omp.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -50,6 +51,12 @@ class RealProbe final : public Probe {
   }
 
   double Drift() const override { return drift_; }
+
+  int64_t Preemptions() const override {
+    struct rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+  }
 
  private:
   const int width_;

@@ -1,6 +1,7 @@
 #ifndef HONE_WORKER_RUNNER_PROBE_H_
 #define HONE_WORKER_RUNNER_PROBE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,8 @@ class Probe {
   // they would have taken at the worker's registration. This shows slow phases that outlast a
   // process; it ignores disturbances of single samples.
   virtual double Drift() const = 0;
+  // Returns how many times a thread of this process has lost its core to another thread.
+  virtual int64_t Preemptions() const = 0;
 };
 
 // Measures the best times for some milliseconds. `peak_gflops` is the rate of all cores at

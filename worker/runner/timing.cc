@@ -21,8 +21,16 @@ constexpr double kFirstCounts = 5e6;  // a first run above this is a sample like
 constexpr int kConfirmBlocks = 10;
 constexpr int kConfirmLongBlocks = 5;  // for kernels whose first run already counts as a sample
 constexpr double kConfirmNs = 30e6;
-// Extra blocks that replace disturbed ones, as a share of the wanted number.
+// Threads lose their cores a few times a second to the daemons of an idle machine, and hundreds of
+// times to a process that computes.
+constexpr double kPreemptionsPerNs = 25e-9;
+// The extra blocks that replace disturbed ones: at least this share of the wanted number, and as
+// many as fit into the time.
 constexpr double kExtraBlocks = 0.5;
+constexpr double kExtraNs = 50e6;
+constexpr double kExtraConfirmNs = 250e6;
+constexpr int kWarmRuns = 2;
+constexpr int kWarmAttempts = 6;  // including preempted ones
 
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
@@ -59,11 +67,14 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
                                  ? kHopeless * options.best_latency_ns * timing.drift
                                  : INFINITY;
   double run_ns = first_ns;
-  for (int i = 0; i < 2; ++i) {
+  int undisturbed_runs = 0;
+  for (int i = 0; i < kWarmAttempts && undisturbed_runs < kWarmRuns; ++i) {
     const bool cold = run_ns < kShort || run_ns < std::min(kColdMatters, kColdFactor * hopeless_ns);
     const bool doubted = run_ns > hopeless_ns && cold;
     if (!doubted && (i > 0 || run_ns >= kShort)) break;
+    const int64_t preemptions = probe.Preemptions();
     run_ns = std::min(run_ns, run(1));
+    if (probe.Preemptions() == preemptions) ++undisturbed_runs;
   }
   if (run_ns > hopeless_ns) {
     timing.samples_ns = {run_ns};
@@ -77,18 +88,26 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
   std::vector<double> disturbed;
   double before = probe.Sample();
   int accepted = 0;
-  const int most = wanted + static_cast<int>(std::ceil(kExtraBlocks * wanted));
-  for (int block = 0; accepted < wanted && block < most; ++block) {
+  const double most_extra = std::ceil(kExtraBlocks * wanted);
+  const double most_extra_ns = options.confirm ? kExtraConfirmNs : kExtraNs;
+  double extra_ns = 0;
+  while (accepted < wanted &&
+         (static_cast<double>(disturbed.size()) < most_extra || extra_ns < most_extra_ns)) {
     const double count_wanted = std::ceil(kBlockNs / std::max(run_ns, 1.0));
     const int64_t count =
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
-    const double sample = run(count) / static_cast<double>(count);
+    int64_t preemptions = probe.Preemptions();
+    const double block_ns = run(count);
+    preemptions = probe.Preemptions() - preemptions;
+    const double sample = block_ns / static_cast<double>(count);
     const double after = probe.Sample();
     const double disturbance = std::max(before, after);
     before = after;
     run_ns = std::min(run_ns, sample);
-    if (disturbance > kDisturbed) {
+    if (disturbance > kDisturbed ||
+        static_cast<double>(preemptions) > kPreemptionsPerNs * block_ns) {
       disturbed.push_back(sample);
+      extra_ns += block_ns;
       continue;
     }
     ++accepted;
@@ -101,7 +120,10 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     }
   }
   if (2 * accepted < wanted && !timing.stopped_early) {
-    timing.samples_ns.insert(timing.samples_ns.end(), disturbed.begin(), disturbed.end());
+    std::sort(disturbed.begin(), disturbed.end());
+    const auto missing = std::min(disturbed.size(), static_cast<size_t>(wanted - accepted));
+    timing.samples_ns.insert(timing.samples_ns.end(), disturbed.begin(),
+                             disturbed.begin() + static_cast<ptrdiff_t>(missing));
     drifts.push_back(probe.Drift());
   }
   timing.remeasured = static_cast<int>(disturbed.size());

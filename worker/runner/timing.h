@@ -34,8 +34,10 @@ struct Timing {
 // warm runs decide. A kernel that is half slower in a whole block stops after that block. A
 // confirmation takes at least 10 blocks (5 for a long kernel) and 30 ms.
 //
-// A block between two probe samples that show a disturbance is measured again; the extra blocks are
-// limited to half of the wanted number. After that, disturbed blocks are used as they are.
+// A block is disturbed if the probe sample before or after it shows a disturbance, or if other
+// processes took cores from the kernel's threads during the block. Disturbed blocks are measured
+// again, for a limited time. If there are still too few undisturbed ones, the fastest disturbed
+// blocks are used too, because a disturbance only adds time.
 Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run, Probe& probe,
                   const TimingOptions& options);
 
