@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/ir/error_bound.h"
 
 namespace hone::ir {
 namespace {
+
+constexpr double kUnknownLeast = -std::numeric_limits<double>::infinity();
 
 bool RoundsItsResult(Op op) {
   return (op >= Op::kAdd && op <= Op::kDiv) || (op >= Op::kExp && op <= Op::kSigmoid) ||
@@ -16,7 +19,10 @@ bool RoundsItsResult(Op op) {
 }  // namespace
 
 Accuracy::Accuracy(const Workload& workload)
-    : workload_(workload), exact_(workload.tensors.size(), true), varies_(workload.tensors.size()) {
+    : workload_(workload),
+      exact_(workload.tensors.size(), true),
+      varies_(workload.tensors.size()),
+      least_(workload.tensors.size(), kUnknownLeast) {
   for (const Stage& stage : workload.stages) AddStage(stage);
   terms_ = std::max(terms_, 1.0);
 }
@@ -40,6 +46,7 @@ void Accuracy::AddStage(const Stage& stage) {
     const bool selects = stage.reducer == Reducer::kNone || (FindsExtreme(stage.reducer) && !sums);
     exact_[id] = !IsFloat(tensor.dtype) || (selects && IsExact(stage.values[c]));
     varies_[id] = VariesAsComputed(stage, c);
+    least_[id] = LeastOfComponent(stage, c);
     rounds_on_the_way_ |= tensor.output && varies_[id];
     AddValue(stage.values[c]);
   }
@@ -135,6 +142,69 @@ bool Accuracy::IsPlain(ExprId id) const {
 
 bool Accuracy::AddsErrors(const Expr& expr) const {
   return (expr.op == Op::kMul || expr.op == Op::kDiv) && !IsPlain(expr.a) && !IsPlain(expr.b);
+}
+
+double Accuracy::LeastOfComponent(const Stage& stage, size_t component) const {
+  const double least = LeastOf(stage.values[component]);
+  switch (stage.reducer) {
+    case Reducer::kNone:
+      return least;
+    case Reducer::kSum:
+    case Reducer::kProd:
+      return least >= 0 ? 0 : kUnknownLeast;
+    default:
+      return kUnknownLeast;
+  }
+}
+
+double Accuracy::LeastOf(ExprId id) const {
+  const Expr& expr = workload_.pool[id];
+  if (!IsFloat(expr.dtype)) return kUnknownLeast;
+  // Sums, products and conversions are rounded, and rounding is monotone.
+  switch (expr.op) {
+    case Op::kConst:
+      return expr.value.real();
+    case Op::kLoad:
+      return least_[expr.buffer];
+    case Op::kAbs:
+    case Op::kExp:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kSigmoid:
+    case Op::kNormalCdf:
+      return 0;
+    case Op::kAdd:
+      return LeastOf(expr.a) + LeastOf(expr.b);
+    case Op::kMul: {
+      if (expr.a == expr.b) return 0;
+      const double a = LeastOf(expr.a), b = LeastOf(expr.b);
+      return a >= 0 && b >= 0 ? a * b : kUnknownLeast;
+    }
+    case Op::kMin:
+      return std::min(LeastOf(expr.a), LeastOf(expr.b));
+    case Op::kMax:
+      return std::max(LeastOf(expr.a), LeastOf(expr.b));
+    case Op::kSelect:
+      return std::min(LeastOf(expr.b), LeastOf(expr.c));
+    case Op::kCast:
+      return LeastOf(expr.a);
+    default:
+      return kUnknownLeast;
+  }
+}
+
+double Accuracy::LeastOperand(const Expr& expr) const {
+  constexpr double kOfRoundings = 1 - 0x1p-5;  // more than the roundings of constants in bf16
+  switch (expr.op) {
+    case Op::kDiv:
+      return std::max(0.0, kOfRoundings * LeastOf(expr.b));
+    case Op::kLog:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+      return std::max(0.0, kOfRoundings * LeastOf(expr.a));
+    default:
+      return 0;
+  }
 }
 
 bool StoresShort(const Tensor& tensor) {

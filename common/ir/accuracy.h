@@ -35,6 +35,9 @@ class Accuracy {
   // Whether an expression is a product or quotient of two computed values, whose relative errors
   // add up (MagnitudeOfProduct() and MagnitudeOfQuotient()).
   bool AddsErrors(const Expr& expr) const;
+  // A positive number that the divisor of a quotient, or the operand of a logarithm or root, is
+  // never less than, in any correct computation; 0 if none is known.
+  double LeastOperand(const Expr& expr) const;
   // Whether the rounding of an expression may be positive (error_bound.h).
   bool MayVary(ExprId id) const;
   // Whether two correct computations of an expression may differ.
@@ -51,7 +54,11 @@ class Accuracy {
   void AddStage(const Stage& stage);
   void AddValue(ExprId value);
   bool VariesAsComputed(const Stage& stage, size_t component) const;
+  double LeastOfComponent(const Stage& stage, size_t component) const;
   bool IsPlain(ExprId id) const;  // whether the value has no error
+  // A lower limit of an expression in any correct computation, apart from the rounding of
+  // constants; −infinity if none is known.
+  double LeastOf(ExprId id) const;
 
   const Workload& workload_;
   double terms_ = 0;
@@ -59,6 +66,7 @@ class Accuracy {
   bool rounds_on_the_way_ = false;
   bool keeps_integers_ = true;
   std::vector<bool> exact_, varies_;  // by tensor, before it is stored
+  std::vector<double> least_;         // by tensor, see LeastOf()
 };
 
 // Whether a tensor's dtype has fewer digits than the computation of its values.

@@ -2,21 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "common/ir/accuracy.h"
 #include "common/ir/arithmetic.h"
 #include "common/ir/error_bound.h"
 
 namespace hone::ir {
-namespace {
 
 class ElementMachine {
  public:
-  ElementMachine(const Workload& workload, absl::FunctionRef<Scalar(BufferId, int64_t)> read)
-      : workload_(workload), accuracy_(workload), read_(read) {}
+  ElementMachine(const Workload& workload, ElementInterpreter::Read read)
+      : workload_(workload), accuracy_(workload), read_(std::move(read)) {}
+
+  int64_t points() const { return points_; }
+  // Once `points` more points are used, elements are not computed.
+  void Limit(int64_t points) {
+    limit_ = points < std::numeric_limits<int64_t>::max() - points_ ? points_ + points : points;
+  }
+  bool IsOverLimit() const { return points_ > limit_; }
 
   ElementValue Tensor(BufferId tensor, absl::Span<const int64_t> indices) {
     const ir::Tensor& t = workload_.tensors[tensor];
@@ -26,18 +34,21 @@ class ElementMachine {
       const Scalar value = read_(tensor, offset);
       return {value, std::abs(value.real())};
     }
+    // Without memoization, the work would be exponential in the number of stages.
+    const auto known = computed_.find({tensor, offset});
+    if (known != computed_.end()) return known->second;
+    ++points_;
+    if (IsOverLimit()) return {};
     const Stage& stage = workload_.stages[t.stage];
     std::vector<int64_t> vars(workload_.atoms.size(), 0);
     for (size_t d = 0; d < stage.spatial.size(); ++d) vars[stage.spatial[d].var] = indices[d];
-    if (stage.reducer == Reducer::kNone) return Evaluate(stage.values[0], vars);
-    // Memoized: every element of a row reads the row's sum, as does the sum of its differences.
-    // Without the cache, the work would be exponential in the number of stages.
-    const auto known = reduced_.find({tensor, offset});
-    if (known != reduced_.end()) return known->second;
     const auto component =
         std::find(stage.tensors.begin(), stage.tensors.end(), tensor) - stage.tensors.begin();
-    const ElementValue result = Reduce(stage, vars)[component];
-    if (reduced_.size() < kMaxRemembered) reduced_.emplace(std::make_pair(tensor, offset), result);
+    const ElementValue result = stage.reducer == Reducer::kNone ? Evaluate(stage.values[0], vars)
+                                                                : Reduce(stage, vars)[component];
+    if (computed_.size() < kMaxRemembered && !IsOverLimit()) {
+      computed_.emplace(std::make_pair(tensor, offset), result);
+    }
     return result;
   }
 
@@ -52,6 +63,8 @@ class ElementMachine {
     for (const Axis& axis : stage.reduce) points *= axis.extent;
     Tuple values(stage.values.size());
     for (int64_t point = 0; point < points; ++point) {
+      ++points_;
+      if (IsOverLimit()) return;
       int64_t rest = point;
       for (auto axis = stage.reduce.rbegin(); axis != stage.reduce.rend(); ++axis) {
         vars[axis->var] = rest % axis->extent;
@@ -204,14 +217,16 @@ class ElementMachine {
     const ElementValue b = expr.b == kNoExpr ? a : Evaluate(expr.b, vars);
     ElementValue result{.value = EvaluateOp(expr.op, expr.dtype, a.value, b.value)};
     const double v = result.value.real(), a_value = a.value.real(), b_value = b.value.real();
-    result.magnitude = MagnitudeOfOperation(expr, v, {a_value, a.magnitude, b_value, b.magnitude});
+    const double least = accuracy_.LeastOperand(expr);
+    result.magnitude =
+        MagnitudeOfOperation(expr, v, {a_value, a.magnitude, b_value, b.magnitude, least});
     if (expr.op == Op::kCast) {
       result.rounding = RoundingOfCast(expr, a);
     } else if (IsComparison(expr.op)) {
       result.rounding = ComparisonRounding(std::abs(a_value - b_value), a.error + b.error);
     } else if (a.rounding + b.rounding != 0) {
-      result.rounding =
-          RoundingOf<double>(expr.op, expr.dtype, v, {a_value, a.rounding, b_value, b.rounding});
+      result.rounding = RoundingOf<double>(expr.op, expr.dtype, v,
+                                           {a_value, a.rounding, b_value, b.rounding, least});
     }
     if (accuracy_.IsExact(id)) {
       result.error = result.rounding;
@@ -258,17 +273,30 @@ class ElementMachine {
 
   const Workload& workload_;
   const Accuracy accuracy_;
-  absl::FunctionRef<Scalar(BufferId, int64_t)> read_;
-  // memoized elements of reducing stages
-  std::map<std::pair<BufferId, int64_t>, ElementValue> reduced_;
+  const ElementInterpreter::Read read_;
+  int64_t points_ = 0;
+  int64_t limit_ = std::numeric_limits<int64_t>::max();
+  absl::flat_hash_map<std::pair<BufferId, int64_t>, ElementValue> computed_;
 };
 
-}  // namespace
+ElementInterpreter::ElementInterpreter(const Workload& workload, Read read)
+    : machine_(std::make_unique<ElementMachine>(workload, std::move(read))) {}
+ElementInterpreter::~ElementInterpreter() = default;
+
+std::optional<ElementValue> ElementInterpreter::Interpret(BufferId tensor,
+                                                          absl::Span<const int64_t> indices,
+                                                          int64_t most_points) {
+  machine_->Limit(most_points);
+  const ElementValue element = machine_->Tensor(tensor, indices);
+  if (machine_->IsOverLimit()) return std::nullopt;
+  return element;
+}
+
+int64_t ElementInterpreter::points() const { return machine_->points(); }
 
 ElementValue InterpretElement(const Workload& workload, BufferId tensor,
-                              absl::Span<const int64_t> indices,
-                              absl::FunctionRef<Scalar(BufferId, int64_t)> read) {
-  return ElementMachine(workload, read).Tensor(tensor, indices);
+                              absl::Span<const int64_t> indices, ElementInterpreter::Read read) {
+  return ElementMachine(workload, std::move(read)).Tensor(tensor, indices);
 }
 
 }  // namespace hone::ir

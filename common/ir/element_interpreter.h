@@ -2,8 +2,11 @@
 #define HONE_COMMON_IR_ELEMENT_INTERPRETER_H_
 
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "common/ir/scalar.h"
 #include "common/ir/workload.h"
@@ -18,11 +21,33 @@ struct ElementValue {
   double error = 0;  // bound on the error of a correct kernel before the value is stored
 };
 
-// Computes one element of an output by recursion through the stages, in double without intermediate
-// rounding. `read` returns an input's element, given its tensor and flat row-major offset.
+class ElementMachine;
+
+// Computes elements by recursion through the stages, in double without intermediate rounding.
+// Remembers elements of intermediate tensors, because many elements may read the same one. Not
+// thread-safe.
+class ElementInterpreter {
+ public:
+  // Returns an input's element, given its tensor and flat row-major offset.
+  using Read = std::function<Scalar(BufferId, int64_t)>;
+  // The workload must outlive this object.
+  ElementInterpreter(const Workload& workload, Read read);
+  ~ElementInterpreter();
+
+  // Returns nullopt if the element needs more than `most_points` points of reductions and elements
+  // of intermediate tensors.
+  std::optional<ElementValue> Interpret(BufferId tensor, absl::Span<const int64_t> indices,
+                                        int64_t most_points = std::numeric_limits<int64_t>::max());
+  // The number of these points so far.
+  int64_t points() const;
+
+ private:
+  const std::unique_ptr<ElementMachine> machine_;
+};
+
+// Computes one element.
 ElementValue InterpretElement(const Workload& workload, BufferId tensor,
-                              absl::Span<const int64_t> indices,
-                              absl::FunctionRef<Scalar(BufferId, int64_t)> read);
+                              absl::Span<const int64_t> indices, ElementInterpreter::Read read);
 
 }  // namespace hone::ir
 

@@ -121,7 +121,49 @@ Number ContendingMagnitude(Number magnitude, Number gap) {
 template <typename Number>
 struct Operands {
   Number a_value, a, b_value, b;
+  // A positive lower limit of the divisor or of the operand of a root or logarithm, which holds
+  // whatever the errors are (Accuracy::LeastOperand()); 0: none is known.
+  double least = 0;
 };
+
+// The steepest slope of a bounded function (tanh, erf, sigmoid, normal_cdf) where the absolute
+// value of its operand is at least `size`, which may be negative.
+template <typename Number>
+Number SteepestSlope(Op op, Number size) {
+  const Number at = Larger(ConstantLike(size, 0), size);
+  switch (op) {
+    case Op::kTanh:  // 1 / cosh²
+      return Smaller(ConstantLike(size, 1), 4 * Exponential(-2 * at));
+    case Op::kSigmoid:
+      return Smaller(ConstantLike(size, 0.25), Exponential(-1 * at));
+    case Op::kNormalCdf:
+      return 0.4 * Exponential(-0.5 * (at * at));
+    case Op::kErf:
+      return 1.13 * Exponential(-1 * (at * at));
+    default:
+      return ConstantLike(size, 1);
+  }
+}
+
+// The bound of a quotient, logarithm or root whose operands' bounds allow a divisor or operand of
+// 0. Infinite unless of.least excludes that: two computations with operands of at least of.least
+// differ by no more than this.
+template <typename Number>
+Number BoundByLeast(Op op, Number value, const Operands<Number>& of) {
+  if (!(of.least > 0)) return Infinite(value);
+  const Number least = ConstantLike(value, of.least);
+  switch (op) {
+    case Op::kDiv:
+      return (of.a + Absolute(value) * of.b) / least;
+    case Op::kRsqrt: {
+      const Number bound = Absolute(value) * of.a / least;
+      const Number largest = ConstantLike(value, 1) / SquareRoot(least);
+      return IfLess(bound, largest, bound, largest);  // also if the bound is NaN
+    }
+    default:  // The slopes of a logarithm and, up to here, of a root are at most 1 / least.
+      return of.a / Smaller(least, SquareRoot(least));
+  }
+}
 
 // Magnitude of a unary or binary operation with result `value`. For products and quotients it is
 // the product of the operands' magnitudes.
@@ -138,7 +180,7 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
       // Treated as a product with 1/b, whose relative error is that of b.
       const Number divisor = Absolute(of.b_value);
       return IfLess(2 * unit * b, divisor, a / divisor * (b / divisor),
-                    IfZero(b, a, Infinite(value)));
+                    IfZero(b, a, BoundByLeast(op, value, of)));
     }
     case Op::kMin:
     case Op::kMax:
@@ -159,11 +201,14 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
       const Number size = SizeOf(value), operand = Absolute(of.a_value), relative = a / operand;
       const Number bound = op == Op::kLog ? Larger(size, relative)
                                           : size * Larger(ConstantLike(size, 1), 0.5 * relative);
-      return IfLess(2 * unit * a, operand, bound, IfZero(SizeOf(a), size, Infinite(value)));
+      return IfLess(2 * unit * a, operand, bound,
+                    IfZero(SizeOf(a), size, BoundByLeast(op, value, of)));
     }
-    default:
-      // The slopes of the remaining operations are at most 1.13, and they are bounded.
-      return Larger(SizeOf(value), a);
+    default: {
+      // The margin holds for errors of at most this fraction of `a`, also with a tolerance.
+      const double margin = unit > 0x1p-8 ? unit : 0x1p-8;
+      return Larger(SizeOf(value), a * SteepestSlope(op, Absolute(of.a_value) - margin * a));
+    }
   }
 }
 
@@ -184,7 +229,7 @@ Number MagnitudeOfQuotient(double unit, Number value, const Operands<Number>& of
   return IfLess(
       2 * unit * of.b, divisor,
       MagnitudeOfProduct<Number>({value, of.a / divisor, ConstantLike(divisor, 1), relative}),
-      IfZero(of.b, of.a, Infinite(value)));
+      IfZero(of.b, of.a, BoundByLeast(Op::kDiv, value, of)));
 }
 
 // The rounding of a unary or binary operation on floats other than a comparison or cast, from the
@@ -201,7 +246,7 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
     case Op::kDiv: {
       const Number divisor = Absolute(of.b_value);
       return IfLess(b, divisor, (a + Absolute(value) * b) / (divisor - b),
-                    IfZero(a + b, a, Infinite(value)));
+                    IfZero(a + b, a, BoundByLeast(op, value, of)));
     }
     case Op::kMin:
     case Op::kMax:
@@ -218,7 +263,7 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
       return IfZero(value, value, Absolute(value) * (Exponential(a) - 1));
     case Op::kLog: {
       const Number size = Absolute(of.a_value);
-      return IfLess(a, size, a / (size - a), IfZero(a, a, Infinite(value)));
+      return IfLess(a, size, a / (size - a), IfZero(a, a, BoundByLeast(op, value, of)));
     }
     case Op::kSqrt: {
       const Number root = SquareRoot(Larger(Absolute(of.a_value), a));
@@ -226,11 +271,14 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
     }
     case Op::kRsqrt: {
       const Number size = Absolute(of.a_value);
-      return IfLess(a, size, Absolute(value) * a / (size - a), IfZero(a, a, Infinite(value)));
+      return IfLess(a, size, Absolute(value) * a / (size - a),
+                    IfZero(a, a, BoundByLeast(op, value, of)));
     }
-    default:
-      // The slopes of the remaining operations are at most 1.13.
-      return a * 1.13;
+    default: {
+      const Number bound = a * SteepestSlope(op, Absolute(of.a_value) - a);
+      const Number range = ConstantLike(a, 2);
+      return IfLess(bound, range, bound, range);  // also if the bound is NaN
+    }
   }
 }
 

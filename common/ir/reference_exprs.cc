@@ -197,8 +197,8 @@ Operands<F64Term> ReferenceExprs::OperandsOf(const Expr& expr, Kind kind) {
   const bool binary = expr.b != kNoExpr;
   const F64Term a_value = F64Value(expr.a);
   const F64Term a = OrZero(Bound(kind, expr.a));
-  return {a_value, a, binary ? F64Value(expr.b) : a_value,
-          binary ? OrZero(Bound(kind, expr.b)) : a};
+  return {a_value, a, binary ? F64Value(expr.b) : a_value, binary ? OrZero(Bound(kind, expr.b)) : a,
+          accuracy_.LeastOperand(expr)};
 }
 
 ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
@@ -226,7 +226,9 @@ ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
   const double unit = accuracy_.relative_error();
   if (!IsArithmetic(expr)) {
     const F64Term a = Magnitude(expr.a), a_value = F64Value(expr.a);
-    return MagnitudeOf<F64Term>(expr.op, unit, F64Value(id), {a_value, a, a_value, a}).id;
+    return MagnitudeOf<F64Term>(expr.op, unit, F64Value(id),
+                                {a_value, a, a_value, a, accuracy_.LeastOperand(expr)})
+        .id;
   }
   // The quotient of integers is at most the dividend, also by 0.
   if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return Magnitude(expr.a).id;

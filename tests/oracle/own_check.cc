@@ -63,7 +63,7 @@ absl::Status OwnCheck::Check(const std::string& artifact_path, double tolerance)
   }
   if (tolerance != 0) return absl::OkStatus();
   return CheckOn(runner::Filling::kInteger, *kernel, [&](size_t o, const void* data) {
-    return runner::CheckExact(signature.outputs[o], data, expected(o));
+    return runner::CheckExact(signature.outputs[o], data, expected(o), signature);
   });
 }
 

@@ -56,6 +56,7 @@ absl::StatusOr<std::string> ReferenceKernels::Build(const std::string& workload,
                                                      .target = target,
                                                      .artifact_dir = artifacts_->path(),
                                                      .reference = true});
+  if (built.outcome == record::Outcome::kInvalid) return absl::InvalidArgumentError(built.detail);
   if (built.outcome != record::Outcome::kOk) return absl::InternalError(built.detail);
   artifacts_->Add(built.artifact_digest);
   return built.artifact_digest;

@@ -143,13 +143,17 @@ double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
   return std::isfinite(relative) ? relative : INFINITY;
 }
 
-// Advice for errors of the size of roundings, such as those of Winograd's algorithm. A wrong kernel
-// has larger errors. `needed` is the tolerance that allows all errors.
-std::string Hint(const TensorSpec& spec, double needed) {
-  constexpr double kOfRounding = 1e-3;
-  if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfRounding) return "";
+// Advice for errors that a less accurate algorithm, such as Winograd's, could have. `needed` is the
+// tolerance that allows all errors. A wrong kernel may have errors of this size, too.
+std::string Hint(const TensorSpec& spec, const Signature& signature, double needed) {
+  constexpr double kOfAlgorithm = 16;  // times the relative error of other kernels
+  if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfAlgorithm * signature.relative_error) {
+    return "";
+  }
   const double unit = std::pow(10.0, std::floor(std::log10(needed)));
-  return absl::StrFormat("; a tolerance of %.1g would allow it", std::ceil(needed / unit) * unit);
+  return absl::StrFormat(
+      "; if its algorithm is less accurate, as Winograd's is, a tolerance of %.1g allows it",
+      std::ceil(needed / unit) * unit);
 }
 
 }  // namespace
@@ -175,7 +179,7 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
     result.detail = Describe(spec, i, got, wanted, bounds.Of(i));
   }
   result.max_error = std::min(worst, kMaxReported);
-  result.detail += Hint(spec, needed);
+  result.detail += Hint(spec, signature, needed);
   return result;
 }
 
@@ -192,7 +196,8 @@ bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& 
   return true;
 }
 
-CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected) {
+CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected,
+                       const Signature& signature) {
   if (spec.dtype == ir::DType::kF32) {
     const auto* const got = static_cast<const float*>(data);
     const auto* const values = static_cast<const double*>(expected.values);
@@ -212,10 +217,11 @@ CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected&
       needed = std::max(needed, ToleranceOf(other, ir::CastTo(spec.dtype, expected.Value(e)),
                                             expected.magnitudes[e]));
     }
-    return {.ok = false,
-            .max_error = kMaxReported,
-            .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
-                                   Describe(spec, i, got, wanted, 0), Hint(spec, needed))};
+    return {
+        .ok = false,
+        .max_error = kMaxReported,
+        .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
+                               Describe(spec, i, got, wanted, 0), Hint(spec, signature, needed))};
   }
   return {};
 }

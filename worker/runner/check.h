@@ -52,7 +52,8 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
 // leaves the exact range of the formats it is rounded to. The kernel's output must then equal the
 // reference, rounded to the output's dtype.
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature);
-CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected);
+CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected,
+                       const Signature& signature);
 
 }  // namespace hone::runner
 

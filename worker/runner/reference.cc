@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,10 +28,11 @@ namespace {
 constexpr absl::string_view kMagic = "HONEREF2";
 constexpr size_t kPage = 4096;
 constexpr Filling kFillings[] = {Filling::kReal, Filling::kInteger};
-constexpr double kInterpreterLimit = 2e7;  // operations, about a second
-constexpr double kSpotCheckLimit = 1e6;
-constexpr int kMaxSpotChecks = 256;
-constexpr int kMinSpotChecks = 4;
+constexpr double kInterpreterLimit = 2e7;  // points, some seconds
+constexpr int kMaxSpotChecks = 256;        // per output
+constexpr int64_t kSpotCheckPoints = 2'000'000;
+// An element that needs more points, such as one of a chain of large reductions, is not checked.
+constexpr int64_t kElementPoints = 20'000'000;
 
 std::string Header(absl::string_view workload_digest, const Signature& signature) {
   std::string header = absl::StrCat(kMagic, workload_digest);
@@ -90,12 +94,16 @@ class FileWriter {
     if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary_));
     while (!bytes.empty()) {
       const ssize_t n = write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
       if (n < 0) return ErrnoStatus(errno, absl::StrCat("write ", temporary_));
       bytes.remove_prefix(n);
     }
     return absl::OkStatus();
   }
   absl::Status Finish() {
+    if (close(std::exchange(fd_, -1)) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("close ", temporary_));
+    }
     if (rename(temporary_.c_str(), path_.c_str()) != 0) {
       return ErrnoStatus(errno, absl::StrCat("rename to ", path_));
     }
@@ -109,6 +117,11 @@ class FileWriter {
   int fd_ = -1;
   bool done_ = false;
 };
+
+absl::Status TooLargeError() {
+  return absl::InvalidArgumentError(
+      "the workload is too large for the interpreter, and no reference kernel was given");
+}
 
 // Computes the reference outputs of one filling after the other, in memory that is laid out as the
 // reference kernel's buffers.
@@ -138,6 +151,11 @@ class ReferenceMaker {
     for (size_t i = 0; i < signature_.inputs.size(); ++i) {
       FillTensor(signature_.inputs[i], filling, seed_, static_cast<int>(i), buffers_[i]);
     }
+    interpreter_ =
+        std::make_unique<ir::ElementInterpreter>(workload_, [this](ir::BufferId id, int64_t at) {
+          const int input = input_of_tensor_[id];
+          return ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
+        });
   }
 
   absl::Status RunKernel(const Kernel& kernel) {
@@ -154,15 +172,16 @@ class ReferenceMaker {
 
   // Compares some elements with the interpreter.
   absl::Status SpotCheck() const {
-    const int checks = static_cast<int>(
-        std::clamp<double>(kSpotCheckLimit / signature_.terms, kMinSpotChecks, kMaxSpotChecks));
     for (size_t o = 0; o < outputs_.size(); ++o) {
       const TensorSpec& output = signature_.outputs[o];
       Rng rng(seed_, o, 77);
-      for (int check = 0; check < checks; ++check) {
+      const int64_t limit = interpreter_->points() + kSpotCheckPoints;
+      for (int check = 0; check < kMaxSpotChecks && interpreter_->points() < limit; ++check) {
         const auto at = static_cast<int64_t>(rng.Below(output.elements));
         const ir::ElementValue kernel = Get(o, at);
-        const ir::ElementValue element = Interpret(o, at);
+        const std::optional<ir::ElementValue> interpreted = Interpret(o, at, kElementPoints);
+        if (!interpreted.has_value()) break;
+        const ir::ElementValue& element = *interpreted;
         if (Agree(output.dtype, kernel, element)) continue;
         const auto text = [](const ir::ElementValue& value) {
           return absl::StrFormat("%s with magnitude %.17g and rounding %.17g", value.value.ToText(),
@@ -177,10 +196,15 @@ class ReferenceMaker {
     return absl::OkStatus();
   }
 
-  void InterpretAll() {
+  absl::Status InterpretAll() {
     for (size_t o = 0; o < outputs_.size(); ++o) {
-      for (int64_t i = 0; i < signature_.outputs[o].elements; ++i) Set(o, i, Interpret(o, i));
+      for (int64_t i = 0; i < signature_.outputs[o].elements; ++i) {
+        const std::optional<ir::ElementValue> element = Interpret(o, i, kElementPoints);
+        if (!element.has_value()) return TooLargeError();
+        Set(o, i, *element);
+      }
     }
+    return absl::OkStatus();
   }
 
   // Refuses an output if the check would accept every value in more than half of its elements.
@@ -237,18 +261,18 @@ class ReferenceMaker {
     Data(1, output)[at] = element.magnitude;
     if (signature_.has_roundings) Data(2, output)[at] = element.rounding;
   }
-  ir::ElementValue Interpret(size_t output, int64_t offset) const {
+  std::optional<ir::ElementValue> Interpret(size_t output, int64_t offset,
+                                            int64_t most_points) const {
     const ir::Shape& shape = workload_.tensors[outputs_[output]].shape;
     std::vector<int64_t> indices(shape.size());
     for (size_t d = shape.size(); d-- > 0;) {
       indices[d] = offset % shape[d];
       offset /= shape[d];
     }
-    const auto read = [&](ir::BufferId id, int64_t at) {
-      const int input = input_of_tensor_[id];
-      return ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
-    };
-    return ir::InterpretElement(workload_, outputs_[output], indices, read);
+    std::optional<ir::ElementValue> element =
+        interpreter_->Interpret(outputs_[output], indices, most_points);
+    if (element.has_value()) element->rounding = UsableRounding(element->rounding);
+    return element;
   }
 
   const ir::Workload& workload_;
@@ -258,6 +282,7 @@ class ReferenceMaker {
   std::vector<int> input_of_tensor_;
   std::vector<std::unique_ptr<TensorMemory>> memory_;
   std::vector<void*> buffers_;
+  std::unique_ptr<ir::ElementInterpreter> interpreter_;  // of the current filling
 };
 
 }  // namespace
@@ -320,8 +345,7 @@ absl::Status MakeReference(const ir::Workload& workload, absl::string_view workl
     operations += static_cast<double>(output.elements) * signature.terms;
   }
   if (kernel == nullptr && operations > kInterpreterLimit) {
-    return absl::InvalidArgumentError(
-        "the workload is too large for the interpreter, and no reference kernel was given");
+    return TooLargeError();
   }
   ReferenceMaker maker(workload, signature, InputSeed(workload_digest));
   HONE_RETURN_IF_ERROR(maker.Allocate());
@@ -333,7 +357,7 @@ absl::Status MakeReference(const ir::Workload& workload, absl::string_view workl
       HONE_RETURN_IF_ERROR(maker.RunKernel(*kernel));
       HONE_RETURN_IF_ERROR(maker.SpotCheck());
     } else {
-      maker.InterpretAll();
+      HONE_RETURN_IF_ERROR(maker.InterpretAll());
     }
     if (filling == Filling::kReal) HONE_RETURN_IF_ERROR(maker.CheckBounds());
     HONE_RETURN_IF_ERROR(maker.Write(writer));

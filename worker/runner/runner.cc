@@ -182,7 +182,7 @@ bool Runner::CheckOutputs(Filling filling, double tolerance, MeasureResult& resu
     const void* const data = bench_->outputs[o]->data();
     const CheckResult check = filling == Filling::kReal
                                   ? CheckOutput(spec, data, expected, signature, tolerance)
-                                  : CheckExact(spec, data, expected);
+                                  : CheckExact(spec, data, expected, signature);
     result.max_error = std::max(result.max_error, check.max_error);
     if (!check.ok) return wrong(check.detail);
   }
@@ -267,7 +267,9 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     }
   }
 
+  const int64_t preemptions = probe_->Preemptions();
   HONE_ASSIGN_OR_RETURN(const double first_ns, poisoned_run(Filling::kReal));
+  const int64_t first_preemptions = probe_->Preemptions() - preemptions;
   if (!CheckOutputs(Filling::kReal, request.tolerance, result)) return result;
   const bool hopeless = !confirm && best_ns > 0 && first_ns > 4 * best_ns;
   if (bench_->exact && request.tolerance == 0 && !hopeless) {
@@ -300,6 +302,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
       TimeKernel(first_ns, timed, *probe_,
                  {.confirm = confirm,
                   .best_latency_ns = request.best_latency_ns,
+                  .first_preemptions = first_preemptions,
                   .min_blocks = request.policy.repeats,
                   .max_count = flushed ? kFlushedCount : std::numeric_limits<int64_t>::max()});
   HONE_RETURN_IF_ERROR(KernelError(code));

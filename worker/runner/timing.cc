@@ -32,6 +32,10 @@ constexpr double kExtraConfirmNs = 250e6;
 constexpr int kWarmRuns = 2;
 constexpr int kWarmAttempts = 6;  // including preempted ones
 
+bool IsInterrupted(int64_t preemptions, double ns) {
+  return static_cast<double>(preemptions) > kPreemptionsPerNs * ns;
+}
+
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
     const double block_ns = std::max(kBlockNs, run_ns);
@@ -68,13 +72,18 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
                                  : INFINITY;
   double run_ns = first_ns;
   int undisturbed_runs = 0;
+  bool interrupted = IsInterrupted(options.first_preemptions, first_ns);
   for (int i = 0; i < kWarmAttempts && undisturbed_runs < kWarmRuns; ++i) {
-    const bool cold = run_ns < kShort || run_ns < std::min(kColdMatters, kColdFactor * hopeless_ns);
+    const bool cold =
+        run_ns < kShort ||
+        run_ns < (interrupted ? kColdMatters : std::min(kColdMatters, kColdFactor * hopeless_ns));
     const bool doubted = run_ns > hopeless_ns && cold;
     if (!doubted && (i > 0 || run_ns >= kShort)) break;
     const int64_t preemptions = probe.Preemptions();
-    run_ns = std::min(run_ns, run(1));
-    if (probe.Preemptions() == preemptions) ++undisturbed_runs;
+    const double warm_ns = run(1);
+    run_ns = std::min(run_ns, warm_ns);
+    interrupted = IsInterrupted(probe.Preemptions() - preemptions, warm_ns);
+    if (!interrupted) ++undisturbed_runs;
   }
   if (run_ns > hopeless_ns) {
     timing.samples_ns = {run_ns};
@@ -104,8 +113,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     const double disturbance = std::max(before, after);
     before = after;
     run_ns = std::min(run_ns, sample);
-    if (disturbance > kDisturbed ||
-        static_cast<double>(preemptions) > kPreemptionsPerNs * block_ns) {
+    if (disturbance > kDisturbed || IsInterrupted(preemptions, block_ns)) {
       disturbed.push_back(sample);
       extra_ns += block_ns;
       continue;

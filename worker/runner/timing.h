@@ -13,6 +13,7 @@ struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening
   // Screening stops at twice this latency, corrected for drift; 0: no best yet.
   double best_latency_ns = 0;
+  int64_t first_preemptions = 0;  // Probe::Preemptions() during the first run
   int min_blocks = 0;             // minimum of a confirmation, from its policy
   int64_t max_count = INT64_MAX;  // runs in a block
 };
@@ -31,8 +32,9 @@ struct Timing {
 //
 // Screening takes at most 4 blocks. A kernel twice as slow as the best stops after its first run.
 // If caches were cold and the first run took some milliseconds and is not far slower, up to two
-// warm runs decide. A kernel that is half slower in a whole block stops after that block. A
-// confirmation takes at least 10 blocks (5 for a long kernel) and 30 ms.
+// warm runs decide, and so they do if other processes interrupted the first run. A kernel that is
+// half slower in a whole block stops after that block. A confirmation takes at least 10 blocks (5
+// for a long kernel) and 30 ms.
 //
 // A block is disturbed if the probe sample before or after it shows a disturbance, or if other
 // processes took cores from the kernel's threads during the block. Disturbed blocks are measured

@@ -78,6 +78,66 @@ TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
 
 // A small difference of large numbers has a large relative error, which carries over to a quotient
 // or exponential.
+TEST(ElementInterpreterTest, ChainsOfStagesTakeLinearTime) {
+  std::string text = "input T0: f32[4]\n";
+  for (int i = 1; i <= 60; ++i) {
+    absl::StrAppend(&text, "T", i, "[i: 4] = T", i - 1, "[i] * 0.5 + T", i - 1, "[3 - i] * 0.25\n");
+  }
+  absl::StrAppend(&text, "output Y[i: 4] = T60[i]\n");
+  const Workload workload = Parse(text);
+  ElementInterpreter interpreter(workload, [](BufferId, int64_t) { return 1.0; });
+  const auto element = interpreter.Interpret(workload.Outputs()[0], {1});
+  EXPECT_DOUBLE_EQ(element.value().value.real(), std::pow(0.75, 60));
+  EXPECT_LE(interpreter.points(), 200);
+}
+
+TEST(ElementInterpreterTest, ElementsShareTheirWorkWithinALimit) {
+  const Workload workload = Parse(
+      "input A: f32[2, 100]\ninput B: f32[100, 50]\ninput C: f32[50, 8]\n"
+      "H[i: 2, j: 50] = sum(k: 100) A[i, k] * B[k, j]\n"
+      "output Y[i: 2, j: 8] = sum(k: 50) H[i, k] * C[k, j]\n");
+  const BufferId output = workload.Outputs()[0];
+  ElementInterpreter interpreter(workload, [](BufferId, int64_t) { return 1.0; });
+  EXPECT_FALSE(interpreter.Interpret(output, {0, 0}, 4000).has_value());
+  EXPECT_EQ(interpreter.Interpret(output, {0, 0}, 10'000).value().value.real(), 5000);
+  const int64_t before = interpreter.points();
+  EXPECT_EQ(interpreter.Interpret(output, {0, 1}, 60).value().value.real(), 5000);
+  EXPECT_LE(interpreter.points() - before, 60);
+}
+
+TEST(InterpretElementTest, BoundedFunctionsOfLargeValuesHaveSmallBounds) {
+  const Workload workload = Parse(
+      "input A: f32[1]\n"
+      "output T[i: 1] = tanh(A[i] * 3.0)\noutput S[i: 1] = sigmoid(A[i] * 3.0)\n"
+      "output N[i: 1] = normal_cdf(A[i] * 3.0)\noutput E[i: 1] = erf(A[i] * 3.0)\n");
+  for (const BufferId output : workload.Outputs()) {
+    const auto magnitude = [&](double value) {
+      return InterpretElement(workload, output, {0}, [&](BufferId, int64_t) { return value; })
+          .magnitude;
+    };
+    EXPECT_LE(magnitude(100), 1);
+    EXPECT_LE(magnitude(-100), 1);
+    EXPECT_GT(magnitude(0.25), 0.1);
+  }
+}
+
+// A divisor or operand of a root that is certainly positive bounds the result, however large its
+// error is.
+TEST(InterpretElementTest, PositiveLimitsBoundQuotientsAndRoots) {
+  const Workload workload = Parse(
+      "input A: f32[2]\n"
+      "D[i: 1] = (A[0] + 1e9) - A[1]\nV[i: 1] = sum(k: 2) (A[k] - A[0]) * (A[k] - A[0])\n"
+      "output Q[i: 1] = 1.0 / (abs(D[i]) + 0.5)\noutput R[i: 1] = rsqrt(abs(D[i]) + 0.5)\n"
+      "output L[i: 1] = log(exp(D[i]) + 0.5)\noutput N[i: 1] = rsqrt(V[i] + 1e-5)\n"
+      "output U[i: 1] = rsqrt(D[i] + 0.5)\n");
+  const std::vector<BufferId> outputs = workload.Outputs();
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const ElementValue element =
+        InterpretElement(workload, outputs[o], {0}, [](BufferId, int64_t at) { return at * 1e9; });
+    EXPECT_EQ(std::isfinite(element.magnitude), o < 4) << o;
+  }
+}
+
 TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands) {
   const Workload workload = Parse(
       "input X: f32[2]\n"
