@@ -144,6 +144,18 @@ bool Accuracy::AddsErrors(const Expr& expr) const {
   return (expr.op == Op::kMul || expr.op == Op::kDiv) && !IsPlain(expr.a) && !IsPlain(expr.b);
 }
 
+bool Accuracy::AreEqual(ExprId a, ExprId b) const {
+  if (a == b) return true;
+  if (a == kNoExpr || b == kNoExpr) return false;
+  const Expr &x = workload_.pool[a], &y = workload_.pool[b];
+  if (x.op != y.op || x.dtype != y.dtype || x.buffer != y.buffer || !(x.value == y.value)) {
+    return false;
+  }
+  if ((x.indices < 0) != (y.indices < 0)) return false;
+  if (x.indices >= 0 && workload_.pool.IndicesOf(x) != workload_.pool.IndicesOf(y)) return false;
+  return AreEqual(x.a, y.a) && AreEqual(x.b, y.b) && AreEqual(x.c, y.c);
+}
+
 double Accuracy::LeastOfComponent(const Stage& stage, size_t component) const {
   const double least = LeastOf(stage.values[component]);
   switch (stage.reducer) {
@@ -176,7 +188,7 @@ double Accuracy::LeastOf(ExprId id) const {
     case Op::kAdd:
       return LeastOf(expr.a) + LeastOf(expr.b);
     case Op::kMul: {
-      if (expr.a == expr.b) return 0;
+      if (AreEqual(expr.a, expr.b)) return 0;
       const double a = LeastOf(expr.a), b = LeastOf(expr.b);
       return a >= 0 && b >= 0 ? a * b : kUnknownLeast;
     }

@@ -56,6 +56,7 @@ class Accuracy {
   bool VariesAsComputed(const Stage& stage, size_t component) const;
   double LeastOfComponent(const Stage& stage, size_t component) const;
   bool IsPlain(ExprId id) const;  // whether the value has no error
+  bool AreEqual(ExprId a, ExprId b) const;
   // A lower limit of an expression in any correct computation, apart from the rounding of
   // constants; −infinity if none is known.
   double LeastOf(ExprId id) const;

@@ -147,9 +147,9 @@ Number SteepestSlope(Op op, Number size) {
 
 // The bound of a quotient, logarithm or root whose operands' bounds allow a divisor or operand of
 // 0. Infinite unless of.least excludes that: two computations with operands of at least of.least
-// differ by no more than this.
+// differ by no more than `unit` times this.
 template <typename Number>
-Number BoundByLeast(Op op, Number value, const Operands<Number>& of) {
+Number BoundByLeast(Op op, double unit, Number value, const Operands<Number>& of) {
   if (!(of.least > 0)) return Infinite(value);
   const Number least = ConstantLike(value, of.least);
   switch (op) {
@@ -157,7 +157,7 @@ Number BoundByLeast(Op op, Number value, const Operands<Number>& of) {
       return (of.a + Absolute(value) * of.b) / least;
     case Op::kRsqrt: {
       const Number bound = Absolute(value) * of.a / least;
-      const Number largest = ConstantLike(value, 1) / SquareRoot(least);
+      const Number largest = ConstantLike(value, 1 / (unit * std::sqrt(of.least)));
       return IfLess(bound, largest, bound, largest);  // also if the bound is NaN
     }
     default:  // The slopes of a logarithm and, up to here, of a root are at most 1 / least.
@@ -180,7 +180,7 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
       // Treated as a product with 1/b, whose relative error is that of b.
       const Number divisor = Absolute(of.b_value);
       return IfLess(2 * unit * b, divisor, a / divisor * (b / divisor),
-                    IfZero(b, a, BoundByLeast(op, value, of)));
+                    IfZero(b, a, BoundByLeast(op, unit, value, of)));
     }
     case Op::kMin:
     case Op::kMax:
@@ -202,7 +202,7 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
       const Number bound = op == Op::kLog ? Larger(size, relative)
                                           : size * Larger(ConstantLike(size, 1), 0.5 * relative);
       return IfLess(2 * unit * a, operand, bound,
-                    IfZero(SizeOf(a), size, BoundByLeast(op, value, of)));
+                    IfZero(SizeOf(a), size, BoundByLeast(op, unit, value, of)));
     }
     default: {
       // The margin holds for errors of at most this fraction of `a`, also with a tolerance.
@@ -229,7 +229,7 @@ Number MagnitudeOfQuotient(double unit, Number value, const Operands<Number>& of
   return IfLess(
       2 * unit * of.b, divisor,
       MagnitudeOfProduct<Number>({value, of.a / divisor, ConstantLike(divisor, 1), relative}),
-      IfZero(of.b, of.a, BoundByLeast(Op::kDiv, value, of)));
+      IfZero(of.b, of.a, BoundByLeast(Op::kDiv, unit, value, of)));
 }
 
 // The rounding of a unary or binary operation on floats other than a comparison or cast, from the
@@ -246,7 +246,7 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
     case Op::kDiv: {
       const Number divisor = Absolute(of.b_value);
       return IfLess(b, divisor, (a + Absolute(value) * b) / (divisor - b),
-                    IfZero(a + b, a, BoundByLeast(op, value, of)));
+                    IfZero(a + b, a, BoundByLeast(op, 1, value, of)));
     }
     case Op::kMin:
     case Op::kMax:
@@ -263,7 +263,7 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
       return IfZero(value, value, Absolute(value) * (Exponential(a) - 1));
     case Op::kLog: {
       const Number size = Absolute(of.a_value);
-      return IfLess(a, size, a / (size - a), IfZero(a, a, BoundByLeast(op, value, of)));
+      return IfLess(a, size, a / (size - a), IfZero(a, a, BoundByLeast(op, 1, value, of)));
     }
     case Op::kSqrt: {
       const Number root = SquareRoot(Larger(Absolute(of.a_value), a));
@@ -272,7 +272,7 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
     case Op::kRsqrt: {
       const Number size = Absolute(of.a_value);
       return IfLess(a, size, Absolute(value) * a / (size - a),
-                    IfZero(a, a, BoundByLeast(op, value, of)));
+                    IfZero(a, a, BoundByLeast(op, 1, value, of)));
     }
     default: {
       const Number bound = a * SteepestSlope(op, Absolute(of.a_value) - a);
