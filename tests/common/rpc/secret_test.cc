@@ -72,10 +72,10 @@ TEST(TokenTableTest, SaysWhichLineIsWrongAndNeverAHash) {
     std::string text, says;
   } cases[] = {
       {good + "client bob\n", "line 2: not three words"},
-      {good + "king bob " + HashToken("x") + "\n", "line 2: no role is called 'king'"},
+      {good + "king bob " + HashToken("x") + "\n", "line 2: unknown role 'king'"},
       {good + "client bob " + HashToken("x").substr(1) + "\n", "line 2: the hash"},
       {good + good, "line 2: the name was used before"},
-      {good + TokenLine({"bob", Role::kClient}, "one"), "line 2: the token is that of ann"},
+      {good + TokenLine({"bob", Role::kClient}, "one"), "line 2: the token already belongs to ann"},
   };
   for (const auto& test : cases) {
     const auto table = TokenTable::Parse(test.text);

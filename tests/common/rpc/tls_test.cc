@@ -128,7 +128,7 @@ TEST_F(TlsTest, ATokenSaysWhoCalls) {
   EXPECT_EQ(known, absl::NotFoundError("hone://client/ann"));
   const absl::Status unknown = Call({.ca = authority_.certificate, .token = "guess"});
   EXPECT_EQ(unknown.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(std::string(unknown.message()), HasSubstr("not one of this server's"));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("does not know this token"));
   EXPECT_THAT(std::string(unknown.message()), Not(HasSubstr("guess")));
   const absl::Status none = Call({.ca = authority_.certificate});
   EXPECT_EQ(none.code(), absl::StatusCode::kUnauthenticated);
@@ -211,7 +211,7 @@ TEST_F(TlsTest, AServerOfAnUnknownAuthorityIsRefused) {
   const ChannelSecurity client{.ca = Authority("Other").certificate};
   EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Probe(client).message()),
-              HasSubstr("of an authority that is not trusted here (Test)"));
+              HasSubstr("by an authority that is not trusted here (Test)"));
 }
 
 TEST_F(TlsTest, AServerOfAnotherNameIsRefused) {
@@ -246,7 +246,7 @@ TEST_F(TlsTest, ACallersExpiredOrForeignCertificateIsRefused) {
   const ChannelSecurity foreign{.ca = authority_.certificate,
                                 .identity = ClientPair(Authority("Other"), pi)};
   EXPECT_EQ(Call(foreign).code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not take our certificate"));
+  EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not accept our certificate"));
 }
 
 TEST_F(TlsTest, ACertificateWithoutANameIsNobodys) {
@@ -378,10 +378,10 @@ TEST(CertificateTest, UrisOfOthersNameNobody) {
 TEST(GrpcLogTest, SaysWhatAFailedHandshakeMeans) {
   EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
                                  "error:0A000086:SSL routines::certificate verify failed"),
-              HasSubstr("expired, or is not of an authority"));
+              HasSubstr("expired, or was issued by an authority"));
   EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
                                  "error:0A0000C7:SSL routines::peer did not return a certificate"),
-              HasSubstr("showed no certificate"));
+              HasSubstr("sent no certificate"));
 }
 
 TEST(GrpcLogTest, OfOtherMessagesItKeepsTheTextAndTheCause) {
