@@ -1,6 +1,6 @@
-// Every strategy with every cost model on every kind of design space, with the real task
-// environment but without a device. Each search proposes legal candidates, learns, continues, and
-// can be restarted.
+// Combinations of strategies, cost models and design spaces, with the real task environment but
+// without a device. Each search must propose new legal candidates, learn from their results, and
+// reproduce its proposals after a restart.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

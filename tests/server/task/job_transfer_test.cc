@@ -1,4 +1,4 @@
-// Knowledge that a job takes over from other workloads of its target.
+// The results and models of other workloads that a job uses.
 
 #include <cmath>
 #include <string>
@@ -187,7 +187,7 @@ class JobStoredModelTest : public JobTransferTest {
     EXPECT_GT(row, 0);
     return row;
   }
-  // The average distance of the first candidates of a job from `liked`.
+  // The average distance from `liked` of the first four candidates of a job.
   double DistanceOfTheFirst(const std::string& job, const std::vector<int64_t>& liked) {
     double sum = 0;
     const auto screened = Screened(job);
@@ -198,7 +198,7 @@ class JobStoredModelTest : public JobTransferTest {
     }
     return sum / 4;
   }
-  // The rows of the models that the proposals of a job name.
+  // The row ids of the models that the proposals of a job used.
   std::vector<int64_t> ModelsOf(const std::string& job) {
     std::vector<int64_t> rows;
     const auto events = store.Events(job).value();

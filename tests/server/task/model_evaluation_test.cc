@@ -1,5 +1,5 @@
-// Cost models evaluated on recorded trials: which trials are held out, and which requests are
-// refused.
+// The evaluation of cost models on recorded trials: which trials are held out, and which requests
+// are refused.
 
 #include "server/task/model_evaluation.h"
 
@@ -135,7 +135,7 @@ TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
   EXPECT_EQ(evaluation->left_out.quarantined, 1);
   EXPECT_EQ(evaluation->left_out.Total(), 6);
   EXPECT_EQ(evaluation->left_out.ToText(),
-            "6 left out: 1 quarantined, 5 with a latency that no device has");
+            "6 left out: 1 quarantined, 5 with an implausible latency");
   EXPECT_EQ(evaluation->scores[0].rmse, rmse);
 }
 
@@ -143,7 +143,7 @@ TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
 // target key.
 TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedWhereTheirTargetIsKnown) {
   for (int64_t i = 0; i < 60; ++i) {
-    PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "a job that nobody knows"));
+    PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "an unknown job"));
   }
   const absl::Status unknown = Evaluate({.held_out_trials = 0.3}).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
