@@ -38,7 +38,7 @@ TEST(SecretTest, EqualSecretsComparesAll) {
   EXPECT_FALSE(EqualSecrets("abc", "ab"));
 }
 
-TEST(SecretTest, ASecretThatEverybodyReadsIsRefused) {
+TEST(SecretTest, ASecretThatEveryUserCanReadIsRefused) {
   char folder[] = "/tmp/hone_secret_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string path = std::string(folder) + "/token";
@@ -52,7 +52,7 @@ TEST(SecretTest, ASecretThatEverybodyReadsIsRefused) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(TokenTableTest, FindsWhoseTokenItIs) {
+TEST(TokenTableTest, FindsTheOwnerOfAToken) {
   const std::string text = "# who may call\n\n" + TokenLine({"ann", Role::kClient}, "one") + "  " +
                            TokenLine({"pi-*", Role::kWorker}, "two") +
                            TokenLine({"root", Role::kAdmin}, "three");

@@ -47,7 +47,7 @@ TEST_F(WorkerRegistryTest, FindsWorkersByTheirTarget) {
   EXPECT_THAT(registry_.Targets(), ElementsAre("t"));
 }
 
-TEST_F(WorkerRegistryTest, ADrainedWorkerRunsNothing) {
+TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   Add("a", "t");
   EXPECT_TRUE(registry_.HasRunner("t"));
   standings_.Change({.worker_id = "a", .drained = true}, true, false);
@@ -56,7 +56,7 @@ TEST_F(WorkerRegistryTest, ADrainedWorkerRunsNothing) {
   EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
 }
 
-TEST_F(WorkerRegistryTest, TheOnlyTargetIsOneThatIsConnected) {
+TEST_F(WorkerRegistryTest, TheOnlyTargetHasAConnectedWorker) {
   EXPECT_TRUE(absl::IsUnavailable(registry_.ChooseTarget("").status()));
   Worker& worker = Add("a", "t");
   EXPECT_EQ(registry_.ChooseTarget("")->text, "t text");
@@ -88,7 +88,7 @@ TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
   EXPECT_EQ(WhyTurnedAway(report), "go");
 }
 
-TEST(CommitCountTest, NewsWaitsForTheCommitsThatWereUnderWayThen) {
+TEST(CommitCountTest, NewsWaitsOnlyForCommitsThatHadBegun) {
   CommitCount commits;
   commits.begun = 1;
   commits.Await();

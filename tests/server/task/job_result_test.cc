@@ -87,7 +87,7 @@ TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
   }
 }
 
-TEST_F(JobResultTest, AMachineThatStaysDisturbedDelaysTheEndByABoundedTime) {
+TEST_F(JobResultTest, AMachineThatStaysDisturbedDelaysTheEndForALimitedTime) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result = Timed(lease);
     if (IsConfirmation(lease)) result.reference_drift = 3.5;

@@ -77,7 +77,7 @@ TEST(TimingTest, AHopelessKernelCostsOneRun) {
   EXPECT_EQ(machine.probes, 0);
 }
 
-TEST(TimingTest, AColdFirstRunDoesNotCondemnAShortKernel) {
+TEST(TimingTest, AColdFirstRunDoesNotStopAShortKernel) {
   FakeMachine machine;
   machine.run_ns = 10e3;
   const Timing timing = machine.Time(100e3, {.best_latency_ns = 10e3});
@@ -85,7 +85,7 @@ TEST(TimingTest, AColdFirstRunDoesNotCondemnAShortKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 10e3);
 }
 
-TEST(TimingTest, AColdFirstRunDoesNotCondemnAKernelOfAMillisecondEither) {
+TEST(TimingTest, AColdFirstRunDoesNotStopAKernelOfAMillisecond) {
   FakeMachine machine;
   machine.run_ns = 1.4e6;
   const Timing timing = machine.Time(3.5e6, {.best_latency_ns = 1.3e6});
@@ -121,7 +121,7 @@ TEST(TimingTest, DisturbedBlocksAreMeasuredAgain) {
   for (const double sample : timing.samples_ns) EXPECT_DOUBLE_EQ(sample, 1e6);
 }
 
-TEST(TimingTest, ASlowPhaseOfTheMachineCondemnsNobody) {
+TEST(TimingTest, ASlowPhaseOfTheMachineStopsNoKernel) {
   FakeMachine machine;
   machine.drift = 2.5;
   const Timing timing = machine.Time(1e6, {.best_latency_ns = 0.45e6});
@@ -130,7 +130,7 @@ TEST(TimingTest, ASlowPhaseOfTheMachineCondemnsNobody) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);  // as measured, without correction
 }
 
-TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAnAnswer) {
+TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAResult) {
   FakeMachine machine;
   machine.drifts.assign(1000, 2.0);
   const Timing timing = machine.Time(1e6, {});
