@@ -113,7 +113,7 @@ TEST_F(JobRestartTest, AcknowledgedResultsSurviveACrashDuringCommits) {
   EXPECT_EQ(Trials(id).size(), 121u);
 }
 
-TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
+TEST_F(JobRestartTest, ARecordWithoutATellEventIsToldAfterTheRestart) {
   const std::string id = Create(Spec(60));
   for (int i = 0; i < 3; ++i) Step(5);
   // Stores the result that a server committed before it died without logging the Tell.
