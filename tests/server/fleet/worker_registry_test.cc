@@ -23,7 +23,7 @@ class WorkerRegistryTest : public ::testing::Test {
     return worker;
   }
 
-  // "" if the call is taken in.
+  // Returns "" if the call is accepted.
   std::string WhyTurnedAway(const WorkerReport& report, bool is_alive = true) const {
     const auto away = registry_.WhyTurnedAway(report, /*most=*/1, is_alive);
     return away.has_value() ? away->why : "";

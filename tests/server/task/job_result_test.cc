@@ -1,5 +1,5 @@
-// What a job shows: its own best beside the published one, disturbed measurements, and what a time
-// limit and an unpublished job leave out.
+// The reported state of a job: its own best and the published one, disturbed measurements, and the
+// steps that a job skips because of a time limit or because it is unpublished.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
