@@ -204,14 +204,14 @@ void Server::CancelUnwatched() {
     unwatched[id] = since;
     if (now - since < options_.unwatched_limit) continue;
     spdlog::info("job {}: cancelled because its client disconnected", id);
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {} has already ended", id);
+    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has already ended", id);
   }
   unwatched_since_ = std::move(unwatched);
 }
 
 void Server::CancelAllJobs() {
   for (const std::string& id : jobs_->Unfinished()) {
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {} could not be cancelled", id);
+    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: could not be cancelled", id);
   }
   const absl::Time limit = steady_clock_.Now() + kJobsShare * options_.shutdown_limit;
   while (!jobs_->Unfinished().empty() && steady_clock_.Now() < limit) {
