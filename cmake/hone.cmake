@@ -59,8 +59,9 @@ if(HONE_FUZZ)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# The precompiled header: what most sources include, half of a typical compilation. It holds only headers of packages, so
-# that editing a header of ours never rebuilds everything. Sources still include what they use.
+# The precompiled header contains the headers that most sources include, which take half of the time of a typical
+# compilation. It contains only headers of packages, so that a change of our own headers never rebuilds everything.
+# Sources must still include the headers that they use.
 set(HONE_COMMON_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <string> <utility> <vector>
     <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_format.h>
     <absl/strings/str_join.h> <absl/strings/str_split.h> <absl/synchronization/mutex.h> <absl/time/time.h>)
@@ -73,7 +74,7 @@ function(hone_precompile TARGET SHARED KIND)
     return()
   endif()
   if(NOT TARGET ${SHARED})
-    # CONFIGURE leaves a file that is the same alone, and its time.
+    # CONFIGURE does not touch a file whose content is unchanged.
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/header.cc CONTENT "int main() { return 0; }\n")
     if(KIND STREQUAL "LIBRARY")
       add_library(${SHARED} OBJECT ${CMAKE_BINARY_DIR}/header.cc)

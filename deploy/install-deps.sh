@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Hone needs from the distribution's packages (Debian 12). Idempotent and quiet; does nothing, and needs no
-# root, when everything is there. Kernels use GCC's libgomp, which build-essential brings.
+# Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
+# it does nothing and needs no root. Kernels use GCC's libgomp, which build-essential installs.
 set -euo pipefail
 
 packages=(

@@ -2,8 +2,8 @@
 # From a fresh Debian 12 machine to a table of results: installs what is missing, builds, tunes two operators through the
 # real system, exports the winners, and compares them with the untiled default and with the libraries on this machine.
 #   deploy/quickstart.sh [TRIALS]     candidates to measure per operator, 256 by default
-# Records go to the user's store (~/.local/share/hone), so running it again starts from what is known; kernels and reports
-# go to build/quickstart.
+# Records are stored in the user's store (~/.local/share/hone), so a second run starts from the earlier results. Kernels
+# and reports are written to build/quickstart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

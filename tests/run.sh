@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs every test. Ends with ctest's summary.
 #   tests/run.sh [ctest arguments]      e.g.  tests/run.sh -L unit
-# HONE_PRESET chooses another preset: ci (warnings are errors), dev, asan, tsan. Without it, what quickstart.sh built is used.
+# HONE_PRESET chooses another preset: ci (warnings are errors), dev, asan, tsan. Without it, the build of quickstart.sh is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 deploy/install-deps.sh

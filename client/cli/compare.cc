@@ -167,10 +167,11 @@ void AddCompare(Command& app, Globals& globals) {
   Complete(
       command, globals,
       "Only reads stored results; the exit code is 3 if no schedule is known. The runner-up is the "
-      "fastest schedule whose program differs from the best one's. The roofline is the smaller of "
-      "the measured peak and the measured memory bandwidth times the operations per byte of inputs "
-      "and outputs; operators that fit into caches may exceed the latter. Latencies are scaled to "
-      "the speed of the machine at the time when the best was measured.\n\n"
+      "fastest schedule whose program differs from that of the best. The roofline is the smaller "
+      "of two limits: the measured peak, and the measured memory bandwidth times the operations "
+      "per byte of inputs and outputs. Operators that fit into caches may exceed the second limit. "
+      "Latencies are scaled to the speed of the machine at the time when the best was "
+      "measured.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"
       "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq .best.share_of_roofline",

@@ -22,13 +22,12 @@ std::string ConnectionHelp() {
   Command options("How a command reaches its server.");
   AddConnectionOptions(options, unused);
   options.Footer(
-      "Without a server, a command starts a private one on this machine, or joins the one that "
-      "runs.\n"
-      "It ends with its last client.\n\n"
-      "What the command line does not say comes from the environment (HONE_SERVER, HONE_CA,\n"
-      "HONE_TOKEN_FILE), and then from a configuration file: --config, $HONE_CONFIG, or\n"
-      "~/.config/hone/client.conf if it exists. A file for another server than the one named is "
-      "ignored.\nhone-server init makes the file:\n"
+      "If no server is given, a command uses the private server of this machine, and starts it if\n"
+      "necessary. The private server ends with its last client.\n\n"
+      "Options that are not on the command line are taken from the environment (HONE_SERVER,\n"
+      "HONE_CA, HONE_TOKEN_FILE), and then from a configuration file: --config, $HONE_CONFIG, or\n"
+      "~/.config/hone/client.conf if it exists. A file for a server other than the given one is\n"
+      "ignored. hone-server init makes such a file:\n"
       "  server = \"hone.internal:7070\"\n"
       "  ca = \"/etc/hone/ca.pem\"\n"
       "  token-file = \"/home/me/token\"\n\n"

@@ -23,11 +23,11 @@ class JobWait {
   JobWait(const Clock* clock, ListWorkers list_workers)
       : clock_(*clock), list_workers_(std::move(list_workers)) {}
 
-  // To be called with each report of the job.
+  // Must be called with each report of the job.
   void Look(const client::Job& job, client::JobNews news);
-  // What the job waits for, in the place of its phase; "" if it makes progress.
+  // Describes what the job waits for, to be shown instead of its phase; "" if it makes progress.
   const std::string& phase() const { return phase_; }
-  // A line that explains the wait, the first time that it is asked for; else nullopt.
+  // Returns a line that explains a new wait, once; otherwise nullopt.
   std::optional<std::string> TakeMessage() { return std::exchange(message_, std::nullopt); }
 
  private:

@@ -10,7 +10,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error
+constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that was printed
 
 }  // namespace
 

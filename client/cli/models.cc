@@ -109,7 +109,8 @@ absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   return absl::OkStatus();
 }
 
-// Replaces a workload in words by its digest; leaves operators and prefixes of digests unchanged.
+// Replaces a workload that is given in words by its digest. Leaves operators and prefixes of
+// digests unchanged.
 absl::StatusOr<std::string> HeldOut(const std::string& words) {
   if (words.find(' ') == std::string::npos) return words;
   const std::vector<std::string> list = absl::StrSplit(words, ' ', absl::SkipEmpty());
@@ -257,10 +258,12 @@ void AddModels(Command& app, Globals& globals) {
   AddCommon(evaluate, *judging);
   Complete(evaluate, globals,
            "By default, holds out 0.3 of the trials, and then each of the five largest workloads.\n"
-           "top-1, top-5: time of the best divided by that of the best of the model's first picks\n"
-           "peak@k: best so far divided by the best, averaged over the first k picks\n"
-           "pairs: share of pairs in the right order\n"
-           "recall@k: share of the k best that are among the first k picks\n"
+           "The columns of the result (a pick is a candidate in the order of its score):\n"
+           "top-1, top-5: time of the best candidate divided by the best time of the first picks\n"
+           "peak@k: best throughput so far divided by the best one, averaged over the first k "
+           "picks\n"
+           "pairs: share of pairs of candidates in the right order\n"
+           "recall@k: share of the k fastest candidates that are among the first k picks\n"
            "calibration: distance between predicted and measured means\n\n"
            "Examples:\n"
            "  hone models evaluate --model xgboost --model gp\n"

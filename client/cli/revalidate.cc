@@ -53,7 +53,7 @@ absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connect
 bool IsDue(const RevalidateOptions& options, const record::Record& best,
            const record::Environment& today) {
   if (options.all) return true;
-  // The version 0 is unknown, and always due.
+  // Version 0 means that the version is unknown, which is always due.
   const bool older = best.environment.codegen_version < today.codegen_version;
   return options.older_codegen ? older : best.environment != today;
 }
@@ -211,8 +211,10 @@ void AddRevalidate(Command& app, Globals& globals) {
               "Measure this many stored schedules of each operator (default 3)", {Range(1, 64)});
   command.AddFlag(
       "--older-codegen", options->older_codegen,
-      "Only bests from an older code generator (default: also bests from another environment)");
-  command.AddFlag("--all", options->all, "All bests, wherever they come from",
+      "Only bests from an older code generator (default: bests from another code generator or "
+      "environment)");
+  command.AddFlag("--all", options->all,
+                  "All bests, even if the code generator and the environment are unchanged",
                   {Excludes("--older-codegen")});
   Complete(command, globals,
            "Without an operator, all bests of the target are revalidated, imported ones too, which "

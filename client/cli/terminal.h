@@ -17,7 +17,7 @@ int TerminalColumns(int fd);
 int ColumnsOf(absl::string_view text);
 
 // Breaks a text at blanks into lines of at most `columns`; lines after the first begin with
-// `indent`. A longer word has a line of its own. No newline at the end.
+// `indent`. A longer word gets a separate line. There is no newline at the end.
 std::string Wrapped(absl::string_view text, int columns, absl::string_view indent = "");
 
 // Prints a line to standard output, wrapped if it does not fit the terminal.

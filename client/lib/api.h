@@ -102,14 +102,14 @@ struct Job {
   // The best of its own candidates, which is not `best` if an earlier best stays published.
   std::optional<Best> own_best;
   int64_t disturbed = 0;    // measurements that were quarantined because of the machine
-  std::string disturbance;  // why the last of them was
+  std::string disturbance;  // the reason for the last of them
   int64_t queued = 0;
   std::string phase;
   std::string note;   // why it ended before its budget was used up
   std::string owner;  // name of the creator's token or certificate; "": without authentication
 };
 
-// What a report of a watched job is due to.
+// The reason for a report of a watched job.
 enum class JobNews {
   kChanged,   // a new state
   kNone,      // time has passed

@@ -29,7 +29,8 @@ constexpr int kPageSize = 200;
 // Of what goes through a whole store.
 constexpr absl::Duration kLongTimeout = absl::Hours(2);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
-constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened anew
+constexpr absl::Duration kWatchTimeout =
+    absl::Minutes(10);  // after this time the stream is opened again
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 constexpr char kServerTimeHeader[] = "hone-unix-ms";  // of every answer

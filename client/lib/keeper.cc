@@ -122,7 +122,7 @@ class Keeper {
     signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   }
 
-  // Writes who holds the lock, for people and tools. Only the lock itself matters to clients.
+  // Writes the holder of the lock, for people and tools. Clients depend only on the lock itself.
   void WriteLockFile() {
     const std::string text =
         absl::StrCat("keeper ", getpid(), "\nserver unix:", paths_.server_socket, "\n");

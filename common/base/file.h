@@ -16,8 +16,9 @@ namespace hone {
 // the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// What a written file survives: a power failure (kMachine: fsync, takes milliseconds) or only the
-// end of the process (kProcess: for caches that verify their content when they read it).
+// Whether a written file survives a power failure (kMachine, which needs an fsync of milliseconds)
+// or only the end of the process (kProcess, for caches that verify their content when they read
+// it).
 enum class Durability { kMachine, kProcess };
 
 // Replaces the file in one step: writes a temporary file beside it, syncs and renames it.

@@ -8,8 +8,8 @@
 
 namespace hone::record {
 
-// What a build gives and a winner keeps: the very bytes that were timed, and the texts they came
-// from. Its digest is DigestOf(EncodeArtifact(a)); a file that holds one is named by it.
+// The result of a build, which is stored for winners: the bytes that were timed, and the texts that
+// they were built from. Its digest is DigestOf(EncodeArtifact(a)), which also names its file.
 //
 // Encoding, all integers little-endian: "HONEKERN", u32 version, u32 number of sections, u64 length
 // of each, then the sections without gaps in the order of the fields below. Equal artifacts have
@@ -19,7 +19,7 @@ struct Artifact {
   std::string object;         // the ELF object file that the shared object was linked from
   std::string workload;       // text form
   std::string trace;          // text form with its decisions
-  std::string program;        // readable, for a person
+  std::string program;        // readable form, for people
   std::string target;         // text form
 
   friend bool operator==(const Artifact&, const Artifact&) = default;
@@ -29,8 +29,9 @@ inline constexpr size_t kMaxArtifactBytes = 64 << 20;
 
 std::string EncodeArtifact(const Artifact& artifact);
 
-// InvalidArgument: not an artifact, of another version, cut off, longer than its sections or than
-// kMaxArtifactBytes, or the shared object is not an ELF file; the message says which.
+// InvalidArgument: the bytes are not an artifact, have another version, are truncated, are longer
+// than their sections or kMaxArtifactBytes, or the shared object is not an ELF file; the message
+// says which.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
 
 }  // namespace hone::record

@@ -7,13 +7,13 @@
 
 #include "common/record/record.h"
 
-// The one description of the structs of record.h: each field with its names and with what it may
-// hold. Every mapping visits it: messages (message_fields.h), SQL columns and JSON lines
-// (server/store), and the state of jobs (server/task). A new field is one line here, one in
+// The description of the structs of record.h: the names and the valid values of each field. All
+// mappings are derived from it: messages (message_fields.h), SQL columns and JSON lines
+// (server/store), and the state of jobs (server/task). A new field needs one line here, one in
 // record.h, one in types.proto, and a migration of the store.
 //
-// VisitFields(value, visit) calls visit(field, member) for each member in turn. A member of a
-// struct type is visited as a whole; the visitor goes into it by VisitFields.
+// VisitFields(value, visit) calls visit(field, member) for each member in order. A member of a
+// struct type is visited as a whole; the visitor may call VisitFields for it.
 namespace hone::record {
 
 inline constexpr int kMaxDetailBytes = 64 << 10;
@@ -28,9 +28,9 @@ enum class Rule {
   kName,    // at most kMaxNameBytes
   kPath,    // at most 4096 bytes
   kText,    // at most kMaxTextBytes
-  kFree,    // may quote anything; a message gets valid UTF-8 of at most kMaxDetailBytes
+  kFree,    // any bytes; converted in messages to valid UTF-8 of at most kMaxDetailBytes
   kDigest,  // "" or 32 hex digits
-  kKey,     // the same in an import; in a message at most 64 bytes
+  kKey,     // like kDigest in an import; at most 64 bytes in a message
   // Numbers.
   kAmount,  // finite and not negative: times, ratios
   kFinite,
@@ -38,16 +38,17 @@ enum class Rule {
 };
 
 struct Field {
-  const char* proto;           // in messages
-  const char* name = nullptr;  // in JSON; null: as in messages; "": a struct without braces
-  const char* column =
-      nullptr;  // in SQL; null: as in JSON; of a struct: what its columns begin with
+  const char* proto;  // name in messages
+  // Name in JSON; null: as in messages; "": a struct whose members have no object of their own.
+  const char* name = nullptr;
+  // Name in SQL; null: as in JSON. For a struct, the prefix of its columns.
+  const char* column = nullptr;
   Rule rule = Rule::kAny;
   int64_t most = std::numeric_limits<int64_t>::max();
   const char* choices[2] = {nullptr, nullptr};  // a text that must be one of these
-  bool raw = false;                             // a text whose column holds any bytes
-  bool by_store = false;                        // given by the store: neither inserted nor exported
-  bool may_be_missing = false;                  // a struct that is not written when all of it is 0
+  bool raw = false;                             // a text that may contain any bytes
+  bool by_store = false;                        // set by the store: neither inserted nor exported
+  bool may_be_missing = false;                  // a struct that is omitted if all its members are 0
 
   constexpr const char* json_name() const { return name != nullptr ? name : proto; }
   constexpr const char* column_name() const { return column != nullptr ? column : json_name(); }
@@ -87,7 +88,7 @@ template <Is<MachineState> M, typename Visit>
 void VisitFields(M& machine, Visit& visit) {
   visit({.proto = "frequency_mhz", .rule = Rule::kAmount}, machine.frequency_mhz);
   visit({.proto = "temperature_c", .rule = Rule::kFinite},
-        machine.temperature_c);  // outdoors below 0
+        machine.temperature_c);  // may be negative
   visit({.proto = "load", .rule = Rule::kAmount}, machine.load);
   visit({.proto = "steal", .rule = Rule::kAmount}, machine.steal);
   visit({.proto = "remeasured", .rule = Rule::kCount, .most = std::numeric_limits<int>::max()},

@@ -14,14 +14,14 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
-// Structs that are described by VisitFields, to and from messages whose fields have the names of
-// the description.
+// Conversion of structs that VisitFields describes to and from messages whose fields have the names
+// of the description.
 namespace hone::record {
 
-// Valid UTF-8 of at most `limit` bytes: protobuf refuses to parse anything else.
+// Returns the text as valid UTF-8 of at most `limit` bytes. Protobuf refuses to parse other bytes.
 std::string CleanText(absl::string_view text, size_t limit);
 
-// InvalidArgument, with the field's name: the value breaks the field's rule.
+// InvalidArgument: the value is not valid for the field; the message contains the field's name.
 absl::Status CheckField(const Field& field, absl::string_view text);
 absl::Status CheckField(const Field& field, double number);
 absl::Status CheckField(const Field& field, int64_t number);
@@ -83,8 +83,8 @@ class MessageWriter {
   google::protobuf::Message& message_;
 };
 
-// Reads every field; keeps the first error. Without `check` whatever the message holds is taken, as
-// of messages that this program wrote itself.
+// Reads every field and keeps the first error. Without `check`, all values are accepted, for
+// messages that this program has written.
 class MessageReader {
  public:
   MessageReader(const google::protobuf::Message& message, bool check)
@@ -112,7 +112,7 @@ class MessageReader {
   void operator()(const Field& field, bool& value) {
     value = Access().GetBool(message_, Find(field));
   }
-  void operator()(const Field& field, Outcome& value);  // an unknown one is an error
+  void operator()(const Field& field, Outcome& value);  // an unknown outcome is an error
   void operator()(const Field& field, absl::Duration& value) {
     value = absl::Milliseconds(Access().GetInt64(message_, Find(field)));
   }

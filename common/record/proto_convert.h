@@ -7,14 +7,14 @@
 #include "hone/v1/process.pb.h"
 #include "hone/v1/types.pb.h"
 
-// The door between the plain structs of record.h and the messages of hone.v1. Both directions are
-// pure functions that follow the description of the fields (fields.h).
+// Conversion between the plain structs of record.h and the messages of hone.v1. All functions are
+// pure and follow the description of the fields (fields.h).
 //
-// ToProto always gives a message that FromProto accepts, as far as text goes: free text (details,
-// environment) is made valid UTF-8 and cut at kMaxDetailBytes, because it may quote what a crashed
-// child wrote. FromProto takes bytes from outside. InvalidArgument, naming the field: an enum value
-// that is unspecified or unknown, a number that is not finite or out of its range, a list or text
-// over its limit, a malformed artifact digest (it becomes a file name).
+// ToProto makes free text (details, environment) acceptable for FromProto: it is converted to valid
+// UTF-8 and cut at kMaxDetailBytes, because it may contain the output of a crashed child process.
+// FromProto accepts untrusted messages. InvalidArgument: an enum value is unspecified or unknown, a
+// number is not finite or out of range, a list or text is over its limit, or an artifact digest,
+// which becomes a file name, is malformed. The message names the field.
 namespace hone::record {
 
 v1::Outcome ToProto(Outcome outcome);

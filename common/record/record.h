@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Plain structs of what is measured and kept. They mirror proto/hone/v1/types.proto, where each
-// field is explained; common/record/proto_convert.h turns one into the other. Domain code uses
-// these and never the generated headers.
+// Plain structs for measurements and records. They mirror proto/hone/v1/types.proto, which explains
+// each field; common/record/proto_convert.h converts between the two. Domain code uses these
+// structs and never the generated headers.
 namespace hone::record {
 
 enum class Outcome {
@@ -26,7 +26,7 @@ enum class Outcome {
 };
 // "ok", "invalid", "compile_error", …
 absl::string_view OutcomeName(Outcome outcome);
-// InvalidArgument: no outcome has that name.
+// InvalidArgument: unknown name.
 absl::StatusOr<Outcome> OutcomeFromName(absl::string_view name);
 // Every outcome, in order.
 const std::vector<Outcome>& AllOutcomes();
@@ -35,15 +35,15 @@ struct Policy {
   std::string name = "screen";  // or "confirm"
   std::string cache = "warm";   // or "flushed"
   int threads = 0;              // 0: all cores
-  int repeats = 0;              // blocks that a latency is the median of, at least; 0 not said
-  double confidence = 0;        // of the interval that a finalist is judged by; 0 not said
+  int repeats = 0;              // minimum number of blocks per latency, their median; 0: not given
+  double confidence = 0;        // of the intervals that compare finalists; 0: not given
   friend bool operator==(const Policy&, const Policy&) = default;
-  // "confirm/warm/2": the form that keys bests. How often was repeated is recorded and keys
-  // nothing: it is the same quantity, known better.
+  // Returns "confirm/warm/2", the policy's part of the key of bests. The number of repeats is not
+  // part of the key, because it affects only the accuracy of the latency.
   std::string Key() const;
 };
 
-// A trace, compactly: a design space and the value of each of its decisions.
+// The compact form of a trace: a design space and the values of its decisions.
 struct Candidate {
   std::string space_digest;
   std::vector<int64_t> decisions;
@@ -60,13 +60,13 @@ struct BuildFacts {
   std::string program_digest;
 };
 
-// How the machine was while a candidate was timed. 0: the machine does not say.
+// The state of the machine while a candidate was timed. 0 means unknown.
 struct MachineState {
   double frequency_mhz = 0;
   double temperature_c = 0;
   double load = 0;
   double steal = 0;
-  int remeasured = 0;  // blocks that were disturbed and measured again
+  int remeasured = 0;  // number of blocks that were disturbed and measured again
   friend bool operator==(const MachineState&, const MachineState&) = default;
 };
 
@@ -84,9 +84,9 @@ struct MeasureResult {
   MachineState machine;
 };
 
-// What the latency would have been had the machine been as fast as when its worker registered:
-// results of different moments are compared by it. Machines that are shared change their speed by
-// the minute.
+// Returns the latency scaled to the machine's speed at the time when its worker registered. Results
+// of different times must be compared by this latency, because shared machines change their speed
+// every minute.
 double SteadyLatencyNs(const MeasureResult& result);
 
 struct Environment {
@@ -102,7 +102,7 @@ struct Environment {
 };
 
 struct Record {
-  int64_t id = 0;  // given by the store
+  int64_t id = 0;  // set by the store
   std::string workload_digest;
   std::string op;  // the workload's name
   std::string target;
@@ -119,7 +119,7 @@ struct Record {
   std::string quarantine_reason;  // "" unless quarantined
 };
 
-// What the agent asks of a builder and of a runner process (proto/hone/v1/process.proto).
+// Requests of the agent to a builder or runner process (proto/hone/v1/process.proto).
 struct BuildRequest {
   std::string workload;
   std::string space;
@@ -142,8 +142,8 @@ struct RunRequest {
   std::string reference_data;
   Policy policy;
   double tolerance = 0;
-  double best_latency_ns = 0;  // steady, see SteadyLatencyNs; 0: none yet
-  double peak_gflops = 0;      // what all cores did when the worker registered; 0: unknown
+  double best_latency_ns = 0;  // steady (SteadyLatencyNs); 0: none yet
+  double peak_gflops = 0;      // of all cores, measured when the worker registered; 0: unknown
   uint64_t seed = 0;
   int64_t time_limit_ms = 0;
 };

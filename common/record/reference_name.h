@@ -8,11 +8,12 @@
 
 namespace hone::record {
 
-// Which reference kernel: of a workload, for a target. A machine without a compiler cannot know the
-// digest of what a builder makes for it, so this is the one artifact that travels by a name:
+// The name of a reference kernel, made from its workload and target. A machine without a compiler
+// cannot know the digest of the artifact that a builder makes for it, so reference kernels are
+// transferred by these names:
 //   reference3/0123456789abcdef0123456789abcdef/x86_64-avx2-8c-01234567
-// The number is that of the buffers that the kernel takes; reference kernels of other numbers are
-// not used.
+// The number is the version of the kernel's buffers; reference kernels of other versions are not
+// used.
 struct ReferenceName {
   std::string workload_digest;  // 32 hex digits
   std::string target_key;
@@ -21,7 +22,7 @@ struct ReferenceName {
   friend bool operator==(const ReferenceName&, const ReferenceName&) = default;
 };
 
-// Whether a text is meant as such a name.
+// Whether a text begins like such a name.
 bool IsReferenceName(absl::string_view text);
 // InvalidArgument: it is not such a name; the message says why.
 absl::StatusOr<ReferenceName> ParseReferenceName(absl::string_view text);

@@ -36,7 +36,7 @@ absl::StatusOr<Address> Address::Parse(absl::string_view text) {
   Address address;
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "unix:")) {
-    if (absl::StartsWith(rest, "//")) rest.remove_prefix(2);  // unix:///path, as URLs write it
+    if (absl::StartsWith(rest, "//")) rest.remove_prefix(2);  // unix:///path, the form of a URL
     if (rest.empty()) return Malformed(text, "the path is missing");
     if (rest.size() >= sizeof(sockaddr_un::sun_path)) {
       return Malformed(text, absl::StrCat("the path is longer than ",

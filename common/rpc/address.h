@@ -8,9 +8,9 @@
 
 namespace hone::rpc {
 
-// Where a server listens or a client dials. A value type. Text forms:
+// The address on which a server listens or to which a client connects. Text forms:
 //   unix:/run/hone.sock     a Unix socket; the path is at most 107 bytes, a limit of the kernel
-//   localhost:7070          a TCP port; a server may ask for port 0 and is told which one it got
+//   localhost:7070          a TCP port; a server that listens on port 0 gets a free port
 //   [::1]:7070              the same with an IPv6 address
 struct Address {
   std::string path;  // of a Unix socket; "" for TCP
@@ -18,13 +18,13 @@ struct Address {
   int port = 0;
 
   bool IsUnix() const { return !path.empty(); }
-  // A Unix socket or a loopback address: what stays on this machine. A name counts only when it is
-  // "localhost".
+  // Whether traffic stays on this machine: the address is a Unix socket, a loopback address or the
+  // name "localhost". Other names are not looked up.
   bool IsLocal() const;
   // The form that Parse reads and gRPC takes.
   std::string ToText() const;
-  // InvalidArgument: neither form, a URL, a port outside [0, 65535], or a path that is too long;
-  // the message shows the text.
+  // InvalidArgument: the text has none of these forms, is a URL, or has a port outside [0, 65535]
+  // or a path that is too long; the message contains the text.
   static absl::StatusOr<Address> Parse(absl::string_view text);
 
   friend bool operator==(const Address&, const Address&) = default;

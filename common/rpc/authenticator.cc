@@ -34,7 +34,7 @@ absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& 
       if (std::optional<Identity> identity = tokens->Find(token)) return *std::move(identity);
     }
     return Refuse("TOKEN_UNKNOWN",
-                  "the token is not one of this server's; it may have been withdrawn: ask the "
+                  "the server does not know this token; it may have been withdrawn: ask the "
                   "server's administrator for another one");
   }
   const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();

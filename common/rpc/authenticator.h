@@ -14,27 +14,27 @@
 
 namespace hone::rpc {
 
-// How a token travels: "authorization: Bearer TOKEN".
+// A token is sent in the header "authorization: Bearer TOKEN".
 inline constexpr char kTokenHeader[] = "authorization";
 inline constexpr char kTokenPrefix[] = "Bearer ";
 
-// Says who calls: by the token of the call, else by the certificate of the connection, whose URI
-// names role and name (IdentityUri). Thread-safe.
+// Identifies callers by the token of the call, or else by the certificate of the connection, whose
+// URI contains the role and the name (IdentityUri). Thread-safe.
 class Authenticator {
  public:
-  // Without tokens every token is unknown.
+  // If `tokens` is null, every token is unknown.
   explicit Authenticator(std::shared_ptr<const TokenTable> tokens) : tokens_(std::move(tokens)) {}
 
-  // Calls from now on are known by these.
+  // Replaces the tokens for later calls.
   void SetTokens(std::shared_ptr<const TokenTable> tokens) {
     absl::MutexLock lock(&mutex_);
     tokens_ = std::move(tokens);
   }
 
-  // Unauthenticated, with what to do: neither is there, the token is malformed or unknown, or the
-  // certificate names no caller. The message never has the token.
+  // Unauthenticated: there is neither a token nor a certificate, the token is malformed or unknown,
+  // or the certificate names no caller. The message says what to do, and never contains the token.
   absl::StatusOr<Identity> Identify(const grpc::ServerContextBase& context) const;
-  // The caller's name for the record; "" when it is not known.
+  // Returns the caller's name for logs; "" if it is not known.
   std::string NameOf(const grpc::ServerContextBase& context) const;
 
  private:
@@ -47,7 +47,7 @@ class Authenticator {
   std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);  // may be null
 };
 
-// The host of a call's peer: "10.0.0.7", "::1", or "unix".
+// Returns the host of a call's peer: "10.0.0.7", "::1", or "unix".
 std::string PeerHost(const grpc::ServerContextBase& context);
 
 }  // namespace hone::rpc

@@ -9,10 +9,10 @@
 namespace hone::rpc {
 namespace {
 
-// gRPC's message about a connection that could not be made begins with this.
+// The beginning of gRPC's message about a failed connection.
 constexpr char kConnecting[] = "failed to connect";
 
-// Words in gRPC's message, and their meaning to a user.
+// Parts of gRPC's messages, and what they mean to a user.
 struct Meaning {
   absl::string_view words;
   absl::string_view meaning;
@@ -29,9 +29,9 @@ constexpr Meaning kMeanings[] = {
     {"Connection reset by peer", "the connection was lost"},
 };
 
-// The cause at the end of a message about a failed connection: "last error: UNKNOWN:
-// ipv4:127.0.0.1:7070: Failed to connect to remote host: Connection refused". Other messages are
-// left unchanged.
+// Returns the cause at the end of a message about a failed connection, such as "last error:
+// UNKNOWN: ipv4:127.0.0.1:7070: Failed to connect to remote host: Connection refused". Other
+// messages are returned unchanged.
 absl::string_view CauseOf(absl::string_view message) {
   const size_t colon = message.rfind(": ");
   if (!absl::StartsWith(message, kConnecting) || colon == absl::string_view::npos) return message;

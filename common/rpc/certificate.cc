@@ -28,7 +28,7 @@ constexpr char kScheme[] = "hone://";
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 
-// OpenSSL's errors since the last call, oldest first.
+// Returns OpenSSL's errors since the last call, oldest first.
 absl::Status OpenSslError(absl::string_view what) {
   std::vector<std::string> reasons;
   while (const unsigned long code = ERR_get_error()) {
@@ -60,13 +60,13 @@ bool IsIp(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
-// A value of a name list: no comma or line break may end it early.
+// Checks a value of a name list. It must not contain characters that would end it early.
 absl::Status CheckName(const std::string& name) {
   if (name.empty() || name.size() > 253 ||
       name.find_first_of(", \t\r\n;=\"\\") != std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name,
-                     "' cannot stand in a certificate: it is empty, too long, or has a "
+                     "' cannot be used in a certificate: it is empty, too long, or has a "
                      "blank, comma or quote"));
   }
   return absl::OkStatus();
@@ -86,7 +86,7 @@ absl::StatusOr<std::string> CertificateText(X509* certificate) {
   return Content(bio.get());
 }
 
-// A certificate without extensions and signature.
+// Makes a certificate without extensions and signature.
 absl::StatusOr<CertificatePtr> Begin(const std::string& common_name, EVP_PKEY* key,
                                      absl::Time not_before, absl::Time not_after) {
   HONE_RETURN_IF_ERROR(CheckName(common_name));
@@ -97,7 +97,7 @@ absl::StatusOr<CertificatePtr> Begin(const std::string& common_name, EVP_PKEY* k
   std::unique_ptr<BIGNUM, Deleter<BN_free>> number(
       BN_bin2bn(serial.data(), serial.size(), nullptr));
   BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
-  X509_set_version(certificate.get(), 2);  // which is called version 3
+  X509_set_version(certificate.get(), 2);  // 2 means version 3
   X509_NAME* const name = X509_get_subject_name(certificate.get());
   const bool named =
       X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
@@ -174,7 +174,7 @@ absl::StatusOr<CertificatePtr> ParseCertificate(absl::string_view pem) {
 
 absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem) {
   const BioPtr bio = Reader(pem);
-  // No passphrase is asked for.
+  // The empty passphrase keeps OpenSSL from asking the user.
   const auto none = [](char*, int, int, void*) { return 0; };
   KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, none, nullptr));
   if (key == nullptr) {
@@ -261,8 +261,8 @@ absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now) {
   }
   if (now < facts.not_before) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the certificate of ", facts.subject, " is valid from ",
-                     FormatDay(facts.not_before), " on; is this machine's clock right?"));
+        absl::StrCat("the certificate of ", facts.subject, " is not valid before ",
+                     FormatDay(facts.not_before), "; is this machine's clock right?"));
   }
   return absl::OkStatus();
 }

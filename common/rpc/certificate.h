@@ -19,21 +19,21 @@ struct KeyPair {
 
 struct CertificateRequest {
   std::string common_name;
-  std::vector<std::string> hosts;  // DNS names and IP addresses that a server is reached by
-  std::string uri;                 // of a client or worker: IdentityUri
-  bool server = false;             // may be used by a server; else by a client
+  std::vector<std::string> hosts;  // DNS names and IP addresses of a server
+  std::string uri;                 // IdentityUri of a client or worker
+  bool server = false;             // for use by a server, otherwise by a client
   absl::Time not_before;
   absl::Time not_after;
 };
 
-// Keys are on the curve P-256, signatures ECDSA with SHA-256. Internal: OpenSSL refuses; the
-// message has its words.
+// Keys are on the curve P-256, and signatures use ECDSA with SHA-256. Internal: OpenSSL failed; the
+// message contains its reasons.
 absl::StatusOr<KeyPair> MakeAuthority(const std::string& common_name, absl::Time not_before,
                                       absl::Time not_after);
 absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
                                          const CertificateRequest& request);
 
-// What a certificate says.
+// The contents of a certificate.
 struct CertificateFacts {
   std::string subject;  // common name
   std::string issuer;   // common name
@@ -42,20 +42,20 @@ struct CertificateFacts {
   absl::Time not_before;
   absl::Time not_after;
 };
-// Of the first certificate of a PEM text. InvalidArgument: there is none.
+// Describes the first certificate of a PEM text. InvalidArgument: there is none.
 absl::StatusOr<CertificateFacts> DescribeCertificate(absl::string_view pem);
 
-// Whether the certificate may be used at that time and belongs to the key. FailedPrecondition: it
-// has expired or is not valid yet; the message has the date. InvalidArgument: no PEM, or another
-// key's.
+// Checks that the certificate is valid at that time and belongs to the key. FailedPrecondition: it
+// has expired or is not valid yet; the message contains the date. InvalidArgument: the texts are
+// not in PEM form, or the certificate belongs to another key.
 absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now);
 
-// How a certificate names its owner: "hone://worker/pi-07".
+// Returns the URI that names the owner of a certificate, such as "hone://worker/pi-07".
 std::string IdentityUri(const Identity& identity);
-// InvalidArgument: it is not such a URI.
+// InvalidArgument: `uri` does not have this form.
 absl::StatusOr<Identity> IdentityFromUri(absl::string_view uri);
 
-// "2026-11-21", for messages about certificates.
+// Returns the date, such as "2026-11-21", for messages about certificates.
 std::string FormatDay(absl::Time time);
 
 }  // namespace hone::rpc

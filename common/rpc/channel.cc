@@ -19,8 +19,8 @@ namespace {
 
 namespace experimental = grpc::experimental;
 
-// Sends the token with every call. Not gRPC's call credentials: those need an encrypted channel,
-// and a Unix socket or an SSH tunnel has none.
+// Sends the token with every call. gRPC's call credentials are not used, because they need an
+// encrypted channel, which a Unix socket or an SSH tunnel is not.
 class TokenInterceptor final : public experimental::Interceptor {
  public:
   explicit TokenInterceptor(const std::string& header) : header_(header) {}
@@ -75,8 +75,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view t
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // In spite of its name: how long an attempt to connect may take at least. A server that a
-  // thousand workers come to at once, or one far away, needs more than the first backoff.
+  // In spite of its name, this is the minimum timeout of an attempt to connect. A distant server,
+  // or one to which a thousand workers connect at once, needs more than the first backoff.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   // Connections are not shared between channels of a process, so closing a channel closes its

@@ -7,7 +7,8 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/unknown_field_set.h"
 
-// The messages of google.rpc are built field by field: the distribution has no headers for them.
+// The messages of google.rpc are built field by field, because the distribution has no headers for
+// them.
 namespace hone::rpc {
 namespace {
 
@@ -28,7 +29,7 @@ std::string Serialize(const UnknownFieldSet& message) {
   return bytes;
 }
 
-// The texts and messages in a field of a message. A malformed message has none.
+// Returns the texts and messages in a field of a message. A malformed message has none.
 std::vector<std::string> BytesOf(absl::string_view bytes, int field) {
   UnknownFieldSet message;
   message.ParseFromString(std::string(bytes));
@@ -42,7 +43,7 @@ std::vector<std::string> BytesOf(absl::string_view bytes, int field) {
   return values;
 }
 
-// What the payload of this type has in field 1.
+// Returns the contents of field 1 of the payload of this type.
 std::vector<std::string> FirstOf(const absl::Status& status, const char* type) {
   const auto payload = status.GetPayload(type);
   if (!payload.has_value()) return {};

@@ -11,22 +11,22 @@
 
 namespace hone::rpc {
 
-// What an error says to programs, beside its message (AIP-193). It is a payload of the absl::Status
-// and travels as google.rpc.Status in the call's trailer.
+// Machine-readable details of an error (AIP-193). They are payloads of the absl::Status, and are
+// sent as google.rpc.Status in the call's trailer.
 
-// When to try again: google.rpc.RetryInfo.
+// Adds and reads the time to wait before a retry (google.rpc.RetryInfo).
 absl::Status WithRetryAfter(absl::Status status, absl::Duration wait);
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
-// Why, in one word like "TOKEN_MISSING", with names and values: google.rpc.ErrorInfo of the domain
-// "hone".
+// Adds and reads the reason, one word like "TOKEN_MISSING", with names and values
+// (google.rpc.ErrorInfo of the domain "hone").
 absl::Status WithReason(absl::Status status, absl::string_view reason,
                         const std::map<std::string, std::string>& metadata = {});
-std::string ReasonOf(const absl::Status& status);  // "" none
+std::string ReasonOf(const absl::Status& status);  // "" if there is none
 
-// The payloads as the bytes of a google.rpc.Status; "" if there are none.
+// Returns the payloads as the bytes of a google.rpc.Status; "" if there are none.
 std::string EncodeDetails(const absl::Status& status);
-// Adds the payloads in such bytes. Malformed bytes are ignored.
+// Adds the payloads of such bytes. Malformed bytes are ignored.
 void DecodeDetails(absl::string_view bytes, absl::Status& status);
 
 }  // namespace hone::rpc

@@ -18,23 +18,23 @@ namespace {
 constexpr absl::Duration kRepeat = absl::Seconds(10);
 constexpr size_t kMaxRemembered = 256;
 
-// Words in OpenSSL's message, and what they mean to a reader of the server's log.
+// Parts of OpenSSL's messages, and what they mean to a reader of the server's log.
 struct Meaning {
   absl::string_view words;
   absl::string_view meaning;
 };
 constexpr Meaning kMeanings[] = {
     {"certificate verify failed",
-     "the peer's certificate has expired, or is not of an authority that is trusted here"},
-    {"peer did not return a certificate", "the peer showed no certificate, and one is asked for"},
+     "the peer's certificate has expired, or was issued by an authority that is not trusted here"},
+    {"peer did not return a certificate", "the peer sent no certificate, but one is required"},
     {"alert unknown ca", "the peer does not trust the authority of our certificate"},
-    {"alert certificate unknown", "the peer does not take our certificate"},
-    {"alert bad certificate", "the peer does not take our certificate"},
+    {"alert certificate unknown", "the peer does not accept our certificate"},
+    {"alert bad certificate", "the peer does not accept our certificate"},
     {"alert certificate expired", "the peer says that our certificate has expired"},
     {"wrong version number", "the peer does not speak TLS"},
     {"http request", "the peer speaks plain HTTP"},
-    {"unsupported protocol", "the peer speaks an older TLS than 1.2"},
-    {"no protocols available", "the peer speaks an older TLS than 1.2"},
+    {"unsupported protocol", "the peer speaks a version of TLS before 1.2"},
+    {"no protocols available", "the peer speaks a version of TLS before 1.2"},
 };
 
 bool IsNew(const std::string& message) {
@@ -57,8 +57,8 @@ void Log(gpr_log_func_args* args) {
   spdlog::log(warns ? spdlog::level::warn : spdlog::level::debug, "{}", text);
 }
 
-// The message without gRPC's fields, and the cause that the system gave if there is one: "TEXT
-// {file:…, children:[… os_error:"CAUSE" …]}".
+// Returns the text of a message without gRPC's fields, followed by the operating system's error if
+// there is one. The form of the message is "TEXT {file:…, children:[… os_error:"CAUSE" …]}".
 std::string WithoutFields(absl::string_view message) {
   constexpr absl::string_view kCause = "os_error:\"";
   const absl::string_view text = message.substr(0, message.find(" {"));
@@ -71,7 +71,7 @@ std::string WithoutFields(absl::string_view message) {
 }  // namespace
 
 std::string ExplainGrpcMessage(absl::string_view message) {
-  // The program reports an address that it cannot listen on.
+  // The program itself reports an address that it cannot listen on.
   if (absl::StrContains(message, "No address added")) return "";
   if (!absl::StrContains(message, "andshake failed")) {
     return absl::StrCat("grpc: ", WithoutFields(message));
@@ -82,7 +82,7 @@ std::string ExplainGrpcMessage(absl::string_view message) {
       return absl::StrCat("a TLS handshake failed: ", entry.meaning);
     }
   }
-  // What a port scanner leaves behind has no cause worth reading.
+  // Port scanners cause this error, and it has no useful cause.
   if (absl::StrContains(message, "SSL_ERROR_SYSCALL")) return "";
   return absl::StrCat("a TLS handshake failed: ", message);
 }

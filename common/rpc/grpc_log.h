@@ -7,15 +7,17 @@
 
 namespace hone::rpc {
 
-// A server learns only from gRPC's log of callers whose TLS handshakes fail. To a caller, the error
-// of the call says what is wrong (call_error.h).
+// For a server, gRPC's log is the only source about callers whose TLS handshakes fail. A caller
+// gets an error from the call instead (call_error.h).
 enum class GrpcLog { kServer, kCaller };
 
-// Sends gRPC's own messages through our log, the same message at most once in ten seconds. A
-// server's errors are warnings; a caller's are debug messages. Called once by a program's main.
+// Writes gRPC's messages to our log, but the same message at most once in ten seconds. Errors are
+// logged as warnings in a server, and as debug messages in a caller. Called once by a program's
+// main.
 void TakeGrpcLog(GrpcLog program);
 
-// What is logged of a message of gRPC; "" if it is of no use. For tests.
+// Returns the text that is logged for a message of gRPC; "" if the message is not logged. For
+// tests.
 std::string ExplainGrpcMessage(absl::string_view message);
 
 }  // namespace hone::rpc

@@ -20,8 +20,8 @@
 namespace hone::rpc {
 namespace {
 
-// gRPC unlinks whatever socket is at the path before it binds, even one that another server listens
-// on: look first.
+// Checks the path of a Unix socket. gRPC unlinks an existing socket before it binds, even one on
+// which another server listens.
 absl::Status CheckSocketFree(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
@@ -88,11 +88,11 @@ absl::Status CheckPortFree(const Address& address) {
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     const int fd = socket(entry->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
-    const int yes = 1;  // as gRPC: connections of an earlier server may be closing
+    const int yes = 1;  // like gRPC, because connections of an earlier server may be closing
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     const int result = bind(fd, entry->ai_addr, entry->ai_addrlen) == 0 ? 0 : errno;
     close(fd);
-    if (result == 0) return absl::OkStatus();  // gRPC listens on what it can have
+    if (result == 0) return absl::OkStatus();  // gRPC listens on every address that it can bind
     error = result;
   }
   return WhyNotBound(address, error);

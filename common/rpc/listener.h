@@ -11,20 +11,20 @@ namespace hone::rpc {
 // Sets the limits of channel.h and the keepalive rules on a server.
 void ConfigureServer(grpc::ServerBuilder& builder);
 
-// Checks that a server can listen on a TCP address now; gRPC does not say why it cannot.
+// Checks that a server can listen on a TCP address now, because gRPC does not say why it cannot.
 // AlreadyExists: another program listens there. FailedPrecondition: it is not an address of this
-// machine. PermissionDenied: the port needs a privilege. Unavailable: the host is not known.
+// machine. PermissionDenied: the port needs a privilege. Unavailable: the host is unknown.
 absl::Status CheckPortFree(const Address& address);
 
-// Adds a listening address: a Unix socket, or TCP with what `certificates`, which outlives the
-// server, says at the time of each connection. After BuildAndStart,
-// *port is the TCP port (0: it could not be bound); it stays untouched for a Unix socket.
+// Adds a listening address: a Unix socket, or a TCP port with the certificates that `certificates`
+// has at the time of each connection. After BuildAndStart, *port is the TCP port, or 0 if it could
+// not be bound; it is not changed for a Unix socket. REQUIRES: `certificates` outlives the server.
 // AlreadyExists: another server answers on that Unix socket, or the path is not a socket (a stale
 // socket is replaced). NotFound, PermissionDenied: the socket's folder does not exist or is not
 // writable. PermissionDenied: see CheckAllowed. Other errors are those of CheckPortFree.
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address,
                          ServerCertificates& certificates, int* port);
-// Without encryption.
+// Adds a listening address without encryption.
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
                          int* port);
 

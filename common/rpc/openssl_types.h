@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/certificate.h"
 
-// Owners of OpenSSL's objects, and what the sources that use OpenSSL share.
+// Owning pointers to OpenSSL's objects, and functions shared by the sources that use OpenSSL.
 namespace hone::rpc {
 
 template <auto Free>
@@ -25,7 +25,7 @@ using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
 
-// Reads a text, which outlives it.
+// Returns a reader of a text. REQUIRES: the text outlives the reader.
 inline BioPtr Reader(absl::string_view text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }

@@ -13,9 +13,9 @@
 
 namespace hone::rpc {
 
-// A token bucket for each caller: so many calls a second in the long run, so many at once after a
-// pause. Thread-safe. Bounded: when there are kMaxCallers buckets, full ones are forgotten, and a
-// caller beyond that many is refused.
+// A token bucket for each caller: `per_second` calls a second on average, and `burst` calls at once
+// after a pause. If there are kMaxCallers buckets, full buckets are removed; if none is full, a new
+// caller is refused. Thread-safe.
 class RateLimiter {
  public:
   static constexpr size_t kMaxCallers = 100'000;
@@ -24,12 +24,12 @@ class RateLimiter {
   RateLimiter(const Clock* clock, double per_second, double burst)
       : clock_(clock), per_second_(per_second), burst_(burst) {}
 
-  // ResourceExhausted, with when to try again (RetryAfter): the caller has used up its share.
+  // ResourceExhausted: the caller has made too many calls; RetryAfter says when to try again.
   absl::Status Admit(const std::string& caller);
 
  private:
   struct Bucket {
-    double calls = 0;  // that may be made at `at`
+    double calls = 0;  // number of calls allowed at `at`
     absl::Time at;
   };
   double Filled(const Bucket& bucket, absl::Time now) const;

@@ -12,7 +12,7 @@ absl::StatusOr<AddressList> Resolve(const Address& address) {
       getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
   if (failed == 0) return AddressList(list);
   return absl::UnavailableError(
-      absl::StrCat("the host ", address.host, " is not known: ", gai_strerror(failed)));
+      absl::StrCat("unknown host ", address.host, ": ", gai_strerror(failed)));
 }
 
 }  // namespace hone::rpc

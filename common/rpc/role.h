@@ -10,8 +10,8 @@
 
 namespace hone::rpc {
 
-// What a caller may do: a client tunes and looks up, a worker builds and measures, an administrator
-// does both and administers.
+// A client tunes and looks up schedules, and a worker builds and measures candidates. An
+// administrator may do both, and administers the server.
 enum class Role { kClient, kWorker, kAdmin };
 
 inline absl::string_view RoleName(Role role) {
@@ -26,17 +26,18 @@ inline absl::string_view RoleName(Role role) {
   return "";
 }
 
-// InvalidArgument: no role is called so.
+// InvalidArgument: unknown name.
 inline absl::StatusOr<Role> RoleFromName(absl::string_view name) {
   for (const Role role : {Role::kClient, Role::kWorker, Role::kAdmin}) {
     if (RoleName(role) == name) return role;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("no role is called '", name, "'; there are client, worker and admin"));
+      absl::StrCat("unknown role '", name, "'; the roles are client, worker and admin"));
 }
 
-// Who calls. A name that ends in '*' stands for every name that begins with what is before it: a
-// token that several workers share.
+// The identity of a caller. A name that ends in '*' stands for every name with the prefix before
+// the
+// '*', for a token that several workers share.
 struct Identity {
   std::string name;
   Role role = Role::kClient;

@@ -27,7 +27,7 @@ std::string Hex(const unsigned char* bytes, size_t size) {
 absl::StatusOr<std::string> RandomToken() {
   std::array<unsigned char, kTokenBytes> bytes;
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    return absl::InternalError("the system gives no random numbers");
+    return absl::InternalError("the system cannot generate random numbers");
   }
   return Hex(bytes.data(), bytes.size());
 }

@@ -8,18 +8,20 @@
 
 namespace hone::rpc {
 
-// 256 random bits as 64 hex digits: a bearer token. Internal: the system gives no random numbers.
+// Returns a new bearer token: 256 random bits as 64 hex digits. Internal: the system cannot
+// generate random numbers.
 absl::StatusOr<std::string> RandomToken();
 
-// SHA-256 of a token, as 64 hex digits: what a server keeps. A token of RandomToken has too many
-// bits to be guessed from it, so that no salt and no slow hash is needed.
+// Returns the SHA-256 of a token as 64 hex digits, which is all that a server stores. Tokens of
+// RandomToken have too many bits to be guessed from the hash, so neither a salt nor a slow hash is
+// needed.
 std::string HashToken(absl::string_view token);
 
-// Whether two texts are equal, in a time that does not tell where they differ.
+// Returns whether two texts are equal. The time does not depend on where they differ.
 bool EqualSecrets(absl::string_view a, absl::string_view b);
 
-// The content of a file that holds a secret, without blanks at its ends. PermissionDenied: others
-// than its owner and group may read it. NotFound, Internal: as ReadFile.
+// Returns the content of a file with a secret, without blanks at its ends. PermissionDenied: users
+// other than its owner and group may access it. Other errors are those of ReadFile.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path);
 
 }  // namespace hone::rpc

@@ -15,7 +15,7 @@ absl::Status Named(absl::string_view option, const absl::Status& status) {
 
 bool IsPem(absl::string_view source) { return absl::StrContains(source, "-----BEGIN "); }
 
-// A PEM text, from a path or from itself.
+// Returns a PEM text. `source` is a path or the text itself.
 absl::StatusOr<std::string> Load(absl::string_view option, const std::string& source, bool secret) {
   if (source.empty() || IsPem(source)) return source;
   absl::StatusOr<std::string> text = secret ? ReadSecretFile(source) : ReadFile(source);

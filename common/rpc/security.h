@@ -11,22 +11,23 @@
 
 namespace hone::rpc {
 
-// `ca` of those who trust the authorities that the machine trusts.
+// The value of `ca` that means the authorities that the machine trusts.
 inline constexpr char kSystemAuthorities[] = "system";
 
-// What a client or worker trusts, and by what it is known. Texts in PEM form, no paths.
+// The authorities that a client or worker trusts, and its own identity. The strings are texts in
+// PEM form, not paths.
 struct ChannelSecurity {
   // Authorities of the server's certificate, or kSystemAuthorities; "": no TLS.
   std::string ca;
-  KeyPair identity;         // "": none is shown
-  std::string token;        // "": none is sent
-  std::string server_name;  // that the server's certificate must have; "": the address's host
-  bool insecure = false;    // plain text is allowed beyond this machine
+  KeyPair identity;         // "": no certificate is sent
+  std::string token;        // "": no token is sent
+  std::string server_name;  // expected in the server's certificate; "": the address's host
+  bool insecure = false;    // plain text is allowed to other machines
 
   bool tls() const { return !ca.empty(); }
 };
 
-// Where these come from: paths, or the PEM texts themselves (a file of one's own has them in line).
+// The sources of these: paths, or the PEM texts themselves, which a configuration file may contain.
 struct SecuritySources {
   std::string ca;
   std::string certificate;
@@ -37,18 +38,18 @@ struct SecuritySources {
   bool insecure = false;
 };
 
-// Reads them. InvalidArgument: a certificate without its key or without `ca`, a token twice, or no
-// PEM. FailedPrecondition: our own certificate has expired or is not valid yet. PermissionDenied:
-// everybody may read the key or token. NotFound: no such file. Messages name the option and the
-// path, never a content.
+// Reads the sources. InvalidArgument: a certificate without its key or without `ca`, both `token`
+// and `token_file`, or a text that is not in PEM form. FailedPrecondition: our own certificate has
+// expired or is not valid yet. PermissionDenied: every user may access the key or the token.
+// NotFound: there is no such file. Messages contain the option and the path, but never the content.
 absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, absl::Time now);
 
-// What a server shows on its TCP listeners, and whom it asks for a certificate.
+// The certificate of a server's TCP listeners, and the certificates that callers need.
 struct ServerSecurity {
-  KeyPair identity;                   // "": no TLS
-  std::string client_ca;              // authorities of callers' certificates; "": none is asked for
-  bool require_certificates = false;  // a caller without one is refused
-  bool insecure = false;              // plain text is allowed beyond this machine
+  KeyPair identity;       // "": no TLS
+  std::string client_ca;  // authorities of callers' certificates; "": no client certificates
+  bool require_certificates = false;  // a caller without a certificate is refused
+  bool insecure = false;              // plain text is allowed to other machines
 
   bool tls() const { return !identity.certificate.empty(); }
 };
@@ -61,12 +62,12 @@ struct ServerSecuritySources {
   bool insecure = false;
 };
 
-// Errors as of LoadSecurity.
+// Errors are those of LoadSecurity.
 absl::StatusOr<ServerSecurity> LoadServerSecurity(const ServerSecuritySources& sources,
                                                   absl::Time now);
 
-// Plain text stays on this machine: PermissionDenied for anything but local addresses unless the
-// traffic is encrypted or `insecure` was asked for.
+// Checks that plain text stays on this machine. PermissionDenied: the address is not local, the
+// traffic is not encrypted, and `insecure` is not set.
 absl::Status CheckAllowed(const Address& address, bool tls, bool insecure);
 
 }  // namespace hone::rpc

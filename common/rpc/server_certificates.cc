@@ -16,13 +16,13 @@ grpc_ssl_client_certificate_request_type Asked(const ServerSecurity& security) {
 
 }  // namespace
 
-// gRPC's C++ interface has no credentials whose certificates change for one that is not read from
-// files by gRPC itself; those of its C interface have.
+// Wraps credentials of gRPC's C interface. In the C++ interface, certificates can change only if
+// gRPC itself reads them from files.
 class ServerCertificates::Credentials final : public grpc::ServerCredentials {
  public:
   explicit Credentials(grpc_server_credentials* credentials) : credentials_(credentials) {}
   ~Credentials() override { grpc_server_credentials_release(credentials_); }
-  // Callers are known by the gate, not here.
+  // Not used: Authenticator identifies the callers.
   void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 
  private:
@@ -46,11 +46,10 @@ absl::Status ServerCertificates::Replace(ServerSecurity security) {
   if (security.tls() != security_.tls() || Asked(security) != Asked(security_)) {
     return absl::FailedPreconditionError(
         "restart the server to change whether traffic is encrypted or whether callers are asked "
-        "for "
-        "a certificate");
+        "for a certificate");
   }
-  // Handshakes that are under way while gRPC changes its certificates may meet what it has just
-  // freed (grpc/grpc issue 36693): not for nothing.
+  // Equal certificates are not replaced, because handshakes during a replacement may use memory
+  // that gRPC has just freed (grpc/grpc issue 36693).
   const bool same = security.identity.certificate == security_.identity.certificate &&
                     security.identity.key == security_.identity.key &&
                     security.client_ca == security_.client_ca;
@@ -68,8 +67,8 @@ grpc_ssl_certificate_config_reload_status ServerCertificates::Fetch(
   const ServerSecurity& security = owner.security_;
   const grpc_ssl_pem_key_cert_pair pair{security.identity.key.c_str(),
                                         security.identity.certificate.c_str()};
-  // gRPC needs authorities here even if callers are not asked for a certificate. It does not use
-  // them then.
+  // gRPC requires authorities here even if callers are not asked for a certificate, although it
+  // does not use them in that case.
   const std::string& roots =
       security.client_ca.empty() ? security.identity.certificate : security.client_ca;
   *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);

@@ -14,9 +14,9 @@
 
 namespace hone::rpc {
 
-// What a server's TLS listeners show and whom they trust, which may change while they serve: each
-// handshake has what was set last. Connections that are there stay as they are. Outlives the
-// servers that use its credentials. Thread-safe.
+// The certificates that a server's TLS listeners use, and the authorities that they trust. They may
+// be replaced while the server runs: each handshake uses the latest ones, and existing connections
+// are not affected. Must outlive the servers that use its credentials. Thread-safe.
 class ServerCertificates {
  public:
   explicit ServerCertificates(ServerSecurity security);
@@ -26,16 +26,16 @@ class ServerCertificates {
 
   ServerSecurity Get() const;
 
-  // For handshakes from now on. FailedPrecondition: whether traffic is encrypted, or whether
-  // callers are asked for a certificate, would be another; that needs a new start.
+  // Sets the certificates of later handshakes. FailedPrecondition: the new settings change whether
+  // traffic is encrypted or whether callers are asked for a certificate, which needs a restart.
   absl::Status Replace(ServerSecurity security);
 
-  // Of one listener. REQUIRES: Get().tls().
+  // Makes the credentials of one listener. REQUIRES: Get().tls().
   std::shared_ptr<grpc::ServerCredentials> MakeCredentials();
 
  private:
   class Credentials;
-  // What a listener has seen; the listener's handshakes ask one at a time.
+  // The version that a listener has fetched. The listener's handshakes fetch one at a time.
   struct Listener {
     ServerCertificates* owner = nullptr;
     int64_t seen = -1;  // version

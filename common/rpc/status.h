@@ -6,9 +6,9 @@
 
 namespace hone::rpc {
 
-// Between the statuses of Abseil and gRPC, whose codes have the same meanings and numbers. Messages
-// are cut at 4000 bytes, because they travel in a header of limited size. Payloads travel too: see
-// error_details.h.
+// Convert between the statuses of Abseil and gRPC, whose codes have the same meanings and numbers.
+// Messages are cut at 4000 bytes, because they are sent in a header of limited size. Payloads are
+// converted as well (error_details.h).
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 

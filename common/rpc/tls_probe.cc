@@ -39,7 +39,7 @@ std::string LastError() {
   return reason == nullptr ? "the connection was closed" : reason;
 }
 
-// Waits until the socket can be read or written. False: the time is over.
+// Waits until the socket can be read or written. Returns false if the deadline passes first.
 bool Wait(int fd, short events, absl::Time deadline) {
   const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
   pollfd entry{fd, events, 0};
@@ -66,8 +66,8 @@ absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
       absl::StrCat("no server answers at ", address.ToText(), ": ", strerror(error)));
 }
 
-// The server's certificate of this thread's handshake, when it was refused: OpenSSL forgets it with
-// the handshake.
+// The server's certificate that was refused in this thread's handshake. OpenSSL itself drops it
+// when the handshake fails.
 thread_local CertificatePtr refused_certificate;
 
 int KeepRefused(int accepted, X509_STORE_CTX* verification) {
@@ -108,11 +108,11 @@ absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
 absl::StatusOr<CertificateFacts> PeerFacts(const SSL* ssl) {
   CertificatePtr peer(SSL_get1_peer_certificate(ssl));
   if (peer == nullptr) peer = std::move(refused_certificate);
-  if (peer == nullptr) return absl::NotFoundError("it showed no certificate");
+  if (peer == nullptr) return absl::NotFoundError("the server sent no certificate");
   return FactsOf(peer.get());
 }
 
-// What the verification of the server's certificate found wrong.
+// Explains why the verification of the server's certificate failed.
 absl::Status ExplainVerification(long result, const absl::StatusOr<CertificateFacts>& server,
                                  const std::string& host) {
   const std::string subject = server.ok() ? server->subject : "the server";
@@ -130,23 +130,24 @@ absl::Status ExplainVerification(long result, const absl::StatusOr<CertificateFa
       return Problem(absl::StrCat(
           "the server's certificate is not for ", host, " but for ",
           server.ok() ? absl::StrJoin(server->hosts, ", ") : subject,
-          "; dial one of these, or make a certificate with this name (hone-server init --host)"));
+          "; connect to one of these, or make a certificate with this name (hone-server init "
+          "--host)"));
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return Problem(
-          absl::StrCat("the server's certificate is of an authority that is not trusted "
-                       "here (",
-                       server.ok() ? server->issuer : subject, "); give the server's own as ca"));
+      return Problem(absl::StrCat(
+          "the server's certificate was issued by an authority that is not trusted "
+          "here (",
+          server.ok() ? server->issuer : subject, "); give the server's own authority as ca"));
     default:
       return Problem(absl::StrCat("the server's certificate is refused: ",
                                   X509_verify_cert_error_string(result)));
   }
 }
 
-// What the server's alert, or the lack of an answer, says of our side.
+// Explains the server's alert. Returns OK if the reason is not a known alert.
 absl::Status ExplainAlert(int reason, const ChannelSecurity& security) {
   switch (reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
@@ -162,9 +163,8 @@ absl::Status ExplainAlert(int reason, const ChannelSecurity& security) {
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
       return Problem(
-          "the server does not take our certificate: it is of an authority that the server does "
-          "not "
-          "know");
+          "the server does not accept our certificate: it was issued by an authority that the "
+          "server does not know");
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_HTTP_REQUEST:
       return Problem("the server does not speak TLS on this port");
@@ -177,7 +177,7 @@ class Probe {
  public:
   Probe(int fd, SSL* ssl, absl::Time deadline) : fd_(fd), ssl_(ssl), deadline_(deadline) {}
 
-  // Repeats a call of OpenSSL until it is done; 1: it succeeded.
+  // Repeats a call of OpenSSL until it is done. Returns its result; 1 means success.
   template <typename Function>
   int Drive(Function function) {
     while (true) {
@@ -200,18 +200,20 @@ class Probe {
   bool timed_out_ = false;
 };
 
-// Some servers close the connection without an alert when they do not take a certificate.
+// Explains a connection that the server closed without an alert after it asked for a certificate.
+// Some servers do this if they do not accept the certificate.
 absl::Status ExplainOwn(const ChannelSecurity& security) {
   if (security.identity.certificate.empty()) {
     return Problem("the server asks for a certificate, and none was given (certificate and key)");
   }
   const absl::Status usable = CheckKeyPair(security.identity, absl::Now());
-  return Problem(absl::StrCat(
-      "the server does not take our certificate: ",
-      usable.ok() ? "it is of an authority that the server does not know" : usable.message()));
+  return Problem(absl::StrCat("the server does not accept our certificate: ",
+                              usable.ok()
+                                  ? "it was issued by an authority that the server does not know"
+                                  : usable.message()));
 }
 
-// `asked`: the server wants to see a certificate.
+// `asked`: the server asked for a certificate.
 absl::Status Explain(const SSL* ssl, const ChannelSecurity& security, const std::string& host,
                      bool asked, bool timed_out) {
   if (timed_out) return Problem("the server does not answer; it may not speak TLS on this port");
@@ -256,8 +258,8 @@ absl::StatusOr<TlsFinding> ProbeTls(absl::string_view text, const ChannelSecurit
   if (probe.Drive([&] { return SSL_connect(ssl.get()); }) != 1) {
     return Explain(ssl.get(), security, host, asked, probe.timed_out());
   }
-  // The server of TLS 1.3 judges our certificate after we are done, and an HTTP/2 server speaks
-  // first: what it says now is its first frame or its refusal.
+  // With TLS 1.3 the server checks our certificate only after our side of the handshake is done. An
+  // HTTP/2 server sends the first message, so what it sends now is its first frame or a refusal.
   char byte = 0;
   if (probe.Drive([&] { return SSL_peek(ssl.get(), &byte, 1); }) != 1) {
     return Explain(ssl.get(), security, host, asked, probe.timed_out());

@@ -11,17 +11,17 @@
 
 namespace hone::rpc {
 
-// What a connection to a server came to.
+// The facts of a successful TLS connection to a server.
 struct TlsFinding {
   std::string protocol;     // "TLSv1.3"
   CertificateFacts server;  // its certificate
 };
 
-// Connects once, by hand, to say what gRPC does not when a channel fails: whether the server is
-// there, speaks TLS, has a certificate that is valid, of a known authority and for this host, and
-// takes ours. Blocks for `limit` at most. For TCP addresses with security.tls().
-// Unavailable: no server listens, or the host is unknown. FailedPrecondition: one of the others;
-// the message says which and what to do.
+// Finds out why a channel fails, which gRPC does not report. Connects once with OpenSSL, and checks
+// that the server listens and speaks TLS, that its certificate is valid, from a trusted authority
+// and for this host, and that it accepts our certificate. Blocks for at most `limit`. Unavailable:
+// no server listens, or the host is unknown. FailedPrecondition: another check failed; the message
+// says which, and what to do. REQUIRES: a TCP address and security.tls().
 absl::StatusOr<TlsFinding> ProbeTls(absl::string_view address, const ChannelSecurity& security,
                                     absl::Duration limit);
 

@@ -53,7 +53,7 @@ absl::StatusOr<TokenTable> TokenTable::Parse(absl::string_view text) {
           entry = absl::InvalidArgumentError("the name was used before");
         } else if (other.hash == entry->hash) {
           entry = absl::InvalidArgumentError(
-              absl::StrCat("the token is that of ", other.identity.name));
+              absl::StrCat("the token already belongs to ", other.identity.name));
         }
         if (!entry.ok()) break;
       }

@@ -11,9 +11,10 @@
 
 namespace hone::rpc {
 
-// The tokens that a server knows, by their hashes. As text a line each:
+// The tokens that a server knows, by their hashes. The text form has one line per token, and #
+// begins a comment:
 //   ROLE NAME SHA256
-// with # beginning a comment. Immutable after Parse, so thread-safe.
+// Immutable after Parse, and therefore thread-safe.
 class TokenTable {
  public:
   struct Entry {
@@ -21,11 +22,12 @@ class TokenTable {
     std::string hash;  // HashToken
   };
 
-  // InvalidArgument: a line is not an entry, or a name or a token appears twice; the message has
-  // the line's number, and no hash.
+  // InvalidArgument: a line is not an entry, or a name or a token appears twice; the message
+  // contains the line number, but no hash.
   static absl::StatusOr<TokenTable> Parse(absl::string_view text);
 
-  // Whose token it is. Takes the same time for every token: all entries are compared.
+  // Returns the owner of a token; nullopt if the token is unknown. Compares all entries, so that
+  // the time is the same for every token.
   std::optional<Identity> Find(absl::string_view token) const;
   const std::vector<Entry>& entries() const { return entries_; }
 
@@ -33,7 +35,7 @@ class TokenTable {
   std::vector<Entry> entries_;
 };
 
-// The line of an entry, with its newline.
+// Returns the line of an entry, with its newline.
 std::string TokenLine(const Identity& identity, absl::string_view token);
 
 }  // namespace hone::rpc

@@ -28,7 +28,8 @@ struct Site {
   std::vector<int64_t> rows;
 
   bool IsLegal(absl::Span<const int64_t> values) const;
-  // Draws uniformly from the legal values. For tiles: from the factorizations, factor by factor.
+  // Draws legal values: a choice uniformly, and the factors of a tile one after the other,
+  // uniformly from the divisors (kPerfectTile) or about log-uniformly from the sizes (kTile).
   void Sample(Rng& rng, absl::Span<int64_t> values) const;
 };
 
@@ -40,7 +41,7 @@ class Decider {
   virtual absl::Status Decide(const Site& site, absl::Span<int64_t> values) = 0;
 };
 
-// Decides everything at random.
+// Makes all decisions at random.
 class RandomDecider final : public Decider {
  public:
   explicit RandomDecider(Rng& rng) : rng_(rng) {}
@@ -65,7 +66,7 @@ struct Replayed {
 // program with the loop marked.
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
                                    absl::Span<const int64_t> decisions);
-// The same with a decider. Also returns the sites.
+// Does the same with the decisions of a decider, and also returns the sites.
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
                                     const Trace& trace, Decider& decider);
 

@@ -32,7 +32,7 @@ double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughp
 double RecallAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k);
 
 // Returns the share of pairs in the right order, among those whose throughput differs by more than
-// `least_difference`. A pair with equal scores counts half.
+// `least_difference`. A pair with equal scores counts as half a pair.
 double PairwiseAccuracy(absl::Span<const double> score, absl::Span<const double> throughput,
                         double least_difference = 0);
 

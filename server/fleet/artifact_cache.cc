@@ -15,7 +15,7 @@ absl::Status ArtifactCache::Put(const std::string& digest, std::string bytes) {
   }
   if (const std::string actual = DigestOf(bytes).ToHex(); actual != digest) {
     return absl::InvalidArgumentError(
-        absl::StrCat("artifact ", digest, ": the bytes that came have the digest ", actual));
+        absl::StrCat("artifact ", digest, ": the received bytes have the digest ", actual));
   }
   if (!cache_.Has(digest)) cache_.Put(digest, std::move(bytes));
   return absl::OkStatus();

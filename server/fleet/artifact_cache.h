@@ -11,8 +11,8 @@
 
 namespace hone::fleet {
 
-// Artifacts on their way from the worker that built them to the one that runs them, or to the
-// store. A candidate whose artifact was dropped is built again. Thread-safe.
+// Holds artifacts between their upload and their use, which is a run on another worker or storage.
+// A candidate whose artifact was dropped is built again. Thread-safe.
 class ArtifactCache {
  public:
   static constexpr int64_t kDefaultBytes = 256 << 20;
@@ -23,10 +23,10 @@ class ArtifactCache {
                          size_t max_artifacts = kDefaultArtifacts)
       : cache_(max_bytes, max_artifacts) {}
 
-  // Keeps the bytes. InvalidArgument: they do not have that digest (32 hex digits), or are more
+  // Stores the bytes. InvalidArgument: they do not have that digest (32 hex digits), or are more
   // than kMaxArtifactBytes.
   absl::Status Put(const std::string& digest, std::string bytes);
-  // The bytes; null when they are not here.
+  // Returns the bytes; null if they are not in the cache.
   std::shared_ptr<const std::string> Get(const std::string& digest) { return cache_.Get(digest); }
   bool Has(const std::string& digest) const { return cache_.Has(digest); }
 

@@ -13,15 +13,15 @@
 
 namespace hone::fleet {
 
-// Bytes by name, in memory. Bounded in bytes and in names: the least recently used are dropped.
-// Thread-safe.
+// An in-memory cache of byte strings by name. Limits the number of bytes and of names by dropping
+// the least recently used entries. Thread-safe.
 class ByteCache {
  public:
   ByteCache(int64_t max_bytes, size_t max_names) : max_bytes_(max_bytes), max_names_(max_names) {}
 
-  // Keeps the bytes in place of others of that name.
+  // Stores the bytes, and replaces an entry of the same name.
   void Put(const std::string& name, std::string bytes);
-  // Null: there are no bytes of that name.
+  // Returns the bytes of that name; null if there are none.
   std::shared_ptr<const std::string> Get(const std::string& name);
   bool Has(const std::string& name) const;
 

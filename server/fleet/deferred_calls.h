@@ -8,18 +8,18 @@
 
 namespace hone::fleet {
 
-// Callbacks that were called for under a lock, and that run once it is released. Not thread-safe:
-// its owner locks.
+// Collects callbacks while a lock is held. The owner runs them after it has released the lock. Not
+// thread-safe: the owner must lock.
 class DeferredCalls {
  public:
-  // Calls done(arguments...) later.
+  // Adds the call done(arguments...).
   template <typename Done, typename... Arguments>
   void Add(Done done, Arguments... arguments) {
     calls_.push_back([done = std::move(done), ... arguments = std::move(arguments)]() mutable {
       std::move(done)(std::move(arguments)...);
     });
   }
-  // The calls since the last Take, in order.
+  // Returns the calls that were added since the last Take, in order.
   std::vector<absl::AnyInvocable<void() &&>> Take() { return std::exchange(calls_, {}); }
 
  private:

@@ -5,7 +5,8 @@
 
 namespace hone::fleet {
 
-// Waits until the job says that its result is committed, or gives it up by destroying this.
+// Reports once how the commit of a result ended: the job calls End(true) when the result is
+// durable, or destroys this object to drop the result.
 class Deliveries::Commit {
  public:
   Commit(const CommitEnded* ended, std::string lease_id)
@@ -41,7 +42,7 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
   if (found == nullptr || found->worker_id != worker.id) {
     auto commit = committing_.find(finished.lease_id);
     if (commit != committing_.end() && commit->second == worker.id) return "";
-    worker.news.durable.push_back(finished.lease_id);  // committed long ago, or refused for good
+    worker.news.durable.push_back(finished.lease_id);  // already committed or refused
     ++refused_;
     return "";
   }

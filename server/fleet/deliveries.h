@@ -16,14 +16,14 @@
 
 namespace hone::fleet {
 
-// Brings results from workers to the jobs, and remembers which of them are being committed. Ends
-// leases and items that have no result. Not thread-safe: its owner locks.
+// Delivers the results of workers to the jobs, and keeps track of the results that are being
+// committed. Also ends leases and items that have no result. Not thread-safe: the owner must lock.
 class Deliveries {
  public:
-  // Called once for each delivered result, from any thread and without a lock: it is durable, or it
-  // will not be.
+  // Called once for each delivered result, from any thread and without a lock, when the result is
+  // durable or when the job has dropped it.
   using CommitEnded = std::function<void(const std::string& lease_id, bool durable)>;
-  // The others outlive it.
+  // REQUIRES: the other objects outlive this one.
   Deliveries(const FleetOptions* options, const ArtifactCache* artifacts, WorkerRegistry* registry,
              LeaseBook* book, DeferredCalls* deferred, CommitEnded commit_ended)
       : options_(*options),
@@ -33,28 +33,29 @@ class Deliveries {
         deferred_(*deferred),
         commit_ended_(std::move(commit_ended)) {}
 
-  // The worker has finished a lease. Returns why it is not to be believed; "" if it is.
+  // Takes a lease that the worker has finished. Returns why the result cannot be true; "" if it
+  // can.
   std::string Take(Worker& worker, FinishedLease& finished);
-  // The job has committed the lease's result, or given it up. Returns the worker that waits for
-  // that; null if it was forgotten.
+  // Called when the job has committed or dropped the lease's result. Returns the worker that waits
+  // for this; null if the worker was forgotten.
   Worker* EndCommit(const std::string& lease_id, bool durable);
   // Ends an item without a result.
   void Fail(int64_t item, absl::Status why);
 
-  // Ends a lease without a result: its item waits again, or comes back as device_lost.
+  // Ends a lease without a result. Its item waits again, or comes back as device_lost.
   void EndLease(const std::string& lease_id, LeaseEnd end);
-  // The same for every lease of a worker that was lost.
+  // Does the same for every lease of a lost worker.
   void EndLeasesOf(const Worker& worker, const std::string& why);
-  // Takes a lease from a worker, which is told to stop it. This is not an attempt.
+  // Takes a lease from its worker and tells the worker to stop it. Does not count as an attempt.
   void TakeBack(const std::string& lease_id);
 
   int64_t results() const { return results_; }  // delivered to their jobs
-  int64_t refused() const { return refused_; }  // of stale leases, and those that cannot be true
+  int64_t refused() const { return refused_; }  // impossible results, and those of stale leases
 
  private:
   class Commit;
 
-  // Why the lease is given to another worker in spite of its result; "" if it is not.
+  // Returns why the lease's item is tried again in spite of the result; "" if it is not.
   std::string WhyRetried(const Worker& worker, const Lease& lease,
                          const record::MeasureResult& result);
   void Deliver(TrackedItem item, absl::StatusOr<WorkResult> result, const std::string& lease_id);

@@ -17,7 +17,7 @@ bool Dispatcher::IsPinned(const Lane& lane) const {
 bool Dispatcher::Serves(const Lane& lane, const Worker& worker) const {
   if (lane.worker_id != worker.id && IsPinned(lane)) return false;
   if (!lane.build) return worker.CanRun(lane.target_key);
-  // A build alone is of use only when some worker can run it.
+  // A build is useful only if some worker can run the artifact.
   return worker.CanBuild(lane.target_key) &&
          (worker.CanRun(lane.target_key) || registry_.HasRunner(lane.target_key));
 }
@@ -51,7 +51,7 @@ bool Dispatcher::GoesSolo(Worker& worker) const {
     }
   }
   if (!waits || worker.solo) return worker.solo = waits;
-  // One worker of a target is enough: the others go on.
+  // One worker per target retries suspects; the others continue with other items.
   for (const Worker* other : registry_.OfTarget(worker.capabilities.target_key)) {
     if (other->solo && other->connected) return false;
   }
@@ -124,7 +124,7 @@ Dispatcher::Theft Dispatcher::FindTheft(Worker& thief, const Stealable& stealabl
       const TrackedItem& item = book_.ItemOf(*book_.Find(id));
       if (IsOpen(item.lane(), thief) && Fits(item, thief.id)) usable.push_back(id);
     }
-    usable.resize((usable.size() + 1) / 2);  // the other half stays
+    usable.resize((usable.size() + 1) / 2);  // the other half stays with the busy worker
     if (usable.size() <= theft.leases.size()) continue;
     theft.leases = std::move(usable);
     theft.victim = &registry_.At(victim);

@@ -17,11 +17,11 @@
 
 namespace hone::fleet {
 
-// Decides which worker gets which item: grants leases, finds what idle workers take from busy ones,
-// and which items no worker can do. Not thread-safe: its owner locks.
+// Decides which worker gets which item: grants leases, finds leases that idle workers can take from
+// busy ones, and finds items that no worker can do. Not thread-safe: the owner must lock.
 class Dispatcher {
  public:
-  // All outlive it.
+  // REQUIRES: all arguments outlive this object.
   Dispatcher(const FleetOptions* options, const ArtifactCache* artifacts,
              const Standings* standings, WorkerRegistry* registry, LeaseBook* book)
       : options_(*options),
@@ -30,18 +30,19 @@ class Dispatcher {
         registry_(*registry),
         book_(*book) {}
 
-  // Whether the lane's items wait for one worker, which is here.
+  // Whether the lane's items wait for one particular worker, and that worker can take them.
   bool IsPinned(const Lane& lane) const;
   // Whether the worker could ever take items of the lane.
   bool Serves(const Lane& lane, const Worker& worker) const;
   // See Fleet::AnotherRunner.
   std::string AnotherRunner(const std::string& target_key,
                             const std::vector<std::string>& besides) const;
-  // Leases what the worker has room for.
+  // Grants the worker leases for its free slots.
   std::vector<LeaseGrant> Grant(Worker& worker, absl::Time now);
   LeaseGrant Describe(const Lease& lease, absl::Time now) const;
 
-  // Leases that an idle worker takes from a busy one, where they have waited for `steal_after`.
+  // Leases that an idle worker takes from a busy one, after they were queued there for
+  // `steal_after`.
   struct Theft {
     Worker* thief = nullptr;
     Worker* victim = nullptr;
@@ -49,9 +50,9 @@ class Dispatcher {
   };
   std::vector<Theft> FindThefts(const std::set<std::string>& idle, absl::Time now) const;
 
-  // Waiting items that have come to an end, with the reason: no registered worker serves their lane
-  // for `unsatisfied_limit`, or the artifact that they name is gone. An item whose own build is
-  // gone is built again.
+  // Returns waiting items that must fail, with the reason: either no registered worker has served
+  // their lane for `unsatisfied_limit`, or the artifact that they name is gone. If only the
+  // artifact of an item's own build is gone, the item is queued to be built again.
   std::vector<std::pair<int64_t, absl::Status>> FindHopeless(absl::Time now);
 
  private:
@@ -62,9 +63,9 @@ class Dispatcher {
   // Whether the worker may take an item of the lane now.
   bool IsOpen(const Lane& lane, const Worker& worker) const;
   bool Fits(const TrackedItem& item, const std::string& worker_id) const;
-  // Whether the worker is to take nothing but suspects now.
+  // Whether the worker must take only suspects now.
   bool GoesSolo(Worker& worker) const;
-  // Why no registered worker serves the lane; "" if one does.
+  // Returns why no registered worker serves the lane; "" if one does.
   std::string WhyUnsatisfied(const Lane& lane) const;
 
   const FleetOptions& options_;
@@ -72,7 +73,8 @@ class Dispatcher {
   const Standings& standings_;
   WorkerRegistry& registry_;
   LeaseBook& book_;
-  std::map<Lane, absl::Time> unsatisfied_;  // lanes that no registered worker serves, since when
+  // Lanes that no registered worker serves, with the time since when.
+  std::map<Lane, absl::Time> unsatisfied_;
 };
 
 }  // namespace hone::fleet

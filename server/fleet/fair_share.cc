@@ -5,7 +5,8 @@
 namespace hone::fleet {
 namespace {
 
-// With more names than this, those that need no entry, being where the line is now, are removed.
+// With more names than this, the entries at positions up to `now`, which have no effect, are
+// removed.
 constexpr size_t kManyNames = 256;
 
 double Cost(int priority) { return priority > 0 ? 1.0 / 16 : priority < 0 ? 1.0 : 1.0 / 4; }

@@ -13,22 +13,23 @@ inline constexpr int kLowPriority = -1;
 inline constexpr int kNormalPriority = 0;
 inline constexpr int kHighPriority = 1;
 
-// Whose turn it is: stride scheduling (Waldspurger, Weihl 1995) on two levels, owners and their
-// jobs. A grant moves its owner, and its job among the owner's, back by the inverse of the
-// priority's weight: 16 for high, 4 for normal, 1 for low. The one that is furthest in front goes
-// next. Owners therefore get equal shares, however many jobs they have, a high job gets four times
-// as much as a normal one, and none starves. An owner that comes back after a pause has saved
-// nothing, and still has its debt. Not thread-safe.
+// Stride scheduling (Waldspurger, Weihl 1995) on two levels: owners, and the jobs of each owner.
+// Every owner and every job has a position, and the smallest position goes next. A grant adds the
+// inverse of the priority's weight to the positions of its owner and its job; the weight is 16 for
+// high, 4 for normal and 1 for low priority. Owners with jobs of the same priority therefore get
+// equal shares, regardless of their numbers of jobs. A high-priority job gets four times as much as
+// a normal one, and no job starves. An owner gains nothing from a pause: its position is raised to
+// that of the last grant, but never lowered. Not thread-safe.
 class FairShare {
  public:
-  // Smaller goes first.
+  // The smaller one goes first.
   using Turn = std::tuple<double, double>;
   Turn TurnOf(const std::string& owner, const std::string& job) const;
-  // A lease of the job was granted.
+  // Called when a lease of the job is granted.
   void Charge(const std::string& owner, const std::string& job, int priority);
 
  private:
-  // The positions in one line. A name without an entry is at the position where the line is now.
+  // The positions of all owners, or of one owner's jobs. A name without an entry is at `now`.
   struct Line {
     double now = 0;  // the position of the last grant
     absl::flat_hash_map<std::string, double> behind;

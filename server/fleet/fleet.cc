@@ -8,12 +8,12 @@
 namespace hone::fleet {
 namespace {
 
-// Idle workers are looked after this often.
+// Idle workers may take leases from busy workers this often.
 constexpr absl::Duration kStealInterval = absl::Milliseconds(500);
 
 }  // namespace
 
-// Holds the lock; its end releases the lock and runs the deferred calls.
+// Holds the lock. The destructor releases it and then runs the deferred calls.
 class ABSL_SCOPED_LOCKABLE Fleet::Section {
  public:
   explicit Section(Fleet* fleet) ABSL_EXCLUSIVE_LOCK_FUNCTION(fleet->mutex_) : fleet_(fleet) {
@@ -96,7 +96,7 @@ void Fleet::Abandon(uint64_t token) {
 void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
   absl::flat_hash_set<std::string> stated;
   for (FinishedLease& finished : report.finished) {
-    // Also those that an earlier process of the worker left on its disk.
+    // Some results may be of an earlier process of the worker, which left them on its disk.
     if (!stated.insert(finished.lease_id).second) continue;
     if (const std::string why = deliveries_.Take(worker, finished); !why.empty()) {
       Distrust(worker.id, why);
@@ -121,8 +121,8 @@ void Fleet::ReadLeases(Worker& worker, const WorkerReport& report) {
     if (!stated.insert(held.lease_id).second) continue;
     Lease* lease = book_.Find(held.lease_id);
     if (lease == nullptr || lease->worker_id != worker.id) {
-      // Another worker's by now, or granted before this server started. It may take a while to
-      // stop: no need to repeat it in every answer.
+      // The lease belongs to another worker by now, or was granted before this server started. It
+      // may take a while to stop, so this request is not repeated in every answer.
       auto told = unknown.find(held.lease_id);
       const bool tell =
           told == unknown.end() || told->second + options_.cancel_retry <= worker.last_seen;
@@ -133,8 +133,8 @@ void Fleet::ReadLeases(Worker& worker, const WorkerReport& report) {
     lease->phase = held.phase;
     if (stops && held.phase == LeasePhase::kQueued) deliveries_.TakeBack(held.lease_id);
   }
-  // What was granted and is not restated was lost with a reply: it is said again. The worker knows
-  // a lease by its id.
+  // A granted lease that the worker does not report was lost with a reply, and is sent again. The
+  // worker ignores it if it already has a lease with that id.
   worker.news.resend.clear();
   worker.free_build_slots = report.free_build_slots;
   worker.free_run_slots = report.free_run_slots;
@@ -164,7 +164,7 @@ void Fleet::ArtifactArrived(const std::string& digest) {
 
 void Fleet::LoseWorker(Worker& worker, const std::string& why) {
   if (worker.leaving) {
-    // It announced its end: nothing is held against it or its leases.
+    // The worker announced its end, so its leases do not count as attempts.
     const std::set<std::string> leases = book_.Of(worker.id);
     for (const std::string& lease_id : leases) deliveries_.TakeBack(lease_id);
     worker.last_error.clear();
@@ -176,7 +176,7 @@ void Fleet::LoseWorker(Worker& worker, const std::string& why) {
   worker.solo = false;
   worker.free_build_slots = worker.free_run_slots = 0;
   worker.news = {.standing_told = worker.news.standing_told};
-  book_.queue().RefreshAll();  // what was pinned to it
+  book_.queue().RefreshAll();  // other workers may now take items that were pinned to this one
 }
 
 void Fleet::EndCommit(const std::string& lease_id, bool durable) {
@@ -186,7 +186,7 @@ void Fleet::EndCommit(const std::string& lease_id, bool durable) {
   }
 }
 
-// Which workers there are, and how they stand.
+// Workers and their standings.
 
 WorkerInfo Fleet::InfoOf(const std::string& id) const {
   const Standing standing = standings_.Of(id);
@@ -277,7 +277,7 @@ int Fleet::ApplyStanding(const std::string& id) {
     deliveries_.TakeBack(lease_id);
     ++taken;
   }
-  book_.queue().RefreshAll();  // what was pinned to it, too
+  book_.queue().RefreshAll();  // the workers that may take its items may have changed
   return taken;
 }
 
@@ -415,7 +415,7 @@ void Fleet::Steal(absl::Time now) {
   for (const Dispatcher::Theft& theft : dispatcher_.FindThefts(calls_.Idle(), now)) {
     for (const std::string& lease_id : theft.leases) deliveries_.TakeBack(lease_id);
     stolen_ += static_cast<int64_t>(theft.leases.size());
-    calls_.Wake(*theft.thief);  // before another worker can have them
+    calls_.Wake(*theft.thief);  // before another worker can take them
     calls_.Wake(*theft.victim);
   }
 }

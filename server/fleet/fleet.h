@@ -27,106 +27,109 @@
 
 namespace hone::fleet {
 
-// The workers and what they do: the server's side of the worker protocol (architecture.md). It
-// composes its parts under one lock; README.md lists them and explains states, attempts and
-// fairness.
+// The server's side of the worker protocol (proto/hone/v1/worker.proto): the workers, the waiting
+// items and the leases. It composes its parts under one lock; README.md lists them and explains
+// states, attempts and fairness.
 //
-// A candidate is one lease with build and run set when the worker can do both. Otherwise it is a
-// build lease, whose artifact the worker uploads before it reports, and then a run lease. Every
-// lease id is a fence: a result under an id that is not current is dropped, and the worker is told
-// to forget it.
+// If a worker can both build and run a candidate, it gets one lease with build and run set.
+// Otherwise a worker gets a build lease, and uploads the artifact before it reports the result; a
+// run lease follows. Every lease id is a fence: a result whose lease id is not current is dropped,
+// and the worker is told to forget it.
 //
-// Owned by the server, thread-safe. Callbacks run on the caller's thread, after the lock is
-// released, and may call the fleet. Time comes from the clock, which should be one that cannot be
-// set, and passes only in Tick.
+// Owned by the server. Thread-safe. Callbacks run on the caller's thread, after the lock is
+// released, and may call the fleet. Deadlines are checked only in Tick. The clock should be one
+// that cannot be set.
 class Fleet {
  public:
   Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options = {});
 
   // Queues an item. `done` runs once; see WorkDone.
   void Submit(WorkItem work, WorkDone done);
-  // Ends every item of the job with Cancelled; workers are told to stop what they hold.
+  // Ends every item of the job with Cancelled, and tells workers to stop the job's leases.
   void CancelJob(const std::string& job_id) { CancelItems(job_id, /*started_too=*/true); }
   // Ends the job's items that no worker has started (waiting here, or still queued at a worker)
   // with Cancelled.
   void CancelWaiting(const std::string& job_id) { CancelItems(job_id, /*started_too=*/false); }
 
-  // A worker's call. `done` runs when there is news for it, or after max_wait. An earlier call of
-  // the same worker that is still held is answered at once with nothing new. The token names this
-  // call for Abandon.
+  // Handles a worker's call. `done` runs when there is news for the worker, or after max_wait. If
+  // an earlier call of the same worker is still held, that call is answered at once without news.
+  // Returns a token that names this call for Abandon.
   uint64_t Synchronize(WorkerReport report, SynchronizeDone done);
-  // The connection of a held call broke: it is dropped without an answer.
+  // Drops a held call without an answer, because its connection broke.
   void Abandon(uint64_t token);
 
-  // Asks the worker that has the artifact to upload it. Ends when it is in the artifact cache.
+  // Asks the worker that has the artifact to upload it, until it is in the artifact cache.
   void KeepArtifact(const std::string& digest, const std::string& worker_id);
-  // An upload has arrived in the artifact cache.
+  // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 
-  // Every registered worker, by id. Environments are those of the workers' records: with the
-  // version of the builder.
+  // Returns every registered worker, sorted by id. The environment of a worker that only runs names
+  // the builder that its next records will name.
   std::vector<WorkerInfo> Workers() const;
-  // The same, and the other workers that are drained, flagged or removed. Only the name and the
-  // standing of a worker that has not called are known.
+  // Returns the same, and also the other workers that are drained, flagged or removed, of which
+  // only the name and the standing are known.
   std::vector<WorkerInfo> KnownWorkers() const;
   FleetCounts Counts() const;
 
-  // How workers stand. What its owner stores of it, and adopts, goes through here.
+  // Which workers are drained, flagged or removed. The owner of the fleet stores the changes
+  // (server/service/standing_keeper).
   Standings& standings() { return standings_; }
   const Standings& standings() const { return standings_; }
   // Takes over stored standings as Standings::Adopt does, and applies those that changed.
   void Adopt(const std::vector<Standing>& stored);
 
-  // The worker finishes what it has started and gets no more leases; those that wait at it go back.
-  // `resume` undoes this, and also a flag or a removal. Applies, as a flag does, to the name, also
-  // while its worker is away. NotFound: no worker has that id.
+  // Drains a worker: it finishes the leases that it has started and gets no more, and its queued
+  // leases are requeued. If `resume`, undoes this, and also a flag or a removal. Like a flag, it
+  // belongs to the name, and applies even while the worker is disconnected. NotFound: no worker has
+  // that id.
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
-  // Forgets a worker and refuses it until it is resumed. Its leases go back without an attempt;
-  // returns their number. NotFound: no worker has that id.
+  // Forgets a worker and refuses it until it is resumed. Its leases are requeued, without counting
+  // as attempts. Returns their number. NotFound: no worker has that id.
   absl::StatusOr<int> Remove(const std::string& id);
-  // The worker's results are not trusted: it gets no leases until it is resumed, and its leases go
-  // back. Does nothing if there is no such worker.
+  // Marks a worker whose results are not trusted: it gets no leases until it is resumed, and its
+  // leases are requeued. Does nothing if the worker is not registered.
   void Flag(const std::string& id, const std::string& why);
 
-  // Targets of registered workers that run what is built for them.
+  // Returns the targets for which a registered worker can run candidates.
   std::set<std::string> Targets() const;
-  // The capabilities of a worker of the target: the first one by id that knows its peak, or else
-  // the first one. nullopt: no worker of the target is registered.
+  // Returns the capabilities of a worker of the target: the first one by id whose peak is known, or
+  // else the first one. nullopt if no worker of the target is registered.
   std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
-  // The connected worker of the target, other than these, with the fewest leases; "" if there is
-  // none.
+  // Returns the worker with the fewest leases that can run the target, except those in `besides`.
+  // The worker is connected, and neither drained nor refused. "" if there is no such worker.
   std::string AnotherRunner(const std::string& target_key,
                             const std::vector<std::string>& besides) const;
 
-  // A target that some registered worker can run: the one with this key, or with "" the only one
-  // there is. Unavailable: no worker has it yet. FailedPrecondition: "" and there are several.
+  // Returns a target that some registered worker can run: the one with this key, or the only one if
+  // `key` is "". Unavailable: no worker has the target yet. FailedPrecondition: `key` is "" and
+  // there are several targets.
   absl::StatusOr<TargetChoice> FindTarget(const std::string& key) const;
-  // The same, but waits for a worker of the target, at most so long. FailedPrecondition: none came,
-  // or "" and there are several; the message says what to do. ResourceExhausted: too many calls
-  // wait.
+  // Does the same, but waits up to `patience` for a worker of the target. FailedPrecondition: no
+  // such worker came, or `key` is "" and there are several targets; the message says what to do.
+  // ResourceExhausted: too many calls wait. Unavailable: the server is shutting down.
   void AwaitTarget(const std::string& key, absl::Duration patience, TargetDone done);
 
-  // Lets time pass: expires calls, workers, leases and items. Called a few times a second.
+  // Ends calls, workers, leases and items whose deadlines have passed. Called a few times a second.
   void Tick();
-  // Answers every held call and lets later calls go at once; queued items are dropped without their
-  // callbacks.
+  // Answers every held call, and makes later calls return at once. Queued items are dropped without
+  // their callbacks.
   void Shutdown();
 
  private:
   class Section;
 
   void CancelItems(const std::string& job_id, bool started_too);
-  // A result is durable, or will not be.
+  // Called when a result is durable, or when it is known that it never will be.
   void EndCommit(const std::string& lease_id, bool durable);
 
-  // What a worker says in its call.
+  // Parts of Synchronize.
   void ReadReport(Worker& worker, WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadLeases(Worker& worker, const WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Standings.
-  // The worker's standing has changed: takes back what it may not hold any more, and returns how
-  // many leases that are.
+  // Takes back the leases that a worker may no longer hold after its standing has changed. Returns
+  // their number.
   int ApplyStanding(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Distrust(const std::string& id, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -155,7 +158,7 @@ class Fleet {
   WorkerCalls calls_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t stolen_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results
+  int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results in refused calls
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -10,53 +10,53 @@
 
 namespace hone::fleet {
 
-// The deadlines of all states and the bounds of all queues.
+// The deadlines of all states and the limits of all queues.
 struct FleetOptions {
-  // The one value that calls and eviction derive from: a worker calls at least this often, calls
-  // are held for at most so long, and a worker that was silent for twice this is lost.
+  // A worker calls at least this often, and the server holds a call for at most this long. A worker
+  // that has not called for twice this time is lost.
   absl::Duration heartbeat = absl::Seconds(10);
   absl::Duration max_wait() const { return heartbeat; }
   absl::Duration silence_limit() const { return 2 * heartbeat; }
-  // A worker that has all that it can hold is told to call when it has finished something, or after
-  // this time: a call held for it would bring no work.
+  // A worker without free slots is told to call again when it has finished a lease, or after this
+  // time. Holding its call would be useless, because it cannot take more leases.
   absl::Duration rest() const { return heartbeat / 10; }
-  // All workers that have something to do call about once in this time, taken together: each
-  // gathers its results and waits for more work for this times the number of workers, at most
-  // `rest()`. A small fleet does not notice; a large one saves most of its calls.
+  // The average time between two calls of busy workers, over all workers. Each busy worker collects
+  // its results for this time multiplied by the number of workers, but at most for `rest()`. The
+  // delay is negligible in a small fleet, and saves most of the calls in a large one.
   absl::Duration spacing = absl::Milliseconds(1);
-  // The newest process of a name keeps it while a call of it is held, and for this long after its
-  // last call. The process that it replaced asks again this often.
+  // The newest process with a worker's name keeps the name while one of its calls is held, and for
+  // this long after its last call. A process that it replaced asks for the name again this often.
   absl::Duration name_limit() const { return heartbeat / 2; }
-  // A lease ends this long after it was granted, whatever the worker says. The limits of compiling
-  // and running are far shorter.
+  // A lease ends this long after it was granted, even if its worker still reports it. The limits
+  // for compiling and running are far shorter.
   absl::Duration lease_limit = absl::Minutes(5);
-  // How long an item waits for a first worker that can do it. A server that has just started has no
-  // workers yet.
+  // An item fails if no registered worker has been able to take it for this long. A server that has
+  // just started has no workers yet.
   absl::Duration unsatisfied_limit = absl::Seconds(60);
-  // How long a lost worker counts as one that may come back.
+  // A lost worker is forgotten this long after its last call.
   absl::Duration forget_after = absl::Minutes(10);
-  // A worker is told again to stop a lease that it still holds after this time.
+  // A worker that still holds a lease after it was told to stop it is told again after this time.
   absl::Duration cancel_retry = absl::Seconds(2);
-  // A worker is asked again for an artifact that it has not sent for this time.
+  // A worker that has not uploaded a requested artifact is asked again after this time.
   absl::Duration keep_retry = absl::Seconds(10);
-  // A lease that has waited at its worker for this time is given to an idle worker.
+  // A lease that has been queued at its worker for this long may be given to an idle worker.
   absl::Duration steal_after = absl::Seconds(2);
-  // An item whose leases ended this often without an answer comes back as device_lost.
+  // An item comes back as device_lost after this many attempts without an answer.
   int max_attempts = 5;
-  // An item that workers answered this often with device_lost comes back with that answer.
+  // If a worker answers device_lost, the item is tried again until it has this many such answers.
   int max_device_errors = 3;
-  // An item that this many workers were lost while running comes back as device_lost.
+  // An item comes back as device_lost if this many workers were lost while they ran only this item.
   int max_killed_workers = 2;
-  // Items that wait or are leased: of one owner, and of all owners.
+  // Maximum number of items that wait or are leased: of one owner, and of all owners.
   int64_t max_items_per_owner = 16384;
   int64_t max_items = 65536;
   int64_t max_workers = 10000;
-  // Calls that wait for a first worker of their target.
+  // Maximum number of calls that wait for a first worker of their target.
   size_t max_target_waits = 1024;
-  // Makes lease ids unique across restarts of the server; "" for a random one.
+  // Prefix of lease ids, which makes them unique across restarts of the server. "": a random one.
   std::string instance;
-  // Called with the id of a worker that was flagged, on the caller's thread and without the lock.
-  // May be null.
+  // Called with the id of a worker that was flagged, on the caller's thread and without the fleet's
+  // lock. May be null.
   std::function<void(const std::string& worker_id)> on_standing;
 };
 

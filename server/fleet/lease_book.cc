@@ -10,8 +10,8 @@
 namespace hone::fleet {
 namespace {
 
-// The queue of deadlines may hold this many ended leases beside as many others as there are; then
-// they are taken out.
+// Ended leases are removed from the queue of deadlines when it has more entries than twice the
+// number of leases plus this number.
 constexpr size_t kEndedLeases = 1024;
 
 std::string RandomInstance() {
@@ -120,7 +120,7 @@ std::optional<LeaseBook::GivenUp> LeaseBook::End(const std::string& lease_id, Le
     why = absl::StrCat(item.attempts,
                        " leases ended without an answer; the last one: ", item.last_failure);
   } else {
-    // An item that may be to blame is tried again alone: then the next loss shows it.
+    // A suspect is retried alone, so that another loss shows that it is to blame.
     item.suspect = item.suspect || end.killed || end.suspect;
     queue_.Requeue(item);
     return std::nullopt;

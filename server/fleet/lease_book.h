@@ -33,56 +33,57 @@ struct Lease {
 
 // How a lease without an answer ended.
 struct LeaseEnd {
-  bool counts = true;    // as an attempt
+  bool counts = true;    // the lease counts as an attempt
   bool killed = false;   // the worker was lost while running it alone
   bool suspect = false;  // it may be the cause of the worker's loss
   std::string why;
 };
 
-// The items of all jobs, and the leases of those that a worker has. A lease without an answer puts
-// its item back into the queue until the item has used up its attempts. Not thread-safe: its owner
-// locks.
+// The items of all jobs, and the leases of the items that workers hold. When a lease ends without
+// an answer, its item is queued again unless it has used up its attempts. Not thread-safe: the
+// owner must lock.
 class LeaseBook {
  public:
-  // `options` outlive it.
+  // REQUIRES: `options` outlives this object.
   explicit LeaseBook(const FleetOptions* options);
 
-  // ResourceExhausted: the owner, or all owners together, have as many items as they may have.
+  // ResourceExhausted: the owner, or all owners together, have the maximum number of items.
   absl::Status CheckRoom(const std::string& owner) const;
   WorkQueue& queue() { return queue_; }
   const WorkQueue& queue() const { return queue_; }
   TrackedItem& ItemOf(const Lease& lease) const { return *queue_.Find(lease.item); }
-  // Takes an item out for good, with its lease if it has one.
+  // Removes and returns an item, and ends its lease if it has one.
   TrackedItem Remove(int64_t item);
 
-  // Leases the first waiting item of the lanes that are `open` and that `fits`, to be run by the
-  // worker, too, where `runs` says that of the lane of its run. Null: there is no such item.
+  // Leases the first waiting item that `fits` from the lanes that are `open`. If the item must be
+  // built, the worker also runs it if `runs` returns true for the lane of the run. Null if there is
+  // no such item.
   Lease* Grant(const std::string& worker_id, absl::Time now,
                absl::FunctionRef<bool(const Lane&)> open,
                absl::FunctionRef<bool(const TrackedItem&)> fits,
                absl::FunctionRef<bool(const Lane&)> runs);
-  // Null: the id is not that of a current lease.
+  // Null if no current lease has the id.
   Lease* Find(const std::string& lease_id);
   const absl::flat_hash_map<std::string, Lease>& leases() const { return leases_; }
-  // Ids of the leases that the worker has.
+  // Returns the ids of the worker's leases.
   const std::set<std::string>& Of(const std::string& worker_id) const;
-  // Leases whose deadline has come.
+  // Returns the leases whose deadlines have passed since the last call.
   std::vector<std::string> Overdue(absl::Time now);
 
-  // An item that is given up, and why.
+  // An item that is not tried again, and why.
   struct GivenUp {
     TrackedItem item;
     std::string worker_id;
     std::string why;
   };
-  // Ends a lease without an answer. nullopt: its item waits again.
+  // Ends a lease without an answer. Returns nullopt if its item waits again.
   std::optional<GivenUp> End(const std::string& lease_id, LeaseEnd end);
-  // The same for every lease of a worker that was lost.
+  // Does the same for every lease of a lost worker.
   std::vector<GivenUp> EndAllOf(const std::string& worker_id, const std::string& why);
-  // The lease has built the artifact that is to be run; its item waits for that.
+  // Ends a lease that has built an artifact. Its item then waits for the run.
   void EndBuild(const Lease& lease, const record::MeasureResult& result, BuilderVersion builder);
 
-  // Drops everything; returns the items, which should be destroyed without a lock.
+  // Drops everything. Returns the items, which the caller should destroy without a lock.
   WorkQueue Clear();
 
   struct Counts {
@@ -100,7 +101,7 @@ class LeaseBook {
   WorkQueue queue_;
   absl::flat_hash_map<std::string, Lease> leases_;
   absl::flat_hash_map<std::string, std::set<std::string>> by_worker_;  // without empty entries
-  // Leases in the order of their deadlines, also some that have ended.
+  // Leases in the order of their deadlines. Some of them may have ended already.
   std::deque<std::pair<absl::Time, std::string>> deadlines_;
   Counts counts_;
   int64_t next_lease_ = 1;

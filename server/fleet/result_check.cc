@@ -26,8 +26,8 @@ void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
     return;
   }
   result->detail = absl::StrFormat(
-      "the drift of its reference, %.2f, is ignored: corrected for it, the kernel would be "
-      "faster than the device's peak",
+      "the reference drift of %.2f is ignored, because the corrected latency would be faster than "
+      "the device's peak",
       result->reference_drift);
   result->reference_drift = 1;
 }

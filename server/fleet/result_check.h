@@ -8,15 +8,17 @@
 
 namespace hone::fleet {
 
-// Why a worker's result of a run cannot be true; "" if it can. A candidate may fail in any way, but
-// one that ran has a latency: a finite time above zero, and no shorter than the item's operations
-// take at the device's peak. The peak was measured when the worker registered, which is why the
-// result's drift is taken into account and a quarter is allowed for.
+// Returns why the result of a run cannot be true; "" if it can. A candidate may fail in any way,
+// but the latency of a successful run is positive, at most an hour, and not shorter than the item's
+// operations take at the device's peak. The peak was measured when the worker registered, and the
+// device may be faster now. Therefore the result is corrected for its drift and may exceed the peak
+// by a quarter.
 std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& result,
                           const Capabilities& device);
 
-// Drops the drift of a result that is faster than the peak only because of it. The reference was
-// disturbed then, which happens on shared machines. The result's detail says that.
+// Sets the drift of a result to 1 if only the correction for the drift makes the result faster than
+// the peak. The measurement of the reference was then disturbed, which happens on shared machines.
+// The result's detail says so.
 void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
                          record::MeasureResult* result);
 

@@ -62,7 +62,7 @@ void Standings::Stored(const UnstoredStanding& stored) {
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(stored.standing.worker_id);
   if (found == pending_.end() || found->second.number != stored.number) return;
-  // A reader of the store that is at work just now may have read it before.
+  // A running adoption may have read the store before this change was stored.
   if (adopting_) {
     found->second.stored = true;
   } else {

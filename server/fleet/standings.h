@@ -13,39 +13,39 @@
 
 namespace hone::fleet {
 
-// How workers stand: which names are drained, flagged or removed, whether their workers are here or
-// away, and which of these changes are not stored yet. Thread-safe.
+// Which workers are drained, flagged or removed, by name, and which of these changes are not stored
+// yet. Includes workers that are not connected. Thread-safe.
 class Standings {
  public:
-  // How a worker stands. Nothing is held against an unknown name.
+  // Returns the standing of a worker. An unknown worker is neither drained nor refused.
   Standing Of(const std::string& id) const;
-  // The worker is neither drained nor refused.
+  // Whether the worker is neither drained nor refused.
   bool MayWork(const std::string& id) const;
   bool IsDrained(const std::string& id) const { return Of(id).drained; }
-  // Why the worker gets no leases; "" if it gets some.
+  // Returns why the worker is refused; "" if it is not.
   std::string Refusal(const std::string& id) const { return Of(id).refused; }
-  // Every worker against which something is held, by name.
+  // Returns every worker that is drained, flagged or removed, by name.
   std::map<std::string, Standing> all() const;
   int64_t refused() const;
 
-  // A change that was made here and is to be stored: of the drained part, of the refused part, or
-  // of both.
+  // Makes a change that must be stored: of the drained part, of the refused part, or of both.
   void Change(const Standing& standing, bool drained, bool refused);
-  // What is to be stored of a worker; nullopt if everything is stored.
+  // Returns the unstored change of a worker; nullopt if everything is stored.
   std::optional<UnstoredStanding> Unstored(const std::string& id) const;
-  // This is stored, unless something newer is to be stored.
+  // Marks this change as stored, unless there is a newer one.
   void Stored(const UnstoredStanding& stored);
 
-  // Takes over what is stored, as it was read since BeginAdopt: the standing of every worker,
-  // except those whose own change was not stored then. Returns the standings that changed. One
-  // adoption at a time.
+  // Adopts the stored standings. Call BeginAdopt, read the store, and call Adopt with all that was
+  // read. Workers with a local change that was not stored before BeginAdopt keep their standing.
+  // Adopt returns the standings that changed. Only one adoption may run at a time.
   void BeginAdopt();
   std::vector<Standing> Adopt(const std::vector<Standing>& stored);
-  // Ends an adoption that cannot be carried out.
+  // Ends an adoption without adopting anything.
   void EndAdopt();
 
  private:
-  // What is not known to be stored of a change. During an adoption also what was stored meanwhile.
+  // The part of a standing that is not known to be stored. During an adoption, also changes that
+  // were stored since it began.
   struct Pending {
     int64_t number = 0;
     bool drained = false;

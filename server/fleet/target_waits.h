@@ -15,22 +15,24 @@ namespace hone::fleet {
 
 using TargetDone = absl::AnyInvocable<void(absl::StatusOr<TargetChoice>) &&>;
 
-// Calls that wait for a worker of a target, by the target's key; "" stands for the only target
-// there is. Not thread-safe: its owner locks.
+// Calls that wait for a worker of a target, by the target's key. The key "" stands for the only
+// target of all workers. Not thread-safe: the owner must lock.
 class TargetWaits {
  public:
-  // At most `most` calls wait. The others outlive it.
+  // At most `most` calls may wait. REQUIRES: the other objects outlive this one.
   TargetWaits(size_t most, const WorkerRegistry* registry, DeferredCalls* deferred)
       : most_(most), registry_(*registry), deferred_(*deferred) {}
 
-  // Answers at once if the target can be chosen or can never be, or else when a worker of it comes.
-  // ResourceExhausted: too many calls wait. Unavailable: after Close.
+  // Answers at once if a worker of the target is registered or `key` is ambiguous, and otherwise
+  // when such a worker registers. FailedPrecondition: `key` is "" and there are several targets.
+  // ResourceExhausted: too many calls wait. Unavailable: Close was called.
   void Await(const std::string& key, absl::Time deadline, TargetDone done);
-  // A worker of the target has come.
+  // Called when a worker of the target has registered.
   void Answer(const std::string& key);
-  // Calls whose deadline has come get FailedPrecondition; the message says what to do.
+  // Answers the calls whose deadlines have passed with FailedPrecondition; the message says what to
+  // do.
   void Expire(absl::Time now);
-  // Answers every call, and later ones at once.
+  // Answers all waiting calls, and later ones at once, with Unavailable.
   void Close();
   size_t size() const { return waits_.size(); }
 

@@ -13,7 +13,7 @@
 
 namespace hone::fleet {
 
-// The program that built an artifact, as its records name it. "" and 0: unknown.
+// The compiler that built an artifact, as the artifact's records name it. "" and 0 if unknown.
 struct BuilderVersion {
   std::string compiler;
   int codegen_version = 0;
@@ -37,18 +37,19 @@ struct WorkItem {
   std::string target_key;  // only workers whose device has this key may run it
   record::Policy policy;
   double tolerance = 0;
-  // The best latency of the task, read when a lease is granted; null or 0: none yet.
+  // The best latency of the task, read when a lease is granted; null or 0 if there is none yet.
   std::shared_ptr<const std::atomic<double>> best_latency_ns;
-  // Operations that every kernel for this item performs; a multiply-add counts as two. 0: unknown,
-  // or algorithms with fewer operations are allowed.
+  // Number of operations that every kernel for this item performs; a multiply-add counts as two. 0
+  // if unknown, or if algorithms with fewer operations are allowed.
   double fixed_flops = 0;
 
-  // When set, the candidate is not built again, and these bytes are run.
+  // If set, the candidate is not built again, and this artifact is run.
   std::string artifact_digest;
   BuilderVersion builder;  // of that artifact
-  // When set, only this worker runs it while it is connected: its times are compared pairwise.
+  // If set, only this worker runs the item while the worker is connected, because the latencies of
+  // several items are compared with each other.
   std::string worker_id;
-  // Workers that must not run it, because another worker is to check their result.
+  // Workers that must not run the item, because another worker must check their result.
   std::vector<std::string> avoid;
 };
 
@@ -57,20 +58,20 @@ struct WorkResult {
   record::MeasureResult result;
   std::string worker_id;
   record::Environment environment;  // of the worker that ran it, with the artifact's builder
-  double peak_gflops = 0;           // of its device; 0 unknown
-  double read_gbps = 0;             // of its memory; 0 unknown
+  double peak_gflops = 0;           // of its device; 0 if unknown
+  double read_gbps = 0;             // of its memory; 0 if unknown
 };
 
-// To be called once the result is committed: the worker may then forget it. Callable from any
-// thread, also after the job was cancelled; destroying it uncalled leaves the result at the worker
-// until the job is cancelled.
+// Called by the job once the result is committed; the worker may then forget the result. May be
+// called from any thread, even after the job was cancelled. Destroying it without a call drops the
+// result: the worker is told to forget it when it next reports it.
 using Acknowledge = absl::AnyInvocable<void() &&>;
 
-// Called once per item, without a lock held, from whichever thread brought the news; must not
-// block. Errors are the system's: FailedPrecondition no registered worker can do it, NotFound the
-// artifact named in the item is gone, Cancelled the job was cancelled, ResourceExhausted the queue
-// or its owner's part of it is full (submit it again later). Not called for items that are left
-// when the fleet shuts down.
+// Called once per item, from any thread and without a lock. It must not block. An error means that
+// the item has no result. FailedPrecondition: no registered worker can do the item. NotFound: the
+// artifact named in the item is gone. Cancelled: the job was cancelled. ResourceExhausted: the
+// queue or the owner's part of it is full; submit the item again later. Not called for items that
+// are left when the fleet shuts down.
 using WorkDone = absl::AnyInvocable<void(absl::StatusOr<WorkResult>, Acknowledge) &&>;
 
 }  // namespace hone::fleet

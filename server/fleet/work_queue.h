@@ -19,69 +19,70 @@
 
 namespace hone::fleet {
 
-// Which workers can take an item. Items of one lane wait for the same workers.
+// Determines which workers can take an item. Items of one lane wait for the same workers.
 struct Lane {
   std::string target_key;
-  bool build = false;     // false: its artifact exists, and it is only run
-  std::string worker_id;  // the worker that it is pinned to; "": any
-  bool alone = false;     // only a worker that holds nothing else runs it
+  bool build = false;     // false: the artifact exists and is only run
+  std::string worker_id;  // the worker that the item is pinned to; "": any
+  bool alone = false;     // only a worker without other leases may run the item
   friend auto operator<=>(const Lane&, const Lane&) = default;
 };
 
-// An item as the fleet follows it, from Submit to its end.
+// An item and its state, from Submit to its end.
 struct TrackedItem {
   int64_t id = 0;
   std::shared_ptr<const WorkItem> work;
   WorkDone done;
   absl::Time submitted;
-  // The artifact to run, from the item or from a build lease; "" while it is to be built.
+  // The artifact to run, from the item or from a build lease; "" until it is built.
   std::string artifact_digest;
   record::BuildFacts facts;  // of the build lease
   BuilderVersion builder;    // of the artifact
   std::string builder_id;    // the worker that has the artifact
 
-  std::string lease_id;      // "" while waiting
-  int attempts = 0;          // leases that ended without an answer, not by the server's fault
-  int device_errors = 0;     // answers device_lost, which are the worker's failures
-  std::string last_failure;  // of its attempts
+  std::string lease_id;             // "" while waiting
+  int attempts = 0;                 // leases that ended without an answer and count as attempts
+  int device_errors = 0;            // device_lost answers, which are failures of the worker
+  std::string last_failure;         // why the last attempt ended
   std::vector<std::string> killed;  // workers that were lost while running it
-  bool suspect = false;             // it may have killed a worker: it is retried alone
+  bool suspect = false;             // it may have killed a worker, and is retried alone
 
   Lane lane() const {
     return {work->target_key, artifact_digest.empty(), work->worker_id, suspect};
   }
 };
 
-// The items of all jobs and the order in which the waiting ones are granted: by the fair shares of
-// owners and jobs, then the higher priority, then the older job, then in order of submission;
-// requeued items go first in their job. Not thread-safe.
+// The items of all jobs, and the order in which waiting items are granted: by the fair shares of
+// owners and jobs, then by priority, then by the age of the job, then in order of submission.
+// Requeued items go first within their job. Not thread-safe.
 class WorkQueue {
  public:
   // Adds a waiting item and returns its id.
   int64_t Add(WorkItem work, WorkDone done, absl::Time now);
-  // The first waiting item of the lanes that are `open`, and that `fits`; it counts as leased from
-  // now on. Null: there is no such item.
+  // Returns the first waiting item that `fits` from the lanes that are `open`, and counts it as
+  // leased. Null if there is no such item.
   TrackedItem* Take(absl::FunctionRef<bool(const Lane&)> open,
                     absl::FunctionRef<bool(const TrackedItem&)> fits);
   // Puts a leased item back at the front of its job's queue.
   void Requeue(TrackedItem& item);
-  // The artifact of a waiting item is gone: it is to be built.
+  // Makes a waiting item wait for a build again, because its artifact is gone.
   void Rebuild(TrackedItem& item);
-  // Null: no such item.
+  // Null if there is no such item.
   TrackedItem* Find(int64_t id) const;
-  // Takes the item out for good.
+  // Removes and returns an item.
   TrackedItem Remove(int64_t id);
 
   std::vector<int64_t> ItemsOf(const std::string& job_id) const;
-  // Lanes that items wait in, and the items of one.
+  // Returns the lanes with waiting items.
   std::vector<Lane> Lanes() const;
+  // Returns the waiting items of a lane.
   std::vector<int64_t> WaitingIn(const Lane& lane) const;
-  // Lanes in which something has come to wait since the last call.
+  // Returns the lanes in which items have started to wait since the last call.
   std::set<Lane> TakeFresh() { return std::exchange(fresh_, {}); }
-  // Items that waited for something may be taken by others now.
+  // Makes TakeFresh return all lanes with waiting items, because other workers may take them now.
   void RefreshAll();
   bool HasWaiting() const { return !waiting_.empty(); }
-  bool HasSuspects() const { return suspects_ > 0; }  // that wait
+  bool HasSuspects() const { return suspects_ > 0; }  // among the waiting items
   bool HasWaiting(const Lane& lane) const { return waiting_.contains(lane); }
   int64_t waiting() const { return waiting_count_; }
   int64_t items() const { return static_cast<int64_t>(items_.size()); }
@@ -103,7 +104,7 @@ class WorkQueue {
   std::map<Lane, Jobs> waiting_;           // without empty entries
   std::set<Lane> fresh_;
   int64_t waiting_count_ = 0;
-  int64_t suspects_ = 0;  // of those
+  int64_t suspects_ = 0;  // among the waiting items
   FairShare shares_;
   int64_t next_id_ = 1;
 };

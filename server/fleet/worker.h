@@ -25,9 +25,9 @@ struct Capabilities {
   double peak_gflops_one_core = 0;
   double read_gbps = 0;  // of memory, all cores
   int64_t memory_bytes = 0;
-  std::string accelerator;  // "" none
-  // Instruction sets that its builder generates code for, as target keys begin with them; empty:
-  // that of its own target.
+  std::string accelerator;  // "" if there is none
+  // Instruction sets that its builder generates code for, as at the beginning of target keys. If
+  // empty, only that of its own target.
   std::vector<std::string> build_isas;
   record::Environment environment;
 };
@@ -42,14 +42,14 @@ struct HeldLease {
 struct FinishedLease {
   std::string lease_id;
   record::MeasureResult result;
-  std::string malformed;  // why its result cannot be read; "": it can be
+  std::string malformed;  // why its result cannot be read; "" if it can
 };
 
 // What a worker reports in a call.
 struct WorkerReport {
   std::string worker_id;
   std::string epoch;
-  std::string identity;  // who its certificate or token says it is; "" if callers are not asked
+  std::string identity;  // from its certificate or token; "" if callers are not authenticated
   Capabilities capabilities;
   std::vector<HeldLease> held;
   std::vector<FinishedLease> finished;
@@ -64,24 +64,24 @@ struct LeaseGrant {
   std::string lease_id;
   bool build = false;
   bool run = false;
-  absl::Duration limit;  // from the receipt
+  absl::Duration limit;  // from the receipt of the lease
   std::shared_ptr<const WorkItem> work;
-  std::string artifact_digest;  // to run; "" while it is to be built
+  std::string artifact_digest;  // of the artifact to run; "" if it must be built
   double best_latency_ns = 0;   // of the task when the lease was granted
 };
 
-// What the server answers: what the worker is to do.
+// The server's answer to a call: what the worker must do.
 struct SynchronizeReply {
   std::vector<LeaseGrant> start;
   std::vector<std::string> cancel;
   std::vector<std::string> durable;
   absl::Duration next_call = absl::ZeroDuration();
   std::vector<std::string> keep_artifacts;
-  bool drain = false;         // finish what is held and take no more
-  std::string refused;        // why it gets no leases; "": it gets some
-  bool standing_new = false;  // the two above have changed since the worker was last told
+  bool drain = false;         // the worker finishes its leases and takes no more
+  std::string refused;        // why the worker is refused; "" if it is not
+  bool standing_new = false;  // the two fields above have changed since the last answer
   absl::Duration heartbeat = absl::ZeroDuration();
-  absl::Duration gather = absl::ZeroDuration();  // how long results may wait for others
+  absl::Duration gather = absl::ZeroDuration();  // how long a result may wait for more results
 
   bool IsEmpty() const {
     return start.empty() && cancel.empty() && durable.empty() && keep_artifacts.empty() &&
@@ -96,42 +96,41 @@ struct WorkerInfo {
   Capabilities capabilities;
   bool connected = false;
   bool draining = false;
-  std::string flagged;    // why it gets no leases; "": it gets some
-  absl::Duration silent;  // since its last call; infinite: it has not called since the start
+  std::string flagged;    // why it is refused; "" if it is not
+  absl::Duration silent;  // time since its last call; infinite if it has not called since the start
   int leases = 0;
   std::string last_error;
   record::MachineState machine;  // of its last result
 };
 
-// What outlives the server: what an administrator decided about a worker, and whether its results
-// are trusted.
+// The stored state of a worker: what an administrator decided, and whether its results are trusted.
 struct Standing {
   std::string worker_id;
   bool drained = false;
-  std::string refused;   // why it gets no leases; "": it gets some
-  bool removed = false;  // by an administrator; else a refused worker is flagged
+  std::string refused;   // why it is refused; "" if it is not
+  bool removed = false;  // refused because an administrator removed it, not because of a flag
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
-// The change of a worker's standing that is not known to be stored.
+// A change of a worker's standing that is not known to be stored.
 struct UnstoredStanding {
   Standing standing;
-  bool drained = false;  // has changed
-  bool refused = false;
-  int64_t number = 0;  // of the change
+  bool drained = false;  // the drained part has changed
+  bool refused = false;  // the refused part has changed
+  int64_t number = 0;    // of the change
 };
 
-// What the fleet does, in numbers, for metrics and for tests.
+// Counters of the fleet, for metrics and tests.
 struct FleetCounts {
   int64_t workers_connected = 0;
   int64_t workers_away = 0;
-  int64_t workers_refused = 0;  // flagged
+  int64_t workers_refused = 0;  // flagged or removed
   int64_t items_waiting = 0;
   int64_t items_leased = 0;
   // Since the start.
   int64_t granted = 0;
   int64_t results = 0;          // delivered to their jobs
-  int64_t refused_results = 0;  // stale leases, and what cannot be true
+  int64_t refused_results = 0;  // impossible, or of a stale lease or a refused call
   int64_t requeued = 0;         // leases that ended without an answer
   int64_t stolen = 0;           // leases queued at one worker and given to another
   int64_t poisoned = 0;

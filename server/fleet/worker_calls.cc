@@ -9,7 +9,7 @@
 namespace hone::fleet {
 namespace {
 
-// A worker that gets nothing but a refusal need not ask often.
+// A refused worker calls again after this time.
 constexpr absl::Duration kRefusedWait = absl::Seconds(30);
 constexpr absl::Duration kClosedWait = absl::Seconds(1);
 
@@ -24,7 +24,7 @@ std::vector<std::string> TakeOnce(std::vector<std::string>& ids) {
 uint64_t WorkerCalls::Take(Worker& worker, absl::Duration max_wait, SynchronizeDone done) {
   const uint64_t token = next_token_++;
   max_wait = std::min(max_wait, parts_.options->max_wait());
-  // Between three quarters and all of the wait, which spreads the calls of many workers.
+  // Waiting for a random time from 75 % to 100 % of max_wait spreads the calls of many workers.
   const absl::Time deadline = parts_.clock->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform());
   const bool patient = max_wait > absl::ZeroDuration();
   held_[worker.id] = {token, deadline, std::move(done), patient};
@@ -161,7 +161,7 @@ void WorkerCalls::Offer() {
     }
     for (auto next = workers.begin();
          next != workers.end() && parts_.book->queue().HasWaiting(lane);) {
-      Worker& worker = parts_.registry->At(*next++);  // an answer takes it out
+      Worker& worker = parts_.registry->At(*next++);  // an answer removes the worker
       if (parts_.dispatcher->Serves(lane, worker)) Wake(worker);
     }
   }

@@ -17,8 +17,8 @@
 
 namespace hone::fleet {
 
-// The calls of workers that are held, and the answers to them: what a worker is told, and when. Not
-// thread-safe: its owner locks.
+// Holds the calls of workers, and decides when to answer them and with what. Not thread-safe: the
+// owner must lock.
 class WorkerCalls {
  public:
   struct Parts {
@@ -30,36 +30,38 @@ class WorkerCalls {
     Dispatcher* dispatcher = nullptr;
     DeferredCalls* deferred = nullptr;
   };
-  // The parts outlive it.
+  // REQUIRES: the parts outlive this object.
   explicit WorkerCalls(const Parts& parts) : parts_(parts) {}
 
-  // Takes a call whose report has been read; its worker has no other call. It is answered when
-  // there is news for the worker, or after max_wait. Returns the call's token.
+  // Takes a call whose report has been read, and answers it when there is news for the worker, or
+  // after max_wait at the latest. Returns the call's token. REQUIRES: no other call of the worker
+  // is held.
   uint64_t Take(Worker& worker, absl::Duration max_wait, SynchronizeDone done);
-  // Answers a call of which nothing is taken in: its worker is to let go of everything.
+  // Answers a call whose report is ignored. The answer tells the worker to drop all its leases and
+  // results. Returns a token that names no held call.
   uint64_t Refuse(const WorkerReport& report, TurnedAway turned_away, SynchronizeDone done);
-  // Drops the call of a broken connection, and returns what is to be destroyed without a lock. Null
-  // if no call that is held has the token.
+  // Drops the held call of a broken connection. Returns its callback, which the caller should
+  // destroy without a lock; null if no held call has the token.
   SynchronizeDone Abandon(uint64_t token);
   bool IsHeld(const Worker& worker) const { return held_.contains(worker.id); }
-  // Whether the worker's process still calls: it has not announced its end, and a call of it is
-  // held or ended a moment ago.
+  // Whether the worker's process still calls: it has not announced its end, and it has a held call
+  // or had one less than FleetOptions::name_limit ago.
   bool IsAlive(const Worker& worker) const;
 
-  // Answers the worker's call, if it is held, with nothing new.
+  // Answers the worker's held call, if there is one, without news.
   void Answer(Worker& worker) { Answer(worker, SynchronizeReply()); }
-  // Answers the worker's call if there is news for it that cannot wait.
+  // Answers the worker's held call if there is news that cannot wait.
   void Wake(Worker& worker);
-  // Gives what has come to wait since the last call to workers whose calls are held.
+  // Grants items that have started to wait since the last Offer to workers whose calls are held.
   void Offer();
-  // Time has passed: answers calls that were held long enough, and asks for artifacts again.
+  // Answers calls that have been held long enough, and repeats requests for artifacts.
   void Tick(absl::Time now);
-  // Answers every call, and later ones at once.
+  // Answers all held calls. Later calls are answered at once.
   void Close();
 
-  // The worker may, or may no longer, get leases in the answer to its held call.
+  // Updates whether the worker may get leases in the answer to its held call.
   void NoteHunger(const Worker& worker);
-  // Workers whose held calls wait for leases, and that hold none.
+  // Workers without leases whose held calls wait for leases.
   std::set<std::string> Idle() const;
 
  private:
@@ -67,18 +69,19 @@ class WorkerCalls {
     uint64_t token = 0;
     absl::Time deadline;
     SynchronizeDone done;
-    bool patient = false;  // it may be held
+    bool patient = false;  // the call may be held
   };
   std::set<std::string>& hungry(bool build) { return build ? for_builds_ : for_runs_; }
   SynchronizeReply Compose(Worker& worker);
   void Answer(Worker& worker, SynchronizeReply reply);
-  // Takes the worker's call out. REQUIRES: it is held.
+  // Removes the worker's held call and returns its callback. REQUIRES: the call is held.
   SynchronizeDone Release(const std::string& worker_id);
-  // The worker's news can wait for a commit, which takes milliseconds: it has something to do.
+  // Whether the worker's news can wait for a commit, which takes milliseconds, because the worker
+  // has other leases to work on.
   bool WaitsForCommit(const Worker& worker, const Call& call) const;
-  // The time between two calls of a worker that has something to do.
+  // The time between two calls of a busy worker.
   absl::Duration Pace() const;
-  // How long a worker need not call unless it has results to tell.
+  // How long the worker need not call unless it has results to report.
   absl::Duration NextCall(const Worker& worker) const;
 
   const Parts parts_;

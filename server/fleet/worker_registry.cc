@@ -11,13 +11,13 @@ namespace {
 constexpr size_t kPastEpochs = 16;
 constexpr char kStartOne[] = "; start hone-worker --server ADDRESS on such a machine";
 
-// Target keys begin with it.
+// Returns the instruction set, with which a target key begins.
 absl::string_view InstructionSet(absl::string_view target_key) {
   return target_key.substr(0, target_key.find('-'));
 }
 
 std::string Registered(const std::set<std::string>& targets) {
-  return targets.empty() ? "none is registered"
+  return targets.empty() ? "no target is registered"
                          : absl::StrCat("registered: ", absl::StrJoin(targets, ", "));
 }
 
@@ -84,7 +84,7 @@ std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& repo
                                        : absl::StrCat("'", worker->identity, "'"),
                                    "; give this worker a name of its own")};
   }
-  // When the newer process has gone, the name belongs to the process that still calls.
+  // If the newer process is gone, the name belongs to the process that still calls.
   const auto& past = worker->past_epochs;
   if (!is_alive || std::find(past.begin(), past.end(), report.epoch) == past.end()) {
     return std::nullopt;
@@ -182,7 +182,8 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
     return absl::UnavailableError(absl::StrCat("no registered worker runs target ", key, "; ",
                                                Registered(Targets()), kStartOne));
   }
-  // A named target may be one that comes back; the only target is one that is connected.
+  // A target given by its key need not have a connected worker, because one may come back. The
+  // choice for "" considers only connected workers.
   std::map<std::string, std::string> targets;
   for (const auto& [target_key, ids] : by_target_) {
     for (const std::string& id : ids) {
@@ -206,7 +207,7 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
 }
 
 std::string WorkerRegistry::WhyNoRunner(const std::string& target_key) const {
-  std::vector<std::string> idle;  // of the target, and yet of no use
+  std::vector<std::string> idle;  // workers of the target that take no work
   for (const Worker* worker : OfTarget(target_key)) {
     if (!worker->capabilities.can_run) continue;
     const std::string refusal = standings_->Refusal(worker->id);

@@ -22,18 +22,18 @@ struct TargetChoice {
   std::string text;
 };
 
-// What a worker is to be told in the next answer to it.
+// News for a worker, sent with the next answer.
 struct WorkerNews {
-  std::vector<std::string> resend;  // leases that were granted and not restated since
+  std::vector<std::string> resend;  // granted leases that the worker's last report did not list
   std::vector<std::string> cancel;
   std::vector<std::string> durable;
   std::map<std::string, absl::Time> keep;  // artifact digest → when to ask for it (again)
   bool standing_told = false;
 };
 
-// The results of a worker that went to be committed, those whose commit has ended, and how many of
-// these news waits for. News waits for the commits that were under way when it began to wait: a
-// stream of results would hold it back otherwise.
+// Counts the commits of a worker's results: how many have begun, how many have ended, and how many
+// must have ended before news is sent. News waits only for the commits that had begun when the wait
+// began; otherwise a stream of results could delay it indefinitely.
 struct CommitCount {
   int64_t begun = 0;
   int64_t ended = 0;
@@ -41,7 +41,7 @@ struct CommitCount {
   void Await() {
     if (!IsAwaited()) awaited = begun;
   }
-  // A worker that was forgotten meanwhile has begun none.
+  // If the worker was forgotten and registered again, `begun` does not include this commit.
   void End() { ended = std::min(ended + 1, begun); }
   bool IsAwaited() const { return ended < awaited; }
 };
@@ -49,12 +49,12 @@ struct CommitCount {
 struct Worker {
   std::string id;
   std::string epoch;
-  std::string identity;                 // bound to the id by its first call
-  std::deque<std::string> past_epochs;  // of processes that were replaced
+  std::string identity;                 // bound to the id by the first call of the process
+  std::deque<std::string> past_epochs;  // of replaced processes
   Capabilities capabilities;
   bool connected = false;
   bool leaving = false;  // it has announced that it will end
-  // It retries a suspect item, alone, and gets nothing else until that is done.
+  // The worker retries suspects one at a time, and gets no other items meanwhile.
   bool solo = false;
   absl::Time last_seen;
   std::string last_error;
@@ -63,8 +63,8 @@ struct Worker {
   int free_run_slots = 0;
   CommitCount commits;
   WorkerNews news;
-  // Leases that do not belong to it any more and that it still held, with the time when it was last
-  // told to stop them.
+  // Leases that the worker still reports although they no longer belong to it, with the time when
+  // it was last told to stop each.
   std::map<std::string, absl::Time> unknown_leases;
 
   bool CanRun(const std::string& target_key) const {
@@ -73,23 +73,23 @@ struct Worker {
   bool CanBuild(const std::string& target_key) const;
 };
 
-// Why a call is not taken in.
+// Why a call is refused.
 struct TurnedAway {
   std::string why;
-  bool soon = false;  // the reason may end at any time: the worker asks again soon
+  bool soon = false;  // the reason may go away at any time, so the worker should ask again soon
 };
 
-// The workers that are registered: those that are connected, and those that were lost a short time
-// ago. Not thread-safe: its owner locks.
+// The registered workers: those that are connected, and those that were lost a short time ago. Not
+// thread-safe: the owner must lock.
 class WorkerRegistry {
  public:
-  // `standings` outlives it.
+  // REQUIRES: `standings` outlives this object.
   explicit WorkerRegistry(const Standings* standings) : standings_(standings) {}
 
   Worker* Find(const std::string& id);
   const Worker* Find(const std::string& id) const;
   Worker& At(const std::string& id) { return workers_.at(id); }
-  // The worker of that name, which is registered if it is new.
+  // Returns the worker of that name, and registers it if it is new.
   Worker& Add(const std::string& id);
   void Erase(const std::string& id);
   std::map<std::string, Worker>& all() { return workers_; }
@@ -97,29 +97,29 @@ class WorkerRegistry {
   int64_t size() const { return static_cast<int64_t>(workers_.size()); }
 
   void SetCapabilities(Worker& worker, Capabilities capabilities);
-  // Why the call is not taken in at all: its name was removed, or belongs to another worker or to a
-  // newer process, or there are `most` workers already. nullopt if it is taken in. `is_alive`: the
-  // process that has the name still calls.
+  // Returns why the call is refused: its worker was removed, its name belongs to another worker or
+  // to a newer process, or `most` workers are registered already. nullopt if the call is accepted.
+  // `is_alive`: the process that has the name still calls.
   std::optional<TurnedAway> WhyTurnedAway(const WorkerReport& report, int64_t most,
                                           bool is_alive) const;
-  // Takes over what the call says of its worker. Returns whether work may have come within reach of
-  // a worker: this one is new here, or has another target than before.
+  // Updates the worker with the report of its call. Returns whether it may now be able to take
+  // items that it could not take before: it has just connected, or its target or its ability to run
+  // has changed.
   bool Update(Worker& worker, WorkerReport& report, absl::Time now);
 
-  // Targets of the workers that run what is built for them.
+  // Returns the targets for which a registered worker can run candidates.
   std::set<std::string> Targets() const;
-  // A worker that may run the target is registered.
+  // Whether a registered worker may run the target.
   bool HasRunner(const std::string& target_key) const;
-  // Gives the environments of workers that only run the version of the newest builder that is
-  // connected and builds for them, as their next records will have it.
+  // Completes the environments of workers that only run: each gets the version of the newest
+  // connected builder for its target, which its next records will name.
   void AddBuilders(std::vector<WorkerInfo>& workers) const;
-  // The first worker of the target by its id that knows its peak, or else the first.
+  // See Fleet::DeviceOf.
   std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
   std::vector<const Worker*> OfTarget(const std::string& target_key) const;
-  // The target with this key, or with "" the only one there is. Unavailable: no worker has it yet.
-  // FailedPrecondition: "" and there are several.
+  // See Fleet::FindTarget.
   absl::StatusOr<TargetChoice> ChooseTarget(const std::string& key) const;
-  // Why no worker may run the target, and what to do.
+  // Returns why no worker may run the target, and what to do.
   std::string WhyNoRunner(const std::string& target_key) const;
 
  private:

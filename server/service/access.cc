@@ -5,7 +5,7 @@ namespace {
 
 using rpc::Role;
 
-// Every method of every service. A test compares it with the protocol.
+// Every method of every service. A test compares this table with the protocol.
 constexpr Access kTable[] = {
     {"/hone.v1.TuningService/CreateJob", Role::kClient, /*audited=*/true, "request_id"},
     {"/hone.v1.TuningService/GetJob", Role::kClient, false, "id"},

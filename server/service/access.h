@@ -6,15 +6,15 @@
 
 namespace hone::service {
 
-// What is asked of the caller of a method.
+// The access rule of a method.
 struct Access {
   absl::string_view method;    // "/hone.v1.TuningService/CreateJob"
-  rpc::Role role;              // that may call it, besides an administrator
-  bool audited = false;        // every call goes into the audit log; else only refused ones
-  absl::string_view resource;  // field of the request that names what it is about; "" none
+  rpc::Role role;              // the role that may call it; administrators may call all methods
+  bool audited = false;        // all calls are written to the audit log, not only refused ones
+  absl::string_view resource;  // the request's field that names its resource; "" if none
 };
 
-// The row of a method. Null: it is not a known method, and no caller may call it.
+// Returns the rule of a method. Null if the method is unknown; such calls are refused.
 const Access* FindAccess(absl::string_view method);
 
 }  // namespace hone::service

@@ -14,7 +14,7 @@
 
 namespace hone::service {
 
-// An artifact from the cache or the store. NotFound: it is in neither.
+// Returns an artifact from the cache or the store. NotFound: it is in neither.
 inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dependencies& deps,
                                                                        const std::string& digest) {
   if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) return bytes;
@@ -23,8 +23,8 @@ inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dep
   return std::make_shared<const std::string>(*std::move(bytes));
 }
 
-// Sends an artifact in chunks of at most rpc::kChunkBytes; the first one carries digest and size.
-// Chunk is either of the two chunk messages. Owns itself.
+// Sends an artifact in chunks of at most rpc::kChunkBytes; the first chunk has the digest and the
+// size. Chunk is one of the two chunk messages. Deletes itself when it is done.
 template <typename Chunk>
 class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
  public:

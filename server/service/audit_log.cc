@@ -62,7 +62,8 @@ void AuditLog::Write(const AuditEntry& entry) {
   const std::string line = ToJsonLine(entry) + "\n";
   absl::MutexLock lock(&mutex_);
   if (size_ > 0 && size_ + static_cast<int64_t>(line.size()) > options_.max_bytes) Rotate();
-  // One call, so that lines of several servers do not mix and a crash cuts at most the last one.
+  // A single write, so that lines of several servers do not mix and a crash truncates at most the
+  // last line.
   const ssize_t written = fd_ < 0 ? -1 : write(fd_, line.data(), line.size());
   if (written > 0) size_ += written;
   if (written != static_cast<ssize_t>(line.size())) {

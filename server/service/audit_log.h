@@ -14,23 +14,24 @@
 
 namespace hone::service {
 
-// Who did what. No field ever holds a token.
+// An audited call. No field contains a token.
 struct AuditEntry {
   absl::Time time;
-  std::string who;       // the caller's name; "" unknown
-  std::string role;      // "" unknown
+  std::string who;       // the caller's name; "" if unknown
+  std::string role;      // "" if unknown
   std::string peer;      // host
   std::string method;    // "TuningService/CreateJob"
-  std::string resource;  // what it was about, as an id; "" nothing
-  std::string result;    // a code in gRPC's words: "OK", "PERMISSION_DENIED"
-  std::string detail;    // why it was refused
+  std::string resource;  // the id of the resource; "" if there is none
+  std::string result;    // the name of a gRPC code: "OK", "PERMISSION_DENIED"
+  std::string detail;    // why the call was refused
 };
 
-// The entry as one line of JSON, without the newline.
+// Returns the entry as one line of JSON, without the newline.
 std::string ToJsonLine(const AuditEntry& entry);
 
-// An append-only file of JSON lines, 0600. At max_bytes it becomes PATH.1, which becomes PATH.2, …;
-// `kept` old ones stay. Thread-safe. An entry that cannot be written goes to the server's log.
+// An append-only file of JSON lines with mode 0600. When it reaches max_bytes it is renamed to
+// PATH.1, PATH.1 to PATH.2, and so on; the last `kept` files are kept. An entry that cannot be
+// written is written to the server's log. Thread-safe.
 class AuditLog {
  public:
   struct Options {

@@ -19,7 +19,7 @@ namespace hone::service {
 void BestService::LookupBest(Context*, const v1::LookupBestRequest* request, v1::Best* response,
                              Reply reply) {
   if (!request->nearest()) return reply(FindBest(*request, response));
-  // It makes design spaces, which takes longer.
+  // The search for a related workload makes design spaces, which takes longer.
   deps_.executor->Schedule(
       [this, request, response, reply] { reply(FindBest(*request, response)); });
 }
@@ -67,7 +67,7 @@ task::Best BestService::WithPeaks(const record::Record& record, double flops) co
     best.read_gbps = device->read_gbps;
     return best;
   }
-  // No worker of the target is there: the job that measured it knows them.
+  // If no worker of the target is registered, take the peaks from the job of the record.
   task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
   const task::SnapshotOr job = deps_.jobs->Get(record.job_id);
   if (job.ok() && (*job)->best && (*job)->best->record.id == record.id) {
@@ -94,7 +94,7 @@ absl::Status BestService::FindNearest(const v1::LookupBestRequest& request,
 absl::StatusOr<std::string> BestService::TargetText(const std::string& key,
                                                     const std::string& op) const {
   if (const auto device = deps_.fleet->DeviceOf(key)) return device->target;
-  // No worker of it has come since the server began: a job that measured on it knows.
+  // If no worker of the target is registered, take the text from a job that measured on the target.
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
                         deps_.store->Query({.target = key, .op = op, .page_size = 1}));
   if (records.empty()) {

@@ -19,12 +19,13 @@ class BestService {
 
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
-  // The record as a best, with the peaks of its device where they are known.
+  // Returns the record as a best, with the peaks of its device if they are known.
   task::Best WithPeaks(const record::Record& record, double flops) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
                            const std::string& target, v1::Best* response);
-  // NotFound: nothing of the operator was measured on a target with this key. FailedPrecondition:
-  // there are only records of another store, and the target is neither a preset nor this machine.
+  // Returns the text of a target. NotFound: the operator was never measured on this target.
+  // FailedPrecondition: only records of another store exist, and the target is neither a preset nor
+  // this machine.
   absl::StatusOr<std::string> TargetText(const std::string& key, const std::string& op) const;
 
   const Dependencies& deps_;

@@ -22,7 +22,7 @@ using grpc::experimental::InterceptionHookPoints;
 constexpr absl::string_view kOurs = "/hone.v1.";
 constexpr absl::string_view kNoMethod = "/hone.v1/unknown";
 
-// The field whose text was not UTF-8 in the message that this thread has read last.
+// The field whose text was not UTF-8 in the last message that this thread parsed.
 thread_local std::string not_utf8;
 
 void KeepComplaint(google::protobuf::LogLevel, const char*, int, const std::string& message) {
@@ -90,7 +90,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
 
   void Ended(const grpc::Status& status) {
     if (deps_.observer != nullptr) {
-      // What a caller has made up is one method: names are kept.
+      // All unknown methods are counted as one, because the observer stores every name.
       deps_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
                              deps_.clock->Now() - begin_);
     }
@@ -124,7 +124,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
 
 grpc::experimental::Interceptor* CallObserver::CreateServerInterceptor(
     grpc::experimental::ServerRpcInfo* info) {
-  // Health and reflection are gRPC's own.
+  // Health and reflection are services of gRPC.
   if (!absl::StartsWith(info->method(), kOurs)) return nullptr;
   return new Call(deps_, info);
 }

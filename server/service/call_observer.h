@@ -11,15 +11,15 @@
 
 namespace hone::service {
 
-// The header of every answer that says what the server's clock says, in milliseconds of Unix time.
+// The header of every answer with the server's time, in milliseconds of Unix time.
 inline constexpr char kTimeHeader[] = "hone-unix-ms";
 
-// Sees every call from its arrival to its status: writes the audit log, tells the observer, gives
-// each answer the server's time, and says why a request could not be read (gRPC calls that
-// UNIMPLEMENTED).
+// Observes every call from its arrival to its status. Writes the audit log, calls the observer,
+// adds the server's time to each answer, and explains why a request could not be parsed, for which
+// gRPC reports UNIMPLEMENTED.
 class CallObserver final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  // All outlive it; `audit` and `observer` may be null.
+  // REQUIRES: all outlive this object. `audit` and `observer` may be null.
   struct Dependencies {
     const Clock* clock = nullptr;
     const rpc::Authenticator* authenticator = nullptr;
@@ -35,8 +35,8 @@ class CallObserver final : public grpc::experimental::ServerInterceptorFactoryIn
   const Dependencies deps_;
 };
 
-// From now on Protobuf's complaints about texts that are not UTF-8 are kept for the observer, and
-// not printed. Called before a server is made.
+// Passes Protobuf's errors about texts that are not UTF-8 to the observer instead of printing them.
+// Called before a server is made.
 void TakeProtobufLog();
 
 }  // namespace hone::service

@@ -7,7 +7,7 @@
 
 namespace hone::service {
 
-// InvalidArgument: what is wrong with a field of a message, by the field's name in the protocol.
+// Returns InvalidArgument for a field of a message, with the field's name in the protocol.
 inline absl::Status FieldError(absl::string_view field, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
 }

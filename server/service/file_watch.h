@@ -10,14 +10,14 @@
 
 namespace hone::service {
 
-// Says whether files were changed or replaced, by looking at them. Not thread-safe.
+// Detects changes of files by polling. Not thread-safe.
 class FileWatch {
  public:
-  // As they are now.
+  // Records the current state of the files.
   explicit FileWatch(std::vector<std::string> paths);
 
-  // Whether one of them is another, or has another content or other rights, than at the call
-  // before. Of a file that is gone: no, until it is there again.
+  // Whether a file was replaced, or its content or permissions have changed, since the last call. A
+  // missing file counts as unchanged until it exists again.
   bool Changed();
 
  private:
@@ -25,9 +25,9 @@ class FileWatch {
     dev_t device = 0;
     ino_t file = 0;
     off_t bytes = 0;
-    timespec changed{};  // its content or its rights
+    timespec changed{};  // last change of the content or the permissions
   };
-  // Whether the file is there and is not as the stamp says, which is brought up to date.
+  // Whether the file exists and differs from the stamp. Updates the stamp.
   static bool Look(const std::string& path, Stamp& stamp);
 
   std::vector<std::pair<std::string, Stamp>> files_;

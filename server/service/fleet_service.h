@@ -8,8 +8,8 @@
 
 namespace hone::service {
 
-// The calls of people about workers. A drain and a removal are answered once they are durable.
-// Thread-safe. Errors are those of tuning.proto and admin.proto.
+// The calls of clients and administrators about workers. A drain or a removal is answered once it
+// is durable. Thread-safe. Errors are those of tuning.proto and admin.proto.
 class FleetService {
  public:
   explicit FleetService(const Dependencies& deps) : deps_(deps) {}

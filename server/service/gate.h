@@ -14,30 +14,31 @@
 
 namespace hone::service {
 
-// What a listener lets through.
+// Which calls a listener accepts.
 struct GateOptions {
   rpc::Address address;
-  std::vector<rpc::Role> roles;  // whose methods are served here; none: all
-  // Everybody who can connect is trusted with everything: a Unix socket, whose folder says who may
-  // use it, or a server without tokens on this machine or a trusted network.
+  std::vector<rpc::Role> roles;  // only methods of these roles are served; empty: all methods
+  // Every caller may call every method: on a Unix socket, whose folder restricts access, or on a
+  // server without authentication on this machine or a trusted network.
   bool trusted = false;
 };
 
-// The one place where a call is let in: each listener has one, and asks it before every method.
+// Decides whether a call is admitted. Each listener has a gate and asks it before every call.
 // Thread-safe.
 class Gate {
  public:
-  // The others outlive it.
+  // REQUIRES: the other objects outlive this one.
   Gate(GateOptions options, const rpc::Authenticator* authenticator, rpc::RateLimiter* limiter)
       : options_(std::move(options)), authenticator_(authenticator), limiter_(limiter) {}
 
-  // Unauthenticated: see Authenticator. PermissionDenied: another role's method, or one that this
-  // listener does not serve. ResourceExhausted: too many calls. InvalidArgument: the message is
-  // over a limit. `message` may be null (a stream).
+  // Returns the caller. `message` is null for a stream of requests. Unauthenticated: see
+  // Authenticator. PermissionDenied: the method is for another role, or this listener does not
+  // serve it. ResourceExhausted: the caller has made too many calls. InvalidArgument: the message
+  // is over a limit.
   absl::StatusOr<rpc::Identity> Admit(const grpc::ServerContextBase& context,
                                       absl::string_view method,
                                       const google::protobuf::Message* message) const;
-  // PermissionDenied: the caller is a worker, and not this one.
+  // PermissionDenied: the caller is another worker.
   absl::Status CheckWorkerId(const rpc::Identity& caller, const std::string& worker_id) const;
 
  private:

@@ -18,19 +18,20 @@
 
 namespace hone::service {
 
-// A service of one listener: the gate admits each call by its method's name, and then a handler
-// takes it. Where a request names a worker, the caller must be that worker. Methods that are not
-// added are not served. Thread-safe once it is registered.
+// A service of one listener. The gate admits each call by the name of its method, and a handler
+// then handles it. If a request contains a worker_id, the caller must be that worker. Methods that
+// are not added are not served. Thread-safe once it is registered.
 class GuardedService final : public grpc::Service {
  public:
   using Arrival = std::chrono::steady_clock::time_point;
 
-  // Both outlive it, as the handlers do. While the server is not ready, calls of Add's first two
-  // forms and of AddWork end with Unavailable.
+  // REQUIRES: the gate, the dependencies and the handlers outlive this object. While the server is
+  // not ready, calls added by the first two forms of Add and by AddWork end with Unavailable.
   GuardedService(const Gate* gate, const Dependencies& deps)
       : gate_(gate), readiness_(deps.readiness), executor_(deps.executor) {}
 
-  // `method` is a literal: "/hone.v1.TuningService/GetJob". The handler answers at once.
+  // Adds a handler that answers at once. `method` is a literal such as
+  // "/hone.v1.TuningService/GetJob".
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*)) {
     AddReady<Request, Response>(
@@ -38,7 +39,7 @@ class GuardedService final : public grpc::Service {
           reply((service->*handle)(*request, response));
         });
   }
-  // The handler answers later.
+  // Adds a handler that may answer later.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
            void (S::*handle)(Context*, const Request*, Response*, Reply)) {
@@ -47,7 +48,7 @@ class GuardedService final : public grpc::Service {
           (service->*handle)(context, request, response, reply);
         });
   }
-  // The handler takes longer than a call may, and runs on the executor.
+  // Adds a handler that is too slow for gRPC's threads and runs on the executor.
   template <typename S, typename Request, typename Response>
   void AddWork(const char* method, S* service,
                absl::Status (S::*handle)(const Request&, Response*)) {
@@ -56,7 +57,7 @@ class GuardedService final : public grpc::Service {
           executor_->Schedule([=] { reply((service->*handle)(*request, response)); });
         });
   }
-  // A handler with a reactor of its own, which is told when the call arrived.
+  // Adds a handler that makes its own reactor and gets the arrival time of the call.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
            grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*, Arrival)) {
@@ -65,7 +66,7 @@ class GuardedService final : public grpc::Service {
           return (service->*handle)(context, request, response, arrived);
         });
   }
-  // A stream of answers.
+  // Adds a handler with a stream of answers.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
            grpc::ServerWriteReactor<Response>* (S::*handle)(Context*, const Request*)) {
@@ -78,7 +79,7 @@ class GuardedService final : public grpc::Service {
                      return (service->*handle)(context, request);
                    }));
   }
-  // A stream of requests.
+  // Adds a handler with a stream of requests.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
            grpc::ServerReadReactor<Request>* (S::*handle)(Context*, Response*)) {
@@ -93,7 +94,7 @@ class GuardedService final : public grpc::Service {
   }
 
  private:
-  // A stream that ends at once.
+  // The reactor of a refused stream, which ends at once.
   template <typename Reactor>
   class Refused final : public Reactor {
    public:
@@ -149,7 +150,7 @@ class GuardedService final : public grpc::Service {
   const Gate* const gate_;
   const Readiness* const readiness_;
   task::Executor* const executor_;
-  int count_ = 0;  // of methods
+  int count_ = 0;  // number of methods
 };
 
 }  // namespace hone::service

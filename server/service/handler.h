@@ -22,16 +22,16 @@
 
 namespace hone::service {
 
-// What handlers of calls leave the work to. All outlive the handlers.
+// The objects to which handlers pass the work. All outlive the handlers.
 struct Dependencies {
-  const Clock* clock = nullptr;  // the time that is written down
+  const Clock* clock = nullptr;  // wall clock, for times that are stored
   const rpc::Authenticator* authenticator = nullptr;
   const Readiness* readiness = nullptr;
   store::Store* store = nullptr;
   fleet::Fleet* fleet = nullptr;
   fleet::ArtifactCache* artifacts = nullptr;
   const task::TaskEnvironment* environment = nullptr;
-  task::Executor* executor = nullptr;  // for work that takes longer than a call may
+  task::Executor* executor = nullptr;  // for work that is too slow for gRPC's threads
   task::JobManager* jobs = nullptr;
   task::ModelWork* models = nullptr;
   StandingKeeper* standings = nullptr;
@@ -43,7 +43,7 @@ struct Dependencies {
 
 using Context = grpc::CallbackServerContext;
 
-// Ends a unary call, once, from any thread.
+// Finishes a unary call. Must be called once, from any thread.
 class Reply {
  public:
   explicit Reply(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}

@@ -29,7 +29,7 @@ namespace {
 
 using Files = std::map<std::string, std::string>;  // name → content
 
-// A clock that is a little behind another machine's must not find a certificate not valid yet.
+// Certificates become valid this long before they are made, because other clocks may be behind.
 constexpr absl::Duration kClockSkew = absl::Hours(1);
 
 struct Maker {
@@ -42,7 +42,7 @@ struct Maker {
 
   std::string PathOf(const std::string& name) const { return absl::StrCat(folder, "/", name); }
 
-  // What the server writes lies together.
+  // Returns the folder of the store, in which the server also writes its other files.
   std::string StoreFolder() const {
     const std::string& store = options.store;
     return store.substr(0, store.rfind('/'));
@@ -70,7 +70,8 @@ struct Maker {
     return absl::OkStatus();
   }
 
-  // The certificate, the token and the configuration of a caller. `name`: of the files.
+  // Adds the certificate, the token and the configuration of a caller. `name`: the name of the
+  // files.
   absl::Status AddCaller(const rpc::Identity& identity, const std::string& name,
                          const std::string& use, const std::string& further = "") {
     HONE_ASSIGN_OR_RETURN(
@@ -141,7 +142,7 @@ struct Maker {
   }
 };
 
-// The owner's alone from the first moment on.
+// Writes a file that only the owner can access from its creation on.
 absl::Status WriteNewFile(const std::string& path, absl::string_view content) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));

@@ -15,7 +15,7 @@
 namespace hone::service {
 namespace {
 
-// The name, or the default for "".
+// Returns the name, or the default if the name is "".
 absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
                                    const std::string& standard,
                                    const std::vector<std::string>& names) {
@@ -99,7 +99,8 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                                 environment.default_cost_model(), models));
   const absl::Status fits =
       environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
-  // The one error that is not about the feature set: this build does not have the model.
+  // FailedPrecondition means that this build does not have the model. All other errors are about
+  // the feature set.
   if (absl::IsFailedPrecondition(fits)) return FieldError("cost_model", fits.message());
   if (!fits.ok()) return FieldError("feature_set", fits.message());
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
@@ -127,7 +128,7 @@ v1::Best ToProto(const task::Best& best) {
 v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload) {
   const record::Record& source = nearest.source.record;
   v1::Best message;
-  // What it would be a record of; it was not measured.
+  // The adapted candidate was not measured, so its record has no result.
   *message.mutable_record() = record::ToProto(record::Record{.workload_digest = workload.digest,
                                                              .op = workload.op,
                                                              .target = source.target,

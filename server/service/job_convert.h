@@ -11,18 +11,18 @@
 
 namespace hone::service {
 
-// Limits of what clients send; the message size is limited by common/rpc.
+// Limits of requests of clients. common/rpc limits the size of messages.
 inline constexpr size_t kMaxIdBytes = 256;
 inline constexpr size_t kMaxTargetBytes = 4096;  // of a target's text form
 inline constexpr int kDefaultPage = 100;
 inline constexpr int kMaxPage = 1000;
 inline constexpr int kMaxRevalidated = 64;
-// A requested target that stands for the one target of all workers.
+// The requested target that stands for the only target of all workers.
 inline constexpr char kNativeTarget[] = "native";
 
-// The request as a spec, with the defaults filled in and the workload as the printer writes it; the
-// target stays to be resolved. InvalidArgument, naming the field: see tuning.proto and the limits
-// above.
+// Converts the request to a spec, with defaults filled in and the workload in its printed form. The
+// caller must resolve the target. InvalidArgument: a field violates the limits above or those of
+// tuning.proto; the message names the field.
 absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment);
 v1::Job ToProto(const task::JobSnapshot& snapshot);
@@ -32,9 +32,10 @@ v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& wor
 v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now);
 v1::FeatureTable ToProto(const task::FeatureTable& table);
 
-// The page size to use for the one asked for; 0 is the default. InvalidArgument: negative.
+// Returns the page size for the requested one; 0 requests the default. InvalidArgument: the size is
+// negative.
 absl::StatusOr<int> PageSize(int asked);
-// InvalidArgument: it is too long to be a token of a page.
+// InvalidArgument: the token is too long to be a page token.
 absl::Status CheckPageToken(const std::string& token);
 
 }  // namespace hone::service

@@ -43,7 +43,7 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
   if (!spec.ok() || request->validate_only()) return reply(spec.status());
   spec->owner = deps_.authenticator->NameOf(*context);
   const std::string key = spec->requested_target == kNativeTarget ? "" : spec->requested_target;
-  // What waits for its target has its place among the owner's jobs from now on.
+  // A request that waits for its target counts among the owner's jobs from now on.
   absl::StatusOr<std::shared_ptr<void>> place = nullptr;
   if (absl::IsUnavailable(deps_.fleet->FindTarget(key).status())) {
     place = deps_.jobs->Reserve(*spec);
@@ -53,7 +53,7 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
       key, deps_.target_wait,
       [this, reply, response, place = *std::move(place),
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
-        place.reset();  // Create takes a place of its own
+        place.reset();  // Create makes its own reservation
         if (!target.ok()) return reply(target.status());
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);

@@ -16,10 +16,10 @@
 
 namespace hone::service {
 
-// One address with a gRPC server of its own: the services behind a gate, health and reflection.
+// One address with its own gRPC server: the services behind a gate, health and reflection.
 class Listener {
  public:
-  // What a listener works with. All outlive it.
+  // The objects that a listener uses. All outlive it.
   struct Parts {
     rpc::ServerCertificates* certificates = nullptr;
     rpc::RateLimiter* limiter = nullptr;
@@ -27,17 +27,16 @@ class Listener {
     Services* services = nullptr;
   };
 
-  // Accepts connections, and is not SERVING yet. AlreadyExists: the address is in use, not of this
-  // machine, or its folder cannot be written; PermissionDenied: see rpc::CheckAllowed.
+  // Starts to accept connections; health is NOT_SERVING until SetServing. Errors are those of
+  // rpc::AddListener, and Unavailable if the address cannot be used.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
                                                          const Parts& parts);
 
-  // With the port that it got.
+  // The address, with the port that the listener got if it asked for port 0.
   const rpc::Address& address() const { return address_; }
-  // What health says.
+  // Sets the health status.
   void SetServing(bool serving);
-  // Takes no more calls; those under way end by `deadline`, or are cancelled then. Returns when
-  // none is left.
+  // Refuses new calls, and cancels active calls at `deadline`. Returns when no call is active.
   void Shutdown(absl::Time deadline);
 
  private:

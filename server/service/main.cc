@@ -66,17 +66,17 @@ bool Says(const char* what, const absl::Status& reloaded) {
   return reloaded.ok();
 }
 
-// Returns with a signal to end. Meanwhile certificates and tokens are read again when their files
-// have changed, and when SIGHUP asks for it.
+// Waits for a signal to end. Meanwhile reads certificates and tokens again when their files have
+// changed or a SIGHUP arrives.
 void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, service::FileWatch& files,
                    service::Server& server) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
-  constexpr int kRetry = 60;  // a certificate may be valid by then
-  int looks = -1;             // until they are read again; -1: there is nothing new
+  constexpr int kRetry = 60;  // seconds, after which a certificate may have become valid
+  int looks = -1;             // number of polls until the files are read again; -1: never
   while (true) {
     const int received = sigtimedwait(&signals, nullptr, &kLook);
     if (received == SIGTERM || received == SIGINT) return;
-    // What changed since the last look may be half written.
+    // A file that has just changed may be incomplete, so it is read after the next poll.
     if (files.Changed()) {
       looks = 1;
     } else if (looks > 0) {
@@ -94,7 +94,7 @@ int Run(const service::Flags& flags) {
       !log.ok()) {
     return Fail(kUsageExitCode, std::string(log.message()));
   }
-  service::FileWatch files(service::ReloadedFiles(flags));  // as they are before they are read
+  service::FileWatch files(service::ReloadedFiles(flags));  // made before the files are read
   absl::StatusOr<service::ServerOptions> options = service::ToOptions(flags);
   if (!options.ok()) return Fail(kUsageExitCode, std::string(options.status().message()));
   if (flags.check_config) {
@@ -102,28 +102,29 @@ int Run(const service::Flags& flags) {
     return 0;
   }
   rpc::TakeGrpcLog(rpc::GrpcLog::kServer);
-  // Distributions build Abseil with its search for deadlocks, which a thousand connections make the
-  // most expensive thing that a server does.
+  // Distributions build Abseil with deadlock detection, which takes more time than anything else if
+  // there are a thousand connections.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const int threads = options->threads;
 
-  // A private server ends with the process that started it. The signals are taken by this thread
-  // alone, so they are blocked before any other thread is made.
+  // A private server ends with the process that started it. Only this thread receives the signals,
+  // so they are blocked before any other thread is started.
   const pid_t parent = getppid();
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  // Without a file to read again SIGHUP ends the server, as the end of its terminal does.
+  // If there is no file to read again, SIGHUP ends the server, for example when its terminal
+  // closes.
   if (!service::ReloadedFiles(flags).empty()) sigaddset(&signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a file size limit is a full disk, which the store survives
+  signal(SIGXFSZ, SIG_IGN);  // the store handles a file size limit like a full disk
   if (flags.private_mode) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) return 0;
   }
-  umask(077);  // sockets and the store are the user's alone
+  umask(077);  // only this user may access the sockets and the store
 
   std::unique_ptr<service::Metrics> metrics;
   if (!flags.metrics_listen.empty()) {
@@ -156,7 +157,7 @@ int Run(const service::Flags& flags) {
 
   WaitForTheEnd(flags, signals, files, **server);
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
-  alarm(static_cast<unsigned>(flags.shutdown_limit) + 1);  // nothing may hold us longer
+  alarm(static_cast<unsigned>(flags.shutdown_limit) + 1);  // ends the process if Shutdown hangs
   if (metrics != nullptr) metrics->Watch(nullptr);
   (*server)->Shutdown();
   for (const rpc::Address& address : (*server)->addresses()) {
@@ -191,7 +192,7 @@ void AddOptions(Command& app, service::Flags& flags) {
   add_listen("--listen-workers", flags.listen_workers, "Address for workers only");
   add_listen("--listen-admin", flags.listen_admin, "Address for administrators only");
   app.Add("--store", flags.store,
-          "Database file, made when it is missing; or postgresql://user@host/database");
+          "Database file, created if it does not exist; or postgresql://user@host/database");
   app.Add("--certificate", flags.security.certificate,
           "The server's certificate, PEM: TCP addresses are encrypted");
   app.Add("--key", flags.security.key, "Its private key, PEM");

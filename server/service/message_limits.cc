@@ -20,7 +20,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Fields that hold texts of many lines, or for a person, and not names.
+// Fields with texts of many lines or for people, which are not names.
 struct TextField {
   absl::string_view field;
   int max_bytes;
@@ -37,7 +37,7 @@ constexpr TextField kTexts[] = {
     {"hone.v1.Environment.compiler", 4096},
 };
 
-// A field that has to be looked at: texts, messages and lists.
+// A field that must be checked: a text, a message or a list.
 struct CheckedField {
   const FieldDescriptor* field;
   int max_bytes = kMaxNameBytes;
@@ -63,7 +63,8 @@ std::vector<CheckedField> CheckedFieldsOf(const google::protobuf::Descriptor& ty
   return fields;
 }
 
-// The same for each type, looked up once: a worker's call holds dozens of messages.
+// Returns the fields of a message type. They are looked up only once, because a worker's call
+// contains dozens of messages.
 const std::vector<CheckedField>& FieldsOf(const google::protobuf::Descriptor* type) {
   static absl::Mutex mutex(absl::kConstInit);
   static auto& known =
@@ -77,7 +78,7 @@ const std::vector<CheckedField>& FieldsOf(const google::protobuf::Descriptor* ty
   return known.try_emplace(type, std::move(fields)).first->second;
 }
 
-// What is wrong with a text; "" nothing.
+// Returns what is wrong with a text; "" if it is valid.
 std::string WrongWith(const std::string& text, const CheckedField& checked) {
   if (text.size() > static_cast<size_t>(checked.max_bytes)) {
     return absl::StrCat(text.size(), " bytes; at most ", checked.max_bytes, " are allowed");
@@ -89,7 +90,7 @@ std::string WrongWith(const std::string& text, const CheckedField& checked) {
   return control ? "it has a control character" : "";
 }
 
-// What is wrong with a message, with the way to it; "" nothing.
+// Returns what is wrong with a message, with the path of the field; "" if it is valid.
 std::string WrongWith(const Message& message) {
   const Reflection& reflection = *message.GetReflection();
   for (const CheckedField& checked : FieldsOf(message.GetDescriptor())) {

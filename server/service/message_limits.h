@@ -6,14 +6,14 @@
 
 namespace hone::service {
 
-// What any text or list of a request may hold; the texts that are more than names have their own
-// limits in the table of the source. The size of a whole message is limited by common/rpc, nesting
-// of messages and UTF-8 by Protobuf, nesting of workloads and traces by their parsers.
+// Limits of all texts and lists of requests. Texts that are not names have their own limits, in the
+// table in message_limits.cc. common/rpc limits the size of a message, Protobuf checks UTF-8 and
+// limits the nesting of messages, and parsers limit the nesting of workloads and traces.
 inline constexpr int kMaxNameBytes = 4096;
 inline constexpr int kMaxListEntries = 1 << 16;
 
-// InvalidArgument, with the field's way ("finished[3].result.detail"): a text that is too long, a
-// list with too many entries, or a name with a control character.
+// InvalidArgument: a text is too long, a list has too many entries, or a name contains a control
+// character. The message contains the path of the field ("finished[3].result.detail").
 absl::Status CheckMessage(const google::protobuf::Message& message);
 
 }  // namespace hone::service

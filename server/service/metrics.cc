@@ -31,7 +31,7 @@ using prometheus::Histogram;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr int kCodes = 17;  // of gRPC
+constexpr int kCodes = 17;  // number of gRPC's codes
 
 const Histogram::BucketBoundaries& Seconds() {
   static const auto& bounds = *new Histogram::BucketBoundaries{
@@ -39,7 +39,7 @@ const Histogram::BucketBoundaries& Seconds() {
   return bounds;
 }
 
-// Resident memory of this process.
+// Returns the resident memory of this process.
 int64_t MemoryBytes() {
   int64_t size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
@@ -62,7 +62,7 @@ MetricFamily Gauge(const char* name, const char* help, int64_t value) {
   return Family(name, help, MetricType::Gauge, "", {{"", value}});
 }
 
-// The numbers that are asked for at a scrape.
+// The metrics whose values are requested at a scrape.
 class Gauges final : public prometheus::Collectable {
  public:
   std::vector<MetricFamily> Collect() const override {
@@ -128,7 +128,7 @@ class Metrics::Parts {
     exposer_.RegisterCollectable(gauges_);
   }
 
-  // What is counted for each call, found by its method once.
+  // The counters of a method, which are looked up only once.
   struct Method {
     Histogram* seconds = nullptr;
     std::array<prometheus::Counter*, kCodes> calls = {};  // by code
@@ -168,9 +168,10 @@ class Metrics::Parts {
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const rpc::Address& address) {
   if (address.IsUnix()) {
-    return absl::InvalidArgumentError("metrics-listen: Prometheus asks by TCP: give host:port");
+    return absl::InvalidArgumentError(
+        "metrics-listen: Prometheus needs a TCP address; give host:port");
   }
-  // The library's HTTP server knows no names.
+  // The library's HTTP server does not look up host names.
   const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
   const rpc::Address bound{.host = host, .port = address.port};
   if (const absl::Status free = rpc::CheckPortFree(bound); !free.ok()) {

@@ -10,16 +10,18 @@
 
 namespace hone::service {
 
-// What a server does, for Prometheus: GET /metrics. metrics.md lists every metric. Thread-safe.
+// Serves the metrics of a server for Prometheus at /metrics. metrics.md lists every metric.
+// Thread-safe.
 class Metrics final : public service::ServerObserver {
  public:
-  // Listens; port 0 is any. InvalidArgument: a Unix socket. AlreadyExists: the address is in use or
-  // not of this machine.
+  // Starts to listen; port 0 means any free port. InvalidArgument: the address is a Unix socket.
+  // Unavailable: the address cannot be used. Other errors are those of rpc::CheckPortFree.
   static absl::StatusOr<std::unique_ptr<Metrics>> Start(const rpc::Address& address);
   ~Metrics() override;
 
   int port() const;
-  // Is asked at every scrape; null: is asked no more, and this waits for a scrape under way.
+  // Sets the function that is called at every scrape. If null, none is called from now on, and
+  // Watch waits for the end of a running scrape.
   void Watch(std::function<ServerStats()> stats);
 
   void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) override;

@@ -9,13 +9,13 @@
 
 namespace hone::service {
 
-// Limits of what clients ask of models.
+// Limits of requests about models.
 inline constexpr int kMaxModels = 64;  // in one evaluation
 inline constexpr int64_t kMaxModelRecords = 50'000;
 inline constexpr int kMaxHeldOut = 64;
 
-// The requests as queries, with the defaults filled in. InvalidArgument, naming the field: a number
-// out of range, a text or a list that is too long.
+// Converts a request to a query, with defaults filled in. InvalidArgument: a number is out of
+// range, or a text or a list is too long; the message names the field.
 absl::StatusOr<task::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
                                             const task::TaskEnvironment& environment);
 absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,

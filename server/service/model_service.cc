@@ -16,10 +16,10 @@
 namespace hone::service {
 namespace {
 
-// The most, also for a client that waits longer.
+// The maximum duration, even if the client's deadline is later.
 constexpr absl::Duration kMaxWork = absl::Minutes(10);
 
-// The context lives until its reactor finishes, which is the last thing that the work does.
+// The context is valid while the work runs, because the work finishes the reactor at its end.
 task::WorkLimit LimitOf(Context* context, absl::Time now) {
   return {.deadline = std::min(absl::FromChrono(context->deadline()), now + kMaxWork),
           .cancelled = [context] { return context->IsCancelled(); }};
@@ -71,7 +71,7 @@ absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& r
     return absl::InvalidArgumentError("feature_set: too long");
   }
   std::string target = request.target();
-  if (target.find(' ') == std::string::npos) {  // a text form has words
+  if (target.find(' ') == std::string::npos) {  // a key; text forms contain spaces
     std::set<std::string> keys;
     for (const fleet::WorkerInfo& worker : deps_.fleet->Workers()) {
       const fleet::Capabilities& capabilities = worker.capabilities;

@@ -5,8 +5,8 @@
 
 namespace hone::service {
 
-// `hone-server restore` and `hone-server merge`, which work on a store that no server has open. The
-// exit code; nothing where the first word is neither.
+// Runs `hone-server restore` or `hone-server merge`, which work on a store that no server has open.
+// Returns the exit code; nullopt if the first word is neither of them.
 std::optional<int> RunOfflineCommand(int argc, char** argv);
 
 }  // namespace hone::service

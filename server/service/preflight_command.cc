@@ -22,14 +22,14 @@ namespace {
 constexpr char kName[] = "preflight";
 constexpr int kFailure = 1;
 
-constexpr rlim_t kMostMemory = rlim_t{4} << 30;  // of addresses; a hundred times what is usual
-constexpr rlim_t kMostSeconds = 120;             // of processor time
+constexpr rlim_t kMostMemory = rlim_t{4} << 30;  // address space; a hundred times the usual size
+constexpr rlim_t kMostSeconds = 120;             // processor time
 
 void Limit(int resource, rlim_t most) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_cur, most);
-  setrlimit(resource, &limit);  // a limit that is not set protects less, and harms nothing
+  setrlimit(resource, &limit);  // the check also works without the limit
 }
 
 void LimitThisProcess() {
@@ -39,7 +39,7 @@ void LimitThisProcess() {
 #endif
   Limit(RLIMIT_CPU, kMostSeconds);
   Limit(RLIMIT_CORE, 0);
-  // Where memory gets short, the kernel shall end this process and not the server.
+  // If memory runs out, the kernel should kill this process and not the server.
   if (const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); file >= 0) {
     if (write(file, "1000", 4) < 0) errno = 0;
     close(file);
@@ -57,7 +57,7 @@ std::string ReadAll(int fd) {
   }
 }
 
-// At once, so that nothing is lost in a crash.
+// Writes at once, so that a crash loses nothing.
 void Say(absl::string_view what, absl::string_view text) {
   const std::string line = absl::StrCat(what, " ", text, "\n");
   if (write(STDOUT_FILENO, line.data(), line.size()) < 0) errno = 0;
@@ -66,7 +66,7 @@ void Say(absl::string_view what, absl::string_view text) {
 }  // namespace
 
 std::vector<std::string> PreflightCommand() {
-  // The running program, even where the file was replaced by a newer one meanwhile.
+  // The path of the running program, even if its file was replaced meanwhile.
   return {"/proc/self/exe", kName};
 }
 
@@ -80,7 +80,7 @@ std::optional<int> RunPreflightCommand(int argc, char** argv) {
     task::DoFirstWork(*environment, *spec, [](absl::string_view step) { Say("step", step); });
   });
   if (!thrown.ok()) Say("error", thrown.message());
-  _exit(thrown.ok() ? 0 : kFailure);  // what is in memory need not be taken apart
+  _exit(thrown.ok() ? 0 : kFailure);  // destructors are not needed
 }
 
 }  // namespace hone::service

@@ -7,13 +7,13 @@
 
 namespace hone::service {
 
-// The words by which a server starts its own program again to check a job
+// Returns the command by which a server starts its own program to check a job
 // (task/child_preflight.h).
 std::vector<std::string> PreflightCommand();
 
-// What the program does when it was started by these words: the first work of the job on its
-// standard input. Not for people, so no help mentions it. The exit code; nothing where the first
-// word is another one.
+// Runs this command: does the first steps of the job that it reads from standard input. The command
+// is not for users, so the help does not list it. Returns the exit code; nullopt if the first word
+// is another one.
 std::optional<int> RunPreflightCommand(int argc, char** argv);
 
 }  // namespace hone::service

@@ -7,13 +7,12 @@
 
 namespace hone::service {
 
-// Whether calls are accepted: not before the start is over, and not once the server drains.
-// Thread-safe.
+// Whether the server accepts calls, which it does between its start and its shutdown. Thread-safe.
 class Readiness {
  public:
   enum class State { kStarting, kReady, kDraining };
   void Set(State state) { state_ = state; }
-  // Unavailable, which clients retry, unless ready.
+  // Unavailable: the server is not ready. Clients retry such calls.
   absl::Status Check() const {
     switch (state_) {
       case State::kStarting:

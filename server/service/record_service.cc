@@ -17,7 +17,8 @@ namespace {
 constexpr int kDefaultKeepBest = 32;
 constexpr int kMaxKeepBest = 1'000'000;
 
-// InvalidArgument, naming the field: too long, an unknown outcome, an empty span of time.
+// InvalidArgument: a text is too long, an outcome is unknown, or a time span is empty; the message
+// names the field.
 absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request) {
   for (const auto& [name, text] :
        {std::pair("workload_digest", &request.workload_digest()),
@@ -59,7 +60,7 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
   return query;
 }
 
-// Long work ends when its caller has gone or the server drains.
+// Long work ends when its caller disconnects or the server shuts down.
 std::function<bool()> CancelledBy(Context* context, const Readiness* readiness) {
   return [context, readiness] { return context->IsCancelled() || !readiness->Check().ok(); };
 }
@@ -71,7 +72,7 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
   query.newest_first = request.newest_first();
-  // The id of the last record of the page before.
+  // The token is the id of the last record of the previous page.
   int64_t& last = query.newest_first ? query.before_id : query.after_id;
   if (!request.page_token().empty() &&
       (!absl::SimpleAtoi(request.page_token(), &last) || last < (query.newest_first ? 1 : 0))) {

@@ -20,8 +20,8 @@ absl::Status CheckWorkload(const task::TaskEnvironment& environment, const std::
       absl::StrCat("the workload's digest is ", workload.digest, ", not ", digest));
 }
 
-// A value that the protocol does not carry, such as NaN, would make every list unreadable that has
-// it.
+// A value that the protocol cannot represent, such as NaN, would make every list that contains it
+// unreadable.
 absl::Status CheckListable(const store::ImportBatch& batch) {
   for (size_t i = 0; i < batch.records.size(); ++i) {
     const absl::Status status = record::FromProto(record::ToProto(batch.records[i])).status();
@@ -85,7 +85,7 @@ ImportReader::ImportReader(store::Store* store, const task::TaskEnvironment* env
 }
 
 void ImportReader::OnReadDone(bool ok) {
-  // One piece at a time: the next read begins when this one is worked off.
+  // Handles one piece at a time. The next read begins when this piece is done.
   executor_->Schedule([this, ok] {
     if (!ok) return End();
     if (const absl::Status fed = import_.Feed(chunk_.data()); !fed.ok()) {
@@ -97,7 +97,7 @@ void ImportReader::OnReadDone(bool ok) {
 }
 
 void ImportReader::End() {
-  // A caller that has gone in the middle has not sent the last line either.
+  // If the caller disconnected too early, the last line is missing, which is detected here.
   absl::StatusOr<store::ImportBatch> batch = std::move(import_).Finish();
   const absl::Status listable = batch.ok() ? CheckListable(*batch) : batch.status();
   if (!listable.ok()) {

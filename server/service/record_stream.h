@@ -13,14 +13,14 @@
 #include "server/task/executor.h"
 #include "server/task/task_environment.h"
 
-// Exports and imports as streams. Each owns itself; reading the store and checking lines happens on
-// the executor, never on gRPC's threads.
+// Streams of exports and imports. Each deletes itself when it is done. Reading the store and
+// checking lines happens on the executor, not on gRPC's threads.
 namespace hone::service {
 
-// Sends an export, in chunks of at most rpc::kChunkBytes, as fast as it is read.
+// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them.
 class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
  public:
-  // `refused`: not OK: the stream ends with it at once.
+  // If `refused` is not OK, the stream ends with it at once.
   ExportWriter(store::Store* store, store::RecordQuery query, task::Executor* executor,
                const absl::Status& refused);
   void OnWriteDone(bool ok) override;
@@ -32,12 +32,12 @@ class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
 
   store::RecordExport export_;
   task::Executor* const executor_;
-  std::string lines_;  // not sent yet, from sent_ on
+  std::string lines_;  // lines of which the first sent_ bytes were sent
   size_t sent_ = 0;
   v1::TextChunk chunk_;
 };
 
-// Takes an import, checks it as it comes, and hands it to the store at its end.
+// Receives an import, checks each part when it arrives, and stores the whole import at its end.
 class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
  public:
   ImportReader(store::Store* store, const task::TaskEnvironment* environment,

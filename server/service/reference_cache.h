@@ -12,21 +12,22 @@
 
 namespace hone::service {
 
-// Reference kernels on their way from a machine that compiles to a board that cannot. They have the
-// names of common/record/reference_name.h, because the board cannot know their digests. What is put
-// must be of the workload and target that it is named after. The least recently used are dropped,
-// and their builder sends them again. A reference that computes something else is found on the
-// board, which has the interpreter compute some hundred elements. Thread-safe.
+// Holds reference kernels that a machine with a compiler has sent, for boards without a compiler.
+// They are named as in common/record/reference_name.h, because the board cannot know their digests.
+// The workload and target of an artifact must match its name. The least recently used artifacts are
+// dropped, and their builder sends them again. The board detects a reference that computes
+// something else, because it computes some hundred elements with the interpreter. Thread-safe.
 class ReferenceCache {
  public:
   explicit ReferenceCache(int64_t max_bytes = int64_t{64} << 20, size_t max_names = 4096)
       : cache_(max_bytes, max_names) {}
 
   bool Has(const std::string& name) const { return cache_.Has(name); }
-  // Replaces one of that name, which may be of an older compiler. InvalidArgument: it is no such
-  // name, no artifact, or an artifact of another workload or target.
+  // Stores a reference. Replaces one of the same name, which may be from an older compiler.
+  // InvalidArgument: the name or the artifact is malformed, or the artifact is of another workload
+  // or target.
   absl::Status Put(const std::string& name, std::string bytes);
-  // NotFound: no builder has sent it.
+  // NotFound: the cache has no reference of that name.
   absl::StatusOr<std::shared_ptr<const std::string>> Get(const std::string& name);
 
  private:

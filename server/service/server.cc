@@ -12,8 +12,9 @@
 namespace hone::service {
 namespace {
 
-constexpr double kCallsShare = 0.4;  // of the time to shut down, that open calls get to end
-constexpr double kJobsShare = 0.4;   // and cancelled jobs
+// Shares of the time to shut down.
+constexpr double kCallsShare = 0.4;  // for the end of open calls
+constexpr double kJobsShare = 0.4;   // for the end of cancelled jobs
 
 bool AsksWhoCalls(const ServerOptions& options) {
   return options.tokens != nullptr || !options.security.client_ca.empty();
@@ -178,7 +179,8 @@ void Server::SetServing(bool serving) {
 }
 
 void Server::RunTicks() {
-  // A timed wait would end by the wall clock: no tick for an hour when that is set back by one.
+  // A timed wait would follow the wall clock, and would not tick for an hour if the clock were set
+  // back by an hour.
   for (;;) {
     absl::SleepFor(kTick);
     if (stop_ticks_.HasBeenNotified()) return;
@@ -236,8 +238,8 @@ void Server::Shutdown() {
   if (absl::Status flushed = store_->Flush(); !flushed.ok()) {
     spdlog::error("the last writes were lost: {}", std::string(flushed.message()));
   }
-  pool_->Stop();   // runs what is queued; suspended jobs do nothing
-  store_.reset();  // what a job was about to write is answered into the stopped pool
+  pool_->Stop();   // runs the queued work; suspended jobs do nothing
+  store_.reset();  // callbacks of the jobs' last writes go to the stopped pool, which drops them
   pool_.reset();
 }
 

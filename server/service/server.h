@@ -39,49 +39,50 @@
 namespace hone::service {
 
 struct ServerOptions {
-  std::vector<rpc::Address> listen;          // serve all callers
-  std::vector<rpc::Address> listen_clients;  // serve clients alone, …
+  std::vector<rpc::Address> listen;          // addresses for all callers
+  std::vector<rpc::Address> listen_clients;  // addresses for one role each
   std::vector<rpc::Address> listen_workers;
   std::vector<rpc::Address> listen_admin;
   rpc::ServerSecurity security;  // of TCP addresses
-  // Whose callers are known; null: none are, and callers need a certificate where `security` asks
-  // for one. Without either, whoever can connect may do everything, and addresses beyond this
-  // machine need security.insecure.
+  // The tokens of callers. If null, no tokens are accepted, and callers need a certificate if
+  // `security` asks for one. Without either, every caller may do everything, and listening on
+  // addresses that other machines can reach needs security.insecure.
   std::shared_ptr<const rpc::TokenTable> tokens;
-  double calls_per_second = 0;  // of each caller, twice as many at once; 0: no limit
+  // Limit for each caller, who may make twice as many calls at once. 0: no limit.
+  double calls_per_second = 0;
   UploadLimits uploads;
-  std::string audit_log;  // file; "": none
+  std::string audit_log;  // path of the file; "": no audit log
   AuditLog::Options audit;
-  ServerObserver* observer = nullptr;  // outlives the server; null: there is none
-  // Outlives the server; null: jobs begin without.
+  ServerObserver* observer = nullptr;  // outlives the server; may be null
+  // Checks jobs before they start. Outlives the server; if null, jobs are not checked.
   task::Preflight* preflight = nullptr;
-  // Serves the clients of one user alone and ends with them: a job that nobody watches for
-  // unwatched_limit is cancelled, and so is what is left at the end.
+  // The server belongs to the clients of one user. A job without a WatchJob stream for
+  // unwatched_limit is cancelled, and all other unfinished jobs are cancelled at the end.
   bool private_mode = false;
   fleet::FleetOptions fleet;
   task::JobOptions job;
-  // How long CreateJob waits for a worker of its target. A worker and a job may be started
-  // together. Less than the 20 s that clients give a call.
+  // How long CreateJob waits for a worker of its target, because a worker and a job may be started
+  // at the same time. Must be less than the 20 s deadline of the clients' calls.
   absl::Duration target_wait = absl::Seconds(15);
   absl::Duration unwatched_limit = absl::Seconds(10);
-  int threads = 2;  // that evaluate candidates and train
-  // How long Shutdown takes at most.
+  int threads = 2;  // number of threads that evaluate candidates and train models
+  // Maximum duration of Shutdown.
   absl::Duration shutdown_limit = absl::Seconds(5);
 };
 
-// Whether the addresses may be served as the options say; Server::Start asks the same.
-// PermissionDenied: one lies beyond this machine, and traffic is not encrypted, or callers are not
-// asked who they are.
+// Checks that the server may listen on its addresses. Server::Start does the same check.
+// PermissionDenied: other machines can reach an address, and traffic is not encrypted or callers
+// are not authenticated.
 absl::Status CheckListeners(const ServerOptions& options);
 
 // The whole server in one object: store, fleet, jobs, and the gRPC services on its addresses, with
-// health and reflection. Assembled by main, and by integration tests in process.
+// health and reflection. Made by main, and by integration tests in their own process.
 class Server {
  public:
   static constexpr absl::Duration kTick = absl::Milliseconds(100);
 
-  // Takes up unfinished jobs and serves. AlreadyExists: an address is in use; PermissionDenied: see
-  // CheckListeners; else what the audit log and the store say.
+  // Resumes unfinished jobs and starts to serve. AlreadyExists: an address is in use.
+  // PermissionDenied: see CheckListeners. Other errors are those of the audit log and the store.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       ServerOptions options, std::unique_ptr<store::Store> store,
       std::unique_ptr<task::TaskEnvironment> environment);
@@ -89,26 +90,26 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Where it listens, with the ports that it got.
+  // The addresses on which it listens, with the ports that it got.
   std::vector<rpc::Address> addresses() const;
 
-  // Not once it shuts down.
+  // REQUIRES: Shutdown was not called.
   ServerStats Stats() const;
 
-  // From now on calls are known by these tokens, or connections begin with these certificates; what
-  // is under way goes on. FailedPrecondition: whether callers are asked who they are, or traffic is
-  // encrypted, would be another: that needs a new start, and nothing was changed. Thread-safe.
+  // Replaces the tokens for later calls, or the certificates for later connections. Active calls
+  // and connections continue. FailedPrecondition: the new settings change whether callers are
+  // authenticated or traffic is encrypted, which needs a restart; nothing was changed. Thread-safe.
   absl::Status ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens);
   absl::Status ReplaceCertificates(const rpc::ServerSecurity& security);
 
-  // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits what is queued, and
-  // leaves unfinished jobs to the next server. Called by the destructor, too; from one thread.
+  // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits queued writes, and
+  // leaves unfinished jobs to the next server. The destructor calls it too. Not thread-safe.
   void Shutdown();
 
  private:
   Server(ServerOptions options, std::unique_ptr<store::Store> store,
          std::unique_ptr<task::TaskEnvironment> environment);
-  // That keep how workers stand.
+  // Returns the options of the fleet, with on_standing set.
   fleet::FleetOptions OptionsOfFleet();
   absl::Status Listen();
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
@@ -118,10 +119,10 @@ class Server {
   void CancelUnwatched();
   void CancelAllJobs();
 
-  // In the order of what needs what: destroyed from below.
+  // In the order of their dependencies, because members are destroyed in reverse order.
   const ServerOptions options_;
-  const SystemClock clock_;         // of what is written down
-  const SteadyClock steady_clock_;  // of deadlines
+  const SystemClock clock_;         // for times that are stored
+  const SteadyClock steady_clock_;  // for deadlines
   rpc::Authenticator authenticator_;
   rpc::ServerCertificates certificates_;
   rpc::RateLimiter limiter_;
@@ -139,7 +140,7 @@ class Server {
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<Services> services_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  std::map<std::string, absl::Time> unwatched_since_;  // of the tick thread
+  std::map<std::string, absl::Time> unwatched_since_;  // used only by the tick thread
   absl::Notification stop_ticks_;
   std::thread ticks_;
   bool shut_down_ = false;

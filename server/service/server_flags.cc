@@ -30,7 +30,7 @@ absl::Status ParseAddresses(absl::string_view option, const std::vector<std::str
   return absl::OkStatus();
 }
 
-// Null: no file is named.
+// Returns null if no file is given.
 absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> LoadTokens(const std::string& path) {
   if (path.empty()) return nullptr;
   const absl::StatusOr<std::string> text = rpc::ReadSecretFile(path);
@@ -91,7 +91,7 @@ std::vector<std::string> ReloadedFiles(const Flags& flags) {
   std::vector<std::string> files;
   for (const std::string* source : {&flags.tokens, &flags.security.certificate, &flags.security.key,
                                     &flags.security.client_ca}) {
-    // A configuration file may have a text itself in the place of its path.
+    // A configuration file may contain a PEM text instead of its path.
     if (!source->empty() && !absl::StrContains(*source, "-----BEGIN ")) files.push_back(*source);
   }
   return files;

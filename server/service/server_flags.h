@@ -9,7 +9,7 @@
 #include "common/rpc/security.h"
 #include "server/service/server.h"
 
-// The options of hone-server, as its command line and its configuration file say them.
+// The options of hone-server, from its command line and its configuration file.
 namespace hone::service {
 
 struct Flags {
@@ -33,14 +33,14 @@ struct Flags {
   double shutdown_limit = 5;
 };
 
-// What the flags ask for, with every file that they name. Errors name the option.
+// Converts the flags to options, and reads every file that they name. Errors name the option.
 absl::StatusOr<ServerOptions> ToOptions(const Flags& flags);
 
-// The files that may change while the server runs: of certificates and tokens.
+// Returns the files that may change while the server runs: certificates and tokens.
 std::vector<std::string> ReloadedFiles(const Flags& flags);
-// Reads them again and has the server use them: tokens and certificates each by themselves, so that
-// a token can be withdrawn also while a certificate cannot be used. Not OK: one of a kind cannot be
-// used, and what the server used of that kind so far stays.
+// Reads these files again and replaces the server's tokens and certificates. The two are replaced
+// independently, so that a token can be withdrawn even while a certificate cannot be used. If a
+// status is not OK, a file cannot be used, and the server keeps its earlier tokens or certificates.
 struct Reloaded {
   absl::Status tokens;
   absl::Status certificates;

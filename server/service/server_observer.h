@@ -12,25 +12,26 @@
 
 namespace hone::service {
 
-// Is told what happens in a server, for metrics. Thread-safe; must not block.
+// The interface for metrics of a server. Thread-safe; implementations must not block.
 class ServerObserver {
  public:
   virtual ~ServerObserver() = default;
-  // A call has ended. `method`: "/hone.v1.TuningService/CreateJob", or "/hone.v1/unknown" for every
-  // unknown method. `took`: from its arrival to its status; of a long-poll most of that is
-  // waiting.
+  // Called at the end of a call. `method`: "/hone.v1.TuningService/CreateJob", or
+  // "/hone.v1/unknown" for every unknown method. `took`: the time from its arrival to its status,
+  // which includes the waiting time of a long-poll.
   virtual void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
-  // A call of Synchronize was answered: what the server worked on it from its arrival on – letting
-  // it in, taking in what it says, making the answer – without the time that it was held.
+  // Called when a call of Synchronize is answered. `handling`: the time that the server spent on
+  // admitting the call, processing the report and making the answer, without the time that the call
+  // was held.
   virtual void OnSynchronize(absl::Duration handling) = 0;
-  // A worker is told that a trial's result is durable.
+  // Called when a worker is told that the result of a trial is durable.
   virtual void OnResult(record::Outcome outcome) = 0;
 };
 
-// How a server stands, in numbers.
+// Numbers that describe the state of a server.
 struct ServerStats {
   std::map<std::string, int64_t> workers;  // by state: "connected", "away", "refused"
-  std::map<std::string, int64_t> jobs;     // under way, by state
+  std::map<std::string, int64_t> jobs;     // unfinished jobs, by state
   std::map<std::string, int64_t> leases;   // by phase: "waiting", "leased"
   std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
   int64_t store_bytes = 0;

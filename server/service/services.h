@@ -11,7 +11,7 @@
 
 namespace hone::service {
 
-// The handlers of every call, which all listeners of a server share. Thread-safe.
+// The handlers of all calls, which the listeners of a server share. Thread-safe.
 struct Services {
   explicit Services(const Dependencies& dependencies) : deps(dependencies) {}
   Services(const Services&) = delete;

@@ -48,7 +48,7 @@ absl::Status StandingKeeper::Restore() {
 void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done) {
   absl::MutexLock lock(&order_);
   std::optional<fleet::UnstoredStanding> news = deps_.fleet->standings().Unstored(worker_id);
-  if (!news.has_value()) return std::move(done)(absl::OkStatus());  // went with another call
+  if (!news.has_value()) return std::move(done)(absl::OkStatus());  // another call has stored it
   store::StandingChange change = ToStore(*news, deps_.clock->Now());
   deps_.store->ChangeStanding(
       std::move(change),
@@ -81,7 +81,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
 void StandingKeeper::Keep(const std::string& worker_id) {
   spdlog::warn("worker {} is flagged and gets no leases: {}", worker_id,
                deps_.fleet->standings().Of(worker_id).refused);
-  Keep(worker_id, [](const absl::Status&) {});  // an error is logged and tried again
+  Keep(worker_id, [](const absl::Status&) {});  // errors are logged, and the write is repeated
 }
 
 void StandingKeeper::Tick() {
@@ -103,7 +103,7 @@ void StandingKeeper::Tick() {
   }
   for (const std::string& worker_id : due) {
     Keep(worker_id, [this, worker_id](const absl::Status& status) {
-      if (!status.ok()) return;  // is tried again
+      if (!status.ok()) return;  // it will be read again
       absl::MutexLock lock(&mutex_);
       retries_.erase(worker_id);
     });

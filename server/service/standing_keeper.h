@@ -17,38 +17,39 @@
 
 namespace hone::service {
 
-// Keeps in the store how workers stand in the fleet: what an administrator said of them, and which
-// are not believed. Only what has changed here is written. A write that fails is tried again until
-// it is done; until then the standing holds in this server alone. Where server replicas share the
-// store, what others wrote is read every few seconds. Thread-safe; the others outlive it.
+// Stores which workers of the fleet are drained, removed or flagged. Writes only changes that were
+// made in this server. A write that fails is repeated until it succeeds; until then only this
+// server applies the change. If server replicas share the store, the changes of the others are read
+// every few seconds. Thread-safe. REQUIRES: the dependencies outlive this object.
 class StandingKeeper {
  public:
-  // Another replica sees a drain, a removal or a flag after at most this time.
+  // Another replica applies a drain, a removal or a flag after at most this time.
   static constexpr absl::Duration kLookInterval = absl::Seconds(5);
-  // What could not be stored is tried again after the first, then after twice as long, and so on.
+  // A failed write is repeated after kFirstRetry, then after twice as long, and so on.
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);
   static constexpr absl::Duration kLongestRetry = absl::Minutes(1);
 
   struct Dependencies {
-    const Clock* clock = nullptr;         // of what is written down
-    const Clock* steady_clock = nullptr;  // of deadlines
+    const Clock* clock = nullptr;         // for times that are stored
+    const Clock* steady_clock = nullptr;  // for deadlines
     fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
-    task::Executor* executor = nullptr;  // reads what others wrote
+    task::Executor* executor = nullptr;  // for reads of the changes of other replicas
   };
   explicit StandingKeeper(const Dependencies& deps) : deps_(deps) {}
 
-  // Gives the fleet what is stored. Called once, before workers call. Errors are the store's.
+  // Passes the stored standings to the fleet. Called once, before workers call. Errors are those of
+  // the store.
   absl::Status Restore();
-  // Stores what has changed of how a worker stands; `done` runs once with what came of it. After an
-  // error, which is the store's, it is tried again. Of several calls at once the last one to be
+  // Stores the changed standing of a worker. `done` runs once with the result of the write. If the
+  // write fails, it is repeated later. If there are several calls at once, the last one to be
   // committed has the newest standing.
   void Keep(const std::string& worker_id, store::Store::Done done);
-  // The same for a worker that the fleet has flagged.
+  // Does the same for a worker that the fleet has flagged.
   void Keep(const std::string& worker_id);
-  // Lets time pass: tries again, and looks at what others wrote. Called a few times a second.
+  // Repeats failed writes, and reads the changes of other replicas. Called a few times a second.
   void Tick();
-  // Workers whose standing could not be stored yet.
+  // Returns the number of workers whose standing could not be stored yet.
   int64_t unstored() const;
 
  private:
@@ -61,11 +62,11 @@ class StandingKeeper {
   void Look();
 
   const Dependencies deps_;
-  absl::Mutex order_;  // reading the fleet and queueing the write are one step
+  absl::Mutex order_;  // makes reading the fleet and queueing the write one step
   mutable absl::Mutex mutex_;
   std::map<std::string, Retry> retries_ ABSL_GUARDED_BY(mutex_);  // by worker
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;
-  bool blind_ ABSL_GUARDED_BY(mutex_) = false;  // the last look failed
+  bool blind_ ABSL_GUARDED_BY(mutex_) = false;  // the last read failed
   absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

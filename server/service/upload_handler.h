@@ -14,30 +14,30 @@
 namespace hone::service {
 
 struct UploadLimits {
-  // What all uploads under way may hold together; at least the size of the largest artifact.
+  // Maximum size of all active uploads together; at least the size of the largest artifact.
   int64_t max_bytes = int64_t{512} << 20;
-  // An upload of which nothing has come for this long is ended.
+  // An upload that has received no data for this long is ended.
   absl::Duration stall_limit = absl::Seconds(60);
 };
 
-// Bounds what uploads hold while they are under way, over all streams. An upload reserves the size
-// that its first message says, which makes sure that every upload that is let in can end.
-// Thread-safe.
+// Limits the memory of active uploads, over all streams. An upload reserves the size that its first
+// message states, so that every admitted upload can finish. Thread-safe.
 class UploadHandler {
  public:
   explicit UploadHandler(const Clock* steady_clock, const UploadLimits& limits = {})
       : clock_(steady_clock), limits_(limits) {}
 
-  // An upload begins; `cancel` ends its stream and must not call back within. Returns its number.
+  // Begins an upload and returns its number. `cancel` ends its stream, and must not call this
+  // object.
   int64_t Enter(std::function<void()> cancel);
-  // Reserves room for its bytes. ResourceExhausted: other uploads have it; the message says to try
-  // again.
+  // Reserves memory for the bytes of an upload. ResourceExhausted: other uploads use the memory;
+  // the message says when to try again.
   absl::Status Reserve(int64_t upload, int64_t bytes);
-  // A part of it has come.
+  // Called when a part of the upload has arrived.
   void Progress(int64_t upload);
-  // It has ended, and its bytes are gone or kept elsewhere.
+  // Ends an upload, whose bytes were freed or stored elsewhere.
   void Leave(int64_t upload);
-  // Ends uploads that stand still. Called a few times a second.
+  // Ends stalled uploads. Called a few times a second.
   void Tick();
 
  private:

@@ -54,7 +54,7 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   bool last_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = -1;
   absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  v1::Job message_;  // gRPC's while writing_
+  v1::Job message_;  // used by gRPC while writing_
 };
 
 grpc::ServerWriteReactor<v1::Job>* WatchHub::Open(const std::string& job_id) {

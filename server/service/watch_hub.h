@@ -17,21 +17,21 @@
 
 namespace hone::service {
 
-// The open WatchJob streams. Each gets the state at once, then changes at most every kInterval, and
-// the last state as soon as the job has ended; then it ends. Thread-safe.
+// The open WatchJob streams. Each stream gets the current state at once, then changes at most every
+// kInterval, and the last state as soon as the job has ended; then the stream ends. Thread-safe.
 class WatchHub {
  public:
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);
 
   WatchHub(const Clock* clock, const task::JobManager* jobs) : clock_(clock), jobs_(jobs) {}
 
-  // The reactor of a new stream; it owns itself.
+  // Returns the reactor of a new stream, which deletes itself when it is done.
   grpc::ServerWriteReactor<v1::Job>* Open(const std::string& job_id);
-  // Sends what is due. Called a few times a second.
+  // Sends the changes that are due. Called a few times a second.
   void Tick();
-  // Ends every stream with UNAVAILABLE: the server drains, and clients come back to the next one.
+  // Ends every stream with UNAVAILABLE, so that clients connect to the next server.
   void Drain();
-  // Jobs with an open stream.
+  // Returns the jobs with an open stream.
   std::set<std::string> Watched() const;
 
  private:

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMaxIsas = 32;
 constexpr size_t kKnownTargets = 256;
 
-// The key of a target by its text; "" if the text is no target. Workers say the same in each call,
-// which is why the keys are kept.
+// Returns the key of a target text; "" if the text is malformed. Workers send the same texts in
+// every call, so the keys are cached.
 std::string KeyOfTarget(const std::string& text) {
   static absl::Mutex mutex(absl::kConstInit);
   static auto& known = *new absl::flat_hash_map<std::string, std::string>();
@@ -119,7 +119,7 @@ absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& requ
     HONE_RETURN_IF_ERROR(CheckId("finished.lease_id", finished.lease_id()));
     fleet::FinishedLease& lease = report.finished.emplace_back();
     lease.lease_id = finished.lease_id();
-    // One bad result does not keep the others out: the fleet refuses it and flags the worker.
+    // A malformed result does not affect the others. The fleet refuses it and flags the worker.
     absl::StatusOr<record::MeasureResult> result = record::FromProto(finished.result());
     if (result.ok()) {
       lease.result = *std::move(result);

@@ -7,13 +7,13 @@
 
 namespace hone::service {
 
-// Limits of what workers send in one call.
+// Limits of one call of a worker.
 inline constexpr int kMaxLeasesPerWorker = 4096;
 inline constexpr int kMaxSlots = 1024;
 
-// InvalidArgument, naming the field: a missing id, epoch or target, a number out of range, a list
-// over its limit, a key that is not that of its target. A result that record::FromProto refuses
-// becomes FinishedLease::malformed.
+// InvalidArgument: an id, epoch or target is missing, a number is out of range, a list is over its
+// limit, or a key does not belong to its target; the message names the field. If record::FromProto
+// refuses a result, its error is stored in FinishedLease::malformed.
 absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& request);
 v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply);
 

@@ -48,7 +48,7 @@ class HeldCall final : public grpc::ServerUnaryReactor {
           Finish(grpc::Status::OK);
           shared->Answered(begin);
         });
-    // The reactor may be gone from here on.
+    // The reactor may be deleted from here on.
     shared->TakenIn();
     shared->token = token;
     if (shared->gone) fleet->Abandon(token);
@@ -67,8 +67,8 @@ class HeldCall final : public grpc::ServerUnaryReactor {
     Shared(ServerObserver* observer, Monotonic::time_point arrived)
         : observer(observer), arrived(arrived), thread(std::this_thread::get_id()) {}
 
-    // The work on a call has two parts, and the later one tells the observer: taking it in, and
-    // answering it, which often happens within the first.
+    // The work on a call has two parts: processing the report and making the answer, which often
+    // happens during the first part. The part that ends last calls the observer.
     void TakenIn() {
       taken_in = true;
       Part(Monotonic::now() - arrived);
@@ -86,7 +86,7 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
     ServerObserver* const observer;
     const Monotonic::time_point arrived;
-    const std::thread::id thread;  // that takes it in
+    const std::thread::id thread;  // the thread that processes the report
     std::atomic<bool> taken_in{false};
     std::atomic<int64_t> handling_ns{0};
     std::atomic<int> parts{0};
@@ -95,7 +95,7 @@ class HeldCall final : public grpc::ServerUnaryReactor {
     std::atomic<uint64_t> token{0};
   };
   ~HeldCall() override = default;
-  // A worker restates its results until it is told that they are durable.
+  // A worker repeats its results until it is told that they are durable.
   void Observe(const fleet::SynchronizeReply& reply) {
     for (const std::string& lease_id : reply.durable) {
       if (auto it = outcomes_.find(lease_id); it != outcomes_.end())

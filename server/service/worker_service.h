@@ -9,16 +9,18 @@
 
 namespace hone::service {
 
-// The gRPC service for workers: converts, and leaves the work to the fleet. Thread-safe. Errors:
-// INVALID_ARGUMENT malformed or over a limit of worker_convert.h, or bytes that do not have their
-// digest, or are not of their name (reference_cache.h); NOT_FOUND no such artifact;
-// RESOURCE_EXHAUSTED no room for an upload beside others (upload_handler.h); UNAVAILABLE the server
-// starts or drains.
+// The gRPC service for workers. It converts messages and passes the work to the fleet. Thread-safe.
+// Errors:
+//   INVALID_ARGUMENT    a request is malformed or over a limit of worker_convert.h, or the bytes of
+//                       an upload do not match their digest or name (reference_cache.h)
+//   NOT_FOUND           there is no such artifact
+//   RESOURCE_EXHAUSTED  other uploads use all memory for uploads (upload_handler.h)
+//   UNAVAILABLE         the server is starting or shutting down
 class WorkerService {
  public:
   explicit WorkerService(const Dependencies& deps) : deps_(deps) {}
 
-  // `arrived`: when the call came.
+  // `arrived`: the arrival time of the call.
   grpc::ServerUnaryReactor* Synchronize(Context* context, const v1::SynchronizeRequest* request,
                                         v1::SynchronizeResponse* response,
                                         std::chrono::steady_clock::time_point arrived);

@@ -27,8 +27,8 @@ struct Tiling {
   int64_t lanes = 1;
   bool joined_rows = false;  // the row loop spans several axes, so a tile is not a box
   schedule::Operand outer;   // the fused outer tile loops
-  std::optional<schedule::Operand>
-      reduce_outer;  // tiles of the reduction, inside `outer`; outside of it the result is complete
+  // The tile loop of the reduction, inside `outer`. The result is complete only after this loop.
+  std::optional<schedule::Operand> reduce_outer;
   schedule::Operand inner;  // the innermost loop around all reductions, if those are not tiled
   int loops_to_inner = 1;   // loops above the content of `inner`
 };
@@ -38,8 +38,8 @@ struct Nest {
   enum class State {
     kOpen,   // in its own nest, not scheduled yet
     kTiled,  // in its own nest, with `tiling`
-    kFused,  // moved into another nest; its loops are serial, with `loops` of them above it
-    kDone,   // nothing is left to do
+    kFused,  // moved into another nest; `loops` loops are above it, and its own loops are serial
+    kDone,   // completely scheduled
   };
   std::string name;  // of the block
   schedule::Operand block;
@@ -47,24 +47,24 @@ struct Nest {
   int loops = 0;
   int64_t lanes = 1;  // of kFused
   std::optional<Tiling> tiling;
-  int component = 0;  // component of its stage, see StageComponents; rules do not set it
+  int component = 0;  // of its stage (StageComponents); not set by rules
 };
 
 // A sketch's choices for one component of the workload (StageComponents).
 struct ComponentChoices {
   std::vector<int> taken;  // index of each alternative taken
-  int minor = 0;           // how many of them seldom matter
+  int minor = 0;           // number of them that seldom matter
   friend auto operator<=>(const ComponentChoices&, const ComponentChoices&) = default;
 };
 
-// A design space under construction: what the rules applied so far have written.
+// A design space under construction, with the results of the rules applied so far.
 struct Sketch {
   schedule::TraceBuilder trace;
   std::vector<std::string> name;  // parts
   std::vector<Nest> nests;        // the workload's stages, in order, then blocks that rules add
   std::vector<Constraint> constraints;
-  // Number of alternatives that seldom matter, taken so far for the current component. Sketches
-  // with more than one per component are dropped.
+  // Number of alternatives taken so far for the current component that seldom matter. A sketch with
+  // more than one of them per component is dropped.
   int minor = 0;
   std::vector<ComponentChoices> components;  // set by GenerateDesignSpaces, not by rules
 };
@@ -84,18 +84,18 @@ struct Rule {
   absl::string_view name;
   std::vector<Sketch> (*apply)(const RuleContext& context, const Sketch& sketch, int nest);
   absl::string_view meaning;
-  bool last_first = false;  // start with the last block, for groups that grow from their end
+  bool last_first = false;  // apply to the last block first, for groups that grow from their end
 };
 
 // All rules in the order of application; each is applied to all blocks. To add one, add a file in
 // rule/ and a line in rules.cc, or call RegisterRule from outside of this folder.
 absl::Span<const Rule> Rules();
 
-// Adds a rule right before the rule named `before`. The last rule is parallel_vectorize_unroll,
-// which leaves nothing for others. Register all rules at startup, because the rules must not change
-// afterwards. FailedPrecondition: Rules() or a generation has already run. AlreadyExists: the name
-// is taken. NotFound: no rule is named `before`. InvalidArgument: the name or function is missing.
-// Thread-safe.
+// Adds a rule right before the rule named `before`. The last rule is parallel_vectorize_unroll; a
+// rule after it would have no effect. Register all rules at startup, because the rules must not
+// change afterwards. FailedPrecondition: Rules() or a generation has already run. AlreadyExists:
+// the name is taken. NotFound: no rule is named `before`. InvalidArgument: the name or function is
+// missing. Thread-safe.
 absl::Status RegisterRule(const Rule& rule, absl::string_view before = "parallel_vectorize_unroll");
 
 // Operands for a trace.

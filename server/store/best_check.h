@@ -9,10 +9,10 @@
 #include "common/record/record.h"
 #include "server/store/store.h"
 
-// What may be published as best, the same in every database.
+// Which records may be published as best. Used by every database.
 namespace hone::store {
 
-// FailedPrecondition: see Store::PublishBest. The functions say whether the store has the digest.
+// FailedPrecondition: see Store::PublishBest. The functions return whether the store has a digest.
 absl::Status CheckPublishable(
     const record::Record& record,
     const std::function<absl::StatusOr<bool>(const std::string&)>& has_text,

@@ -27,7 +27,7 @@ absl::StatusOr<record::Record> SelectRecord(Connection& connection, int64_t id) 
   return ReadRecord(statement);
 }
 
-// AlreadyExists: `incumbent` is not the published best of the record's task, nor is the record.
+// AlreadyExists: neither `incumbent` nor the record itself is the published best of its task.
 absl::Status CheckIncumbent(Connection& connection, const record::Record& record,
                             int64_t incumbent) {
   const absl::StatusOr<BestRow> best =
@@ -66,7 +66,7 @@ absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional
   replace.Bind(now_unix_ms).Bind(record.workload_digest).Bind(record.target);
   replace.Bind(record.tolerance).Bind(policy).Bind(record_id);
   HONE_RETURN_IF_ERROR(replace.Run());
-  // What is still there is this very record: publishing it again changes nothing.
+  // If the record itself is already published, its row is still there, and the insert does nothing.
   HONE_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare("INSERT INTO best (workload, target, tolerance, policy, record,"

@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<int64_t>> DecodeDecisions(absl::string_view bytes) {
   int shift = 0;
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
-    // The tenth group holds bit 63 alone and ends the number.
+    // The tenth group may contain only bit 63, and ends the number.
     if (shift > 63 || (shift == 63 && byte > 1)) {
       return absl::DataLossError("a record's decisions hold a number of more than 64 bits");
     }

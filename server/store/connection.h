@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// What the code of the tables sees of a database. The SQL is the same on SQLite and PostgreSQL but
-// for the few places that ask for the dialect.
+// The interface of a database for the code of the tables. SQLite and PostgreSQL get the same SQL,
+// except where the code checks the dialect.
 namespace hone::store {
 
-// How a database runs one statement. Statement says what the functions mean.
+// Runs one statement in a database. See Statement for the meaning of the functions.
 class StatementRun {
  public:
   virtual ~StatementRun() = default;
@@ -32,31 +32,31 @@ class StatementRun {
   virtual std::string Text() = 0;
 };
 
-// One use of a prepared statement. Parameters are bound and columns are read in their order, so
-// that code stands beside the SQL it belongs to. Destruction ends the use. Not thread-safe.
+// One use of a prepared statement, until its destruction. Parameters are bound and columns are read
+// in order, so that this code can be written next to its SQL. Not thread-safe.
 class Statement {
  public:
   explicit Statement(std::unique_ptr<StatementRun> run) : run_(std::move(run)) {}
 
-  // Bind the next parameter. An error is kept and returned by Step.
+  // Binds the next parameter. Step returns the error if this fails.
   Statement& Bind(int64_t value) { return run_->BindInt64(value), *this; }
-  // On SQLite a value that is not a number is kept as NULL.
+  // SQLite stores NaN as NULL.
   Statement& Bind(double value) { return run_->BindDouble(value), *this; }
   Statement& Bind(absl::string_view text) { return run_->BindText(text), *this; }
   Statement& BindBlob(absl::string_view bytes) { return run_->BindBlob(bytes), *this; }
   Statement& BindBool(bool value) { return run_->BindBool(value), *this; }
-  // Text that may hold any bytes, as what a crashed child wrote.
+  // Binds text that may contain any bytes, such as the output of a crashed child process.
   Statement& BindRaw(absl::string_view text) { return run_->BindRaw(text), *this; }
 
-  // True: there is a row, whose columns are read next. False: the statement is done.
+  // Returns true if there is another row, whose columns can then be read, and false at the end.
   absl::StatusOr<bool> Step() { return run_->Step(); }
-  // Step for a statement without rows.
+  // Runs a statement without rows.
   absl::Status Run() { return Step().status(); }
 
-  // Read the next column of the row. REQUIRES: Step returned true.
+  // Reads the next column of the row. REQUIRES: Step returned true.
   int64_t Int64() { return run_->Int64(); }
   bool Bool() { return run_->Bool(); }
-  double Double() { return run_->Double(); }  // NULL is not a number
+  double Double() { return run_->Double(); }  // NULL is read as NaN
   std::string Text() { return run_->Text(); }
   std::string Blob() { return run_->Text(); }
   std::string Raw() { return run_->Text(); }
@@ -72,14 +72,14 @@ class Connection {
  public:
   virtual ~Connection() = default;
   virtual Dialect dialect() const = 0;
-  // What messages call the database.
+  // The name of the database in messages.
   virtual const std::string& name() const = 0;
-  // Compiled once per connection and SQL text; parameters are ? or ?1, ?2, … REQUIRES: the use of
-  // the same text before has ended.
+  // Returns a use of the statement, which is compiled once per connection and SQL text. Parameters
+  // are ? or ?1, ?2, … REQUIRES: the previous use of the same text has ended.
   virtual absl::StatusOr<Statement> Prepare(absl::string_view sql) = 0;
-  // Bytes of the database on disk.
+  // Returns the size of the database on disk.
   virtual absl::StatusOr<int64_t> SizeBytes() = 0;
-  // Whether the connection broke: a new one is needed.
+  // Whether the connection is broken, so that a new one is needed.
   virtual bool IsLost() const { return false; }
 
   // Calls read() for each row of the statement. `read` may return a Status or nothing.
@@ -97,8 +97,9 @@ class Connection {
   }
 };
 
-// A column in a condition that is to use no index: SQLite has no statistics here, and takes the one
-// index that is left. PostgreSQL chooses by its own.
+// Returns the prefix of a column in a condition that must not use an index. SQLite has no
+// statistics here, and this leaves it only one index to choose. PostgreSQL chooses by its
+// statistics.
 inline absl::string_view NoIndex(Dialect dialect) { return dialect == Dialect::kSqlite ? "+" : ""; }
 
 }  // namespace hone::store

@@ -16,7 +16,7 @@ template <typename Result>
 void DatabaseStore::WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
                                    absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done,
                                    size_t bytes) {
-  // The second callback runs once the first has for the last time.
+  // The second callback runs after the last run of the first.
   auto result = std::make_shared<Result>();
   Write(
       [result, write = std::move(write)](Connection& connection) mutable -> absl::Status {

@@ -16,9 +16,8 @@
 
 namespace hone::store {
 
-// The Store of a database: each call is a read or a write of the tables. What differs between
-// databases – how reads and writes reach a connection, and how a whole store is copied or
-// compacted – is in the derived classes.
+// A Store over the tables of a database. Derived classes implement the parts that differ between
+// databases: how reads and writes get a connection, and how a whole store is copied or compacted.
 class DatabaseStore : public Store {
  public:
   void PutText(const std::string& digest, const std::string& text, Done done) override;
@@ -58,20 +57,20 @@ class DatabaseStore : public Store {
               absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) override;
 
  protected:
-  // May run more than once: the last run counts.
+  // May run more than once; only the last run counts.
   using Apply = absl::AnyInvocable<absl::Status(Connection&)>;
-  static constexpr size_t kRowBytes = 512;  // what a queued write holds beside its texts, about
+  static constexpr size_t kRowBytes = 512;  // approximate size of a queued write without its texts
   static size_t BytesOf(const record::Record& record);
 
-  // Null: the system's clock.
+  // If `clock` is null, the system's clock is used.
   explicit DatabaseStore(const Clock* clock) : clock_(clock != nullptr ? *clock : system_clock_) {}
 
-  // Runs `read` on a connection for reading and returns what it returns.
+  // Runs `read` on a connection for reading, and returns its result.
   virtual absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) = 0;
-  // Queues a write, which runs inside a transaction. `bytes`: about what it holds in memory.
+  // Queues a write, which runs inside a transaction. `bytes`: its approximate size in memory.
   virtual void Write(Apply apply, Done done, size_t bytes) = 0;
 
-  // A read that gives a value.
+  // Runs a read that returns a value.
   template <typename Select>
   auto Get(Select select) -> decltype(select(std::declval<Connection&>())) {
     decltype(select(std::declval<Connection&>())) result = absl::UnknownError("no read ran");
@@ -85,7 +84,7 @@ class DatabaseStore : public Store {
   int64_t NowUnixMs() const { return absl::ToUnixMillis(clock_.Now()); }
 
  private:
-  // A write whose callback gets what it made.
+  // Queues a write whose callback gets its result.
   template <typename Result>
   void WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
                       absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done, size_t bytes);

@@ -10,17 +10,17 @@
 #include "absl/strings/string_view.h"
 #include "server/store/store.h"
 
-// What an import checks and changes, the same in every database.
+// The checks and changes of an import. Used by every database.
 namespace hone::store {
 
-// The name that a job of the store `origin` has in the store `here`.
+// Returns the name in the store `here` of a job of the store `origin`.
 std::string ImportedJob(absl::string_view job, absl::string_view origin, absl::string_view here);
 
-// The status with the place of the batch's record in front.
+// Returns the status with the place of a record of the batch before its message.
 absl::Status AtRecord(const ImportBatch& batch, size_t index, const absl::Status& status);
 
-// Whether every record of the batch is well formed and has its texts, of which `has_text` knows
-// those that are in the store. InvalidArgument: says which has not.
+// Checks that every record of the batch is well formed, and that its texts are in the batch or, by
+// `has_text`, in the store. InvalidArgument: a record fails the check; the message says which.
 absl::Status CheckBatch(const ImportBatch& batch,
                         const std::function<absl::StatusOr<bool>(const std::string&)>& has_text);
 

@@ -13,7 +13,8 @@ absl::StatusOr<bool> HasText(Connection& connection, const std::string& digest) 
   return find.Bind(digest).Step();
 }
 
-// Publishes it where nothing faster is published.
+// Publishes a record unless the published best is at least as fast. Returns whether it was
+// published.
 absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Record& record,
                                      int64_t id, int64_t now_unix_ms) {
   const absl::StatusOr<BestRow> best =
@@ -25,7 +26,7 @@ absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Recor
   if (best.ok() && best->record.result.latency_ns <= record.result.latency_ns) return false;
   const absl::Status published =
       InsertBest(connection, id, /*incumbent=*/std::nullopt, now_unix_ms);
-  if (absl::IsFailedPrecondition(published)) return false;  // quarantined here
+  if (absl::IsFailedPrecondition(published)) return false;  // quarantined in this store
   HONE_RETURN_IF_ERROR(published);
   return true;
 }

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "server/store/store.h"
 
-// The columns of the table job in the order in which they are bound and read, the same in every
+// The columns of the table job, in the order in which they are bound and read. Used by every
 // database; see record_columns.h.
 namespace hone::store {
 
@@ -20,7 +20,7 @@ inline constexpr char kJobColumns[] =
     " priority, replica, lease_until_unix_ms, fence";
 inline constexpr int kJobColumnCount = 13;
 
-// A job that a server may work on, as a condition and by name.
+// The condition for an unfinished job.
 inline constexpr char kUnfinished[] = "state IN ('pending', 'running', 'confirming')";
 
 // InvalidArgument: see Store::PutJob.
@@ -50,13 +50,13 @@ inline absl::Status FencedOffError(absl::string_view job) {
       absl::StrCat("job '", job, "' has since been claimed by another server replica"));
 }
 
-// That of a record whose event is missing.
+// Returns the error for a record whose event is missing.
 inline absl::Status NoEventError(const JobFence& fence) {
   return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': event ", fence.event,
                                                     " is not stored, so its results are refused"));
 }
 
-// That of an event whose number is not `next`.
+// Returns the error for an event whose number is not `next`.
 inline absl::Status EventNumberError(const JobEvent& event, int64_t next) {
   const std::string message = absl::StrCat("the next event of job '", event.job_id, "' has number ",
                                            next, ", not ", event.number);

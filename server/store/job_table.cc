@@ -22,7 +22,7 @@ absl::StatusOr<JobRow> SelectOne(Connection& connection, absl::string_view colum
 }  // namespace
 
 std::string UpsertJobSql() {
-  // Not REPLACE, which would delete the row that the job's events refer to.
+  // REPLACE would delete the row that the job's events refer to.
   return absl::StrCat("INSERT INTO job (", kJobColumns,
                       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                       " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
@@ -54,7 +54,7 @@ absl::Status InsertEvent(Connection& connection, const JobEvent& event) {
     HONE_ASSIGN_OR_RETURN(const bool inserted, insert.Bind(event.fence).Step());
     if (inserted) return absl::OkStatus();
   }
-  // It was refused: why?
+  // The event was refused. Find out why.
   {
     HONE_ASSIGN_OR_RETURN(Statement job, connection.Prepare("SELECT fence FROM job WHERE id = ?"));
     job.Bind(event.job_id);
@@ -95,7 +95,7 @@ absl::StatusOr<JobRow> SelectJob(Connection& connection, const std::string& id) 
 
 absl::StatusOr<JobRow> SelectJobByRequest(Connection& connection, const std::string& request_id) {
   if (request_id.empty()) return absl::NotFoundError("the empty request id names no job");
-  // The partial index serves only when the statement repeats its condition.
+  // SQLite uses the partial index only if the statement repeats its condition.
   return SelectOne(connection, "request_id", request_id, " AND request_id <> ''");
 }
 

@@ -5,7 +5,7 @@
 namespace hone::store {
 namespace {
 
-// The size of a blob is read from its row's header, without the blob.
+// length(bytes) reads the size from the header of the row, without reading the blob.
 constexpr char kModelColumns[] =
     "id, name, feature_set, target, scope, version, records, workloads, created_unix_ms, metrics,"
     " length(bytes)";
@@ -55,7 +55,7 @@ ModelRow ReadModel(Statement& row) {
 
 constexpr char kOfKey[] = "name = ? AND feature_set = ? AND target = ? AND scope = ?";
 
-// The one model that the statement finds, with its bytes.
+// Returns the model that the statement finds, with its bytes.
 absl::StatusOr<ModelRow> SelectOneModel(Statement statement, const absl::Status& missing) {
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   if (!found) return missing;

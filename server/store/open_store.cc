@@ -1,4 +1,4 @@
-// Which implementation a place names.
+// Chooses the implementation of a store by its place.
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,7 +21,7 @@ std::string StoreName(const std::string& place) {
   const std::string whole = place.substr(0, place.find('?'));  // a password may follow it
   const size_t begin = whole.find("://") + 3;
   const size_t at = whole.rfind('@');
-  // A password that should have been written as %3F hides where it ends.
+  // A "?" in a password, which should be written as %3F, makes the end of the password unknown.
   if (at == std::string::npos && place.find('@') != std::string::npos) return "postgresql://…";
   if (at == std::string::npos || at < begin) return whole;
   const std::string user = whole.substr(begin, at - begin);

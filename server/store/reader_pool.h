@@ -16,15 +16,15 @@
 
 namespace hone::store {
 
-// Connections for reads, opened when needed, at most `max_readers`; a further reader waits for one.
-// A read whose connection broke is done once more on a new one. Thread-safe. REQUIRES: on SQLite,
-// the writing connection outlives it.
+// A pool of at most `max_readers` connections for reads, which are opened when needed. Further
+// readers wait for a free connection. A read whose connection broke is repeated once on a new one.
+// Thread-safe. REQUIRES: on SQLite, the writing connection outlives the pool.
 class ReaderPool {
  public:
   using Open = std::function<absl::StatusOr<std::unique_ptr<Connection>>()>;
   ReaderPool(Open open, size_t max_readers) : open_one_(std::move(open)), max_(max_readers) {}
 
-  // Calls `read` with a connection that no other thread uses meanwhile.
+  // Calls `read` with a connection that no other thread uses during the call.
   absl::Status With(absl::FunctionRef<absl::Status(Connection&)> read) {
     for (bool again = true;; again = false) {
       absl::StatusOr<std::unique_ptr<Connection>> connection = Take();
@@ -59,11 +59,11 @@ class ReaderPool {
     return opened;
   }
   void Return(std::unique_ptr<Connection> connection, bool lost) {
-    std::vector<std::unique_ptr<Connection>> closed;  // without the lock
+    std::vector<std::unique_ptr<Connection>> closed;  // destroyed without the lock
     absl::MutexLock lock(&mutex_);
     free_.push_back(std::move(connection));
     if (!lost) return;
-    // Those that wait have most likely broken with it.
+    // The free connections have most likely broken too.
     std::swap(closed, free_);
     open_ -= closed.size();
   }

@@ -16,12 +16,12 @@
 #include "server/store/blob_codec.h"
 #include "server/store/store.h"
 
-// The columns of the tables record and environment, the same in every database; they follow the
-// description of a record's fields. Binder and Row are a statement and its result, which have the
-// functions of Statement (connection.h) of the same name.
+// The columns of the tables record and environment, used by every database. They are derived from
+// the description of a record's fields. Binder is a statement and Row is its result; both have the
+// functions of the same names as Statement (connection.h).
 namespace hone::store {
 
-// Lists of columns as they stand in statements, in the order of the description.
+// Lists of columns for use in statements, in the order of the description.
 struct RecordColumns {
   std::string select;       // what ReadRecord reads, over record r and environment e
   std::string insert;       // what BindRecord binds
@@ -31,7 +31,7 @@ struct RecordColumns {
 };
 const RecordColumns& Columns();
 
-// What every record must have. InvalidArgument: see Store::Append.
+// Checks the fields that every record must have. InvalidArgument: see Store::Append.
 inline absl::Status CheckRecord(const record::Record& record) {
   if (record.workload_digest.empty() || record.target.empty()) {
     return absl::InvalidArgumentError("a record needs a workload digest and a target");
@@ -49,7 +49,7 @@ inline absl::Status CheckRecord(const record::Record& record) {
   return absl::OkStatus();
 }
 
-// InvalidArgument: the page size is not in 1 to 1000, or no outcome has that name.
+// InvalidArgument: the page size is not from 1 to 1000, or the outcome is unknown.
 inline absl::Status CheckQuery(const RecordQuery& query) {
   if (query.page_size < 1 || query.page_size > 1000) {
     return absl::InvalidArgumentError(
@@ -59,7 +59,7 @@ inline absl::Status CheckQuery(const RecordQuery& query) {
   return record::OutcomeFromName(query.outcome).status();
 }
 
-// Binds what stands in the table itself: the environment is a row of another.
+// Binds the columns of the record table. The environment is a row of another table.
 template <typename Binder>
 class FieldBinder {
  public:

@@ -96,7 +96,7 @@ absl::StatusOr<std::optional<int64_t>> FindSameRecord(Connection& connection,
 
 std::string SameRecordSql(Dialect dialect) {
   const absl::string_view no_index = NoIndex(dialect);
-  // On SQLite a latency that is not a number is NULL.
+  // SQLite stores a NaN latency as NULL.
   return absl::StrCat("SELECT id FROM record WHERE created_unix_ms = ? AND ", no_index,
                       "workload = ? AND ", no_index,
                       "target = ? AND tolerance = ? AND policy_name = ? AND policy_cache = ?"
@@ -107,8 +107,8 @@ std::string SameRecordSql(Dialect dialect) {
 
 std::string QuerySql(const RecordQuery& query, Dialect dialect) {
   const bool sqlite = dialect == Dialect::kSqlite;
-  // Without statistics SQLite cannot know which index is the narrowest: the unary + keeps it from
-  // all but one. Each index ends with the id, so a page needs no sorting.
+  // Without statistics SQLite cannot know which index is the most selective, so a unary + excludes
+  // all indexes but one. Each index ends with the id, so a page needs no sorting.
   std::string where;
   bool indexed = query.best_only || query.unpublished_best;
   const auto add = [&](absl::string_view column, absl::string_view condition) {
@@ -124,7 +124,7 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
   filter("op", !query.op.empty());
   if (!query.outcome.empty()) {
     add("outcome", " = ?");
-    // Failures have a partial index, which serves when the statement repeats its condition.
+    // Failures have a partial index, which is used only if the statement repeats its condition.
     if (!indexed && query.outcome != kOkName) {
       absl::StrAppend(&where, " AND r.outcome <> 'ok'");
       indexed = true;
@@ -138,8 +138,9 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
     absl::StrAppend(&where, " AND ", sqlite ? "+r.quarantined = 0" : "NOT r.quarantined");
   }
   filter("target", !query.target.empty());
-  // Ids grow with time, nearly: imports come later than they were measured. The first page of a
-  // span of time begins at its first id, which the index of times knows without reading records.
+  // Ids mostly grow with time, except that imported records are added later than they were
+  // measured. The first page of a time span begins at its first id, which the index of times
+  // contains.
   const bool by_time = sqlite && !indexed && query.since_unix_ms != 0 && query.after_id == 0;
   const absl::string_view no_index = NoIndex(dialect);
   if (query.since_unix_ms != 0) {

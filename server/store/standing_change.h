@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "server/store/store.h"
 
-// What a change makes of a worker's standing, the same in every store.
+// Applies changes of workers' standings. Used by every store.
 namespace hone::store {
 
 // InvalidArgument: see Store::ChangeStanding.
@@ -23,7 +23,7 @@ inline void Merge(const StandingChange& change, WorkerStanding& standing) {
   standing.removed = change.removed && !change.refused->empty();
 }
 
-// Nothing is said against the worker: there is nothing to keep.
+// Whether the worker is neither drained nor refused, so that its row is not needed.
 inline bool IsGood(const WorkerStanding& standing) {
   return !standing.drained && standing.refused.empty();
 }

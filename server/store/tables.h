@@ -13,16 +13,16 @@
 #include "server/store/connection.h"
 #include "server/store/store.h"
 
-// The tables, on any database; a source file each. Errors are those of the Store's functions of the
-// same purpose. Functions that write run on the writer's connection inside a transaction. Where a
-// statement has a function of its own, a test holds its plan on SQLite, or PostgreSQL's writer
-// sends it in its pipeline.
+// Reads and writes of the tables, for every database. Each table has a source file. Errors are
+// those of the corresponding functions of Store. Functions that write run on the writer's
+// connection inside a transaction. A function returns the SQL of a statement if a test checks its
+// query plan on SQLite, or if PostgreSQL's writer sends it in its pipeline.
 namespace hone::store {
 
-// identity, text and artifact. The last two hold bytes by digest, written once; only the time of
-// the last put changes, which tells compaction what may still be wanted.
+// identity, text and artifact. The last two hold bytes by digest, which are written once. Only the
+// time of the last put changes; compaction uses it to keep rows that may still be needed.
 
-// Their statements; the parameters are the digest, the bytes and the time.
+// The parameters of these statements are the digest, the bytes and the time.
 inline constexpr char kInsertText[] =
     "INSERT INTO text (digest, text, put_unix_ms) VALUES (?, ?, ?)"
     " ON CONFLICT (digest) DO UPDATE SET put_unix_ms = excluded.put_unix_ms"
@@ -38,20 +38,19 @@ absl::Status InsertText(Connection& connection, const std::string& digest, absl:
                         int64_t now_unix_ms);
 absl::Status InsertArtifact(Connection& connection, const std::string& digest,
                             absl::string_view bytes, int64_t now_unix_ms);
-// NotFound: no such digest.
+// NotFound: the digest is not in the store.
 absl::StatusOr<std::string> SelectText(Connection& connection, const std::string& digest);
 absl::StatusOr<std::string> SelectArtifact(Connection& connection, const std::string& digest);
 
-// The store's name, see Store::Identity.
+// Returns the store's name, see Store::Identity.
 absl::StatusOr<std::string> SelectIdentity(Connection& connection);
 
 // record and environment.
 
-// Inserts the record and, when it is new, its environment; sets record.id. Errors: those of
-// Store::Append.
+// Inserts the record, and its environment if that is new. Sets record.id.
 absl::Status InsertRecord(Connection& connection, record::Record& record);
 
-// The id of a record of the same measurement, see Store::Import.
+// Returns the id of a record of the same measurement, see Store::Import.
 absl::StatusOr<std::optional<int64_t>> FindSameRecord(Connection& connection,
                                                       const record::Record& record);
 std::string SameRecordSql(Dialect dialect = Dialect::kSqlite);
@@ -61,32 +60,32 @@ absl::Status QuarantineRecords(Connection& connection, const std::string& worklo
                                const std::string& target, const record::Candidate& candidate,
                                int64_t last_record, const std::string& reason, int64_t now_unix_ms);
 
-// The statement behind Store::Query.
+// Returns the statement of Store::Query.
 std::string QuerySql(const RecordQuery& query, Dialect dialect = Dialect::kSqlite);
-// InvalidArgument: as of CheckQuery.
+// InvalidArgument: see CheckQuery.
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query);
 
-// best: which record is published for a (workload, target, tolerance, policy), and which were
-// before.
+// best: the record that is published for a (workload, target, tolerance, policy), and those that
+// were published before.
 
-// As Store::PublishBest.
+// See Store::PublishBest.
 absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
                         int64_t now_unix_ms);
 
-// The statement behind Store::LookupBest, for one policy or for any.
+// Returns the statement of Store::LookupBest, for one policy or for any policy.
 std::string LookupBestSql(bool any_policy);
 // NotFound: none is published.
 absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query);
 
 // job and job_event.
 
-// The statement of UpsertJob, which gives a row unless the job's fence is another.
+// Returns the statement of UpsertJob, which returns a row unless the stored fence differs.
 std::string UpsertJobSql();
 absl::Status UpsertJob(Connection& connection, const JobRow& job);
 absl::Status InsertEvent(Connection& connection, const JobEvent& event);
 
-// Aborted: the job's fence is another, or there is no such job. Of a fence without a job: OK.
+// Aborted: the job's stored fence differs, or there is no such job. OK if the fence has no job.
 absl::Status CheckFence(Connection& connection, const JobFence& fence);
 
 absl::StatusOr<JobRow> SelectJob(Connection& connection, const std::string& id);
@@ -96,7 +95,7 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_
 absl::StatusOr<std::vector<JobEvent>> SelectEvents(Connection& connection,
                                                    const std::string& job_id);
 
-// The statement that finds what ClaimJobRows takes.
+// Returns the statement that finds the jobs for ClaimJobRows.
 std::string ClaimableJobsSql();
 absl::StatusOr<std::vector<JobRow>> ClaimJobRows(Connection& connection, const JobClaim& claim,
                                                  int limit);
@@ -104,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> RenewJobRows(Connection& connection,
                                                       const JobClaim& claim);
 absl::Status ReleaseJobRow(Connection& connection, const std::string& id, int64_t fence);
 
-// model: trained cost models, the newest few of a key.
+// model: trained cost models, the newest few of each key.
 
 absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& model);
 

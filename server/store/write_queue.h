@@ -22,22 +22,23 @@
 namespace hone::store {
 
 struct WriteQueueOptions {
-  // A write beyond either limit is refused with ResourceExhausted.
+  // Writes beyond these limits are refused with ResourceExhausted.
   size_t max_queued_writes = 1 << 14;
   size_t max_queued_bytes = size_t{256} << 20;
-  // A group is committed when it is this large, this old, or when no write came for idle_wait.
+  // A group is committed when it is this large or this old, or when there was no new write for
+  // idle_wait.
   size_t max_group_writes = 512;
   absl::Duration max_group_age = absl::Milliseconds(10);
-  absl::Duration idle_wait = absl::Milliseconds(1);  // 0: whatever waits is the next group
+  absl::Duration idle_wait = absl::Milliseconds(1);  // 0: all waiting writes form the next group
 };
 
-// A write in a queue. `Work` is what a kind of database does for it.
+// A write in a queue. `Work` describes the write for one kind of database.
 template <typename Work>
 struct QueuedWrite {
   Work work;
   absl::AnyInvocable<void(absl::Status) &&> done;
   size_t bytes = 0;
-  absl::Status refused = absl::OkStatus();  // not OK: it is not done, and `done` gets this
+  absl::Status refused = absl::OkStatus();  // if not OK, `done` gets this error without a write
   absl::Status result = absl::OkStatus();
 };
 
@@ -46,21 +47,22 @@ template <typename Work>
 class GroupCommitter {
  public:
   virtual ~GroupCommitter() = default;
-  // Does the writes in one transaction and sets their results. Not OK: none of them was committed.
-  // May be called again with some of them.
+  // Commits the writes in one transaction and sets their results. Returns an error if none of them
+  // was committed. May be called again with some of them.
   virtual absl::Status Commit(const std::vector<QueuedWrite<Work>*>& writes) = 0;
-  // Whether the write needs a group of its own.
+  // Whether the write must be committed in a separate group.
   virtual bool IsAlone(const Work&) const { return false; }
   // Called after each group, when its callbacks may already run.
   virtual void AfterGroup() {}
-  // The queue is closing: a commit that waits for the database gives up soon. Any thread.
+  // Called when the queue closes, on any thread: a commit that waits for the database should give
+  // up soon.
   virtual void HurryUp() {}
 };
 
-// Takes writes in order from a bounded queue and has them committed in groups by one thread. A
-// second thread calls `done` of each write in the same order while the next group is written. If a
-// whole group is lost (a full disk), its writes are tried again one by one, so that only those fail
-// that cannot be done. Thread-safe.
+// A bounded queue of writes. One thread commits them in order and in groups. A second thread calls
+// the `done` of each write in the same order, while the next group is written. If a whole group
+// fails, for example on a full disk, its writes are tried again one by one, so that only the writes
+// that cannot be committed fail. Thread-safe.
 template <typename Work>
 class WriteQueue {
  public:
@@ -68,7 +70,7 @@ class WriteQueue {
   // Runs once after the commit, or with the error that prevented it. Must not block or call Flush.
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
 
-  // `name`: the database, for messages. `committer` outlives the queue.
+  // `name`: the database, for messages. REQUIRES: `committer` outlives the queue.
   WriteQueue(std::string name, GroupCommitter<Work>* committer,
              const WriteQueueOptions& options = {})
       : name_(std::move(name)),
@@ -78,8 +80,8 @@ class WriteQueue {
         telling_([this] { Tell(); }) {}
   ~WriteQueue() { Stop(); }
 
-  // `bytes`: about what the write holds in memory until it is done. `refused`: not OK: the write is
-  // not done, and `done` gets this error.
+  // Queues a write. `bytes`: the approximate size of the write in memory. If `refused` is not OK,
+  // nothing is written and `done` gets this error.
   void Enqueue(Work work, Done done, size_t bytes, absl::Status refused = absl::OkStatus()) {
     Write write{std::move(work), std::move(done), bytes, std::move(refused)};
     absl::MutexLock lock(&mutex_);
@@ -92,8 +94,8 @@ class WriteQueue {
                        " MiB wait for their commit; try again later")));
     }
     if (!write.refused.ok()) {
-      // It keeps only its place in the queue: `done` never runs inside the caller, who may hold a
-      // lock that it takes.
+      // A refused write stays in the queue only for its callback, which must not run in the
+      // caller's thread, because the caller may hold a lock that the callback needs.
       write.work = Work();
       write.bytes = 0;
       ++refused_writes_;
@@ -103,7 +105,7 @@ class WriteQueue {
     queue_.push_back(std::move(write));
   }
 
-  // Returns when every write that was queued before is committed and its `done` has run, with the
+  // Waits until every write that was queued before is committed and its `done` has run. Returns the
   // first error since the last Flush. FailedPrecondition: called from a `done`.
   absl::Status Flush() {
     if (std::this_thread::get_id() == telling_.get_id()) {
@@ -119,20 +121,20 @@ class WriteQueue {
     return std::exchange(first_error_, absl::OkStatus());
   }
 
-  // Writes that are not committed yet.
+  // Returns the number of writes whose `done` has not run yet.
   size_t Queued() {
     absl::MutexLock lock(&mutex_);
     return enqueued_ - finished_;
   }
 
-  // Fails every later write with `reason`, which is not OK. The first reason stays.
+  // Makes every later write fail with `reason`, which is not OK. The first reason is kept.
   void Refuse(absl::Status reason) {
     absl::MutexLock lock(&mutex_);
     refusal_.Update(std::move(reason));
   }
 
-  // Commits what is queued, also by callbacks meanwhile, and ends the threads. Called once no other
-  // thread uses the queue.
+  // Commits all queued writes, including those that callbacks add meanwhile, and ends the threads.
+  // REQUIRES: no other thread uses the queue.
   void Stop() {
     if (!writing_.joinable()) return;
     committer_->HurryUp();
@@ -165,8 +167,8 @@ class WriteQueue {
     }
   }
 
-  // Waits for writes, then for the group to fill. Empty: the queue is stopped, and every callback
-  // has run.
+  // Waits for writes, then for the group to fill. Returns an empty group when the queue is stopped
+  // and every callback has run.
   std::vector<Write> TakeGroup() {
     absl::MutexLock lock(&mutex_);
     const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -178,8 +180,9 @@ class WriteQueue {
       return queue_.size() >= options_.max_group_writes || stopping_ || flushing_ > 0 ||
              options_.idle_wait == absl::ZeroDuration();
     };
-    // One sleep for many writes costs less than a wake-up for each. It is no timed wait for the
-    // mutex, which follows the wall clock: if that is set back by a day, writes would wait a day.
+    // One sleep for many writes costs less than a wake-up for each. A timed wait for the mutex
+    // would follow the wall clock: if the clock were set back by a day, writes would wait for a
+    // day.
     for (size_t seen = 0; seen < queue_.size() && SteadyNow() < deadline && !due();) {
       seen = queue_.size();
       mutex_.Unlock();
@@ -245,7 +248,7 @@ class WriteQueue {
       std::move(write.done)(std::move(write.result));
     }
     const size_t count = group.size();
-    group.clear();  // what the callbacks hold goes before a Flush returns
+    group.clear();  // the callbacks' captures are destroyed before a Flush returns
     absl::MutexLock lock(&mutex_);
     first_error_.Update(first_error);
     finished_ += count;
@@ -263,8 +266,8 @@ class WriteQueue {
   size_t finished_ ABSL_GUARDED_BY(mutex_) = 0;        // writes whose done has run
   int flushing_ ABSL_GUARDED_BY(mutex_) = 0;  // callers in Flush: do not wait for more writes
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Groups that are committed and whose callbacks run next. The first one stays until its callbacks
-  // have run.
+  // Committed groups whose callbacks have not run. The first group stays here until all its
+  // callbacks have run.
   std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group is in committed_
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);

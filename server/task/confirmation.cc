@@ -57,7 +57,7 @@ std::vector<int> Confirmation::NextRound() {
       const bool surely_slower =
           Median(Ratios(ranking[i], ranking[0])) > least &&
           Compare(ranking[i], ranking[0]).low > (round_ == 1 ? options_.drop_first : 0);
-      // Only finalists that may still win continue.
+      // After the first rounds, only the leading finalists and the incumbent continue.
       const bool far_behind = round_ >= options_.min_rounds &&
                               static_cast<int>(i) >= options_.last_finalists &&
                               ranking[i] != incumbent_;

@@ -107,7 +107,7 @@ std::optional<std::string> FindTargetText(store::Store& store, const std::string
 std::vector<std::pair<std::string, int64_t>> LeftOut::Reasons() const {
   std::vector<std::pair<std::string, int64_t>> reasons = {
       {"quarantined", quarantined},
-      {"with a latency that no device has", implausible},
+      {"with an implausible latency", implausible},
       {"of a target that no job in this store describes", unknown_target},
       {"of candidates that no longer replay, or whose design space is not stored", not_replayed}};
   std::erase_if(reasons, [](const auto& reason) { return reason.second == 0; });

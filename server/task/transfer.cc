@@ -30,7 +30,7 @@ class Gatherer {
   Gatherer(store::Store& store, const TaskEnvironment& environment, const TransferQuery& query)
       : store_(store), environment_(environment), query_(query) {}
 
-  // Adds the newest results of `op` ("": of every name).
+  // Adds the newest results of workloads named `op`, or of all workloads if `op` is "".
   absl::Status Scan(const std::string& op, int64_t before_id) {
     store::RecordQuery page{.target = query_.target_key,
                             .op = op,
@@ -121,8 +121,8 @@ std::vector<const search::Measured*> BestOfSpaces(const RelatedWorkload& related
   return sorted;
 }
 
-// Takes the best of the nearest workload first, then its second and the best of the second
-// workload, and so on.
+// Adds the seeds: first the best candidate of the nearest workload, then its second best and the
+// best of the second nearest workload, and so on.
 void PickSeeds(absl::Span<const RelatedWorkload> nearest, const TaskSpaces& spaces,
                SpaceTexts& texts, Transfer* transfer) {
   std::vector<std::vector<const search::Measured*>> bests;
@@ -154,7 +154,7 @@ void AddResults(const RelatedWorkload& related, SpaceTexts& texts, Transfer* tra
   for (const search::Measured& measured : related.results) {
     if (Worked(measured) && (best == 0 || measured.latency_ns < best)) best = measured.latency_ns;
   }
-  if (best == 0) return;  // no result to which failures are relative
+  if (best == 0) return;  // scores are relative to the best latency
   ++transfer->workloads;
   std::map<std::string, Transfer::Space> by_space;
   for (const search::Measured& measured : related.results) {
@@ -171,7 +171,7 @@ void AddResults(const RelatedWorkload& related, SpaceTexts& texts, Transfer* tra
   }
 }
 
-// Finds the stored model that a task starts from. NotFound: there is none.
+// Finds the stored model that a task starts from. NotFound: the store has no such model.
 absl::StatusOr<store::ModelRow> FindModel(store::Store& store, const TransferQuery& query,
                                           const cost_model::CostModel& model) {
   if (query.model_id > 0) return store.GetModelById(query.model_id);

@@ -70,7 +70,7 @@ TEST(WallsTest, OnlyTheRegistryKnowsWhatReproducesTheLiterature) {
               IsEmpty());
 }
 
-TEST(WallsTest, WhatAFolderMayIncludeIsTransitive) {
+TEST(WallsTest, AllowedIncludesAreTransitive) {
   EXPECT_THAT(FindCrossings({{"common/operator/matmul.cc", "#include \"common/base/digest.h\"\n"},
                              {"worker/builder/build.cc", "#include \"common/lower/lower.h\"\n"}}),
               IsEmpty());
@@ -92,7 +92,7 @@ TEST(WallsTest, PackagesAreConfined) {
               IsEmpty());
 }
 
-TEST(WallsTest, GeneratedHeadersAreSeenOnlyAtTheDoorsAlsoThroughOtherHeaders) {
+TEST(WallsTest, OnlyConvertersIncludeGeneratedHeadersEvenIndirectly) {
   const SourceFile door = {"common/record/proto_convert.h", "#include \"hone/v1/types.pb.h\"\n"};
   EXPECT_THAT(
       FindCrossings(
@@ -114,7 +114,7 @@ TEST(WallsTest, NewFoldersAndLongFilesAreFound) {
               ElementsAre(HasSubstr("801 lines")));
 }
 
-TEST(WallsTest, ATestIsIncludedByTestsAlone) {
+TEST(WallsTest, TestHeadersAreIncludedOnlyByTests) {
   EXPECT_THAT(FindCrossings({{"server/store/store.cc", "#include \"tests/fakes/fake_clock.h\"\n"}}),
               ElementsAre(HasSubstr("includes a test")));
 }

@@ -73,7 +73,7 @@ TEST_P(SystemdTest, SystemdReadsItWithoutAWord) {
   EXPECT_THAT(verified.errors, Not(HasSubstr(GetParam().name)));
 }
 
-TEST_P(SystemdTest, WhatItStartsIsShutIn) {
+TEST_P(SystemdTest, ProgramsOfUnitsAreSandboxed) {
   for (const char* const line :
        {"\nNoNewPrivileges=yes\n", "\nProtectSystem=strict\n", "\nCapabilityBoundingSet=\n"}) {
     EXPECT_THAT(text_, HasSubstr(line));

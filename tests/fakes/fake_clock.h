@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// A clock that stands until it is told to advance. Thread-safe.
+// A clock that advances only when Advance is called. Thread-safe.
 class FakeClock final : public Clock {
  public:
   absl::Time Now() const override {

@@ -61,7 +61,8 @@ class Steps {
   std::string name_;
 };
 
-// Without a model nothing repeats; with one, the best of a pool of eight times as many.
+// Proposes the candidates with the best predictions from a random pool that is eight times as large
+// as the batch. Never proposes a candidate twice.
 class PickyStrategy final : public search::SearchStrategy {
  public:
   PickyStrategy(Steps steps, std::string space, int64_t size, std::optional<record::Candidate> only,

@@ -12,22 +12,24 @@
 
 namespace hone::task {
 
-// Candidates of other workloads' searched spaces are adapted by taking what fits into SIZE.
-// Workloads of the form "fake NAME SIZE": one space with three decisions of SIZE values each (of a
-// given space "1,2,3" these alone), and
-// the default's own space without decisions. Strategy "picky" draws a pool and takes what the model
-// likes best, never anything twice; model "nearest" predicts the throughput of the nearest measured
-// candidate and knows nothing before it is trained. Both are deterministic. Thread-safe.
+// A task environment for workloads of the form "fake NAME SIZE". Each has a searched space with
+// three decisions of SIZE values each, and a space without decisions for the default schedule. A
+// given space such as "1,2,3" has only this candidate. Candidates of other workloads are adapted by
+// limiting their decisions to SIZE - 1.
+//
+// The strategy "picky" draws a pool and takes the candidates with the best predictions, each at
+// most once. The model "nearest" predicts the throughput of the nearest measured candidate, and 0
+// for all candidates before it is trained. Both are deterministic. Thread-safe.
 class FakeTaskEnvironment final : public TaskEnvironment {
  public:
-  // Strategies made from now on draw from another stream, as after a change of the program.
+  // Makes later strategies draw from another random stream, as after a change of the program.
   void ChangeStrategies() { stream_ = 1; }
-  // Calls `at` in the middle of the steps of every job: "open", "propose" and "train", with the
-  // name of the workload. It may throw.
+  // Calls `at` during the steps "open", "propose" and "train" of every job, with the name of the
+  // workload. `at` may throw.
   using AtStep = std::function<void(absl::string_view step, absl::string_view name)>;
   void WatchSteps(AtStep at) { *at_step_ = std::move(at); }
 
-  // What Describe says of every workload.
+  // Returned by Describe for every workload.
   double fixed_flops = 0;
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
@@ -38,13 +40,14 @@ class FakeTaskEnvironment final : public TaskEnvironment {
                                                    double tolerance) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                        const std::string& target) const override;
-  // Of fakes: |log2| of the ratio of the sizes, for names with the same first letter.
+  // Returns |log2| of the ratio of the sizes if the names have the same first letter, otherwise
+  // infinity.
   double Distance(const std::string& a, const std::string& b) const override;
   absl::StatusOr<std::string> Transplant(const std::string& workload,
                                          const std::string& space) const override;
   absl::StatusOr<std::string> TraceText(const std::string& space,
                                         const std::vector<int64_t>& decisions) const override;
-  // One row: the lengths of trace and target.
+  // Returns one row: the lengths of the trace and the target.
   absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
                                                 const std::string& feature_set) const override;
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(
@@ -64,7 +67,8 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   const std::shared_ptr<AtStep> at_step_ = std::make_shared<AtStep>();
 };
 
-// What the fake device measures: best at decisions (1, 2, 3), and 1000 ns for the default.
+// Returns the latency that the fake device measures: the lowest for decisions (1, 2, 3), and 1000
+// ns for the default schedule.
 double FakeLatency(const std::vector<int64_t>& decisions);
 
 }  // namespace hone::task

@@ -11,14 +11,15 @@
 
 namespace hone::task {
 
-// Runs what is scheduled when it is told to, in order, in the caller's thread. Thread-safe.
+// Queues work until RunAll is called, and then runs it in order in the caller's thread.
+// Thread-safe.
 class ManualExecutor final : public Executor {
  public:
   void Schedule(absl::AnyInvocable<void() &&> work) override {
     absl::MutexLock lock(&mutex_);
     queue_.push_back(std::move(work));
   }
-  // Until nothing is left, also of what is scheduled meanwhile. Whether there was anything.
+  // Runs all work, including work that is scheduled meanwhile. Returns whether there was any.
   bool RunAll() {
     bool any = false;
     while (absl::AnyInvocable<void() &&> work = Next()) {

@@ -162,7 +162,7 @@ void MemoryStore::PublishBest(int64_t record_id, std::optional<int64_t> incumben
       }
       status = CheckFence(fence);
       if (!status.ok()) {
-        // Another replica's job now.
+        // Another replica has claimed the job.
       } else if (record.policy.name != "confirm" ||
                  !artifacts_.contains(record.result.artifact_digest) ||
                  !texts_.contains(record.candidate.space_digest) ||

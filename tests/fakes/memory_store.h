@@ -13,22 +13,22 @@
 
 namespace hone::store {
 
-// A store in memory. Writes are committed at once, or, while they are held, by Commit; what is not
-// committed is lost by Crash. Thread-safe.
+// A store in memory. Writes are committed at once, or by Commit while they are held. Crash drops
+// uncommitted writes. Thread-safe.
 class MemoryStore final : public Store {
  public:
-  // From now on writes wait for Commit.
+  // Makes later writes wait for Commit.
   void Hold();
   void Commit();
-  // Forgets held writes without their callbacks, and claims on jobs, as the end of the process
-  // does.
+  // Does what the end of the process does: drops held writes without their callbacks, and ends the
+  // claims on jobs.
   void Crash();
-  // From now on server replicas share it.
+  // Makes IsShared return true, as for a store that server replicas share.
   void Share() { shared_ = true; }
   bool IsShared() const override { return shared_; }
-  // Every further write fails with this.
+  // Makes later writes fail with this status.
   void FailWrites(absl::Status status);
-  // Every further write of a "propose" event fails with this.
+  // Makes later writes of "propose" events fail with this status.
   void FailProposals(absl::Status status);
 
   void PutText(const std::string& digest, const std::string& text, Done done) override;
@@ -67,8 +67,8 @@ class MemoryStore final : public Store {
                                                    const std::string& target) override;
   void ChangeStanding(StandingChange change, Done done) override;
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
-  // It keeps nothing on a disk: Unimplemented.
   absl::StatusOr<std::string> Identity() override { return std::string("memory"); }
+  // Import, Backup and Compact return Unimplemented.
   void Import(ImportBatch batch,
               absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) override;
   absl::StatusOr<BackupReport> Backup(const std::string& path,
@@ -79,7 +79,8 @@ class MemoryStore final : public Store {
   absl::Status Flush() override;
 
  private:
-  // Runs now, or at the next Commit; `write` gets the status of the commit and calls the callback.
+  // Runs `write` now, or at the next Commit if writes are held. `write` gets the status of the
+  // commit and calls the callback.
   void Write(absl::AnyInvocable<void(absl::Status) &&> write);
 
   absl::Status CheckFence(const JobFence& fence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -66,7 +66,7 @@ TEST(InvariantsTest, AnAcknowledgedMeasurementMustBeThereOnce) {
       << "both the samples and the trial repeat";
 }
 
-TEST(InvariantsTest, WhatCameTooLateIsMeasuredAgain) {
+TEST(InvariantsTest, LateResultsAreMeasuredAgain) {
   Ledger ledger;
   ledger.Answered(Grant("a-1", 1));
   ledger.Answered(Grant("b-1", 1));
@@ -77,7 +77,7 @@ TEST(InvariantsTest, WhatCameTooLateIsMeasuredAgain) {
   EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
 }
 
-TEST(InvariantsTest, WhatAClientWasShownMustStay) {
+TEST(InvariantsTest, StatesShownToAClientMustRemain) {
   Ledger ledger;
   const auto record = Screened(1, 1, {1.5, 2.5});
   ledger.Saw({record});
@@ -86,7 +86,7 @@ TEST(InvariantsTest, WhatAClientWasShownMustStay) {
   EXPECT_THAT(CheckShown({Screened(1, 1, {1.5, 9})}, ledger.shown()).violations, SizeIs(1));
 }
 
-TEST(InvariantsTest, ARestoredBackupMustHoldWhatWasPromisedBeforeIt) {
+TEST(InvariantsTest, ARestoredBackupMustContainEarlierAcknowledgedRecords) {
   Ledger ledger;
   ledger.Answered(Grant("a-1", 1));
   ledger.Told(Finish("a-1", {1.5, 2.5}));

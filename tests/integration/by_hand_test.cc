@@ -181,7 +181,7 @@ TEST_F(ByHand, AWorkloadThatCannotBeCheckedIsNotMeasured) {
   EXPECT_THAT(result.errors, HasSubstr("invalid"));
 }
 
-TEST_F(ByHand, AServerThatDoesNotAnswerIsSaid) {
+TEST_F(ByHand, AServerThatDoesNotAnswerIsReported) {
   const std::string trace = File("mine.trace", kTrace);
   const Result result = home_.Hone({"--server", "localhost:1", "schedule", trace, "--check"});
   EXPECT_EQ(result.code, 4) << result.errors;

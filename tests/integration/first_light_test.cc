@@ -170,7 +170,7 @@ TEST(FirstLightTest, TheWorkerIsStartedAgainWhenItIsKilled) {
   EXPECT_EQ(run["trials"], 40);
 }
 
-TEST(FirstLightTest, CtrlCKeepsWhatWasMeasuredAndConfirmsTheBest) {
+TEST(FirstLightTest, CtrlCKeepsTheMeasurementsAndConfirmsTheBest) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul), home.variables());
   ASSERT_TRUE(Eventually(

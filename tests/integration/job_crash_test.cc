@@ -118,7 +118,7 @@ class JobCrashTest : public ::testing::Test {
   std::unique_ptr<Process> server_, worker_;
 };
 
-TEST_F(JobCrashTest, AChildThatDiesFailsItsJobAlone) {
+TEST_F(JobCrashTest, AChildThatDiesFailsOnlyItsJob) {
   const std::unique_ptr<Process> tune = Tune({folder_ / "slow.hone"});
   const pid_t child = Child();
   ASSERT_GT(child, 0) << server_->Errors() << tune->Errors();

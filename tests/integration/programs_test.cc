@@ -56,7 +56,7 @@ TEST(ProgramsTest, EveryOneTellsItsUsageAndThoseThatPeopleStartTheirVersion) {
   }
 }
 
-TEST(ProgramsTest, AWorkerThatIsToldWrongThingsEndsAsOneWithWrongUsage) {
+TEST(ProgramsTest, AWorkerWithWrongSettingsExitsWithTheUsageCode) {
   TemporaryFolder folder;
   const auto start = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"hone-worker", "--state-dir", folder / "state"});
@@ -93,7 +93,7 @@ TEST(ProgramsTest, AConfigurationIsLookedThroughBeforeTheServerStarts) {
   EXPECT_THAT(open.errors, AllOf(HasSubstr("metrics-listen"), HasSubstr("localhost")));
 }
 
-TEST(ProgramsTest, AStoreThatIsMadeOfflineIsItsUsersAlone) {
+TEST(ProgramsTest, OnlyTheUserCanReadAStoreThatWasMadeOffline) {
   const std::filesystem::path folder = ::testing::TempDir() + "/offline_store";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);

@@ -215,7 +215,7 @@ TEST_F(RecordsTest, PagesAreOneListInEveryForm) {
   }
 }
 
-TEST_F(RecordsTest, TheNewestComeFirstAndItIsSaidThatThereAreMore) {
+TEST_F(RecordsTest, TheNewestAreListedFirstWithANoteIfThereAreMore) {
   const nlohmann::json some =
       OneLineOfJson(Hone({"records", "query", "--json", "--limit", "2"}).output);
   ASSERT_EQ(some["records"].size(), 2u) << some;
@@ -255,7 +255,7 @@ TEST_F(RecordsTest, TextsWithQuotesAndLinesAreOneCsvField) {
   EXPECT_EQ(list["records"][0]["outcome"], "crash");
 }
 
-TEST_F(RecordsTest, AnExportComesBackOnceAndKeepsEveryDigit) {
+TEST_F(RecordsTest, AnExportIsImportedOnceWithAllDigits) {
   const Result exported = Hone({"records", "export", "-o", folder_ / "out.jsonl"});
   ASSERT_EQ(exported.code, 0) << exported.errors;
   const auto other = StartServer("two");
@@ -318,7 +318,7 @@ TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
   EXPECT_EQ(Count({}), kMany + 4u);
 }
 
-TEST_F(RecordsTest, CompactingSaysWhatItRemoves) {
+TEST_F(RecordsTest, CompactingReportsTheRemovedRows) {
   // The first record is faster. The old record of the other workload is its best, and is kept.
   const std::string more = File({{}, {.age = absl::Hours(24 * 40)}});
   ASSERT_EQ(Hone({"records", "import", "-"}, "one", more).code, 0);

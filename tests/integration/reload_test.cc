@@ -78,7 +78,7 @@ TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
   EXPECT_EQ(List("admin.token").code, 0) << "other tokens stay valid";
 }
 
-TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
+TEST_F(ReloadTest, AFileThatCannotBeReadIsReportedAndChangesNothing) {
   const std::string good = ReadFile(etc("tokens")).value();
   WriteTokens("client nonsense\n");
   EXPECT_TRUE(Eventually([&] { return Logged("tokens were not replaced"); }, absl::Seconds(20)));
@@ -89,7 +89,7 @@ TEST_F(ReloadTest, AFileThatCannotBeReadChangesNothingAndIsSaid) {
 }
 
 // A stolen token must be withdrawable even if the server's certificate has expired.
-TEST_F(ReloadTest, ATokenIsWithdrawnAlsoWhileTheCertificateCannotBeUsed) {
+TEST_F(ReloadTest, ATokenIsWithdrawnEvenIfTheCertificateCannotBeUsed) {
   ASSERT_TRUE(WriteFileAtomically(etc("server.pem"), "-----BEGIN nonsense\n").ok());
   WriteTokens(TokensWithout("client"));
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
@@ -98,7 +98,7 @@ TEST_F(ReloadTest, ATokenIsWithdrawnAlsoWhileTheCertificateCannotBeUsed) {
   EXPECT_TRUE(Logged("certificates were not replaced")) << server_->Errors();
 }
 
-TEST_F(ReloadTest, ASignalAsksForItToo) {
+TEST_F(ReloadTest, ASignalReloadsTheFiles) {
   server_->Signal(SIGHUP);
   EXPECT_TRUE(Eventually([&] { return Logged("tokens were read again"); }, absl::Seconds(20)));
   EXPECT_TRUE(server_->Running());

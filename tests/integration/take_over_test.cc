@@ -140,7 +140,7 @@ class TakeOverTest : public ::testing::Test {
   Replica one_, two_;
 };
 
-TEST_F(TakeOverTest, WhatIsSaidOfAWorkerAtOneReplicaHoldsAtTheOther) {
+TEST_F(TakeOverTest, ADrainAtOneReplicaAppliesAtTheOther) {
   const auto draining_at_two = [&] {
     const nlohmann::json list = Ask(two_, {"workers", "list"});
     if (!list.is_object()) return false;

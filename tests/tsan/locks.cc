@@ -1,8 +1,9 @@
-// What ThreadSanitizer must be told of Abseil's locks. The distribution builds Abseil without it,
-// so it sees neither that a Mutex was taken nor that what one thread wrote under it comes before
-// what the next one reads. With the preset tsan the linker (--wrap, cmake/hone.cmake) sends our
-// calls through these, which say so and go on to the real ones. Conditions that a thread waits for
-// are evaluated by the thread that unlocks, inside Abseil: reads in there are not looked at.
+// Reports Abseil's locks to ThreadSanitizer. The distribution builds Abseil without the sanitizer,
+// which therefore does not see when a Mutex is locked, and does not know that accesses under the
+// Mutex are ordered. With the preset tsan, the linker (--wrap, cmake/hone.cmake) redirects our
+// calls to these functions, which report the lock and call the real functions. Reads in the
+// conditions of waiting threads are not checked, because Abseil evaluates them in the thread that
+// unlocks.
 
 #include <sanitizer/tsan_interface.h>
 
@@ -15,8 +16,8 @@ extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace {
 
-// One call into Abseil about an object: the thread hands over what it did before, takes over what
-// others handed over, or both.
+// A call into Abseil for an object, which releases the thread's earlier writes, acquires the writes
+// that others have released, or both.
 enum class Order { kRelease, kAcquire, kBoth };
 
 class Call {

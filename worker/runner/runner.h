@@ -32,8 +32,8 @@ struct RunnerOptions {
   absl::AnyInvocable<std::shared_ptr<void>(absl::Duration limit)> deadline;
 };
 
-// Loads, checks and times kernels (architecture.md, "The measurement"). Single-threaded. The
-// process is disposable: a kernel may crash it, hang it, or overwrite its memory.
+// Loads, checks and times kernels. Single-threaded. The process is disposable: a kernel may crash
+// it, hang it, or overwrite its memory.
 //
 // Inputs, outputs and the reference of a workload are made once and kept for all of its candidates;
 // the previous workload's memory is freed. The timing lock is taken for the check and the timing

@@ -21,8 +21,8 @@ constexpr unsigned char kCanary = 0xa5;
 absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(int64_t bytes,
                                                                    uint64_t page_offset) {
   const size_t offset = page_offset % kPage / target::kBufferAlignment * target::kBufferAlignment;
-  // The data begin one page plus the offset behind an aligned address; the canary before them fits
-  // into that page.
+  // The data begins one page plus the offset after an aligned address. The canary before the data
+  // fits into that page.
   const size_t size = static_cast<size_t>(bytes);
   const size_t alignment = size >= kHugePage ? kHugePage : kPage;
   const size_t wanted = alignment + kPage + offset + size + kCanaryBytes;
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(int64_t bytes
   if (alignment == kHugePage) {
     madvise(reinterpret_cast<void*>(aligned), begin + wanted - aligned, MADV_HUGEPAGE);
   }
-  // Touched in advance, so no page fault occurs during a timing.
+  // The pages are touched in advance, so that no page fault occurs during a timing.
   if (madvise(mapping, wanted, MADV_POPULATE_WRITE) != 0) {
     if (errno != EINVAL) {
       munmap(mapping, wanted);

@@ -54,9 +54,9 @@ class Packer {
 
  private:
   // Panels: dimensions without reduction, panel number, reduced dimensions, position in the panel.
-  // E.g. B[k, j] → [j / T, k, j % T]. Rows are split into pieces of as many elements as the
-  // micro-kernel's body has steps, so that copies move vectors and the body knows every distance:
-  // A[i, k] → [i / T, k / U, i % T, k % U].
+  // E.g. B[k, j] → [j / T, k, j % T]. Rows are split into pieces with one element for each step of
+  // the micro-kernel's body. Copies can then move whole vectors, and all distances in the body are
+  // constant: A[i, k] → [i / T, k / U, i % T, k % U].
   void Layout(const Operand& copy) {
     const std::string size = rows_ ? "$0" : absl::StrCat("$0*", tiling_.lanes);
     const std::string panel = absl::StrCat("a", operand_.panel_dimension);
@@ -80,8 +80,8 @@ class Packer {
     edit_.Add("transform_layout", std::move(operands));
   }
 
-  // The copy runs in panel order. At a tile, vectors are copied in row order; their rows lie on
-  // different pages and are prefetched.
+  // Schedules a copy that runs in panel order. At a tile, vectors are copied in row order instead,
+  // and the rows, which are on different pages, are prefetched.
   void Schedule(const std::vector<Operand>& loops, bool at_tile) {
     const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     if (!rows_ && operand_.panel_dimension != last && operand_.reduces[last]) {
@@ -123,9 +123,9 @@ class Packer {
     if (!at_tile) edit_.Add("parallel", {edit_.Fuse(outer)});
   }
 
-  // Panels of data that is contiguous along the reduction: whole vectors are read and scattered
-  // over a panel, which is in L1. If they were gathered, each lane would be on a separate cache
-  // line.
+  // Schedules a copy of data that is contiguous along the reduction. Whole vectors are read and
+  // scattered over a panel, which is in L1. If the vectors were gathered instead, each lane would
+  // be read from a separate cache line.
   void Transpose(const std::vector<Operand>& loops, bool at_tile) {
     const auto last = static_cast<int>(buffer_.shape.size()) - 1;
     const std::vector<Operand> panel =
@@ -209,8 +209,8 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
   if (!tiling.reduce_outer.has_value()) return sketches;
   if (!program.buffers[c.vector_operand.buffer].constant) {
-    // Packs once the operand that streams past the tile; packs the operand that the tile keeps when
-    // it is needed.
+    // Each tile packs its part of the vectors when it needs them. The rows, which every tile reads
+    // again, are not packed or are packed once before the nest.
     sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
     if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
     // If the vectors are read across their rows, each thread copies both operands.

@@ -12,13 +12,13 @@ namespace hone::store {
 namespace {
 
 constexpr int kRecordsAtOnce = 1000;
-constexpr int kBestsAtOnce = 50;  // with their artifacts, which are large
+constexpr int kBestsAtOnce = 50;  // few, because their artifacts are large
 
-// The texts that the store has; a record without its texts is left where it is.
+// Adds the texts of records to a batch. A record whose texts are missing is not copied.
 class Texts {
  public:
   explicit Texts(Store& from) : from_(from) {}
-  // Adds the text to the batch unless one before had it.
+  // Adds the text to the batch unless an earlier batch contained it.
   absl::StatusOr<bool> Add(const std::string& digest, ImportBatch& batch) {
     if (sent_.contains(digest)) return true;
     absl::StatusOr<std::string> text = from_.GetText(digest);
@@ -76,7 +76,7 @@ absl::StatusOr<ImportReport> MergeStores(Store& into, Store& from) {
       }
       ImportReport before = sum;
       HONE_RETURN_IF_ERROR(Send(into, std::move(batch), sum));
-      if (bests) sum.known = before.known;  // each was counted before
+      if (bests) sum.known = before.known;  // these records were already counted
       if (static_cast<int>(page.size()) < query.page_size) break;
     }
   }

@@ -6,11 +6,11 @@
 
 namespace hone::store {
 
-// Brings into one store what another has and it has not: records with their texts, and the
-// published bests with their artifacts where they are faster. Either may be of any kind, so that
-// this also moves a store from one kind to another. Goes by pages, each one transaction; broken
-// off, it may be run again. Jobs and models stay where they are: they can be made again. Errors as
-// of Store::Import and Store::Query.
+// Copies the rows that `into` does not have yet from `from`: records with their texts, and
+// published bests with their artifacts if they are faster. The stores may be of different kinds, so
+// this also moves a store from one kind to another. Each page is one transaction; an interrupted
+// merge can be run again. Jobs and models are not copied, because they can be made again. Errors
+// are those of Store::Import and Store::Query.
 absl::StatusOr<ImportReport> MergeStores(Store& into, Store& from);
 
 }  // namespace hone::store

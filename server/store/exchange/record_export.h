@@ -10,23 +10,24 @@
 
 namespace hone::store {
 
-// Writes records as JSON lines (README.md gives the form), a page at a time, so that its reader
-// sets the pace. Used by one thread at a time; the store outlives it.
+// Writes records as JSON lines (README.md describes the format), one page for each call of the
+// reader. Used by one thread at a time. REQUIRES: the store outlives this object.
 class RecordExport {
  public:
-  // `query` says which; its page token and order are the export's own.
+  // `query` selects the records; its page token and order are ignored.
   RecordExport(Store* store, RecordQuery query);
 
-  // The next lines; "" once the last line was given. Errors as of Store::Query.
+  // Returns the next lines; "" after the last line. Errors are those of Store::Query.
   absl::StatusOr<std::string> Next();
 
  private:
-  // The text's line goes into `lines` the first time. False: the store does not have it.
+  // Appends the line of a text to `lines` if it was not written before. Returns false if the store
+  // does not have the text.
   absl::StatusOr<bool> AddText(const std::string& digest, std::string& lines);
 
   Store* const store_;
   RecordQuery query_;
-  absl::flat_hash_map<std::string, bool> texts_;  // whether they are in the store
+  absl::flat_hash_map<std::string, bool> texts_;  // whether each text is in the store
   int64_t text_lines_ = 0;
   int64_t records_ = 0;
   int64_t left_out_ = 0;

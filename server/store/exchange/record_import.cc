@@ -16,14 +16,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 8;  // objects and lists in each other
+constexpr int kDeepest = 8;  // maximum nesting of objects and lists
 
-// The one object of a line. No exceptions, no depth beyond ours.
+// Parses the object of a line, without exceptions and with limited nesting.
 absl::StatusOr<Json> Parse(absl::string_view line) {
   int deepest = 0;
   const auto count = [&](int depth, Json::parse_event_t, Json&) {
     deepest = std::max(deepest, depth);
-    return depth <= kDeepest;  // leaves out what is deeper
+    return depth <= kDeepest;  // skips deeper values
   };
   Json json = Json::parse(line.begin(), line.end(), count, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) {

@@ -14,24 +14,26 @@
 
 namespace hone::store {
 
-// Reads the JSON lines of an export into a batch and checks all that can be checked without the
-// store: every line's form, that texts are what their digests say, that nothing is cut off. Fed in
-// pieces that may end anywhere. Not thread-safe.
+// Reads the JSON lines of an export into a batch, and checks everything that can be checked without
+// the store: the form of every line, the digests of texts, and that the export is complete. The
+// input is passed in pieces, which may end anywhere. Not thread-safe.
 class RecordImport {
  public:
-  // Of the whole import, which is one transaction.
+  // Limit of the whole import, which is one transaction.
   static constexpr int64_t kMaxBytes = int64_t{1} << 30;
   static constexpr int64_t kMaxLineBytes = int64_t{32} << 20;
 
-  // Says whether a workload's text has the digest. Digests of design spaces are those of their
-  // bytes and checked here.
+  // Returns whether a workload's text has the digest. Digests of design spaces are those of their
+  // bytes, and are checked by this class.
   using CheckWorkload =
       std::function<absl::Status(const std::string& digest, const std::string& text)>;
   explicit RecordImport(CheckWorkload check_workload);
 
-  // InvalidArgument: names the line and what is wrong with it. After an error nothing more is fed.
+  // InvalidArgument: a line is malformed; the message says which line and why. Must not be called
+  // again after an error.
   absl::Status Feed(absl::string_view bytes);
-  // The batch. InvalidArgument: it was cut short, or a text is not what its digest says.
+  // Returns the batch. InvalidArgument: the export is incomplete, or a text does not have its
+  // digest.
   absl::StatusOr<ImportBatch> Finish() &&;
 
  private:
@@ -43,7 +45,7 @@ class RecordImport {
 
   const CheckWorkload check_workload_;
   ImportBatch batch_;
-  std::string rest_;  // of a line that goes on
+  std::string rest_;  // the beginning of an incomplete line
   int64_t bytes_ = 0;
   int64_t line_ = 0;
   int64_t text_lines_ = 0;

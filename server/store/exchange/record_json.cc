@@ -18,10 +18,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int64_t kLargest = int64_t{1} << 53;  // that every reader of JSON keeps exactly
+constexpr int64_t kLargest = int64_t{1} << 53;  // exact in every JSON reader
 constexpr size_t kMaxListLength = 1 << 16;
 
-// JSON has no number for these.
+// JSON has no numbers for NaN and infinities.
 OrderedJson Number(double value) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -66,7 +66,7 @@ class FieldsToJson {
   OrderedJson& object_;
 };
 
-// Takes a record's fields from an object; what is left at the end is unknown. Keeps the first
+// Moves a record's fields out of an object; the remaining fields are unknown. Keeps the first
 // error.
 class FieldsFromJson {
  public:

@@ -8,19 +8,22 @@
 #include "common/record/record.h"
 #include "nlohmann/json_fwd.hpp"
 
-// The lines of an export (README.md gives the form).
+// The lines of an export (README.md describes the format).
 namespace hone::store {
 
 inline constexpr int kExportVersion = 1;
 
-// Without the id, which is the store's own. Text that is not UTF-8 loses what is not.
+// Returns the line of a record. It does not contain the id, which belongs to the store. Bytes that
+// are not UTF-8 are replaced.
 std::string RecordLine(const record::Record& record);
-// InvalidArgument: a field is missing, of another type, unknown or out of its range; names it.
+// InvalidArgument: a field is missing, unknown, out of range or of the wrong type; the message
+// names it.
 absl::StatusOr<record::Record> RecordFromJson(const nlohmann::json& line);
 
 std::string HeaderLine(const std::string& store);
 std::string TextLine(const std::string& digest, const std::string& text);
-// Says that nothing was cut off, and what was left out because its texts are missing.
+// The last line. It shows that the export is complete, and counts the records that were left out
+// because their texts are missing.
 std::string EndLine(int64_t texts, int64_t records, int64_t left_out);
 
 }  // namespace hone::store

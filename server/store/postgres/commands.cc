@@ -24,7 +24,7 @@ std::string InsertRecordSql() {
   const std::string event = absl::StrCat("CAST($", fence + 2, " AS bigint)");
   const std::string same = absl::StrCat("SELECT id FROM environment WHERE (", columns.environment,
                                         ") = (", environment, ")");
-  // Of no job, or of one whose claim holds; and then of no event, or of one that is stored.
+  // The record needs no job or a job whose claim is valid, and no event or an event that is stored.
   return absl::StrCat(
       "WITH known AS (", same, "), held AS (SELECT 1 WHERE ", job,
       " = '' OR EXISTS (SELECT 1 FROM job WHERE id = ", job, " AND fence = $", fence + 1,

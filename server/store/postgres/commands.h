@@ -8,20 +8,20 @@
 #include "server/store/postgres/connection.h"
 #include "server/store/store.h"
 
-// The writes of the hot path as one statement each, for the writer's pipeline. The tables' own code
-// (record_table.h, job_table.h) would need a round trip for every step.
+// The most frequent writes as one statement each, for the writer's pipeline. The functions of
+// tables.h would need a round trip for every step.
 namespace hone::store::postgres {
 
 PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence);
-// The id, of the row that InsertRecord gives. Aborted: fenced off. FailedPrecondition: the event
-// is not stored.
+// Reads the id of the record from the result of InsertRecord. Aborted: another replica has claimed
+// the job. FailedPrecondition: the event is not stored.
 absl::StatusOr<int64_t> InsertedRecord(const JobFence& fence, PostgresRows& rows);
 
 PostgresCommand InsertEvent(const JobEvent& event);
-// What the event's row says. NotFound, Aborted, AlreadyExists, FailedPrecondition: see AppendEvent.
+// Reads the status of the write from the result of the event's statement; see Store::AppendEvent.
 absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows);
 
-// Retention in whole tables at a time, which other users of the database do not notice.
+// Removes old rows from whole tables at a time, which does not block other users of the database.
 absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
                                       const CompactOptions& options);
 

@@ -25,9 +25,9 @@ absl::Status PostgresCommitter::Commit(const std::vector<QueuedWrite<PostgresWor
   while (true) {
     absl::Status status = TryGroup(writes);
     if (!absl::IsUnavailable(status)) return status;
-    // When the store closes, what is there is tried again without long waits.
+    // When the store closes, the writes are tried again without long waits.
     if (SteadyNow() + wait > deadline || (hurry_ && wait > kLongestWaitInAHurry)) {
-      pending_transaction_.clear();  // of these writes alone
+      pending_transaction_.clear();  // it belonged to these writes only
       return status;
     }
     spdlog::warn("store: tries again: {}", std::string(status.message()));
@@ -66,7 +66,7 @@ absl::Status PostgresCommitter::TryGroup(const std::vector<QueuedWrite<PostgresW
   absl::Status status = RunWrites(writes);
   if (status.ok()) {
     status = connection_->Execute("COMMIT");
-    // Else the connection broke before the server was asked, or after; the next try finds out.
+    // Otherwise the connection broke again, and the next attempt asks the database.
     if (status.ok() || !connection_->IsLost()) pending_transaction_.clear();
   } else {
     pending_transaction_.clear();

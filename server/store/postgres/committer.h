@@ -14,26 +14,28 @@
 
 namespace hone::store {
 
-// A write: a statement and what its rows mean, or several statements that depend on each other.
+// A write: either a statement with a function that reads its result, or a function that runs
+// several dependent statements.
 struct PostgresWork {
   PostgresCommand command = {};
-  // Not OK: the statement changed nothing, and the write has failed.
+  // Reads the result. If it returns an error, the statement changed nothing and the write has
+  // failed.
   absl::AnyInvocable<absl::Status(PostgresRows&)> on_rows = nullptr;
-  // Instead of the command. May run again: the last run counts.
+  // Used instead of the command. May run more than once; only the last run counts.
   absl::AnyInvocable<absl::Status(PostgresConnection&)> apply = nullptr;
 };
 
-// Commits groups of writes. The statements of a group travel together, so that a group costs two
-// round trips. Every transaction holds one lock of the database: the writes of server replicas come
-// one after another, as those of one writer, so that checks hold and ids grow in the order of
-// commits. A connection that broke is made anew. Whether the commit that it broke in took place is
-// asked of the database, so that a write is done once.
+// Commits groups of writes. The statements of a group are sent together, so that a group costs two
+// round trips. Every transaction holds one lock of the database. Therefore server replicas write
+// one after the other, checks remain valid until the commit, and ids grow in the order of commits.
+// After a connection breaks, a new one is opened, and the database is asked whether the interrupted
+// commit took place, so that no write is done twice.
 class PostgresCommitter final : public GroupCommitter<PostgresWork> {
  public:
   PostgresCommitter(std::string place, std::unique_ptr<PostgresConnection> connection)
       : place_(std::move(place)), connection_(std::move(connection)) {}
 
-  // Tries until the database answers, for 30 seconds.
+  // Repeats the attempt for up to 30 seconds until the database answers.
   absl::Status Commit(const std::vector<QueuedWrite<PostgresWork>*>& writes) override;
   bool IsAlone(const PostgresWork& work) const override { return work.apply != nullptr; }
   void HurryUp() override { hurry_ = true; }
@@ -41,14 +43,14 @@ class PostgresCommitter final : public GroupCommitter<PostgresWork> {
  private:
   absl::Status TryGroup(const std::vector<QueuedWrite<PostgresWork>*>& writes);
   absl::Status RunWrites(const std::vector<QueuedWrite<PostgresWork>*>& writes);
-  // The connection broke in the commit of pending_transaction_. OK: it took place. Aborted: it did
-  // not. Unavailable: the database does not know yet.
+  // Finds out whether the commit of pending_transaction_, during which the connection broke, took
+  // place. OK: it did. Aborted: it did not. Unavailable: the database does not know yet.
   absl::Status AskAboutCommit();
   absl::Status Connect();
 
   const std::string place_;
   std::unique_ptr<PostgresConnection> connection_;
-  std::string pending_transaction_;  // whose commit is not known; "" if there is none
+  std::string pending_transaction_;  // the transaction with an unknown result; "" if there is none
   std::atomic<bool> hurry_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Retention on PostgreSQL: whole tables at a time, which its versions of rows let others not
-// notice.
+// Compaction on PostgreSQL. It handles whole tables at a time, because PostgreSQL's row versions
+// keep it from blocking others.
 
 #include <algorithm>
 #include <string>
@@ -24,7 +24,7 @@ absl::Status Remove(PostgresConnection& connection, const CompactOptions& option
   keep.Bind(options.keep_unix_ms);
   PostgresParams records = keep;
   records.Bind(int64_t{options.keep_best});
-  // What was put since the oldest job under way began may be wanted by one.
+  // Unfinished jobs may need rows that were put since the oldest of them began.
   HONE_ASSIGN_OR_RETURN(
       PostgresRows oldest,
       connection.Query(
@@ -91,7 +91,7 @@ absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
     HONE_RETURN_IF_ERROR(removed);
     HONE_RETURN_IF_ERROR(ended);
   }
-  // Makes the space free for new rows; the database gives back what lies at the ends of files.
+  // Frees the space for new rows. The database also truncates unused pages at the ends of files.
   if (!options.dry_run) HONE_RETURN_IF_ERROR(connection.Execute("VACUUM"));
   HONE_ASSIGN_OR_RETURN(report.bytes_after, connection.SizeBytes());
   return report;

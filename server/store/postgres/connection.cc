@@ -15,7 +15,7 @@
 namespace hone::store {
 namespace {
 
-// The meaning of an SQLSTATE: its first two characters are the class.
+// Returns the code for an SQLSTATE, whose first two characters are its class.
 absl::StatusCode CodeOf(absl::string_view state) {
   const absl::string_view kind = state.substr(0, 2);
   if (state == "23505") return absl::StatusCode::kAlreadyExists;
@@ -40,7 +40,7 @@ std::string OneLine(const char* message) {
   return text;
 }
 
-// The parameters ? and ?1 as $1. There is no other question mark in our statements.
+// Replaces the parameters ? and ?1 by $1. Our statements contain no other question marks.
 std::string WithDollars(absl::string_view sql) {
   std::string text;
   int count = 0;
@@ -98,7 +98,7 @@ PostgresConnection::~PostgresConnection() { PQfinish(connection_); }
 
 absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
     const std::string& place) {
-  // What the URI says itself comes later and counts.
+  // The URI comes last, so its settings take precedence.
   const char* const names[] = {"connect_timeout",
                                "keepalives_idle",
                                "tcp_user_timeout",
@@ -112,13 +112,13 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   auto connection = absl::WrapUnique(new PostgresConnection(raw));
   if (PQstatus(raw) != CONNECTION_OK) {
     const std::string message = OneLine(PQerrorMessage(raw));
-    // libpq's message quotes it, password and all.
+    // libpq's message is not used, because it quotes the URI with the password.
     if (absl::StrContains(message, "URI") || absl::StrContains(message, "invalid conn")) {
       return absl::InvalidArgumentError(
           "the store's URI is malformed: see PostgreSQL's "
           "documentation of libpq, Connection Strings");
     }
-    // There is no SQLSTATE of a connection that did not come about.
+    // A failed connection has no SQLSTATE.
     const bool refused = absl::StrContains(message, "password") ||
                          absl::StrContains(message, "authentication") ||
                          absl::StrContains(message, "no pg_hba.conf entry");
@@ -134,8 +134,8 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   }
   PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
   HONE_RETURN_IF_ERROR(connection->Execute("SET default_transaction_isolation = 'read committed'"));
-  // A replica that is stopped, or whose machine has gone, in the middle of a transaction holds the
-  // lock of all writers: the database ends its session.
+  // A replica that stops in the middle of a transaction, or whose machine is lost, would hold the
+  // lock of all writers. The database ends its session after this time.
   HONE_RETURN_IF_ERROR(connection->Execute("SET idle_in_transaction_session_timeout = '10s'"));
   return connection;
 }
@@ -227,7 +227,7 @@ absl::StatusOr<std::vector<PostgresRows>> PostgresConnection::Pipeline(
   bool synced = !error.ok();
   while (!synced && !IsLost()) {
     pg_result* const result = PQgetResult(connection_);
-    if (result == nullptr) continue;  // between the results of two commands
+    if (result == nullptr) continue;  // a separator between the results of two commands
     switch (PQresultStatus(result)) {
       case PGRES_COMMAND_OK:
       case PGRES_TUPLES_OK:

@@ -25,15 +25,15 @@ struct PostgresCommand {
 // One connection to a PostgreSQL database. Used by one thread at a time. Errors of its calls:
 //   Unavailable: the server cannot be reached, is starting or stopping, or the connection broke.
 //   ResourceExhausted: the disk or the memory of the server is full, or it has too many
-//   connections. PermissionDenied: this user may not do it, or the password is wrong.
+//   connections. PermissionDenied: this user lacks a privilege, or the password is wrong.
 //   AlreadyExists: a uniqueness constraint. FailedPrecondition: another constraint.
-//   InvalidArgument: a value that its type cannot hold, as text that is not UTF-8.
+//   InvalidArgument: a value is not valid for its type, such as text that is not UTF-8.
 //   DataLoss: the server found damaged data. Internal: anything else.
-// Messages name the host and the database and never the password.
+// Messages contain the host and the database, but never the password.
 class PostgresConnection final : public Connection {
  public:
-  // `place`: a connection URI, "postgresql://user@host/database"; what it leaves out comes from
-  // libpq's environment and password file.
+  // `place`: a connection URI, "postgresql://user@host/database". Missing parts are taken from
+  // libpq's environment variables and password file.
   static absl::StatusOr<std::unique_ptr<PostgresConnection>> Open(const std::string& place);
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
@@ -48,20 +48,21 @@ class PostgresConnection final : public Connection {
 
   // Runs statements without parameters and results.
   absl::Status Execute(const std::string& sql);
-  // The statement is sent with its first step.
+  // The statement is sent to the server in its first Step.
   absl::StatusOr<Statement> Prepare(absl::string_view sql) override;
   absl::StatusOr<int64_t> SizeBytes() override;
   // Runs one statement, compiled once per connection. Parameters are ?, ?1 or $1.
   absl::StatusOr<PostgresRows> Query(const std::string& sql, const PostgresParams& params = {});
-  // Sends all statements before it waits for the first result. A result per command; after one that
-  // failed the rest is not run. REQUIRES: a transaction is open, and the results are small.
+  // Sends all statements before it waits for the first result. Returns a result per command;
+  // statements after a failed one are not run. REQUIRES: a transaction is open, and the results are
+  // small.
   absl::StatusOr<std::vector<PostgresRows>> Pipeline(const std::vector<PostgresCommand*>& commands);
 
  private:
   explicit PostgresConnection(pg_conn* connection);
-  // The name of the compiled statement on the server.
+  // Returns the name of the compiled statement on the server.
   absl::StatusOr<std::string> Compile(const std::string& sql, const PostgresParams& params);
-  // That of a result, or of the connection where there is none.
+  // Returns the error of a result, or of the connection if there is no result.
   absl::Status ErrorOf(pg_result* result, absl::string_view what) const;
 
   pg_conn* const connection_;

@@ -25,12 +25,12 @@ class PostgresStore final : public DatabaseStore {
         readers_([place] { return PostgresConnection::Open(place); }, options.max_readers),
         name_(writing->name()),
         committer_(place, std::move(writing)),
-        // A group is whatever waits when the one before is committed.
+        // All writes that wait when the previous group is committed form the next group.
         writer_(name_, &committer_, {.max_group_writes = 256, .idle_wait = absl::ZeroDuration()}) {}
-  // Callbacks of the last writes may still read.
+  // The callbacks of the last writes may still read.
   ~PostgresStore() override { writer_.Stop(); }
 
-  // The writes of the hot path are one statement each, which travel together.
+  // The most frequent writes are one statement each, and are sent together.
   void PutText(const std::string& digest, const std::string& text, Done done) override {
     PostgresCommand command{.sql = kInsertText};
     command.params.Bind(absl::string_view(digest)).Bind(absl::string_view(text)).Bind(NowUnixMs());
@@ -48,7 +48,7 @@ class PostgresStore final : public DatabaseStore {
     const size_t bytes = BytesOf(record);
     PostgresCommand command = postgres::InsertRecord(record, fence);
     absl::Status refused = CheckRecord(record);
-    // The second callback runs once the first has for the last time.
+    // The second callback runs after the last run of the first.
     auto shared = std::make_shared<record::Record>(std::move(record));
     Enqueue(
         std::move(command),
@@ -84,7 +84,7 @@ class PostgresStore final : public DatabaseStore {
   void AppendEvent(JobEvent event, Done done) override {
     const size_t bytes = kRowBytes + event.payload.size();
     PostgresCommand command = postgres::InsertEvent(event);
-    event.payload.clear();  // the command has it
+    event.payload.clear();  // the command has a copy
     Enqueue(
         std::move(command),
         [event = std::move(event)](PostgresRows& rows) {
@@ -126,7 +126,8 @@ class PostgresStore final : public DatabaseStore {
  private:
   using OnRows = absl::AnyInvocable<absl::Status(PostgresRows&)>;
   static absl::Status Ignore(PostgresRows&) { return absl::OkStatus(); }
-  // Queues a write of one statement. `refused`: not OK: the write is only told this.
+  // Queues a write of one statement. If `refused` is not OK, nothing is written and the callback
+  // gets this error.
   void Enqueue(PostgresCommand command, OnRows on_rows, Done done, size_t bytes,
                absl::Status refused = absl::OkStatus()) {
     refused.Update(command.params.status());

@@ -11,15 +11,16 @@
 namespace hone::store {
 
 struct PostgresStoreOptions {
-  size_t max_readers = 8;  // connections; a further read waits
-  // When a best is published and replaced. Outlives the store; null: the system's clock.
+  size_t max_readers = 8;  // maximum number of connections for reads; further reads wait
+  // For the times of publications. Outlives the store; if null, the system's clock is used.
   const Clock* clock = nullptr;
 };
 
 // Opens the store in a PostgreSQL database (15 or newer), which several server replicas may share,
-// and makes or migrates its tables. `place`: "postgresql://user@host/database"; a password belongs
-// into libpq's password file. Unavailable: it cannot be reached. PermissionDenied: it does not let
-// this user in. FailedPrecondition: as of MigratePostgres, or the database is not in UTF-8.
+// and creates or migrates its tables. `place`: "postgresql://user@host/database"; the password
+// should be in libpq's password file. Unavailable: the database cannot be reached.
+// PermissionDenied: this user has no access. FailedPrecondition: see MigratePostgres, or the
+// encoding is not UTF-8.
 absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& place,
                                                          const PostgresStoreOptions& options = {});
 

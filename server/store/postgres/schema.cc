@@ -11,8 +11,8 @@
 namespace hone::store {
 namespace {
 
-// The tables of README.md. Texts that may hold any bytes are bytea; texts that are sorted are so by
-// their bytes, whatever the database's language.
+// The tables of README.md. Texts that may contain any bytes are bytea. Texts are sorted by their
+// bytes, regardless of the database's language.
 constexpr char kVersion1[] = R"sql(
 CREATE TABLE identity (id text NOT NULL);
 INSERT INTO identity VALUES (substr(md5(random()::text || clock_timestamp()::text), 1, 16));
@@ -166,7 +166,7 @@ CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns
   WHERE policy_name = 'confirm' AND outcome = 'ok' AND NOT quarantined;
 )sql";
 
-// Oldest first; a released one is never changed.
+// The migrations, oldest first. A released migration is never changed.
 const std::vector<const char*>& Versions() {
   static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2, kVersion3};
   return *versions;

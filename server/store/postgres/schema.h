@@ -6,10 +6,10 @@
 
 namespace hone::store {
 
-// Brings an empty schema of the database, or a store of an older version, up to date; numbered
-// migrations of its own, each in one transaction with its number (table hone_schema). Replicas that
-// start together wait for each other. FailedPrecondition: the store is of a newer Hone, or the
-// schema holds tables of another program.
+// Applies the missing migrations to an empty schema of the database or an older store. PostgreSQL's
+// migrations have their own numbers; each runs in one transaction, which stores its number in the
+// table hone_schema. Replicas that start at the same time wait for each other. FailedPrecondition:
+// the store is from a newer Hone, or the schema contains tables of another program.
 absl::Status MigratePostgres(PostgresConnection& connection);
 
 }  // namespace hone::store

@@ -13,7 +13,7 @@
 namespace hone::store {
 namespace {
 
-// Types of pg_type that never change.
+// Object ids in pg_type, which never change.
 constexpr unsigned kBool = 16;
 constexpr unsigned kBytea = 17;
 constexpr unsigned kInt8 = 20;
@@ -91,7 +91,7 @@ int64_t PostgresRows::changed() const { return std::atoll(PQcmdTuples(result_.ge
 int64_t PostgresRows::Int64() {
   const int column = column_++;
   const char* const bytes = PQgetvalue(result_.get(), row_, column);
-  // Some functions count in 4 bytes.
+  // Some functions return integers of 4 bytes.
   if (PQgetlength(result_.get(), row_, column) == 4) {
     return static_cast<int32_t>(FromBigEndian<uint32_t>(bytes));
   }

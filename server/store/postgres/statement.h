@@ -14,24 +14,25 @@ struct pg_result;
 
 namespace hone::store {
 
-// The parameters $1, $2, … of a statement in their order, in PostgreSQL's binary form, which keeps
-// every double and every byte.
+// The parameters $1, $2, … of a statement in order. PostgreSQL's binary format represents every
+// double and every byte exactly.
 class PostgresParams {
  public:
   PostgresParams& Bind(int64_t value);
   PostgresParams& Bind(double value);
-  // Text in UTF-8. A NUL byte, which PostgreSQL's texts cannot hold, is an error that status() has.
+  // Adds text in UTF-8. status() returns an error if it contains a NUL byte, which PostgreSQL's
+  // texts cannot contain.
   PostgresParams& Bind(absl::string_view text);
   PostgresParams& BindBlob(absl::string_view bytes);
   PostgresParams& BindBool(bool value);
-  // Text that may hold any bytes; its column is of type bytea.
+  // Adds text that may contain any bytes, for a column of type bytea.
   PostgresParams& BindRaw(absl::string_view text) { return BindBlob(text); }
 
-  // InvalidArgument: says which parameter cannot be kept.
+  // InvalidArgument: a parameter cannot be represented; the message says which.
   const absl::Status& status() const { return status_; }
   int count() const { return static_cast<int>(bytes_.size()); }
   const std::vector<unsigned>& types() const { return types_; }
-  // As libpq takes them; point into this object.
+  // The arguments for libpq, which point into this object.
   std::vector<const char*> values() const;
   std::vector<int> lengths() const;
   std::vector<int> formats() const { return std::vector<int>(bytes_.size(), 1); }
@@ -44,16 +45,15 @@ class PostgresParams {
   absl::Status status_;
 };
 
-// The rows of a result in binary form, read one after another, and their columns from the first to
-// the last.
+// Reads the rows of a result in binary format in order, and the columns of each row in order.
 class PostgresRows {
  public:
-  // Takes the result.
+  // Takes ownership of the result.
   explicit PostgresRows(pg_result* result);
   PostgresRows(PostgresRows&&) noexcept = default;
   PostgresRows& operator=(PostgresRows&&) noexcept = default;
 
-  // Goes to the next row; false: there is none.
+  // Goes to the next row. Returns false if there is none.
   bool Next();
   int64_t changed() const;  // rows that the statement inserted, updated or deleted
 

@@ -38,7 +38,7 @@ absl::StatusOr<BackupReport> BackUp(const std::string& store, const std::string&
   if (std::filesystem::exists(std::filesystem::symlink_status(name, error))) {
     return NameIsTaken(path);
   }
-  // A name of this attempt's own: two backups to one name end with one of them.
+  // Each attempt uses its own name, so that of two backups to one path one succeeds.
   std::string part = absl::StrCat(path, ".part-XXXXXX");
   const int fd = mkstemp(part.data());
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("make a file beside ", path));
@@ -49,7 +49,7 @@ absl::StatusOr<BackupReport> BackUp(const std::string& store, const std::string&
                         SqliteConnection::OpenForReading(store));
   HONE_RETURN_IF_ERROR(CopyDatabase(*from, part, cancelled));
   HONE_ASSIGN_OR_RETURN(const BackupReport report, CheckStoreFile(part));
-  // Unlike rename, link replaces nothing.
+  // Unlike rename, link does not replace a file.
   if (link(part.c_str(), path.c_str()) != 0) {
     return errno == EEXIST ? NameIsTaken(path) : ErrnoStatus(errno, absl::StrCat("make ", path));
   }

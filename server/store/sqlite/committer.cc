@@ -22,8 +22,8 @@ absl::Status SqliteCommitter::TryGroup(const std::vector<QueuedWrite<SqliteApply
   absl::Status status;
   for (QueuedWrite<SqliteApply>* const write : writes) {
     write->result = savepoints ? ApplyOne(*write) : write->work(*connection_);
-    // SQLite rolls the whole transaction back by itself after some errors: the earlier writes of
-    // the group are gone too.
+    // After some errors, SQLite rolls the whole transaction back by itself, including the earlier
+    // writes of the group.
     if (!connection_->InTransaction()) {
       return write->result.ok() ? absl::InternalError("the transaction ended too early")
                                 : write->result;
@@ -60,8 +60,8 @@ absl::Status SqliteCommitter::ApplyOne(QueuedWrite<SqliteApply>& write) {
 
 void SqliteCommitter::AfterGroup() {
   if (connection_->LogPages() < checkpoint_pages_) return;
-  // Nothing is lost when it fails: the log holds every page. It is tried again after the next
-  // group.
+  // A failure loses nothing, because the log contains every page. The checkpoint is repeated after
+  // the next group.
   if (const absl::Status status = connection_->Checkpoint(); !status.ok()) {
     spdlog::warn("store: the log could not be copied, which is tried again: {}",
                  std::string(status.message()));

@@ -11,11 +11,11 @@
 
 namespace hone::store {
 
-// Runs inside a transaction, maybe more than once: the last run counts.
+// Runs inside a transaction, possibly more than once; only the last run counts.
 using SqliteApply = absl::AnyInvocable<absl::Status(SqliteConnection&)>;
 
-// Commits groups of writes on the one connection that writes. A write that fails is undone alone.
-// Between groups it copies the log into the database file.
+// Commits groups of writes on the only connection that writes. If a write fails, only this write is
+// undone. Between groups, copies the log into the database file.
 class SqliteCommitter final : public GroupCommitter<SqliteApply> {
  public:
   // `checkpoint_pages`: the log is copied when it has this many pages.
@@ -27,11 +27,11 @@ class SqliteCommitter final : public GroupCommitter<SqliteApply> {
   void AfterGroup() override;
 
  private:
-  // Savepoints take time, and nearly all writes succeed: only when one fails, the group is done
-  // again with a savepoint for each.
+  // Savepoints take time, and nearly all writes succeed. Therefore savepoints are used only to
+  // repeat a group in which a write has failed.
   absl::Status TryGroup(const std::vector<QueuedWrite<SqliteApply>*>& writes, bool savepoints);
   absl::Status ApplyOne(QueuedWrite<SqliteApply>& write);
-  // Rolls back what is left of the transaction, and returns `why`.
+  // Rolls the transaction back if it is still open, and returns `why`.
   absl::Status UndoAll(const absl::Status& why);
 
   const std::unique_ptr<SqliteConnection> connection_;

@@ -15,7 +15,7 @@ namespace hone::store {
 namespace {
 
 constexpr size_t kRowsAtOnce = 500;
-constexpr int kPagesAtOnce = 2000;  // given back at once
+constexpr int kPagesAtOnce = 2000;  // number of pages that are freed at once
 
 class Compaction {
  public:
@@ -41,7 +41,8 @@ class Compaction {
       HONE_RETURN_IF_ERROR(
           access_.read([&](SqliteConnection& c) { return Judge(c, workload, victims); }));
       report_.records_removed += static_cast<int64_t>(victims.size());
-      // Asked again, since a record may have been published or a job resumed meanwhile.
+      // The conditions are checked again, because a record may have been published or a job resumed
+      // meanwhile.
       HONE_RETURN_IF_ERROR(RemoveRows(
           victims, absl::StrCat("DELETE FROM record WHERE id = ? AND NOT EXISTS"
                                 " (SELECT 1 FROM best WHERE record = record.id) AND NOT EXISTS"
@@ -54,7 +55,7 @@ class Compaction {
   }
 
   absl::Status ReadLimits(SqliteConnection& connection) {
-    // What was put since the oldest job under way began may be wanted by one.
+    // Unfinished jobs may need rows that were put since the oldest of them began.
     HONE_ASSIGN_OR_RETURN(
         Statement oldest,
         connection.Prepare(
@@ -65,7 +66,7 @@ class Compaction {
     return absl::OkStatus();
   }
 
-  // The history of bests before the time; those that are published stay.
+  // Removes the history of bests before the time limit, except those that are still published.
   absl::Status RemoveOldBests() {
     return access_.write([this](SqliteConnection& connection) -> absl::Status {
       HONE_ASSIGN_OR_RETURN(Statement forget,
@@ -85,7 +86,7 @@ class Compaction {
     return absl::OkStatus();
   }
 
-  // Finds the records of a workload that go, and notes what those need that stay.
+  // Finds the records of a workload to be removed, and collects the digests that the others need.
   absl::Status Judge(SqliteConnection& connection, const std::string& workload,
                      std::vector<int64_t>& victims) {
     if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
@@ -117,7 +118,7 @@ class Compaction {
     });
   }
 
-  // Old jobs that have ended and of which no record is left, with their events.
+  // Removes old jobs that have ended and have no records any more, with their events.
   absl::Status RemoveJobs() {
     std::vector<std::string> victims;
     HONE_RETURN_IF_ERROR(Collect(
@@ -161,7 +162,7 @@ class Compaction {
                                    put_before_unix_ms_));
   }
 
-  // The texts that the statement finds and that are not to be kept.
+  // Returns the texts that the statement finds, except those that must be kept.
   absl::Status Collect(const std::string& sql, int64_t before,
                        const absl::flat_hash_set<std::string>& kept,
                        std::vector<std::string>& victims) {
@@ -192,7 +193,7 @@ class Compaction {
     return absl::OkStatus();
   }
 
-  // Moves pages from the end of the file into the unused ones and cuts it.
+  // Moves pages from the end of the file into unused pages, and truncates the file.
   absl::Status GiveBack() {
     int64_t unused = -1;
     while (true) {

@@ -10,7 +10,8 @@
 
 namespace hone::store {
 
-// How compaction reaches the database: each piece of work is run once, and its status returned.
+// The access of a compaction to the database. Each function runs the work once and returns its
+// status.
 struct CompactionAccess {
   using Work = std::function<absl::Status(SqliteConnection&)>;
   std::function<absl::Status(const Work&)> read;
@@ -18,9 +19,9 @@ struct CompactionAccess {
   std::function<bool()> cancelled;
 };
 
-// See Store::Compact. Goes through the records one workload after another and removes a few hundred
-// rows at a time, so that other writes wait for milliseconds. Broken off or failed, it leaves a
-// sound store from which a part is removed.
+// See Store::Compact. Handles one workload after the other, and removes a few hundred rows at a
+// time, so that other writes wait only for milliseconds. After a cancellation or an error, the
+// store is intact and only a part of the rows has been removed.
 absl::StatusOr<CompactReport> CompactStore(const CompactionAccess& access,
                                            const CompactOptions& options);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
 constexpr int kProgressSteps = 10000;  // of SQLite's virtual machine, well under a millisecond
-// Readers run short statements and there are a few of them; the writer's pages are few as well.
+// This is enough, because readers run short statements and the writer changes only a few pages.
 constexpr char kCacheSize[] = "PRAGMA cache_size = -16384";  // KiB, negative by SQLite's convention
 
 }  // namespace
@@ -30,14 +30,14 @@ SqliteConnection::~SqliteConnection() {
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::string& path,
                                                                          int flags) {
   sqlite3* database = nullptr;
-  // NOMUTEX: one thread at a time uses a connection, so SQLite need not lock it.
+  // NOMUTEX: only one thread at a time uses a connection, so SQLite need not lock it.
   const int code = sqlite3_open_v2(path.c_str(), &database,
                                    flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   if (database == nullptr) return absl::ResourceExhaustedError("out of memory for a connection");
   auto connection = absl::WrapUnique(new SqliteConnection(path, database));
   if (code != SQLITE_OK) return SqliteError(database, path, "open");
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
-  // Not sqlite3_interrupt, which does nothing when it comes just before a statement starts.
+  // sqlite3_interrupt is not used, because it has no effect just before a statement starts.
   sqlite3_progress_handler(
       database, kProgressSteps,
       [](void* self) { return static_cast<SqliteConnection*>(self)->stop_early_ ? 1 : 0; },
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const s
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::OpenForWriting(
     const std::string& path) {
   HONE_ASSIGN_OR_RETURN(auto connection, Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  // SQLite falls back to reading when it may not write the file.
+  // SQLite opens the file for reading if it cannot open it for writing.
   if (sqlite3_db_readonly(connection->database_, "main") == 1) {
     return absl::PermissionDeniedError(absl::StrCat(
         "store ", path, " is read-only; make it and its folder writable for this user"));

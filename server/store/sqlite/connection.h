@@ -17,15 +17,15 @@ struct sqlite3;
 namespace hone::store {
 
 // One connection to a SQLite database with the settings that the store needs. Used by one thread at
-// a time; StopEarly alone may be called from another.
+// a time, except StopEarly, which any thread may call.
 class SqliteConnection final : public Connection {
  public:
-  // For writing; makes the file if there is none and changes nothing in one that is there.
-  // PermissionDenied, ResourceExhausted, DataLoss, Unavailable, Internal: as SqliteError says.
+  // Opens a database for writing. Creates the file if it does not exist; an existing file is not
+  // changed. Errors are those of SqliteError.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> OpenForWriting(const std::string& path);
-  // For reading a database that another connection of this process has open for writing.
+  // Opens a database for reading that another connection of this process has open for writing.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> OpenForReading(const std::string& path);
-  // An empty database in memory.
+  // Opens an empty database in memory.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> OpenInMemory();
 
   SqliteConnection(const SqliteConnection&) = delete;
@@ -36,34 +36,34 @@ class SqliteConnection final : public Connection {
   const std::string& name() const override { return path_; }
 
   const std::string& path() const { return path_; }
-  // For SQLite's functions that have no form here; the connection keeps it.
+  // For functions of SQLite that this class does not wrap. The connection owns the handle.
   sqlite3* database() { return database_; }
 
-  // Sets and verifies what a writer needs: write-ahead logging, synchronous=FULL, foreign keys, and
-  // no checkpoint but by Checkpoint, and in a new file that unused pages can be given back.
-  // FailedPrecondition: the file system cannot do write-ahead
-  // logging (a network disk). Else as SqliteError says.
+  // Sets and verifies the settings of a writer: write-ahead logging, synchronous=FULL, foreign
+  // keys, checkpoints only by Checkpoint, and, in a new file, incremental freeing of unused pages.
+  // FailedPrecondition: the file system does not support write-ahead logging, like a network disk.
+  // Other errors are those of SqliteError.
   absl::Status SetUpForWriting();
 
   // Runs statements without parameters and results.
   absl::Status Execute(const std::string& sql);
   absl::StatusOr<Statement> Prepare(absl::string_view sql) override;
-  // The first column of the first row, an integer. NotFound: no row.
+  // Returns the first column of the first row, an integer. NotFound: there is no row.
   absl::StatusOr<int64_t> QueryInt64(absl::string_view sql);
 
-  // False also after SQLite has rolled a transaction back by itself, as it does when the disk is
-  // full.
+  // Whether a transaction is open. SQLite may roll a transaction back by itself, for example when
+  // the disk is full.
   bool InTransaction() const;
 
-  // Copies committed pages from the log to the database file as far as readers allow it.
+  // Copies committed pages from the log to the database file, as far as active readers allow it.
   absl::Status Checkpoint();
-  // Pages in the log after the last commit of this connection.
+  // Number of pages in the log after the last commit of this connection.
   int LogPages() const { return log_pages_; }
 
-  // Bytes of the database's pages, used or not.
+  // Size of the database's pages in bytes, including unused pages.
   absl::StatusOr<int64_t> SizeBytes() override;
 
-  // Makes what runs on this connection, now or later, fail soon. Any thread.
+  // Makes current and later statements of this connection fail soon. May be called by any thread.
   void StopEarly() { stop_early_ = true; }
 
  private:

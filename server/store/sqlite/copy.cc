@@ -38,7 +38,7 @@ absl::Status CopyPages(SqliteConnection& from, SqliteConnection& to,
     }
     const absl::Time start = absl::Now();
     code = sqlite3_backup_step(backup, kPagesAtOnce);
-    // As long as the step took, the disk is the others'.
+    // Pauses for as long as the step took, so that others can use the disk.
     if (code == SQLITE_OK) absl::SleepFor(std::min(kLongestPause, absl::Now() - start));
   }
   const int finished = sqlite3_backup_finish(backup);
@@ -61,13 +61,13 @@ absl::Status CopyDatabase(SqliteConnection& from, const std::string& to,
   {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> copy,
                           SqliteConnection::OpenForWriting(to));
-    // Else each change of the source would begin the copy anew.
+    // Without a transaction, each change of the source would restart the copy.
     HONE_RETURN_IF_ERROR(from.Execute("BEGIN"));
     absl::Status status = from.QueryInt64("SELECT COUNT(*) FROM sqlite_schema").status();
     if (status.ok()) status = CopyPages(from, *copy, cancelled);
     status.Update(from.Execute("ROLLBACK"));
     HONE_RETURN_IF_ERROR(status);
-    // The source's way of logging is in the copied header: this one shall need no file beside it.
+    // The copied header has the source's journal mode. The copy should not need a second file.
     HONE_ASSIGN_OR_RETURN(Statement mode, copy->Prepare("PRAGMA journal_mode = DELETE"));
     HONE_RETURN_IF_ERROR(mode.Run());
   }

@@ -9,23 +9,24 @@
 #include "server/store/sqlite/connection.h"
 #include "server/store/store.h"
 
-// Copies of a whole SQLite store: what backup and restore are made of.
+// Copies of a whole SQLite store, for backup and restore.
 namespace hone::store {
 
-// Copies the database as it is when the call begins to the new file `to`, in steps with pauses
-// between them, so that a disk is left for others. The source's connection holds one read
-// transaction meanwhile: writers go on, and what they write is not in the copy. The copy is one
-// file without a log beside it, on the disk. Cancelled: `cancelled` said so. Errors as SqliteError
-// says. On an error `to` may be there in part.
+// Copies the database to the new file `to`, in its state at the beginning of the call. Pauses
+// between the steps leave time for other users of the disk. The source's connection holds a read
+// transaction meanwhile: writers continue, and their writes are not in the copy. The copy is one
+// synced file without a log. Cancelled: `cancelled` returned true. Other errors are those of
+// SqliteError. After an error, `to` may exist and be incomplete.
 absl::Status CopyDatabase(SqliteConnection& from, const std::string& to,
                           const std::function<bool()>& cancelled);
 
-// Whether the file is a whole store of a schema that this program knows. Reads all of it.
-// FailedPrecondition: a newer schema, or another program's database. DataLoss: not a database, cut
-// short, damaged, or its tables are not what its schema says. NotFound: no such file.
+// Checks that the file is a complete store with a schema that this program knows. Reads the whole
+// file. FailedPrecondition: the schema is newer, or the database belongs to another program.
+// DataLoss: the file is not a database, is truncated or damaged, or its tables differ from its
+// schema. NotFound: there is no such file.
 absl::StatusOr<BackupReport> CheckStoreFile(const std::string& path);
 
-// Makes what was written to the file, and the folder's entry of it, outlive a power loss.
+// Syncs a file and its entry in the folder, so that both survive a power loss.
 absl::Status SyncFile(const std::string& path);
 absl::Status SyncFolderOf(const std::string& path);
 

@@ -15,7 +15,7 @@ namespace hone::store {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(1);
-constexpr int kNice = 19;  // it reads for minutes, and no caller waits for it
+constexpr int kNice = 19;  // the check takes minutes, and no caller waits for it
 
 }  // namespace
 

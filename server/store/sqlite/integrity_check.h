@@ -13,19 +13,20 @@
 
 namespace hone::store {
 
-// Reads the whole database (PRAGMA quick_check). DataLoss: something is wrong, says what.
+// Reads the whole database (PRAGMA quick_check). DataLoss: the database is damaged; the message
+// says how.
 absl::Status QuickCheck(SqliteConnection& connection);
 
-// Reads the whole database once on its own thread, so that opening a large store takes no time and
-// damage is found all the same.
+// Checks the whole database once on its own thread, so that opening a large store takes no time and
+// damage is still found.
 class IntegrityCheck {
  public:
-  // Calls `on_end` on the check's thread with what QuickCheck says; another error than DataLoss: it
-  // was broken off.
+  // Calls `on_end` on the check's thread with the result of QuickCheck. An error other than
+  // DataLoss means that the check was stopped.
   IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
                  absl::AnyInvocable<void(const absl::Status&)> on_end);
-  // Breaks the check off, and leaves it behind where SQLite does not heed that: within a large
-  // table versions before 3.41 do not look.
+  // Stops the check. If it does not stop, leaves its thread running: SQLite before 3.41 does not
+  // check for interrupts within a large table.
   ~IntegrityCheck();
 
  private:
@@ -33,10 +34,10 @@ class IntegrityCheck {
     std::unique_ptr<SqliteConnection> connection;
     absl::Notification ended;
     absl::Mutex mutex;
-    // Null: no caller waits for it any more.
+    // Null if no caller waits for the result any more.
     absl::AnyInvocable<void(const absl::Status&)> on_end ABSL_GUARDED_BY(mutex);
   };
-  const std::shared_ptr<State> state_;  // the thread's, too
+  const std::shared_ptr<State> state_;  // shared with the thread
   std::thread thread_;
 };
 

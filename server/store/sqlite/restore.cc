@@ -19,8 +19,8 @@
 namespace hone::store {
 namespace {
 
-// Takes the store's log into its file, so that it is whole in one file. A damaged store stays as it
-// is.
+// Copies the store's log into its file, so that one file contains the whole store. A damaged store
+// is not changed.
 void EmptyLog(const std::string& path) {
   absl::StatusOr<std::unique_ptr<SqliteConnection>> connection =
       SqliteConnection::OpenForWriting(path);
@@ -29,13 +29,13 @@ void EmptyLog(const std::string& path) {
     (*connection)->QueryInt64("SELECT COUNT(*) FROM sqlite_schema").IgnoreError();
 }
 
-// Gives the store at `path` a second name, with the log that belongs to it.
+// Gives the store at `path` and its log a second name.
 absl::Status Keep(const std::string& path, const std::string& kept) {
   EmptyLog(path);
   if (link(path.c_str(), kept.c_str()) != 0) {
     return ErrnoStatus(errno, absl::StrCat("keep ", path, " as ", kept));
   }
-  // A log that could not be emptied must not meet another database.
+  // A log that could not be emptied must not be used with another database.
   for (const char* const ending : {"-wal", "-shm"}) {
     const std::string log = absl::StrCat(path, ending);
     if (rename(log.c_str(), absl::StrCat(kept, ending).c_str()) != 0 && errno != ENOENT) {
@@ -67,7 +67,7 @@ absl::StatusOr<RestoreReport> RestoreStore(const std::string& path, const std::s
   HONE_ASSIGN_OR_RETURN(const StoreLock lock, StoreLock::Acquire(store));
   HONE_RETURN_IF_ERROR(CheckStoreFile(backup).status());
   const std::string copy = absl::StrCat(store, ".restoring");
-  std::filesystem::remove(copy, error);  // of a restore that was broken off
+  std::filesystem::remove(copy, error);  // left by an interrupted restore
   const auto remove_copy = absl::MakeCleanup([&] { std::filesystem::remove(copy, error); });
   {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> from,

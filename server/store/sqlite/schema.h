@@ -12,8 +12,8 @@ namespace hone::store {
 // Marks a SQLite file as a Hone store (PRAGMA application_id): "HONE".
 inline constexpr int64_t kApplicationId = 0x484f4e45;
 
-// One step of the schema. A released one is never changed: a change is a new one at the end of the
-// table.
+// One step of the schema. A released step is never changed; each change of the schema is a new step
+// at the end of the table.
 struct Migration {
   int version;      // 1, 2, … (PRAGMA user_version after it)
   const char* sql;  // statements separated by semicolons
@@ -22,19 +22,18 @@ struct Migration {
 // Every migration, oldest first.
 const std::vector<Migration>& Migrations();
 
-// Whether this is a store, or an empty database, that `migrations` can bring up to date. Changes
+// Checks that the database is empty, or a store that `migrations` can bring up to date. Changes
 // nothing. FailedPrecondition: the schema is newer than the last migration, or the database belongs
-// to another program. DataLoss: not a database, or a damaged one.
+// to another program. DataLoss: the file is not a database, or is damaged.
 absl::Status CheckVersion(SqliteConnection& connection, const std::vector<Migration>& migrations);
 
-// Brings an empty database or a store of an older schema to the last of `migrations`, each in one
-// transaction with its version, and does nothing to a current one. REQUIRES: CheckVersion is OK.
-// ResourceExhausted, PermissionDenied, Unavailable, DataLoss: as SqliteError says; the schema
-// before the failed migration is kept.
+// Applies the missing migrations to an empty database or an older store, each in one transaction
+// with its version. Does nothing if the schema is current. REQUIRES: CheckVersion returned OK.
+// Errors are those of SqliteError; the schema before the failed migration is kept.
 absl::Status Migrate(SqliteConnection& connection, const std::vector<Migration>& migrations);
 
-// Compares the tables and indexes with those that `migrations` make. DataLoss: they differ; the
-// message names the first.
+// Compares the tables and indexes with those that `migrations` create. DataLoss: they differ; the
+// message names the first difference.
 absl::Status CheckSchema(SqliteConnection& connection, const std::vector<Migration>& migrations);
 
 }  // namespace hone::store

@@ -37,7 +37,7 @@ class SqliteStore final : public DatabaseStore {
         writer_(path_, &committer_),
         readers_([path = std::move(path)] { return SqliteConnection::OpenForReading(path); },
                  options.max_readers) {}
-  // Callbacks of the last writes may still read.
+  // The callbacks of the last writes may still read.
   ~SqliteStore() override { writer_.Stop(); }
 
   // Starts the check of the whole database.
@@ -117,11 +117,11 @@ class SqliteStore final : public DatabaseStore {
     }
   }
 
-  // Destroyed from the last to the first: readers close before the writer, so that the writer's
-  // connection is the one that empties the log, and the lock goes when every connection has.
+  // Members are destroyed in reverse order: the readers close before the writer, so that the
+  // writer's connection empties the log, and the lock is released after all connections are closed.
   const StoreLock lock_;
   const std::string path_;
-  std::atomic<int64_t> job_number_;  // the last one given
+  std::atomic<int64_t> job_number_;  // the last number that was returned
   absl::Mutex health_mutex_;
   StoreHealth health_ ABSL_GUARDED_BY(health_mutex_);
   SqliteCommitter committer_;
@@ -130,20 +130,21 @@ class SqliteStore final : public DatabaseStore {
   std::unique_ptr<IntegrityCheck> check_;
 };
 
-// Every claim, of a process that has just become the only opener: all others have ended.
+// Ends all claims on jobs. This process has just become the only opener, so all claimants have
+// ended.
 absl::Status ReleaseEveryJob(SqliteConnection& connection) {
   return connection.Execute(
       "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> 0");
 }
 
-// The largest number that is a job's id, 0 when there is none.
+// Returns the largest number that is a job's id, or 0 if there is none.
 absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection) {
-  // Ids that are not numbers, of imports and tests, count as 0.
+  // Ids that are not numbers, from imports and tests, count as 0.
   return connection.QueryInt64("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job");
 }
 
-// Only the writer's file can be cut, and only when it was made so: a store of an older schema is
-// rewritten once.
+// Makes sure that unused pages of the file can be freed. A file that was created by an older schema
+// must be rewritten once for this.
 void PrepareForShrinking(SqliteConnection& connection) {
   const absl::StatusOr<int64_t> mode = connection.QueryInt64("PRAGMA auto_vacuum");
   constexpr int kIncremental = 2;

@@ -12,21 +12,21 @@
 namespace hone::store {
 
 struct SqliteStoreOptions {
-  // Reads that may run at the same time; a further one waits.
+  // Maximum number of simultaneous reads; further reads wait.
   size_t max_readers = 16;
-  // Reads the whole database in the background after opening; when it is damaged, says so in the
-  // log and refuses writes.
+  // Checks the whole database in the background after opening. If it is damaged, logs an error and
+  // refuses writes.
   bool check_integrity = true;
-  // When a best is published and replaced. Outlives the store; null: the system's clock.
+  // For the times of publications. Outlives the store; if null, the system's clock is used.
   const Clock* clock = nullptr;
 };
 
-// OpenSqliteStore of store.h with its options.
+// The same as OpenSqliteStore in store.h, with options.
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                        const SqliteStoreOptions& options);
 
-// The path without symbolic links, so that every name of a store has the same lock file; makes its
-// folder. InvalidArgument: it names no file.
+// Returns the path without symbolic links, so that every name of a store has the same lock file.
+// Creates the folder. InvalidArgument: the path does not name a file.
 absl::StatusOr<std::string> CanonicalStorePath(const std::string& path);
 
 }  // namespace hone::store

@@ -9,7 +9,7 @@
 namespace hone::store {
 namespace {
 
-// SQLite binds NULL for a null pointer, whatever the length says.
+// SQLite binds NULL for a null pointer, even if the length is 0.
 const char* NonNull(absl::string_view bytes) { return bytes.data() == nullptr ? "" : bytes.data(); }
 
 }  // namespace

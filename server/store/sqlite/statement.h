@@ -23,7 +23,7 @@ class SqliteStatement final : public StatementRun {
   ~SqliteStatement() override;
 
   void BindInt64(int64_t value) override;
-  void BindDouble(double value) override;  // not a number is kept as NULL, the only way SQLite has
+  void BindDouble(double value) override;  // SQLite can store NaN only as NULL
   void BindText(absl::string_view text) override;
   void BindBlob(absl::string_view bytes) override;
   void BindBool(bool value) override { BindInt64(value ? 1 : 0); }

@@ -20,8 +20,8 @@ absl::Status ReadOnly(const std::string& path, const std::string& message) {
       absl::StrCat(message, "; make ", path, " and its folder writable for this user"));
 }
 
-// errno of the call that failed, 0 when it is not known. SQLite passes it on for most statements
-// but not for COMMIT, whose failed write is noted at the log's file.
+// Returns the errno of the call that failed, or 0 if it is unknown. SQLite reports it for most
+// statements, but not for COMMIT, for which it is stored at the file of the log.
 int SystemErrno(sqlite3* database, int extended) {
   const int known = sqlite3_system_errno(database);
   if (known != 0 || extended != SQLITE_IOERR_WRITE) return known;

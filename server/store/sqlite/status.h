@@ -10,8 +10,8 @@ struct sqlite3;
 
 namespace hone::store {
 
-// The status of the last failed call on `database`; `what` says what was tried. The message names
-// the path and says what to do about it.
+// Returns the status of the last failed call on `database`. `what` describes the attempt. The
+// message contains the path and says what to do.
 //   ResourceExhausted  the disk or the database is full
 //   PermissionDenied   the file, its folder or the disk is read-only, or this user may not open it
 //   DataLoss           not a database, or a damaged one
@@ -22,7 +22,7 @@ namespace hone::store {
 //   Internal           anything else: an I/O error, a wrong statement
 absl::Status SqliteError(sqlite3* database, const std::string& path, absl::string_view what);
 
-// What every message about a damaged store ends with.
+// The end of every message about a damaged store.
 std::string DamagedAdvice(const std::string& path);
 
 }  // namespace hone::store

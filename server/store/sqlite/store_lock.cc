@@ -37,7 +37,7 @@ absl::StatusOr<StoreLock> StoreLock::Acquire(const std::string& store_path) {
                                                "server instead, stop it, or name another "
                                                "store"));
   }
-  // The process id only serves the message above, so a full disk is no reason to refuse the store.
+  // The process id is used only in the message above, so errors such as a full disk are ignored.
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd, 0) == 0 && pwrite(fd, pid.data(), pid.size(), 0) < 0) errno = 0;
   return lock;

@@ -7,14 +7,14 @@
 
 namespace hone::store {
 
-// The claim of one process on a store: an flock on "<path>.lock", which the kernel drops when the
-// process ends, however it ends. SQLite would let several processes in; they would meet as
-// "database is locked" and, with SQLite before 3.51.3, could damage the log. The file stays behind
-// and holds the opener's process id for the message. Movable.
+// The lock of one process on a store: an flock on "<path>.lock", which the kernel releases when the
+// process ends for any reason. SQLite itself would allow several processes, which would get
+// "database is locked" errors and, with SQLite before 3.51.3, could damage the log. The file is not
+// removed, and contains the opener's process id for the message. Movable.
 class StoreLock {
  public:
-  // Unavailable: another store object, here or in another process, has it; the message names the
-  // process. PermissionDenied, ResourceExhausted, NotFound: the lock file cannot be made.
+  // Unavailable: another store object, in this or another process, has the lock; the message names
+  // the process. PermissionDenied, ResourceExhausted, NotFound: the lock file cannot be created.
   static absl::StatusOr<StoreLock> Acquire(const std::string& store_path);
 
   StoreLock(StoreLock&& other) noexcept;

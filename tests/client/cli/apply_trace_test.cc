@@ -40,7 +40,7 @@ const std::string kOpen = Trace(
     "x0, x1 = sample_perfect_tile(l0, parts=2)\n"
     "l3, l4 = split(l0, x0, x1)\n");
 
-TEST(ApplyTrace, AppliesWhatIsDecided) {
+TEST(ApplyTrace, AppliesTheGivenDecisions) {
   const auto applied = ApplyTrace("mine.trace", kDecided, 0);
   ASSERT_TRUE(applied.ok()) << applied.status();
   EXPECT_THAT(applied->decisions, ElementsAre(8, 4));

@@ -94,7 +94,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
   }
 }
 
-TEST_F(CommandLineTest, HelpIsACommandToo) {
+TEST_F(CommandLineTest, HelpIsAlsoACommand) {
   EXPECT_EQ(Hone({"help"}).output, Hone({"--help"}).output);
   EXPECT_EQ(Hone({"help", "tune"}).output, Hone({"tune", "--help"}).output);
   EXPECT_EQ(Hone({"help", "records", "export"}).output,
@@ -295,7 +295,7 @@ TEST_F(CommandLineTest, FilesMayBeginWithAByteOrderMarkAndMustEnd) {
   ExpectUsageError({"tune", files_.path()}, HasSubstr("Is a directory"));
 }
 
-TEST_F(CommandLineTest, ATraceOfAnotherShapeIsNoSpaceOfAnOperator) {
+TEST_F(CommandLineTest, ATraceOfAnotherShapeIsRefusedAsASpace) {
   const std::string trace =
       File("eight.trace",
            "workload matmul\ninput A: f32[8, 8]\ninput B: f32[8, 8]\n"
@@ -344,7 +344,7 @@ TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
       HasSubstr("decisions open"));
 }
 
-TEST_F(CommandLineTest, WhatIsNoDesignSpace) {
+TEST_F(CommandLineTest, InvalidDesignSpacesAreRefused) {
   const std::vector<std::string> tune = {"tune", "matmul", "m=8", "n=8", "k=8", "--space"};
   const auto with = [&](const std::string& space) {
     std::vector<std::string> words = tune;
@@ -372,7 +372,7 @@ TEST_F(CommandLineTest, FeaturesAreOfACandidate) {
   ExpectUsageError({"features", files_ / "nowhere.trace"}, HasSubstr("No such file"));
 }
 
-TEST_F(CommandLineTest, ATraceIsNoWorkload) {
+TEST_F(CommandLineTest, ATraceIsRefusedAsAWorkload) {
   const std::string path =
       File("good.trace",
            "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\nb0 = block(\"B\")\n");
@@ -380,7 +380,7 @@ TEST_F(CommandLineTest, ATraceIsNoWorkload) {
                    AllOf(HasSubstr("good.trace is a trace"), HasSubstr("hone show")));
 }
 
-TEST_F(CommandLineTest, TheWorkloadComesFromStandardInputToo) {
+TEST_F(CommandLineTest, TheWorkloadMayBeReadFromStandardInput) {
   const std::string text = "workload scale\ninput A: f32[4]\noutput B[i: 4] = A[i] * 2.0\n";
   const Result result = Hone({"show", "-", "--workload", "--json"}, text);
   EXPECT_EQ(result.code, 0) << result.errors;
@@ -389,7 +389,7 @@ TEST_F(CommandLineTest, TheWorkloadComesFromStandardInputToo) {
   EXPECT_THAT(json["workload"].get<std::string>(), HasSubstr("input A: f32[4]"));
 }
 
-TEST_F(CommandLineTest, WhatCannotBePrintedIsAFailure) {
+TEST_F(CommandLineTest, AFailedWriteToStandardOutputIsAnError) {
   const std::string workload = File("scale.hone",
                                     "workload scale\ninput A: f32[4]\n"
                                     "output B[i: 4] = A[i] * 2.0\n");

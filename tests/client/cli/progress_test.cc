@@ -21,7 +21,7 @@ client::Job RunningJob() {
   return job;
 }
 
-TEST(ProgressTextTest, SaysEverythingWhereThereIsRoom) {
+TEST(ProgressTextTest, ShowsAllPartsIfTheLineIsLongEnough) {
   EXPECT_EQ(ProgressText(RunningJob()),
             "tuning  128/256 trials  best 291.8 GFLOP/s (50.0 % of peak)  invalid 25.0 %"
             "  6.4 trials/s  0:20 left");
@@ -30,7 +30,7 @@ TEST(ProgressTextTest, SaysEverythingWhereThereIsRoom) {
   EXPECT_THAT(ProgressText(job), HasSubstr("0:20 left  (waiting)"));
 }
 
-TEST(ProgressTextTest, PartsGoInOrderOfWhatIsMissedLeast) {
+TEST(ProgressTextTest, TheLeastImportantPartsAreRemovedFirst) {
   const client::Job job = RunningJob();
   EXPECT_EQ(ProgressText(job, 84),
             "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  6.4 trials/s  0:20 left");

@@ -30,7 +30,7 @@ KernelFacts Facts(const std::string& name) {
           .gflops = 6.5};
 }
 
-TEST(KernelHeaderTest, SaysEverythingThatACallNeeds) {
+TEST(KernelHeaderTest, ContainsEverythingThatACallNeeds) {
   const std::string header =
       KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
   EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));

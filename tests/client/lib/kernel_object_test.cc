@@ -61,7 +61,7 @@ TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
   EXPECT_EQ(WEXITSTATUS(status), 1 + 4 + 4 + 1);
 }
 
-TEST_F(KernelObjectTest, RefusesWhatIsNoKernelsObject) {
+TEST_F(KernelObjectTest, RefusesObjectsThatAreNotKernels) {
   EXPECT_THAT(RenameFunctions("", "k").status().message(), HasSubstr("truncated"));
   EXPECT_THAT(RenameFunctions(std::string(4096, 'x'), "k").status().message(), HasSubstr("ELF"));
   const std::string shared = Compile("shared", "3", "-shared");

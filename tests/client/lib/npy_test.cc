@@ -83,7 +83,7 @@ TEST(Npy, TypesAndShapesMustFit) {
   }
 }
 
-TEST(Npy, WhatCannotBeReadSaysWhy) {
+TEST(Npy, RefusalsOfFilesHaveTheReason) {
   const std::string data(24, 'x');
   const auto with = [&](const char* from, const char* to) {
     return File(1, absl::StrReplaceAll(kDictionary, {{from, to}}), data);

@@ -226,7 +226,7 @@ TEST_F(PrivateServerTest, ClientsOneAfterAnotherEachGetAServer) {
   }
 }
 
-TEST_F(PrivateServerTest, HoldsNobodysPipeOpen) {
+TEST_F(PrivateServerTest, KeepsNoInheritedPipeOpen) {
   int output[2];
   ASSERT_EQ(pipe(output), 0);
   auto server = PrivateServer::StartOrJoin(Options());

@@ -38,7 +38,7 @@ TEST(RetryTest, OnlyUnavailableIsTriedAgain) {
   }
 }
 
-TEST(RetryTest, ComesBackWhenTheServerDoes) {
+TEST(RetryTest, RetriesUntilTheServerIsBack) {
   FakeTime time;
   int attempts = 0;
   EXPECT_TRUE(

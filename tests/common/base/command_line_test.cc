@@ -66,7 +66,7 @@ TEST_F(CommandTest, OptionsAndArgumentsMayMix) {
   EXPECT_TRUE(all_);
 }
 
-TEST_F(CommandTest, RefusesWhatItDoesNotKnowOrAllow) {
+TEST_F(CommandTest, RefusesUnknownAndForbiddenOptions) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--nonsense"},
            {"-x"},

@@ -40,7 +40,7 @@ class HostLockTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(HostLockTest, SharedHoldersMeetAndATimerIsAlone) {
+TEST_F(HostLockTest, SharedHoldersOverlapAndATimerIsExclusive) {
   auto first = Now(Mode::kShared);
   auto second = Now(Mode::kShared);
   ASSERT_TRUE(first.ok() && second.ok());

@@ -56,7 +56,7 @@ TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
   EXPECT_TRUE(IsShared()) << "the share takes the lock again";
 }
 
-TEST_F(HostShareTest, AThreadWithoutAShareLetsGoOfNothing) {
+TEST_F(HostShareTest, AThreadWithoutAShareReleasesNothing) {
   YieldToTimers();
   const HostShare share(true, path_);
   std::thread([] { YieldToTimers(); }).join();

@@ -47,7 +47,7 @@ TEST_F(IndexTest, FormsOfOneIndexAreEqual) {
 }
 
 // Splitting a fused loop at the original boundary gives back the original loops.
-TEST_F(IndexTest, SplitOfAFusedLoopComesBack) {
+TEST_F(IndexTest, ASplitOfAFusedLoopIsSimplified) {
   const AtomId f = Var("f", 48), a = Var("a", 6), b = Var("b", 8);
   const Index row = atoms_.FloorDiv(Index::Of(f), 8), column = atoms_.Mod(Index::Of(f), 8);
   const Index parts = Index::Of(a) * 8 + Index::Of(b);

@@ -59,7 +59,7 @@ std::string ReferenceText(absl::string_view text) {
   return reference->ToText();
 }
 
-TEST(ReferenceWorkloadTest, SaysWhatIsTooLargeToBeChecked) {
+TEST(ReferenceWorkloadTest, ReportsWorkloadsThatAreTooLargeToCheck) {
   const auto small = ParseWorkload("workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_EQ(ReferenceBytes(*small), 4 * 32);
@@ -241,7 +241,7 @@ TEST(ReferenceWorkloadTest, DeepExpressionsUnderGuardsHaveBounds) {
 }
 
 // f64 cannot represent all values of i64.
-TEST(ReferenceWorkloadTest, IntegersOf64BitsStayWhatTheyAre) {
+TEST(ReferenceWorkloadTest, IntegersOf64BitsAreExact) {
   const std::string text =
       ReferenceText("workload w\ninput A: i64[3]\noutput B[i: 3] = A[i] + 9007199254740993\n");
   EXPECT_THAT(text, HasSubstr("output B_value[i: 3] = A[i] + 9007199254740993\n"));

@@ -90,7 +90,7 @@ TEST(WorkloadTextTest, LayoutOfTheTextIsFree) {
             "workload w\ninput A: f32[4, 5]\noutput B[i: 4] = sum(k: 5) A[i, k]\n");
 }
 
-TEST(WorkloadTextTest, NumbersTakeTheTypeBesideThem) {
+TEST(WorkloadTextTest, NumbersTakeTheTypeOfTheOtherOperand) {
   const auto workload =
       ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n");
   ASSERT_TRUE(workload.ok()) << workload.status();

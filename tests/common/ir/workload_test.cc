@@ -138,7 +138,7 @@ TEST(FlopCountTest, ASelectCountsOneBranch) {
   EXPECT_EQ(flops("select(A[i] + 1.0 < 0.0, A[i], 0.0)"), 8 * 3);
 }
 
-TEST(WorkloadBuilderTest, ValidatesWhatItBuilds) {
+TEST(WorkloadBuilderTest, ValidatesTheBuiltWorkload) {
   WorkloadBuilder builder("w");
   const auto a = builder.Input("A", DType::kF32, {4});
   const auto i = builder.NewAxis("i", 4);

@@ -196,7 +196,7 @@ tensorize(l1, "vnni_16x4")
 
 // A dead block has no reader. Compaction once kept a single step of its reduction, and the code
 // used loops that did not enclose it.
-TEST(LowerTest, WhatNobodyReadsIsNotComputed) {
+TEST(LowerTest, DeadStagesAreRemoved) {
   const std::string text = LowerTrace(R"(workload w
 input A: f32[7, 16]
 input B: f32[16, 30]

@@ -25,7 +25,7 @@ std::string OperatorOf(const std::string& line) {
   return std::vector<std::string>(absl::StrSplit(line, ' '))[0];
 }
 
-TEST(LibraryTest, EveryOperatorSaysWhatItTakes) {
+TEST(LibraryTest, EveryOperatorDescribesItsArguments) {
   std::vector<std::string> names;
   std::set<std::string> examples;
   for (const char* line : kExamples) examples.insert(OperatorOf(line));

@@ -90,7 +90,7 @@ TEST_F(FramingTest, WritingToAReaderThatIsStuckKeepsItsDeadline) {
             absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(FramingTest, WritingToAReaderThatIsGoneIsUnavailable) {
+TEST_F(FramingTest, WritingToAClosedPipeIsUnavailable) {
   CloseReader();
   EXPECT_EQ(WriteFrame(writer(), "x").code(), absl::StatusCode::kUnavailable);
 }

@@ -169,7 +169,7 @@ TEST(ProtoConvertTest, RefusesUnknownPoliciesAndOversizedLists) {
   EXPECT_FALSE(FromProto(result).ok());
 }
 
-TEST(ProtoConvertTest, DetailsFromACrashedChildAreMadeFitToTravel) {
+TEST(ProtoConvertTest, DetailsFromACrashedChildBecomeValidUtf8) {
   MeasureResult result = SomeResult();
   result.detail = "before \xff\xc0\xed\xa0\x80 after ≤ é 😀";
   const std::string bytes = ToProto(result).SerializeAsString();

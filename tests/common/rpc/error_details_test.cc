@@ -8,7 +8,7 @@
 namespace hone::rpc {
 namespace {
 
-TEST(ErrorDetailsTest, ReasonAndWaitTravel) {
+TEST(ErrorDetailsTest, ReasonAndWaitAreTransferred) {
   const absl::Status status = WithRetryAfter(
       WithReason(absl::ResourceExhaustedError("slow down"), "RATE_LIMITED", {{"limit", "5"}}),
       absl::Milliseconds(1500));
@@ -18,7 +18,7 @@ TEST(ErrorDetailsTest, ReasonAndWaitTravel) {
   EXPECT_EQ(RetryAfter(back), absl::Milliseconds(1500));
 }
 
-TEST(ErrorDetailsTest, ThereMayBeNone) {
+TEST(ErrorDetailsTest, DetailsMayBeMissing) {
   const absl::Status status = absl::NotFoundError("nothing");
   EXPECT_EQ(EncodeDetails(status), "");
   EXPECT_EQ(ReasonOf(status), "");
@@ -36,7 +36,7 @@ TEST(ErrorDetailsTest, TheBytesAreProtobufs) {
   EXPECT_EQ(bytes, "\x08\x08\x12\x01m\x1a" + std::string(1, static_cast<char>(any.size())) + any);
 }
 
-TEST(ErrorDetailsTest, DamagedBytesAreLeftOut) {
+TEST(ErrorDetailsTest, MalformedBytesAreIgnored) {
   const std::string bytes = EncodeDetails(WithReason(absl::AbortedError("m"), "LOST"));
   for (size_t size = 0; size < bytes.size(); ++size) {
     absl::Status status = absl::AbortedError("m");
@@ -45,7 +45,7 @@ TEST(ErrorDetailsTest, DamagedBytesAreLeftOut) {
   }
 }
 
-TEST(RateLimitTest, ACallerWaitsAndOthersDoNot) {
+TEST(RateLimitTest, OneCallersLimitDoesNotAffectOthers) {
   FakeClock clock;
   RateLimiter limiter(&clock, /*per_second=*/10, /*burst=*/20);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(limiter.Admit("ann").ok()) << i;

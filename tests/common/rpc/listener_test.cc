@@ -51,7 +51,7 @@ TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
   server->Shutdown();
 }
 
-TEST_F(ListenerTest, AFileThatIsNoSocketIsLeftAlone) {
+TEST_F(ListenerTest, AFileThatIsNotASocketIsNotReplaced) {
   std::ofstream(socket_.path) << "precious";
   grpc::ServerBuilder builder;
   EXPECT_EQ(AddListener(builder, socket_, false, nullptr).code(), absl::StatusCode::kAlreadyExists);
@@ -82,7 +82,7 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
   server->Shutdown();
 }
 
-TEST(CheckPortFreeTest, SaysWhyAnAddressCannotBeHad) {
+TEST(CheckPortFreeTest, SaysWhyAnAddressCannotBeUsed) {
   EXPECT_TRUE(CheckPortFree({.host = "localhost"}).ok());
   EXPECT_EQ(CheckPortFree({.host = "192.0.2.1", .port = 7070}),
             absl::FailedPreconditionError(
@@ -97,7 +97,7 @@ TEST_F(ListenerTest, ASocketNeedsItsFolder) {
   EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr(folder_ + "/none"));
 }
 
-TEST(ChannelTest, RemoteNeedsInsecure) {
+TEST(ChannelTest, PlainTextToOtherMachinesNeedsInsecure) {
   EXPECT_EQ(CreateChannel("example.org:70", false).status().code(),
             absl::StatusCode::kPermissionDenied);
   EXPECT_TRUE(CreateChannel("example.org:70", true).ok());

@@ -38,7 +38,7 @@ TEST(SecretTest, EqualSecretsComparesAll) {
   EXPECT_FALSE(EqualSecrets("abc", "ab"));
 }
 
-TEST(SecretTest, ASecretThatEverybodyReadsIsRefused) {
+TEST(SecretTest, ASecretThatEveryUserCanReadIsRefused) {
   char folder[] = "/tmp/hone_secret_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string path = std::string(folder) + "/token";
@@ -52,7 +52,7 @@ TEST(SecretTest, ASecretThatEverybodyReadsIsRefused) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(TokenTableTest, FindsWhoseTokenItIs) {
+TEST(TokenTableTest, FindsTheOwnerOfAToken) {
   const std::string text = "# who may call\n\n" + TokenLine({"ann", Role::kClient}, "one") + "  " +
                            TokenLine({"pi-*", Role::kWorker}, "two") +
                            TokenLine({"root", Role::kAdmin}, "three");
@@ -72,10 +72,10 @@ TEST(TokenTableTest, SaysWhichLineIsWrongAndNeverAHash) {
     std::string text, says;
   } cases[] = {
       {good + "client bob\n", "line 2: not three words"},
-      {good + "king bob " + HashToken("x") + "\n", "line 2: no role is called 'king'"},
+      {good + "king bob " + HashToken("x") + "\n", "line 2: unknown role 'king'"},
       {good + "client bob " + HashToken("x").substr(1) + "\n", "line 2: the hash"},
       {good + good, "line 2: the name was used before"},
-      {good + TokenLine({"bob", Role::kClient}, "one"), "line 2: the token is that of ann"},
+      {good + TokenLine({"bob", Role::kClient}, "one"), "line 2: the token already belongs to ann"},
   };
   for (const auto& test : cases) {
     const auto table = TokenTable::Parse(test.text);

@@ -120,7 +120,7 @@ class TlsTest : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(TlsTest, ATokenSaysWhoCalls) {
+TEST_F(TlsTest, ATokenIdentifiesTheCaller) {
   auto tokens = std::make_shared<const TokenTable>(
       *TokenTable::Parse(TokenLine({"ann", Role::kClient}, "secret")));
   Serve({.identity = ServerPair(authority_)}, tokens);
@@ -128,7 +128,7 @@ TEST_F(TlsTest, ATokenSaysWhoCalls) {
   EXPECT_EQ(known, absl::NotFoundError("hone://client/ann"));
   const absl::Status unknown = Call({.ca = authority_.certificate, .token = "guess"});
   EXPECT_EQ(unknown.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(std::string(unknown.message()), HasSubstr("not one of this server's"));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("does not know this token"));
   EXPECT_THAT(std::string(unknown.message()), Not(HasSubstr("guess")));
   const absl::Status none = Call({.ca = authority_.certificate});
   EXPECT_EQ(none.code(), absl::StatusCode::kUnauthenticated);
@@ -150,7 +150,7 @@ TEST_F(TlsTest, ACertificateIsReplacedWhileTheServerServes) {
   EXPECT_FALSE(Probe({.ca = authority_.certificate}).ok());
 }
 
-TEST_F(TlsTest, AnAuthorityThatIsTakenAwayLetsNobodyInFromThen) {
+TEST_F(TlsTest, AfterAnAuthorityIsRemovedItsCertificatesAreRefused) {
   const KeyPair old = Authority("Old");
   const ServerSecurity security{.identity = ServerPair(authority_),
                                 .client_ca = old.certificate + authority_.certificate,
@@ -168,7 +168,7 @@ TEST_F(TlsTest, AnAuthorityThatIsTakenAwayLetsNobodyInFromThen) {
                   .ok());
 }
 
-TEST_F(TlsTest, WhetherCallersAreAskedDoesNotChangeWhileItServes) {
+TEST_F(TlsTest, ClientCertificatesCannotBeSwitchedOnWhileItServes) {
   Serve({.identity = ServerPair(authority_)});
   const absl::Status asks = certificates_->Replace(
       {.identity = ServerPair(authority_), .client_ca = authority_.certificate});
@@ -178,7 +178,7 @@ TEST_F(TlsTest, WhetherCallersAreAskedDoesNotChangeWhileItServes) {
   EXPECT_TRUE(Probe({.ca = authority_.certificate}).ok()) << "the server continues as before";
 }
 
-TEST_F(TlsTest, ACertificateSaysWhoCalls) {
+TEST_F(TlsTest, ACertificateIdentifiesTheCaller) {
   Serve({.identity = ServerPair(authority_),
          .client_ca = authority_.certificate,
          .require_certificates = true});
@@ -187,7 +187,7 @@ TEST_F(TlsTest, ACertificateSaysWhoCalls) {
             absl::NotFoundError("hone://worker/pi-07"));
 }
 
-TEST_F(TlsTest, TheProbeSeesAGoodServer) {
+TEST_F(TlsTest, TheProbeDescribesAGoodServer) {
   Serve({.identity = ServerPair(authority_)});
   const auto found = ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20));
   ASSERT_TRUE(found.ok()) << found.status();
@@ -211,7 +211,7 @@ TEST_F(TlsTest, AServerOfAnUnknownAuthorityIsRefused) {
   const ChannelSecurity client{.ca = Authority("Other").certificate};
   EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Probe(client).message()),
-              HasSubstr("of an authority that is not trusted here (Test)"));
+              HasSubstr("by an authority that is not trusted here (Test)"));
 }
 
 TEST_F(TlsTest, AServerOfAnotherNameIsRefused) {
@@ -224,7 +224,7 @@ TEST_F(TlsTest, AServerOfAnotherNameIsRefused) {
   EXPECT_TRUE(Probe(told).ok());
 }
 
-TEST_F(TlsTest, AMissingCertificateIsAskedFor) {
+TEST_F(TlsTest, AMissingClientCertificateIsReported) {
   Serve({.identity = ServerPair(authority_),
          .client_ca = authority_.certificate,
          .require_certificates = true});
@@ -246,10 +246,10 @@ TEST_F(TlsTest, ACallersExpiredOrForeignCertificateIsRefused) {
   const ChannelSecurity foreign{.ca = authority_.certificate,
                                 .identity = ClientPair(Authority("Other"), pi)};
   EXPECT_EQ(Call(foreign).code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not take our certificate"));
+  EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not accept our certificate"));
 }
 
-TEST_F(TlsTest, ACertificateWithoutANameIsNobodys) {
+TEST_F(TlsTest, ACertificateWithoutAnIdentityIsRefused) {
   Serve({.identity = ServerPair(authority_), .client_ca = authority_.certificate});
   const absl::Status unnamed =
       Call({.ca = authority_.certificate, .identity = ServerPair(authority_)});
@@ -258,21 +258,21 @@ TEST_F(TlsTest, ACertificateWithoutANameIsNobodys) {
               ::testing::AnyOf(absl::StatusCode::kUnavailable, absl::StatusCode::kUnauthenticated));
 }
 
-TEST_F(TlsTest, APlainServerIsNotTakenForAnEncryptedOne) {
+TEST_F(TlsTest, AServerWithoutTlsIsReported) {
   Serve({});
   const ChannelSecurity client{.ca = authority_.certificate};
   EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not speak TLS on this port"));
 }
 
-TEST_F(TlsTest, NobodyThereIsUnavailable) {
+TEST_F(TlsTest, AMissingServerIsUnavailable) {
   Serve({.identity = ServerPair(authority_)});
   server_->Shutdown();
   server_.reset();
   EXPECT_EQ(Probe({.ca = authority_.certificate}).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TlsTest, OlderThan12IsRefused) {
+TEST_F(TlsTest, TlsBefore12IsRefused) {
   Serve({.identity = ServerPair(authority_)});
   for (const auto& [version, taken] :
        {std::pair{TLS1_1_VERSION, false}, std::pair{TLS1_2_VERSION, true}}) {
@@ -290,7 +290,7 @@ TEST_F(TlsTest, OlderThan12IsRefused) {
   }
 }
 
-TEST(LoadSecurityTest, SaysWhatIsWrongAndNeverAContent) {
+TEST(LoadSecurityTest, ErrorsSayWhatIsWrongWithoutTheContent) {
   char folder[] = "/tmp/hone_tls_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const auto file = [&](const std::string& name, const std::string& content, int mode = 0600) {
@@ -341,7 +341,7 @@ TEST(LoadSecurityTest, SaysWhatIsWrongAndNeverAContent) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CertificateTest, SaysWhatItIsFor) {
+TEST(CertificateTest, DescribesHostsAndIdentity) {
   const KeyPair authority = Authority();
   const auto server =
       DescribeCertificate(ServerPair(authority, {"a.b", "10.0.0.7", "::1"}).certificate);
@@ -354,7 +354,7 @@ TEST(CertificateTest, SaysWhatItIsFor) {
   EXPECT_FALSE(DescribeCertificate("no pem").ok());
 }
 
-TEST(CertificateTest, NamesThatWouldAddOthersAreRefused) {
+TEST(CertificateTest, NamesThatWouldAddFurtherNamesAreRefused) {
   const KeyPair authority = Authority();
   for (const char* host : {"a,DNS:b", "a b", "", "a\nb"}) {
     EXPECT_EQ(IssueCertificate(authority, {.common_name = "x",
@@ -368,7 +368,7 @@ TEST(CertificateTest, NamesThatWouldAddOthersAreRefused) {
   }
 }
 
-TEST(CertificateTest, UrisOfOthersNameNobody) {
+TEST(CertificateTest, OtherUrisAreNoIdentities) {
   for (const char* uri :
        {"", "hone://", "hone://worker", "hone://worker/", "hone://king/x", "spiffe://worker/x"}) {
     EXPECT_FALSE(IdentityFromUri(uri).ok()) << uri;
@@ -378,13 +378,13 @@ TEST(CertificateTest, UrisOfOthersNameNobody) {
 TEST(GrpcLogTest, SaysWhatAFailedHandshakeMeans) {
   EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
                                  "error:0A000086:SSL routines::certificate verify failed"),
-              HasSubstr("expired, or is not of an authority"));
+              HasSubstr("expired, or was issued by an authority"));
   EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
                                  "error:0A0000C7:SSL routines::peer did not return a certificate"),
-              HasSubstr("showed no certificate"));
+              HasSubstr("sent no certificate"));
 }
 
-TEST(GrpcLogTest, OfOtherMessagesItKeepsTheTextAndTheCause) {
+TEST(GrpcLogTest, KeepsTheTextAndTheCauseOfOtherMessages) {
   EXPECT_EQ(ExplainGrpcMessage("something else"), "grpc: something else");
   EXPECT_EQ(ExplainGrpcMessage("UNKNOWN:Failed accept4 {file:\"tcp.cc\", errno:24, "
                                "os_error:\"Too many open files\", syscall:\"accept4\"}"),

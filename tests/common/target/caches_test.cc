@@ -91,7 +91,7 @@ TEST_F(CachesTest, OneChipletMayHaveMore) {
   EXPECT_EQ(Read({8, 9}, 2).l3_bytes, 32 << 20);
 }
 
-TEST_F(CachesTest, WhatCannotBeReadStaysAsItIs) {
+TEST_F(CachesTest, UnreadableFilesLeaveTheTargetUnchanged) {
   const Target none = Read(CpusBelow(4), 4);
   EXPECT_EQ(none, (Target{.cores = 4}));
   AddCpu(0, "nonsense", "");
@@ -99,7 +99,7 @@ TEST_F(CachesTest, WhatCannotBeReadStaysAsItIs) {
   EXPECT_EQ(Read({}, 1), Target{});
 }
 
-TEST(ParseCpuListTest, ReadsWhatTheKernelWrites) {
+TEST(ParseCpuListTest, ReadsTheFilesOfTheKernel) {
   EXPECT_THAT(ParseCpuList("3"), ElementsAre(3));
   EXPECT_THAT(ParseCpuList("0-2,8"), ElementsAre(0, 1, 2, 8));
   for (const absl::string_view bad : {"", "x", "3-1", "1-2-3", "-4", "0-99999999"}) {

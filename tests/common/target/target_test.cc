@@ -20,7 +20,7 @@ std::string Refusal(absl::string_view text) {
   return std::string(status.message());
 }
 
-TEST(TargetTest, TextMakesTheRoundTripForEveryName) {
+TEST(TargetTest, TheTextOfEveryTargetIsParsedBack) {
   for (const std::string& name : TargetNames()) {
     const absl::StatusOr<Target> target = TargetByName(name);
     ASSERT_TRUE(target.ok()) << target.status();

@@ -44,7 +44,7 @@ TEST(DenseTest, ProductsAreSums) {
   }
 }
 
-TEST(DenseTest, CholeskySolvesAndBearsWhatIsSingular) {
+TEST(DenseTest, CholeskySolvesEvenSingularMatrices) {
   constexpr int n = 9;
   const Matrix a = Drawn(n, n, 4);
   std::vector<double> matrix(n * n);

@@ -23,7 +23,7 @@ TEST(CostModelRegistryTest, HasTheModels) {
   EXPECT_EQ(CostModelNames().size(), names.size() - missing.size());
 }
 
-TEST(CostModelRegistryTest, SaysWhatABuildLacks) {
+TEST(CostModelRegistryTest, NamesModelsThatTheBuildDoesNotContain) {
   const auto model = CreateCostModel("treegru", {});
   if (model.ok()) GTEST_SKIP() << "built with libtorch";
   EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition);

@@ -94,7 +94,7 @@ TEST(SpreadScaleTest, IsNotWiderThanItMustBeInATaskThatItHasSeen) {
   EXPECT_LT(one, 0.95);
 }
 
-TEST(SpreadScaleTest, PointsLeftOutAreWhatAProcessWithoutThemSays) {
+TEST(SpreadScaleTest, LeaveOneOutPredictionsAreThoseOfAProcessWithoutThePoint) {
   Rng rng(5);
   Matrix points(30, 2);
   for (float& value : points.values) value = static_cast<float>(rng.Uniform());

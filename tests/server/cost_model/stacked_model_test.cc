@@ -62,7 +62,7 @@ TEST(StackedModel, TheRelatedModelFadesAsResultsCome) {
   EXPECT_DOUBLE_EQ(after(277), 3);
 }
 
-TEST(StackedModel, SavesTheOwnModelAndWhatItKnew) {
+TEST(StackedModel, SavesItsModelAndTheBaseModel) {
   const auto model = Stacked(), other = Stacked();
   ASSERT_TRUE(model->Update(Column(64, 1), std::vector<double>(64, 1)).ok());
   ASSERT_TRUE(other->Load(*model->Save()).ok());

@@ -89,7 +89,7 @@ TEST(XgboostForestTest, PredictsWhatTheLibraryPredicts) {
   }
 }
 
-TEST(XgboostForestTest, NamesWhatAModelLacks) {
+TEST(XgboostForestTest, NamesTheMissingPartsOfAModel) {
   const auto message = [](absl::string_view json) {
     const absl::Status status = ForestOfXgboostJson(json, 2, 100).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);

@@ -18,7 +18,7 @@ class FeatureSetTest : public testing::TestWithParam<std::string> {
   const FeatureSet& set_ = **FindFeatureSet(GetParam());
 };
 
-TEST_P(FeatureSetTest, EveryColumnHasANameOfItsOwn) {
+TEST_P(FeatureSetTest, ColumnNamesAreUnique) {
   EXPECT_EQ(set_.name(), GetParam());
   EXPECT_EQ(set_.ColumnNames().size(), static_cast<size_t>(set_.Columns()));
   const std::set<std::string> names(set_.ColumnNames().begin(), set_.ColumnNames().end());

@@ -204,7 +204,7 @@ transform_layout(b1, "k, j -> j / 16, k, j % 16")
   EXPECT_EQ(RowsOf(program).size(), 2u);
 }
 
-TEST(StatementFeaturesTest, RefusesWhatItCannotDescribe) {
+TEST(StatementFeaturesTest, RefusesUnsupportedPrograms) {
   ir::Program program = ProgramOf(TraceCalled("plain"), {});
   const ir::NodeId block = program.AllBlocks()[0];
   std::vector<float> values = {7};

@@ -8,7 +8,7 @@ namespace {
 
 std::string DigestText(const std::string& bytes) { return DigestOf(bytes).ToHex(); }
 
-TEST(ArtifactCacheTest, KeepsBytesByTheirDigestAlone) {
+TEST(ArtifactCacheTest, AcceptsBytesOnlyUnderTheirDigest) {
   ArtifactCache cache;
   EXPECT_TRUE(cache.Put(DigestText("kernel"), "kernel").ok());
   EXPECT_EQ(*cache.Get(DigestText("kernel")), "kernel");
@@ -29,7 +29,7 @@ TEST(ArtifactCacheTest, DropsTheLeastRecentlyUsed) {
   EXPECT_TRUE(cache.Has(DigestText(c)));
 }
 
-TEST(ArtifactCacheTest, IsBoundedInNumberToo) {
+TEST(ArtifactCacheTest, LimitsTheNumberOfArtifacts) {
   ArtifactCache cache(1 << 20, /*max_artifacts=*/3);
   for (int i = 0; i < 100; ++i) {
     const std::string tiny = std::to_string(i);

@@ -56,7 +56,7 @@ class DeliveriesTest : public ::testing::Test {
   Acknowledge acknowledge_;
 };
 
-TEST_F(DeliveriesTest, AResultIsDurableOnceItsJobSaysSo) {
+TEST_F(DeliveriesTest, AResultIsDurableOnceItsJobAcknowledgesIt) {
   const std::string lease = Grant();
   EXPECT_EQ(Finish(lease, {.latency_ns = 100}), "");
   ASSERT_EQ(results_.size(), 1u);
@@ -88,7 +88,7 @@ TEST_F(DeliveriesTest, AResultUnderAnUnknownLeaseIsForgotten) {
   EXPECT_THAT(results_, IsEmpty());
 }
 
-TEST_F(DeliveriesTest, AResultThatCannotBeTrueComesWithTheReason) {
+TEST_F(DeliveriesTest, AnImpossibleResultIsRefusedWithTheReason) {
   EXPECT_THAT(Finish(Grant(), {.latency_ns = -1}), HasSubstr("reported an impossible result"));
   EXPECT_EQ(deliveries_.refused(), 1);
   EXPECT_EQ(book_.queue().waiting(), 1) << "the item is queued again";

@@ -28,7 +28,7 @@ class BlameTest : public ::testing::Test, protected Harness {
   }
 };
 
-TEST_F(BlameTest, WhatRanWhenAWorkerDiedIsRetriedOneByOneUntilTheCulpritIsFound) {
+TEST_F(BlameTest, ItemsOfALostWorkerAreRetriedOneByOneUntilTheCulpritIsFound) {
   constexpr int kPoison = 2;
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 4; ++i) answers.push_back(Submit(Item("job", i)));
@@ -73,7 +73,7 @@ TEST_F(BlameTest, WhatRanWhenAWorkerDiedIsRetriedOneByOneUntilTheCulpritIsFound)
   }
 }
 
-TEST_F(BlameTest, OthersGoOnWhileOneWorkerRetriesASuspect) {
+TEST_F(BlameTest, OtherWorkersContinueWhileOneRetriesASuspect) {
   Submit(Item("job", 0));
   FakeWorker first = FakeWorker::Both("first", 1);
   first.Call(fleet);
@@ -120,7 +120,7 @@ TEST_F(BlameTest, ABusyWorkerFinishesBeforeItTakesASuspect) {
   EXPECT_EQ(busy.started[2].work->decisions[0], 2);
 }
 
-TEST_F(BlameTest, AWorkersOwnFailureIsTriedElsewhereBeforeItIsTheAnswer) {
+TEST_F(BlameTest, AnItemIsRetriedElsewhereBeforeItFailsAsDeviceLost) {
   auto answer = Submit(Item("job", 1));
   FakeWorker broken = FakeWorker::Both("broken", 1);
   broken.Call(fleet);
@@ -138,7 +138,7 @@ TEST_F(BlameTest, AWorkersOwnFailureIsTriedElsewhereBeforeItIsTheAnswer) {
   EXPECT_EQ(answer->result->result.latency_ns, 8);
 }
 
-TEST_F(BlameTest, FailuresWithoutEndAreTheAnswer) {
+TEST_F(BlameTest, AnItemThatFailsEverywhereComesBackAsDeviceLost) {
   auto answer = Submit(Item("job", 1));
   FakeWorker broken = FakeWorker::Both("broken", 1);
   for (int i = 0; i < FleetOptions().max_device_errors; ++i) {

@@ -51,7 +51,7 @@ TEST_F(CallTest, ASecondCallAnswersTheFirst) {
   EXPECT_FALSE(worker.reply.has_value());
 }
 
-TEST_F(CallTest, ABusyWorkersNewLeasesComeWithTheNewsThatItsResultIsDurable) {
+TEST_F(CallTest, ABusyWorkerGetsLeasesInTheAnswerThatItsResultIsDurable) {
   auto first = Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -71,7 +71,7 @@ TEST_F(CallTest, ABusyWorkersNewLeasesComeWithTheNewsThatItsResultIsDurable) {
 }
 
 // Results arrive faster than the disk commits them: at any time one of them is not durable yet.
-TEST_F(CallTest, AStreamOfResultsKeepsNoNewsBack) {
+TEST_F(CallTest, AStreamOfResultsDoesNotDelayNews) {
   FakeWorker worker = FakeWorker::Both("w", 8);
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 20; ++i) answers.push_back(Submit(Item("job", i)));
@@ -86,7 +86,7 @@ TEST_F(CallTest, AStreamOfResultsKeepsNoNewsBack) {
   EXPECT_GT(worker.started.size(), 8u);
 }
 
-TEST_F(CallTest, OneWithoutAnythingElseToDoIsNotKeptWaitingForTheCommit) {
+TEST_F(CallTest, AWorkerWithoutOtherLeasesDoesNotWaitForTheCommit) {
   auto first = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -97,7 +97,7 @@ TEST_F(CallTest, OneWithoutAnythingElseToDoIsNotKeptWaitingForTheCommit) {
   EXPECT_THAT(worker.started, SizeIs(2));
 }
 
-TEST_F(CallTest, AResultThatIsNotCommittedHoldsNothingUp) {
+TEST_F(CallTest, AResultThatIsNotCommittedDelaysNothing) {
   auto first = Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -127,7 +127,7 @@ TEST_F(CallTest, ACancelDoesNotWaitForACommit) {
   EXPECT_THAT(worker.cancelled, ElementsAre(theirs));
 }
 
-TEST_F(CallTest, AFullWorkerRestsUntilItHasFinishedSomething) {
+TEST_F(CallTest, AFullWorkerCallsAgainWhenItHasFinishedALease) {
   Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker full = FakeWorker::Both("full", 1);
@@ -140,7 +140,7 @@ TEST_F(CallTest, AFullWorkerRestsUntilItHasFinishedSomething) {
   EXPECT_LT(other.reply->next_call, absl::Milliseconds(5)) << "it has a free slot";
 }
 
-TEST_F(CallTest, BusyWorkersOfALargeFleetDoNotKeepCallingForMore) {
+TEST_F(CallTest, BusyWorkersOfALargeFleetCallLessOften) {
   FakeWorker busy = FakeWorker::Both("w", 2);
   for (int i = 0; i < 400; ++i) FakeWorker::Both(absl::StrCat("other", i), 2).Call(fleet);
   Submit(Item("job", 1));
@@ -153,7 +153,7 @@ TEST_F(CallTest, BusyWorkersOfALargeFleetDoNotKeepCallingForMore) {
   EXPECT_EQ(idle.reply->next_call, absl::ZeroDuration());
 }
 
-TEST_F(CallTest, WorkDoesNotWakeAWorkerThatHasNoRoomForIt) {
+TEST_F(CallTest, WorkDoesNotWakeAWorkerWithoutAFreeSlot) {
   Submit(Item("job", 1));
   FakeWorker full = FakeWorker::Both("a", 1);
   full.Call(fleet);
@@ -177,7 +177,7 @@ TEST_F(CallTest, ADeviceIsFoundByItsTarget) {
   EXPECT_FALSE(fleet.DeviceOf("another").has_value());
 }
 
-TEST_F(CallTest, AnotherRunnerIsTheOneThatHoldsLeast) {
+TEST_F(CallTest, AnotherRunnerHasTheFewestLeases) {
   FakeWorker busy = FakeWorker::Both("a", 1);
   FakeWorker idle = FakeWorker::Both("b", 1);
   FakeWorker asker = FakeWorker::Both("c", 1);
@@ -190,7 +190,7 @@ TEST_F(CallTest, AnotherRunnerIsTheOneThatHoldsLeast) {
   EXPECT_EQ(fleet.AnotherRunner("t", {"a", "b", "c"}), "");
 }
 
-TEST_F(CallTest, WhatWasLostWithAReplyIsSaidAgainUnderTheSameId) {
+TEST_F(CallTest, ALeaseLostWithAReplyIsSentAgainWithTheSameId) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   const WorkerReport before = worker.report;
@@ -221,7 +221,7 @@ TEST_F(CallTest, UnknownLeasesAreCancelled) {
   EXPECT_THAT(worker.durable, ElementsAre("also-earlier"));
 }
 
-TEST_F(CallTest, ACancelledLeaseThatStopsSlowlyDoesNotKeepTheLineBusy) {
+TEST_F(CallTest, ACancelledLeaseThatStopsSlowlyIsNotCancelledInEveryAnswer) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   const HeldLease stubborn{"of-an-earlier-server", LeasePhase::kRunning};
   worker.report.held = {stubborn};
@@ -263,7 +263,7 @@ TEST_F(CallTest, CancelEndsWaitingAndLeasedItems) {
   EXPECT_THAT(worker.cancelled, SizeIs(1));
 }
 
-TEST_F(CallTest, CancelWaitingLeavesWhatIsUnderWay) {
+TEST_F(CallTest, CancelWaitingKeepsStartedItems) {
   auto running = Submit(Item("job", 1));
   auto queued = Submit(Item("job", 2));
   auto waiting = Submit(Item("job", 3));
@@ -293,7 +293,7 @@ TEST_F(CallTest, WorkThatNoDeviceCanDoFailsWithTheReason) {
               ::testing::AllOf(HasSubstr("arm-board"), HasSubstr("registered: t")));
 }
 
-TEST_F(CallTest, WorkWaitsForALostWorkerToComeBackButNotForEver) {
+TEST_F(CallTest, WorkWaitsForALostWorkerForALimitedTime) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   auto answer = Submit(Item("job", 1));
@@ -307,7 +307,7 @@ TEST_F(CallTest, WorkWaitsForALostWorkerToComeBackButNotForEver) {
   EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(CallTest, WorkersAreListedWithWhatWentWrong) {
+TEST_F(CallTest, WorkersAreListedWithTheirLastError) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -340,7 +340,7 @@ TEST_F(CallTest, AWorkerThatAnnouncedItsEndIsNotLost) {
   EXPECT_EQ(fleet.Workers().at(0).last_error, "");
 }
 
-TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
+TEST_F(CallTest, ArtifactsToKeepAreRequestedUntilTheyArrive) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Seconds(30));
   const std::string digest = DigestOf("winner").ToHex();
@@ -359,7 +359,7 @@ TEST_F(CallTest, ArtifactsToKeepAreAskedForUntilTheyArrive) {
   EXPECT_THAT(worker.reply->keep_artifacts, IsEmpty());
 }
 
-TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
+TEST_F(CallTest, NativeMeansTheOnlyTarget) {
   absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
   auto keep = [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); };
   fleet.AwaitTarget("", absl::Seconds(10), keep);
@@ -380,7 +380,7 @@ TEST_F(CallTest, NativeIsTheOnlyTargetThereIs) {
   EXPECT_EQ(choice->key, "u");
 }
 
-TEST_F(CallTest, ATargetThatDoesNotComeIsRefusedWithWhatToDo) {
+TEST_F(CallTest, AMissingTargetIsRefusedWithAdvice) {
   absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
   fleet.AwaitTarget("v", absl::Seconds(10),
                     [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); });
@@ -391,7 +391,7 @@ TEST_F(CallTest, ATargetThatDoesNotComeIsRefusedWithWhatToDo) {
   EXPECT_THAT(std::string(choice.status().message()), HasSubstr("start hone-worker"));
 }
 
-TEST(TargetBoundTest, CallsThatWaitForATargetAreBounded) {
+TEST(TargetBoundTest, TheNumberOfCallsThatWaitForATargetIsLimited) {
   Harness harness({.max_target_waits = 1});
   int answered = 0;
   absl::Status last;

@@ -33,7 +33,7 @@ TEST_F(LeaseTest, AWorkerThatBuildsAndRunsGetsBothInOneLease) {
   EXPECT_EQ(answer->result->worker_id, "w");
 }
 
-TEST_F(LeaseTest, AResultIsDurableOnlyOnceItsOwnerSaysSo) {
+TEST_F(LeaseTest, AResultIsDurableOnlyOnceItsJobAcknowledgesIt) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -49,7 +49,7 @@ TEST_F(LeaseTest, AResultIsDurableOnlyOnceItsOwnerSaysSo) {
   EXPECT_THAT(worker.durable, ElementsAre(lease));
 }
 
-TEST_F(LeaseTest, AResultThatItsOwnerGivesUpIsRefusedForGood) {
+TEST_F(LeaseTest, AResultThatItsJobDropsIsForgottenByTheWorker) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -104,7 +104,7 @@ TEST_F(LeaseTest, ANewEpochRequeuesAtOnce) {
   EXPECT_NE(worker.started[0].lease_id, old);
 }
 
-TEST_F(LeaseTest, ANewProcessHandsInWhatTheOldOneFinished) {
+TEST_F(LeaseTest, ANewProcessReportsTheResultsOfTheOldOne) {
   auto done = Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -141,7 +141,7 @@ TEST_F(LeaseTest, ACandidateThatKillsTwoWorkersIsPoisoned) {
 }
 
 // A second worker was started under the same name by mistake, and was stopped again.
-TEST_F(LeaseTest, ANameThatAnotherProcessTookComesBackWhenThatHasGone) {
+TEST_F(LeaseTest, AProcessGetsItsNameBackWhenTheOtherProcessIsGone) {
   FakeWorker first = FakeWorker::Both("w", 1);
   first.Call(fleet);
   FakeWorker second = FakeWorker::Both("w", 1);
@@ -159,7 +159,7 @@ TEST_F(LeaseTest, ANameThatAnotherProcessTookComesBackWhenThatHasGone) {
   EXPECT_THAT(second.reply->refused, HasSubstr("another process"));
 }
 
-TEST_F(LeaseTest, OnlyPhaseRunningPoisonsButEveryLossIsAnAttempt) {
+TEST_F(LeaseTest, OnlyRunningItemsAreBlamedButEveryLossIsAnAttempt) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   for (int attempt = 1; attempt <= FleetOptions().max_attempts; ++attempt) {
@@ -175,7 +175,7 @@ TEST_F(LeaseTest, OnlyPhaseRunningPoisonsButEveryLossIsAnAttempt) {
   EXPECT_EQ(answer->result->result.outcome, record::Outcome::kDeviceLost);
 }
 
-TEST_F(LeaseTest, ADrainingWorkersWaitingLeasesGoBackWithoutAnAttempt) {
+TEST_F(LeaseTest, QueuedLeasesOfADrainingWorkerAreRequeuedWithoutAnAttempt) {
   auto answer = Submit(Item("job", 1));
   for (int i = 0; i < 2 * FleetOptions().max_attempts; ++i) {
     FakeWorker worker = FakeWorker::Both("w" + std::to_string(i), 1);
@@ -208,7 +208,7 @@ TEST_F(LeaseTest, AnOverrunLeaseIsCancelledAndRequeued) {
   EXPECT_FALSE(answer->called);
 }
 
-TEST_F(LeaseTest, AStrongMachineBuildsForAWeakBoard) {
+TEST_F(LeaseTest, AnotherWorkerBuildsForABoard) {
   auto answer = Submit(Item("job", 1));
   FakeWorker strong = FakeWorker::Both("strong", 2);
   strong.report.capabilities.target_key = "another";
@@ -283,7 +283,7 @@ TEST_F(LeaseTest, ARecordNamesTheBuilderOfTheArtifactAndTheMachineThatTimedIt) {
   EXPECT_EQ(confirmed->result->environment.codegen_version, 6);
 }
 
-TEST_F(LeaseTest, AFailedBuildIsTheAnswer) {
+TEST_F(LeaseTest, AFailedBuildIsTheResult) {
   FakeWorker board = FakeWorker::Both("board", 0);
   board.report.capabilities.can_build = false;
   board.Call(fleet);
@@ -299,7 +299,7 @@ TEST_F(LeaseTest, AFailedBuildIsTheAnswer) {
   EXPECT_EQ(answer->result->result.outcome, record::Outcome::kCompileError);
 }
 
-TEST_F(LeaseTest, AnArtifactThatIsGoneIsBuiltAgainOrReported) {
+TEST_F(LeaseTest, AMissingArtifactIsBuiltAgainOrReported) {
   FakeWorker board = FakeWorker::Both("board", 0);
   board.report.capabilities.can_build = false;
   board.Call(fleet);
@@ -321,7 +321,7 @@ TEST_F(LeaseTest, AnArtifactThatIsGoneIsBuiltAgainOrReported) {
   EXPECT_EQ(finalist->result.status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileThatIsConnected) {
+TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileTheWorkerIsConnected) {
   FakeWorker first = FakeWorker::Both("first", 1);
   FakeWorker second = FakeWorker::Both("second", 1);
   first.Call(fleet);
@@ -334,7 +334,7 @@ TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileThatIsConnected) {
   EXPECT_THAT(second.started, SizeIs(1));
 }
 
-TEST_F(LeaseTest, WhatIsPinnedToABoardWithoutACompilerIsBuiltElsewhereAndRunThere) {
+TEST_F(LeaseTest, AnItemPinnedToABoardIsBuiltElsewhereAndRunOnTheBoard) {
   FakeWorker board = FakeWorker::Both("board", 1);
   board.report.capabilities.can_build = false;
   board.report.free_build_slots = 0;

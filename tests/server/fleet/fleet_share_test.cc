@@ -22,7 +22,7 @@ class ShareTest : public ::testing::Test, protected Harness {
   }
 };
 
-TEST_F(ShareTest, AUserWithManyJobsDoesNotKeepAnotherWaiting) {
+TEST_F(ShareTest, AnOwnerWithManyJobsDoesNotDelayAnother) {
   for (int i = 0; i < 9; ++i) Submit(Of("ann", "a" + std::to_string(i), i));
   for (int i = 0; i < 3; ++i) Submit(Of("bob", "b", i));
   FakeWorker worker = FakeWorker::Both("w", 6);
@@ -32,7 +32,7 @@ TEST_F(ShareTest, AUserWithManyJobsDoesNotKeepAnotherWaiting) {
   EXPECT_EQ(bobs, 3);
 }
 
-TEST_F(ShareTest, ALowJobStillMovesWhileAHighOneHasWork) {
+TEST_F(ShareTest, ALowPriorityJobContinuesBesideAHighPriorityJob) {
   for (int i = 0; i < 5; ++i) {
     WorkItem low = Of("ci", "low", i);
     low.priority = kLowPriority;
@@ -54,7 +54,7 @@ TEST_F(ShareTest, ALowJobStillMovesWhileAHighOneHasWork) {
   EXPECT_GE(granted["high"], 30);
 }
 
-TEST_F(ShareTest, AFullQueueIsSaidWithItsNumberAndTakesAgainWhenThereIsRoom) {
+TEST_F(ShareTest, AFullQueueRefusesItemsUntilThereIsRoom) {
   std::vector<std::shared_ptr<Answer>> accepted;
   for (int i = 0; i < 10; ++i) accepted.push_back(Submit(Of("ann", "a", i)));
   auto over = Submit(Of("ann", "a", 10));
@@ -75,14 +75,14 @@ TEST_F(ShareTest, AFullQueueIsSaidWithItsNumberAndTakesAgainWhenThereIsRoom) {
   EXPECT_FALSE(Submit(Of("eve", "e", 1))->called);
 }
 
-TEST_F(ShareTest, CancellingGivesTheRoomBack) {
+TEST_F(ShareTest, CancellingFreesRoomInTheQueue) {
   for (int i = 0; i < 10; ++i) Submit(Of("ann", "a", i));
   fleet.CancelJob("a");
   EXPECT_FALSE(Submit(Of("ann", "b", 1))->called);
   EXPECT_EQ(fleet.Counts().items_waiting, 1);
 }
 
-TEST(WorkerBoundTest, TheRegistryIsBounded) {
+TEST(WorkerBoundTest, TheNumberOfWorkersIsLimited) {
   Harness harness({.max_workers = 2});
   for (const char* id : {"a", "b", "c"}) {
     FakeWorker worker = FakeWorker::Both(id, 1);

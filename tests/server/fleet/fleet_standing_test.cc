@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class StandingTest : public ::testing::Test, protected Harness {};
 
-TEST_F(StandingTest, ADrainedWorkerEndsWhatItHasBegunAndGetsNoMoreUntilItIsResumed) {
+TEST_F(StandingTest, ADrainedWorkerFinishesItsLeasesAndGetsNoMoreUntilItIsResumed) {
   auto begun = Submit(Item("job", 1));
   auto queued = Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -44,7 +44,7 @@ TEST_F(StandingTest, ADrainedWorkerEndsWhatItHasBegunAndGetsNoMoreUntilItIsResum
   EXPECT_EQ(fleet.Drain("nobody", false).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(StandingTest, DrainingIsNoAttempt) {
+TEST_F(StandingTest, DrainingDoesNotCountAsAnAttempt) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   for (int i = 0; i < 2 * FleetOptions().max_attempts; ++i) {
@@ -56,7 +56,7 @@ TEST_F(StandingTest, DrainingIsNoAttempt) {
   EXPECT_FALSE(answer->called);
 }
 
-TEST_F(StandingTest, ARemovedWorkerIsGoneAndMayNotComeBackUntilItIsResumed) {
+TEST_F(StandingTest, ARemovedWorkerIsRefusedUntilItIsResumed) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -96,7 +96,7 @@ TEST_F(StandingTest, WorkOfADrainedTargetFailsWithTheReason) {
   EXPECT_THAT(std::string(answer->result.status().message()), HasSubstr("w (drained)"));
 }
 
-TEST_F(StandingTest, AnIdleWorkerTakesWhatWaitsAtASlowOne) {
+TEST_F(StandingTest, AnIdleWorkerTakesQueuedLeasesOfASlowOne) {
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 8; ++i) answers.push_back(Submit(Item("job", i)));
   FakeWorker slow = FakeWorker::Both("slow", 8);
@@ -130,7 +130,7 @@ TEST_F(StandingTest, AnIdleWorkerTakesWhatWaitsAtASlowOne) {
   EXPECT_EQ(answered, 4);
 }
 
-TEST_F(StandingTest, AWorkerIsAsItWasBeforeTheServersEnd) {
+TEST_F(StandingTest, StandingsSurviveARestartOfTheServer) {
   fleet.Adopt({{.worker_id = "drained", .drained = true},
                {.worker_id = "flagged", .refused = "it lies"},
                {.worker_id = "removed", .refused = "go", .removed = true}});
@@ -166,7 +166,7 @@ TEST_F(StandingTest, ADrainedWorkerIsDrainedWhenItComesBackAfterALongTime) {
   EXPECT_THAT(worker.started, IsEmpty());
 }
 
-TEST(FlagTest, WhoKeepsStandingsIsTold) {
+TEST(FlagTest, AFlagCallsOnStanding) {
   std::vector<std::string> told;
   Fleet* fleet = nullptr;
   FleetOptions options;
@@ -188,7 +188,7 @@ TEST(FlagTest, WhoKeepsStandingsIsTold) {
   EXPECT_THAT(told, ElementsAre("w", "x"));
 }
 
-TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
+TEST_F(StandingTest, AdoptedStandingsApplyToBusyWorkers) {
   std::deque<FakeWorker> workers;  // pending replies hold pointers to the workers
   for (const char* const name : {"drained", "flagged", "removed", "untouched"}) {
     Submit(Item("job", static_cast<int64_t>(workers.size())));
@@ -223,7 +223,7 @@ TEST_F(StandingTest, WhatAnotherServerStoredHoldsHereWhileWorkersAreAtWork) {
   EXPECT_FALSE(fleet.Workers().at(0).draining);
 }
 
-TEST_F(StandingTest, WhatIsNotStoredYetIsNotUndoneByWhatIs) {
+TEST_F(StandingTest, AdoptedStandingsDoNotUndoUnstoredChanges) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   ASSERT_TRUE(fleet.Drain("w", false).ok());
@@ -255,7 +255,7 @@ TEST_F(StandingTest, WhatIsNotStoredYetIsNotUndoneByWhatIs) {
   EXPECT_TRUE(fleet.standings().Of("w").drained) << "the store now decides";
 }
 
-TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
+TEST_F(StandingTest, WorkersWithAStandingAreListedWhileDisconnected) {
   fleet.Adopt({{.worker_id = "a", .drained = true},
                {.worker_id = "c", .refused = "it lies"},
                {.worker_id = "d", .refused = "go", .removed = true}});
@@ -281,7 +281,7 @@ TEST_F(StandingTest, WhoStandsOtherwiseIsKnownAlsoWhileItIsAway) {
   EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
 }
 
-TEST_F(StandingTest, OneSlowWorkerAloneIsNotRobbed) {
+TEST_F(StandingTest, LeasesAreNotTakenForAnotherTarget) {
   for (int i = 0; i < 4; ++i) Submit(Item("job", i));
   FakeWorker slow = FakeWorker::Both("slow", 4);
   slow.Call(fleet);

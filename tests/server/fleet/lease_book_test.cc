@@ -56,7 +56,7 @@ TEST_F(LeaseBookTest, AnItemIsGivenUpAfterItsAttempts) {
   EXPECT_EQ(book_.counts().granted, 2 * options_.max_attempts - 1);
 }
 
-TEST_F(LeaseBookTest, WhatRanAloneWhenItsWorkerWasLostHasKilledIt) {
+TEST_F(LeaseBookTest, AnItemThatRanAloneIsBlamedForTheLossOfItsWorker) {
   Add();
   for (int i = 0; i < 2; ++i) {
     const Lease* lease = Grant("w");
@@ -77,7 +77,7 @@ TEST_F(LeaseBookTest, AfterABuildTheItemWaitsForItsRun) {
   EXPECT_EQ(book_.ItemOf(*run).builder_id, "builder");
 }
 
-TEST_F(LeaseBookTest, ALeaseIsOverdueOnce) {
+TEST_F(LeaseBookTest, ALeaseIsReportedAsOverdueOnce) {
   Add();
   const std::string id = Grant("w")->id;
   EXPECT_THAT(book_.Overdue(now_), IsEmpty());
@@ -85,7 +85,7 @@ TEST_F(LeaseBookTest, ALeaseIsOverdueOnce) {
   EXPECT_THAT(book_.Overdue(now_ + options_.lease_limit), IsEmpty());
 }
 
-TEST_F(LeaseBookTest, ItemsAreBounded) {
+TEST_F(LeaseBookTest, TheNumberOfItemsIsLimited) {
   Add();
   Add();
   EXPECT_THAT(std::string(book_.CheckRoom("ann").message()), HasSubstr("2 candidates of 'ann'"));

@@ -19,7 +19,7 @@ record::MeasureResult Ok(double latency_ns, double drift = 0) {
   return result;
 }
 
-TEST(ResultCheckTest, NoKernelBeatsItsOperationsAtThePeak) {
+TEST(ResultCheckTest, NoKernelIsFasterThanThePeak) {
   const WorkItem work{.fixed_flops = 1e6};
   const Capabilities device{.peak_gflops = 100};
   EXPECT_THAT(WhyImpossible(work, Ok(10000), device), IsEmpty());
@@ -38,7 +38,7 @@ TEST(ResultCheckTest, AMachineMayBeFasterThanAtItsRegistration) {
   EXPECT_THAT(WhyImpossible(work, Ok(5500, 1), device), HasSubstr("5500"));
 }
 
-TEST(ResultCheckTest, ADisturbedReferenceMakesNoLiar) {
+TEST(ResultCheckTest, TheDriftOfADisturbedReferenceIsDropped) {
   const WorkItem work{.fixed_flops = 1e6};
   const Capabilities device{.peak_gflops = 100};
   const auto dropped = [&](record::MeasureResult result) {
@@ -54,7 +54,7 @@ TEST(ResultCheckTest, ADisturbedReferenceMakesNoLiar) {
   EXPECT_THAT(WhyImpossible(work, dropped(Ok(7900, 1.9)), device), HasSubstr("7900"));
 }
 
-TEST(ResultCheckTest, SamplesAreNumbers) {
+TEST(ResultCheckTest, SamplesMustBeNumbers) {
   record::MeasureResult result = Ok(100);
   result.samples_ns = {100, -5};
   EXPECT_THAT(WhyImpossible({}, result, {}), HasSubstr("-5"));

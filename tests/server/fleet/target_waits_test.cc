@@ -41,7 +41,7 @@ class TargetWaitsTest : public ::testing::Test {
   TargetWaits waits_{3, &registry_, &deferred_};
 };
 
-TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetComes) {
+TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetRegisters) {
   const Answer a = Await("a", now_), any = Await("", now_), b = Await("b", now_);
   EXPECT_EQ(waits_.size(), 3u);
   AddWorker("w", "a");
@@ -51,7 +51,7 @@ TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetComes) {
   EXPECT_EQ((*Await("a", now_))->value().key, "a") << "answered at once";
 }
 
-TEST_F(TargetWaitsTest, AtItsDeadlineACallIsToldWhatIsMissing) {
+TEST_F(TargetWaitsTest, AtItsDeadlineACallFailsWithAdvice) {
   const Answer first = Await("a", now_ + absl::Seconds(1));
   const Answer second = Await("a", now_ + absl::Seconds(2));
   waits_.Expire(now_);
@@ -63,7 +63,7 @@ TEST_F(TargetWaitsTest, AtItsDeadlineACallIsToldWhatIsMissing) {
   EXPECT_FALSE(second->has_value());
 }
 
-TEST_F(TargetWaitsTest, TheNumberOfCallsIsBounded) {
+TEST_F(TargetWaitsTest, TheNumberOfCallsIsLimited) {
   for (int i = 0; i < 3; ++i) Await("a", now_);
   EXPECT_TRUE(absl::IsResourceExhausted((*Await("a", now_))->status()));
 }

@@ -74,7 +74,7 @@ TEST_F(WorkerCallsTest, ACallIsHeldUntilThereIsWork) {
   EXPECT_THAT(calls_.Idle(), IsEmpty());
 }
 
-TEST_F(WorkerCallsTest, ACallIsHeldForItsTimeAndAnImpatientOneIsNot) {
+TEST_F(WorkerCallsTest, ACallIsHeldForMaxWaitAndNotWithoutIt) {
   Worker& worker = AddWorker("w");
   Call(worker);
   calls_.Tick(clock_.Now() + kWait / 2);
@@ -86,7 +86,7 @@ TEST_F(WorkerCallsTest, ACallIsHeldForItsTimeAndAnImpatientOneIsNot) {
   EXPECT_TRUE(reply_.has_value());
 }
 
-TEST_F(WorkerCallsTest, AWorkerWithoutRoomIsNotHungry) {
+TEST_F(WorkerCallsTest, AWorkerWithoutFreeSlotsGetsNoLeases) {
   Worker& worker = AddWorker("w");
   worker.free_build_slots = worker.free_run_slots = 0;
   Call(worker);
@@ -95,7 +95,7 @@ TEST_F(WorkerCallsTest, AWorkerWithoutRoomIsNotHungry) {
   EXPECT_FALSE(reply_.has_value());
 }
 
-TEST_F(WorkerCallsTest, ADrainedWorkerIsToldAndGetsNothing) {
+TEST_F(WorkerCallsTest, ADrainedWorkerIsToldAndGetsNoLeases) {
   Worker& worker = AddWorker("w");
   Call(worker);
   standings_.Change({.worker_id = "w", .drained = true}, true, false);
@@ -119,7 +119,7 @@ TEST_F(WorkerCallsTest, AnAbandonedCallIsNotAnswered) {
   EXPECT_FALSE(reply_.has_value());
 }
 
-TEST_F(WorkerCallsTest, ARefusedWorkerLetsGoOfEverything) {
+TEST_F(WorkerCallsTest, ARefusedWorkerDropsItsLeasesAndResults) {
   calls_.Refuse({.held = {{.lease_id = "a"}}, .finished = {{.lease_id = "b"}}}, {.why = "why"},
                 [this](SynchronizeReply reply) { reply_ = std::move(reply); });
   RunDeferred();
@@ -128,7 +128,7 @@ TEST_F(WorkerCallsTest, ARefusedWorkerLetsGoOfEverything) {
   EXPECT_EQ(reply_->refused, "why");
 }
 
-TEST_F(WorkerCallsTest, NewsWaitsForACommitWhileTheWorkerHasSomethingToDo) {
+TEST_F(WorkerCallsTest, NewsWaitsForACommitWhileTheWorkerIsBusy) {
   Worker& worker = AddWorker("w");
   AddWork();
   Call(worker);

@@ -23,7 +23,7 @@ class WorkerRegistryTest : public ::testing::Test {
     return worker;
   }
 
-  // "" if the call is taken in.
+  // Returns "" if the call is accepted.
   std::string WhyTurnedAway(const WorkerReport& report, bool is_alive = true) const {
     const auto away = registry_.WhyTurnedAway(report, /*most=*/1, is_alive);
     return away.has_value() ? away->why : "";
@@ -47,7 +47,7 @@ TEST_F(WorkerRegistryTest, FindsWorkersByTheirTarget) {
   EXPECT_THAT(registry_.Targets(), ElementsAre("t"));
 }
 
-TEST_F(WorkerRegistryTest, ADrainedWorkerRunsNothing) {
+TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   Add("a", "t");
   EXPECT_TRUE(registry_.HasRunner("t"));
   standings_.Change({.worker_id = "a", .drained = true}, true, false);
@@ -56,7 +56,7 @@ TEST_F(WorkerRegistryTest, ADrainedWorkerRunsNothing) {
   EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
 }
 
-TEST_F(WorkerRegistryTest, TheOnlyTargetIsOneThatIsConnected) {
+TEST_F(WorkerRegistryTest, TheOnlyTargetHasAConnectedWorker) {
   EXPECT_TRUE(absl::IsUnavailable(registry_.ChooseTarget("").status()));
   Worker& worker = Add("a", "t");
   EXPECT_EQ(registry_.ChooseTarget("")->text, "t text");
@@ -88,7 +88,7 @@ TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
   EXPECT_EQ(WhyTurnedAway(report), "go");
 }
 
-TEST(CommitCountTest, NewsWaitsForTheCommitsThatWereUnderWayThen) {
+TEST(CommitCountTest, NewsWaitsOnlyForCommitsThatHadBegun) {
   CommitCount commits;
   commits.begun = 1;
   commits.Await();

@@ -15,7 +15,7 @@ std::string Why(const absl::StatusOr<RecordedSet>& set) {
   return std::string(set.status().message());
 }
 
-TEST(RecordedSetTest, ComesBackAsItWas) {
+TEST(RecordedSetTest, IsReadBackUnchanged) {
   const RecordedSet set = SmallSet();
   const std::string bytes = EncodeRecordedSet(set);
   const auto read = DecodeRecordedSet(bytes);

@@ -39,7 +39,7 @@ TEST(RunTest, EveryStrategyStaysInsideAndRepeatsNothing) {
   }
 }
 
-TEST(RunTest, ASearchToTheEndMeetsEveryProgramOnceAndSaysThatItIsExhausted) {
+TEST(RunTest, AnExhaustiveSearchRunsEveryProgramOnce) {
   const auto bench = Open(SmallSet());
   const auto run = RunSearch(
       *bench, {.strategy = "grid", .cost_model = "random", .trials = 1000, .stop_at_best = false});
@@ -161,7 +161,7 @@ TEST(ExperimentTest, GivesTheSameTablesEachTimeAndOnAnyNumberOfThreads) {
   EXPECT_THAT(SummaryText(*first), HasSubstr("| random |"));
 }
 
-TEST(ExperimentTest, ABaselineThatIsNoVariantIsRefused) {
+TEST(ExperimentTest, ABaselineThatIsNotAVariantIsRefused) {
   Benches benches;
   benches["small"] = Open(SmallSet());
   Experiment experiment = SmallExperiment();

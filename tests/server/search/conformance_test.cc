@@ -110,7 +110,7 @@ TEST_P(StrategyTest, ThreadsDoNotChangeTheCandidates) {
   EXPECT_EQ(Run(spaces, *one, first_learner, 3), Run(spaces, *four, second_learner, 3));
 }
 
-TEST_P(StrategyTest, RestoredInTheMiddleItGoesOnTheSame) {
+TEST_P(StrategyTest, ARestoredSearchContinuesIdentically) {
   const TestSpaces spaces = MatmulSpaces();
   Learner learner(&spaces), restored_learner(&spaces);
   const auto strategy = Create(spaces);
@@ -302,7 +302,7 @@ TEST_P(SeededStrategyTest, OneByOneASeedIsEveryFourthProposal) {
   EXPECT_EQ(all[4], seeds[1]);
 }
 
-TEST_P(SeededStrategyTest, RestoredInTheMiddleItGoesOnTheSame) {
+TEST_P(SeededStrategyTest, ARestoredSearchContinuesIdentically) {
   const TestSpaces spaces = MatmulSpaces();
   const Candidates seeds = Drawn(spaces, 6);
   Learner learner(&spaces), restored_learner(&spaces);
@@ -347,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, StrategyTest, testing::ValuesIn(SearchStrat
                            return absl::StrReplaceAll(info.param, {{"-", "_"}});
                          });
 
-TEST(SearchRegistryTest, RefusesWhatItCannotMake) {
+TEST(SearchRegistryTest, RefusesUnknownNamesAndInvalidContexts) {
   const TestSpaces spaces = TinySpace(3);
   const absl::Status unknown = CreateSearchStrategy("guess", spaces.Context(1)).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);

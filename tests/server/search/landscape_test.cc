@@ -77,7 +77,7 @@ TEST(BayesianSearchTest, ProposesBetterOnceItHasLearnt) {
   EXPECT_LT(RunRecorded("bayesian").late, 0.85 * RecordedAtRandom().late);
 }
 
-TEST(BayesianSearchTest, LearnsALandscapeThatNoDraftKnows) {
+TEST(BayesianSearchTest, LearnsALandscapeUnrelatedToTheDraft) {
   EXPECT_LT(MeanRegret("bayesian", 160, kSeeds), 0.7 * RandomRegret(160));
 }
 

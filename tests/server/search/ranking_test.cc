@@ -54,7 +54,7 @@ TEST_F(RankingTest, WithoutADraftTheModelsWordIsTheScore) {
   EXPECT_EQ(ranking.Score(0.25, 0.5, /*learnt=*/false), 0);
 }
 
-TEST_F(RankingTest, AModelThatPredictsWhatTheDraftDoesNotTakesOver) {
+TEST_F(RankingTest, AModelThatIsBetterThanTheDraftReplacesIt) {
   const auto unrelated = [](double cycles) {
     return 1000 + static_cast<double>(Rng(std::bit_cast<uint64_t>(cycles)).Below(1000));
   };

@@ -44,7 +44,7 @@ TEST(StageGroupsTest, DecisionsOfASoftmaxBelongToItsStages) {
   EXPECT_THAT(groups.of_decisions(), ElementsAre(kResult, kResult, kSum, kExp, kMax));
 }
 
-TEST(StageGroupsTest, EveryStatementIsOfItsStageAndPartialResultsToo) {
+TEST(StageGroupsTest, StatementsAndPartialResultsBelongToTheirStage) {
   const TestSpaces spaces = SoftmaxSpace();
   const space::DesignSpace& space = *spaces.spaces()[0];
   const StageGroups groups = StageGroups::Of(space);
@@ -71,7 +71,7 @@ TEST(StageGroupsTest, APackedMatrixProductIsOneGroup) {
   }
 }
 
-TEST(StageGroupsTest, WhatIsComputedAtAStageAndDecidesNothingIsOfItsGroup) {
+TEST(StageGroupsTest, StagesThatAreComputedInAnotherAndDecideNothingJoinItsGroup) {
   TestSpaces spaces("dense_relu", {"m=64", "n=64", "k=64"});
   spaces.Add("fused", R"(
 b0 = block("C")

@@ -324,7 +324,7 @@ TEST_F(AdminStoreTest, ABadImportNamesItsLineAndLeavesNothing) {
   EXPECT_EQ(Import(other_, good).counts.added(), static_cast<int64_t>(records));
 }
 
-TEST_F(AdminStoreTest, AnImporterThatGoesAwayLeavesNothing) {
+TEST_F(AdminStoreTest, AnInterruptedImportStoresNothing) {
   Tune(8);
   const std::string good = Export(*this).text;
   {
@@ -342,7 +342,7 @@ TEST_F(AdminStoreTest, AnImporterThatGoesAwayLeavesNothing) {
   EXPECT_TRUE(Import(other_, good).status.ok());
 }
 
-TEST_F(AdminStoreTest, ABackupIsAStoreOfItsOwn) {
+TEST_F(AdminStoreTest, ABackupIsACompleteStore) {
   Tune(8);
   const std::string path = folder + "/copy.db";
   v1::BackupStoreResponse report;
@@ -358,7 +358,7 @@ TEST_F(AdminStoreTest, ABackupIsAStoreOfItsOwn) {
   EXPECT_EQ((*copy)->Query({.page_size = 1000})->size(), All(*this).size());
 }
 
-TEST_F(AdminStoreTest, CompactionSaysWhatGoesAndKeepsTheBest) {
+TEST_F(AdminStoreTest, CompactionReportsRemovedRowsAndKeepsTheBest) {
   Tune(30);
   const size_t before = All(*this).size();
   v1::CompactStoreRequest request;

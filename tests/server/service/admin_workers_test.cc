@@ -74,7 +74,7 @@ TEST_F(AdminWorkersTest, ARemovedWorkerIsTurnedAwayUntilItIsResumed) {
   EXPECT_EQ(reply_.refused(), "");
 }
 
-TEST_F(AdminWorkersTest, WhatWasSaidOutlivesTheServer) {
+TEST_F(AdminWorkersTest, StandingsSurviveARestart) {
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", false, &info).ok());
   worker_ = "gone";
@@ -109,7 +109,7 @@ TEST_F(AdminWorkersTest, WhatWasSaidOutlivesTheServer) {
   }
 }
 
-TEST_F(AdminWorkersTest, WhoIsDrainedOrRemovedIsListedAlsoAfterTheServersEnd) {
+TEST_F(AdminWorkersTest, DrainedAndRemovedWorkersAreListedAfterARestart) {
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", false, &info).ok());
   worker_ = "gone";

@@ -163,7 +163,7 @@ TEST_F(SecurityTest, EachRoleHasItsMethods) {
   }
 }
 
-TEST_F(SecurityTest, NobodyAndAStrangerAreTurnedAway) {
+TEST_F(SecurityTest, CallersWithoutAValidTokenAreRefused) {
   Serve();
   const absl::Status nobody = List(Dial(kClients, ""));
   EXPECT_EQ(nobody.code(), absl::StatusCode::kUnauthenticated);
@@ -174,7 +174,7 @@ TEST_F(SecurityTest, NobodyAndAStrangerAreTurnedAway) {
   EXPECT_THAT(std::string(stranger.message()), Not(HasSubstr("mallory")));
 }
 
-TEST_F(SecurityTest, AUnixSocketIsItsFoldersBusiness) {
+TEST_F(SecurityTest, AUnixSocketNeedsNoToken) {
   Serve();
   EXPECT_TRUE(List(Dial(kUnix, "")).ok());
   EXPECT_TRUE(Synchronize(Dial(kUnix, ""), "anybody").ok());
@@ -198,7 +198,7 @@ TEST_F(SecurityTest, AWorkerCannotCallItselfAnother) {
               HasSubstr("worker_id: 'pi-08' is not the caller's, which is pi-07"));
 }
 
-TEST_F(SecurityTest, ACallerThatAsksTooOftenIsToldWhenToComeBack) {
+TEST_F(SecurityTest, ACallerOverItsRateLimitIsToldWhenToRetry) {
   Serve({.calls_per_second = 5});
   const auto ann = Dial(kClients, kAnn);
   absl::Status status;
@@ -269,7 +269,7 @@ TEST_F(SecurityTest, TheJobKnowsItsOwner) {
   EXPECT_EQ(WaitForEnd(job.id()).owner(), "ann");
 }
 
-TEST_F(SecurityTest, TheAuditLogSaysWhoDidWhatAndHasNoSecret) {
+TEST_F(SecurityTest, TheAuditLogNamesCallersAndContainsNoSecrets) {
   Serve();
   RemoteWorker worker(channel, "w");
   v1::Job job;
@@ -344,7 +344,7 @@ TEST_F(SecurityTest, AddressesBeyondThisMachineNeedBoth) {
   EXPECT_TRUE(CheckListeners(options).ok());
 }
 
-TEST_F(SecurityTest, WhatCannotBeReadIsInvalidAndNamed) {
+TEST_F(SecurityTest, UnreadableFieldsAreInvalidAndNamed) {
   Serve();
   const auto raw = [&](const std::string& method, const std::string& bytes) {
     return Raw(channel, method, bytes);
@@ -392,7 +392,7 @@ class InitTest : public SecurityTest {
   }
 };
 
-TEST_F(InitTest, WhatItMakesLetsEachRoleIn) {
+TEST_F(InitTest, ItsFilesAdmitEachRole) {
   const auto report =
       Initialize({.folder = folder + "/etc", .hosts = {"hone.test"}, .workers = {"pi-07", "pi-08"}},
                  absl::Now());
@@ -427,7 +427,7 @@ TEST_F(InitTest, WhatItMakesLetsEachRoleIn) {
   }
 }
 
-TEST_F(InitTest, EachWorkerHasATokenOfItsOwn) {
+TEST_F(InitTest, EachWorkerHasItsOwnToken) {
   ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}, .workers = {"pi-07", "pi-08"}},
                          absl::Now())
                   .ok());

@@ -107,7 +107,7 @@ TEST_F(ServerTest, ShutdownTellsWatchersAndIsQuick) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(ServerTest, ANewServerGoesOnWithTheJob) {
+TEST_F(ServerTest, ANewServerContinuesTheJob) {
   ASSERT_TRUE(Start().ok());
   v1::Job job;
   {
@@ -126,7 +126,7 @@ TEST_F(ServerTest, ANewServerGoesOnWithTheJob) {
   EXPECT_EQ(ended.trials(), 300);
 }
 
-TEST_F(ServerTest, APrivateServerCancelsWhatNobodyWatches) {
+TEST_F(ServerTest, APrivateServerCancelsUnwatchedJobs) {
   ASSERT_TRUE(Start({.private_mode = true, .unwatched_limit = absl::Milliseconds(300)}).ok());
   RemoteWorker worker(channel, "w");
   worker.slow = 1;  // keeps a fast machine from measuring the whole space

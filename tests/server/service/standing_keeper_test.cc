@@ -76,7 +76,7 @@ class StandingKeeperTest : public ::testing::Test {
   Replica two_{&clock_, &store_};
 };
 
-TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteWhatTheOtherWasTold) {
+TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteEachOthersChanges) {
   one_.Call("w");
   two_.Call("w");
   Pass(absl::ZeroDuration());  // both have just read the store
@@ -119,7 +119,7 @@ TEST_F(StandingKeeperTest, AStoreOfOneServerIsNotReadAgain) {
   EXPECT_FALSE(server.fleet.standings().Of("w").drained);
 }
 
-TEST_F(StandingKeeperTest, WhatCouldNotBeStoredIsTriedAgainUntilItIs) {
+TEST_F(StandingKeeperTest, FailedWritesAreRepeatedUntilTheySucceed) {
   one_.Call("flagged");
   one_.Call("drained");
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));

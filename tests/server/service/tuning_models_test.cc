@@ -24,7 +24,7 @@ class TuningModelsTest : public ::testing::Test, protected ServiceHarness {
   }
 };
 
-TEST_F(TuningModelsTest, ListsKindsAndWhatTheBuildLacks) {
+TEST_F(TuningModelsTest, ListsKindsAndThoseMissingInTheBuild) {
   v1::ListModelsResponse list;
   ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
   ASSERT_EQ(list.kinds_size(), 2);

@@ -65,7 +65,7 @@ TEST_F(TuningServiceTest, TunesAndAnswersTheBestAndItsBytes) {
   EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
 }
 
-TEST_F(TuningServiceTest, AGivenSpaceComesBackWithWhatItsCandidateCameTo) {
+TEST_F(TuningServiceTest, AGivenSpaceIsReturnedWithTheResultOfItsCandidate) {
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest request = Request(100);
   request.set_space("2,2,2");
@@ -102,7 +102,7 @@ TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
   EXPECT_LE(messages, 3 + (absl::Now() - begin) / WatchHub::kInterval);
 }
 
-TEST_F(TuningServiceTest, CancelKeepsWhatWasMeasured) {
+TEST_F(TuningServiceTest, CancelKeepsTheMeasurements) {
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
@@ -212,7 +212,7 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
       << "the message lists the known names";
 }
 
-TEST_F(TuningServiceTest, TheNearestAnswersForAnUnseenShapeAndSaysSo) {
+TEST_F(TuningServiceTest, AnUnknownShapeGetsTheNearestScheduleMarkedAsSuch) {
   RemoteWorker worker(channel, "w");
   const v1::Job job = Tune(150);
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
@@ -246,7 +246,7 @@ TEST_F(TuningServiceTest, TheNearestAnswersForAnUnseenShapeAndSaysSo) {
             grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(TuningServiceTest, ARevalidationConfirmsWhatIsStored) {
+TEST_F(TuningServiceTest, ARevalidationConfirmsStoredCandidates) {
   RemoteWorker worker(channel, "w");
   const v1::Job tuned = Tune(150);
   ASSERT_EQ(tuned.state(), v1::JOB_STATE_DONE) << tuned.error();
@@ -281,7 +281,7 @@ TEST_F(TuningServiceTest, ARevalidationConfirmsWhatIsStored) {
   EXPECT_THAT(Create(request).error_message(), HasSubstr("space"));
 }
 
-TEST_F(TuningServiceTest, WhatIsNotThereIsNotFound) {
+TEST_F(TuningServiceTest, UnknownIdsAreNotFound) {
   v1::Job job;
   v1::GetJobRequest get;
   get.set_id("4711");

@@ -140,7 +140,7 @@ TEST_F(WorkerServiceTest, AWorkerThatBreaksTheConnectionIsNotedAndCanComeBack) {
   EXPECT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
 }
 
-TEST_F(WorkerServiceTest, ArtifactsTravelInChunksAndAreVerified) {
+TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
   std::string bytes;
   for (int i = 0; i < 200000; ++i) bytes += std::to_string(i);
   const std::string digest = DigestOf(bytes).ToHex();
@@ -199,7 +199,7 @@ class UploadLimitTest : public ::testing::Test, protected ServiceHarness {
   }
 };
 
-TEST_F(UploadLimitTest, BytesUnderWayAreBoundedOverAllStreamsAndTheWorkerComesAgain) {
+TEST_F(UploadLimitTest, TheBytesOfAllStreamsAreLimitedAndTheWorkerRetries) {
   ServerOptions options;
   options.uploads.max_bytes = 100;
   ASSERT_TRUE(Start(std::move(options)).ok());
@@ -226,7 +226,7 @@ TEST_F(UploadLimitTest, BytesUnderWayAreBoundedOverAllStreamsAndTheWorkerComesAg
       << "the finished upload frees its bytes";
 }
 
-TEST_F(UploadLimitTest, AnUploadThatStandsStillIsEnded) {
+TEST_F(UploadLimitTest, AStalledUploadIsEnded) {
   ServerOptions options;
   options.uploads.stall_limit = absl::Milliseconds(200);
   ASSERT_TRUE(Start(std::move(options)).ok());
@@ -279,7 +279,7 @@ TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
   EXPECT_EQ(download(name), bytes) << "the reference is unchanged";
 }
 
-TEST_F(WorkerServiceTest, AResultThatIsNoNumberIsRefusedAloneAndItsWorkerFlagged) {
+TEST_F(WorkerServiceTest, ANaNResultIsRefusedAndItsWorkerFlagged) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());

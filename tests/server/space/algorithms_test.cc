@@ -60,7 +60,7 @@ TEST(Algorithms, AStrictJobIsOfferedNone) {
   }
 }
 
-TEST(Algorithms, AJobIsOfferedWhatItsToleranceAllows) {
+TEST(Algorithms, AJobGetsTheAlgorithmsThatItsToleranceAllows) {
   const auto workload = MakeWorkload(kConv);
   const double two = schedule::RewriteTolerance(*workload, "winograd", "Y", {2}).value();
   const double four = schedule::RewriteTolerance(*workload, "winograd", "Y", {4}).value();
@@ -86,7 +86,7 @@ TEST(Algorithms, TheWorkloadAsItIsWrittenStaysOnOffer) {
   for (size_t i = 0; i < strict.size(); ++i) EXPECT_EQ(strict[i]->text(), relaxed[i]->text());
 }
 
-TEST(Algorithms, WhatDoesNotFitHasNone) {
+TEST(Algorithms, UnsuitableWorkloadsHaveNoAlgorithms) {
   for (const char* text : {"conv2d n=1 h=14 w=14 ci=32 co=32 k=3 s=2 p=1",
                            "conv2d n=1 h=14 w=14 ci=32 co=32 k=1 s=1 p=0",
                            "conv2d n=1 h=3 w=3 ci=32 co=32 k=3 s=1 p=0",  // one output

@@ -73,7 +73,7 @@ TEST_F(TileConstraints, KeepThePanelsSmall) {
   EXPECT_FALSE(Holds(Make(true), "panels", {8, 2, 4, 1, 1, 1, 1, 2, 110}));
 }
 
-TEST_F(TileConstraints, KeepWhatIsStreamedAgainSmall) {
+TEST_F(TileConstraints, LimitTheSizeOfDataThatIsReadAgain) {
   // With the rows in the outer loop, 20 panels of 32 columns · depth 128 · 4 bytes = 320 KiB are
   // read again for each of the 2 row tiles.
   const std::vector<int64_t> wide = {8, 2, 1, 1, 20, 1, 2, 1, 128};

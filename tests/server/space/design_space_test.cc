@@ -137,7 +137,7 @@ TEST(DesignSpace, MutationsReachEveryVectorOfASmallSpace) {
   EXPECT_EQ(reached.size(), 4u * 5u);  // divisors of 6, sizes 1 to 5
 }
 
-TEST(DesignSpace, ACrossIsMadeOfItsParents) {
+TEST(DesignSpace, ACrossoverCombinesItsParents) {
   const auto space = Space(kOpen);
   int mixed = 0;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -194,7 +194,7 @@ TEST(DesignSpace, ATraceThatNeverReplaysIsRefusedWithItsReason) {
 
 // register_tile clamps its factors to the loops here, which means that the later extents do not
 // follow from the decisions alone.
-TEST(DesignSpace, ExtentsThatOnlyAReplayKnowsAreFound) {
+TEST(DesignSpace, ExtentsThatNeedAReplayAreFound) {
   const auto space = Space(
       "workload matmul\n"
       "input A: f32[6, 7]\n"

@@ -74,7 +74,7 @@ TEST(GivenTrace, ADecidedTraceIsOneCandidateOfItsOpenSpace) {
   EXPECT_EQ((*space)->ConcreteTraceText(decided).value(), absl::StrCat(kWorkload, kDecided));
 }
 
-TEST(GivenTrace, ATraceWithoutSamplingsIsOneCandidateToo) {
+TEST(GivenTrace, ATraceWithoutSamplingsIsOneCandidate) {
   const auto space = Given("trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n");
   ASSERT_TRUE(space.ok()) << space.status();
   EXPECT_EQ((*space)->only(), std::vector<int64_t>{});

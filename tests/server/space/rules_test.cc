@@ -343,7 +343,7 @@ TEST(Rules, AConsumerIsFusedAndAProducerInlined) {
   }
 }
 
-TEST(Rules, WhereAProducerIsComputedIsADecision) {
+TEST(Rules, TheLocationOfAProducerIsADecision) {
   constexpr char kCostly[] =
       "workload costly\n"
       "input A: f32[64, 128]\n"

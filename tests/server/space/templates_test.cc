@@ -214,7 +214,7 @@ TEST(Templates, WinogradNeedsNoMoreThanTheTolerance) {
   }
 }
 
-TEST(Templates, AnOperatorWithoutOneIsToldWhichHave) {
+TEST(Templates, AnOperatorWithoutATemplateGetsTheListOfOperators) {
   for (const char* text : {"softmax m=8 n=8", "conv1d n=1 l=8 ci=8 co=8 k=3 p=1",
                            "conv2d_nchw n=1 h=8 w=8 ci=8 co=8 k=3 p=1 groups=2", "add m=4 n=4"}) {
     const absl::Status status = CheckSpaceArgument(*MakeWorkload(text), "templates");
@@ -224,7 +224,7 @@ TEST(Templates, AnOperatorWithoutOneIsToldWhichHave) {
   }
 }
 
-TEST(Makers, UnknownNamesListWhatThereIs) {
+TEST(Makers, ErrorsForUnknownNamesListTheKnownOnes) {
   const absl::Status status = CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), "sketches");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),

@@ -54,7 +54,7 @@ class BackupTest : public testing::Test {
   const std::string backup_ = folder_.File("backup.db");
 };
 
-TEST_F(BackupTest, ACopyIsWholeWhileWritersGoOn) {
+TEST_F(BackupTest, ACopyIsConsistentDuringWrites) {
   auto store = Open(path_);
   Fill(*store, 2000);
   std::atomic<bool> stop = false;
@@ -95,7 +95,7 @@ TEST_F(BackupTest, NothingIsEverOverwritten) {
   EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(folder_.File("link"), Never).status()));
 }
 
-TEST_F(BackupTest, ABadPathSaysSoAndLeavesNothing) {
+TEST_F(BackupTest, ABadPathIsReportedAndLeavesNoFile) {
   auto store = Open(path_);
   Fill(*store, 10);
   EXPECT_TRUE(absl::IsInvalidArgument(store->Backup("relative.db", Never).status()));
@@ -107,7 +107,7 @@ TEST_F(BackupTest, ABadPathSaysSoAndLeavesNothing) {
   }
 }
 
-TEST_F(BackupTest, RestoringPutsItInPlaceAndKeepsWhatWasThere) {
+TEST_F(BackupTest, RestoringReplacesTheStoreAndKeepsTheOldOne) {
   {
     auto store = Open(path_);
     Fill(*store, 10);
@@ -158,7 +158,7 @@ TEST_F(BackupTest, ADamagedStoreIsReplacedAndKept) {
   EXPECT_EQ(Count(*Open(path_)), 10u);
 }
 
-TEST_F(BackupTest, WhatIsNoWholeStoreIsNotRestored) {
+TEST_F(BackupTest, AnIncompleteStoreIsNotRestored) {
   Fill(*Open(path_), 10);
   const std::string before = ReadFile(path_).value();
   EXPECT_TRUE(absl::IsNotFound(Restore(backup_)));

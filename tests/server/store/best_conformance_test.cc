@@ -82,7 +82,7 @@ TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
 }
 
 // Two jobs compared their winners with the same incumbent. The second job must compare again.
-TEST_P(BestConformanceTest, OfTwoPublishersThatKnewTheSameIncumbentTheSecondIsRefused) {
+TEST_P(BestConformanceTest, TheSecondOfTwoPublishersWithTheSameIncumbentIsRefused) {
   const int64_t incumbent = Publish(ConfirmedRecord(100));
   const int64_t faster = AppendId(ConfirmedRecord(60));
   const int64_t slower = AppendId(ConfirmedRecord(80));
@@ -115,7 +115,7 @@ TEST_P(BestConformanceTest, AnIncumbentOfAnotherPolicyCounts) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, id);
 }
 
-TEST_P(BestConformanceTest, ALaterPublicationReplacesWhateverWasThere) {
+TEST_P(BestConformanceTest, APublicationWithoutAnIncumbentReplacesAnyBest) {
   Publish(ConfirmedRecord(100));
   const int64_t slower = Publish(ConfirmedRecord(200));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
@@ -146,7 +146,7 @@ TEST_P(BestConformanceTest, WithoutAPolicyTheFastestOfThePoliciesIsBest) {
   EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 2u);
 }
 
-TEST_P(BestConformanceTest, WhatWasNotConfirmedIsNotPublished) {
+TEST_P(BestConformanceTest, UnconfirmedRecordsAreNotPublished) {
   const int64_t best = Publish(ConfirmedRecord(100));
   record::Record screened = ConfirmedRecord(10);
   screened.policy.name = "screen";

@@ -104,7 +104,7 @@ TEST(DiskFull, AFullFileSystem) {
 
 // A store that was closed before its disk filled up: opening it reports the full disk, and works
 // again once there is space.
-TEST(DiskFull, OpeningAnOldStoreOnAFullFileSystemSaysSo) {
+TEST(DiskFull, OpeningAnOldStoreReportsAFullFileSystem) {
   TemporaryFolder folder;
   ChildProcess child([&](int pipe) {
     const int own_user = geteuid() == 0 ? 0 : CLONE_NEWUSER;
@@ -128,7 +128,7 @@ TEST(DiskFull, OpeningAnOldStoreOnAFullFileSystemSaysSo) {
   EXPECT_EQ(result, 0) << message;
 }
 
-TEST(DiskFull, OpeningANewStoreOnAFullDiskSaysSo) {
+TEST(DiskFull, OpeningANewStoreReportsAFullDisk) {
   TemporaryFolder folder;
   ChildProcess child([&](int pipe) {
     signal(SIGXFSZ, SIG_IGN);

@@ -46,7 +46,7 @@ class ImportConformanceTest : public StoreConformanceTest {
 INSTANTIATE_TEST_SUITE_P(Stores, ImportConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(ImportConformanceTest, AddsWhatIsNewAndNothingTwice) {
+TEST_P(ImportConformanceTest, AddsOnlyNewRecords) {
   const ImportBatch batch = Batch();
   const auto first = Import(*store_, batch);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -69,7 +69,7 @@ TEST_P(ImportConformanceTest, AddsWhatIsNewAndNothingTwice) {
   EXPECT_EQ(BestLatency(), 100);
 }
 
-TEST_P(ImportConformanceTest, OwnRecordsAreKnownWhateverTheirJobIsCalled) {
+TEST_P(ImportConformanceTest, KnownRecordsAreFoundUnderAnotherJobName) {
   ASSERT_TRUE(PutText(*store_, kWorkload, "the workload").ok());
   ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
   ASSERT_TRUE(Append(*store_, ScreenedRecord(50)).ok());
@@ -107,7 +107,7 @@ TEST_P(ImportConformanceTest, ABadRecordNamesItsPlaceAndLeavesNothing) {
   EXPECT_TRUE(absl::IsNotFound(store_->GetText(kSpace).status()));
 }
 
-TEST_P(ImportConformanceTest, MergingBringsWhatTheOtherHas) {
+TEST_P(ImportConformanceTest, MergingAddsTheMissingRecords) {
   PutTextsAndArtifact(*other_);
   PutTextsAndArtifact(*store_);
   ASSERT_TRUE(PublishBest(*other_, Append(*other_, ConfirmedRecord(40))->id).ok());
@@ -124,7 +124,7 @@ TEST_P(ImportConformanceTest, MergingBringsWhatTheOtherHas) {
   EXPECT_EQ(All().size(), 32u);
 }
 
-TEST_P(ImportConformanceTest, NumbersThatAreNoneTravelBetweenStores) {
+TEST_P(ImportConformanceTest, NaNAndInfinitiesAreCopiedBetweenStores) {
   record::Record none = ScreenedRecord();
   none.result.outcome = record::Outcome::kWrongOutput;
   none.result.latency_ns = none.result.max_error = none.result.dispersion = std::nan("");
@@ -212,7 +212,7 @@ class CompactionConformanceTest : public StoreConformanceTest {
 INSTANTIATE_TEST_SUITE_P(Stores, CompactionConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(CompactionConformanceTest, KeepsTheNewTheBestAndWhatIsUnderWay) {
+TEST_P(CompactionConformanceTest, KeepsNewRecordsBestsAndRunningJobs) {
   PutTextsAndArtifact(*store_);
   record::Record published = ConfirmedRecord(500);  // slow, but confirmed and published
   published.created_unix_ms = kOld;
@@ -283,7 +283,7 @@ TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {
       store_->Compact({.keep_unix_ms = kNew, .keep_best = 1}, [] { return true; }).status()));
 }
 
-TEST_P(CompactionConformanceTest, HealthSaysWhatItIs) {
+TEST_P(CompactionConformanceTest, HealthNamesTheBackend) {
   const StoreHealth health = store_->Health();
   EXPECT_EQ(health.backend, GetParam().name);
   EXPECT_GT(health.size_bytes, 0);

@@ -139,7 +139,7 @@ TEST_P(JobConformanceTest, AJobIsClaimedByOneUntilItsLeaseEnds) {
       << "the lease of this job has ended, the renewed one has not";
 }
 
-TEST_P(JobConformanceTest, WhoLostItsClaimWritesNothingMore) {
+TEST_P(JobConformanceTest, WritesWithALostClaimAreRefused) {
   JobRow job = PendingJob("a");
   job.replica = "one";
   job.lease_until_unix_ms = 10;
@@ -209,7 +209,7 @@ TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
 
 // A write that was queued before the claim but runs after it is refused: the fence is checked when
 // the write runs.
-TEST_P(JobConformanceTest, WhatIsQueuedWhileTheClaimIsLostIsRefused) {
+TEST_P(JobConformanceTest, WritesQueuedBeforeTheClaimIsLostAreRefused) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
@@ -230,7 +230,7 @@ TEST_P(JobConformanceTest, WhatIsQueuedWhileTheClaimIsLostIsRefused) {
   EXPECT_EQ(store_->Query({})->size(), 20u);
 }
 
-TEST_P(JobConformanceTest, WhatIsSaidOfWorkersIsKeptUntilItIsTakenBack) {
+TEST_P(JobConformanceTest, StandingsAreStoredUntilTheWorkerIsResumed) {
   const WorkerStanding drained{.worker_id = "b", .drained = true, .since_unix_ms = 7};
   const WorkerStanding removed{
       .worker_id = "a", .refused = "an administrator", .removed = true, .since_unix_ms = 8};

@@ -54,13 +54,13 @@ TEST_F(OpenTest, MissingFoldersAreMade) {
   EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing the store removes the log";
 }
 
-TEST_F(OpenTest, AFolderOrNothingIsNoStore) {
+TEST_F(OpenTest, APathThatIsNotAFileIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore("").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(":memory:").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(folder_.path()).status()));
 }
 
-TEST_F(OpenTest, AFileThatIsNoDatabaseIsRefusedAndKept) {
+TEST_F(OpenTest, AFileThatIsNotADatabaseIsRefusedAndKept) {
   const std::string text(5000, 'n');
   WriteBytes(text);
   ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
@@ -182,7 +182,7 @@ TEST_F(OpenTest, AReadOnlyFolderIsPermissionDenied) {
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
 }
 
-TEST_F(OpenTest, ASecondProcessIsToldWhoHasTheStore) {
+TEST_F(OpenTest, ASecondProcessIsToldWhichProcessHasTheStore) {
   std::string pid;
   ChildProcess owner([&](int pipe) {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);

@@ -80,7 +80,7 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
       << "a job was claimed twice";
 }
 
-TEST_F(PostgresTest, WhatAFenceRefusesLeavesNothingBehind) {
+TEST_F(PostgresTest, AWriteRefusedByTheFenceStoresNothing) {
   const auto store = Open();
   ASSERT_TRUE(PutJob(*store, PendingJob("a")).ok());
   record::Record record = ScreenedRecord();
@@ -169,7 +169,7 @@ TEST_F(PostgresTest, ABrokenConnectionLosesAndDoublesNothing) {
   EXPECT_EQ(found.size(), static_cast<size_t>(kRecords));
 }
 
-TEST_F(PostgresTest, WhatItCannotKeepIsRefusedAloneAndClearly) {
+TEST_F(PostgresTest, AWriteWithAnInvalidTextIsRefusedWithTheReason) {
   const auto store = Open();
   absl::Status nul, invalid, good;
   store->PutText("good", "text", [&](absl::Status status) { good = status; });

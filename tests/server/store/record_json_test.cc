@@ -118,7 +118,7 @@ TEST(RecordImport, TheFrameIsChecked) {
               HasSubstr("line 2"));
 }
 
-TEST(RecordImport, TextsMustBeWhatTheirDigestsSay) {
+TEST(RecordImport, TextsMustMatchTheirDigests) {
   EXPECT_THAT(
       Error(absl::StrCat(HeaderLine("s"), TextLine(SpaceDigest(), "another"), EndLine(1, 0, 0))),
       HasSubstr("line 2: the text is not what its digest says"));

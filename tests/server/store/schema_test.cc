@@ -123,7 +123,7 @@ TEST_P(OldSchemaTest, OpensAndReads) {
   EXPECT_EQ(store->Events("job-1").value().size(), 2u);
 }
 
-TEST_P(OldSchemaTest, JobsGetWhatTheyHadNot) {
+TEST_P(OldSchemaTest, JobsGetTheNewColumns) {
   const std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
   const JobRow job = store->GetJob("job-1").value();
@@ -158,7 +158,7 @@ TEST_P(OldSchemaTest, KeepsModels) {
   EXPECT_EQ(store->GetModel(key).value().bytes, "the trees");
 }
 
-TEST_P(OldSchemaTest, KeepsWhatIsSaidOfWorkers) {
+TEST_P(OldSchemaTest, KeepsTheStandingsOfWorkers) {
   const std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
   std::vector<WorkerStanding> expected;

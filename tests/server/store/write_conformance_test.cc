@@ -86,7 +86,7 @@ TEST_P(WriteConformanceTest, WritesOfOneThreadKeepTheirOrder) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ((*events)[i].payload, absl::StrCat(i));
 }
 
-TEST_P(WriteConformanceTest, DestructionCommitsWhatIsQueued) {
+TEST_P(WriteConformanceTest, DestructionCommitsQueuedWrites) {
   std::atomic<int> done = 0;
   for (int i = 0; i < 1000; ++i) {
     store_->Append(ScreenedRecord(), [&](absl::StatusOr<record::Record> r) { done += r.ok(); });

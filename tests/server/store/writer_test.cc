@@ -61,7 +61,7 @@ class WriterTest : public testing::Test {
   std::unique_ptr<WriteQueue<SqliteApply>> writer_;
 };
 
-TEST_F(WriterTest, WhatWaitsTogetherIsCommittedTogether) {
+TEST_F(WriterTest, WaitingWritesAreCommittedTogether) {
   Start({.max_group_writes = 256});
   absl::Notification release;
   Block(release);

@@ -48,11 +48,11 @@ std::string Verdict(const std::string& script, absl::Duration limit = absl::Minu
   return std::string(status.message());
 }
 
-TEST(ChildPreflight, AChildThatComesToItsEndSaysNothing) {
+TEST(ChildPreflight, AChildThatExitsNormallyAcceptsTheJob) {
   EXPECT_EQ(Verdict("echo step proposing candidates"), "");
 }
 
-TEST(ChildPreflight, TellsHowAChildEndedAndWhere) {
+TEST(ChildPreflight, ReportsHowAChildEndedAndInWhichStep) {
   EXPECT_THAT(Verdict("echo step making the design spaces; kill -SEGV $$"),
               AllOf(HasSubstr("signal 11"), HasSubstr("while making the design spaces")));
   EXPECT_THAT(Verdict("echo step making; echo step proposing candidates; kill -ABRT $$"),
@@ -64,16 +64,16 @@ TEST(ChildPreflight, TellsHowAChildEndedAndWhere) {
   EXPECT_THAT(Verdict("exit 9"), HasSubstr("exit code 9"));
 }
 
-TEST(ChildPreflight, AChildThatDoesNotEndIsEnded) {
+TEST(ChildPreflight, AChildThatDoesNotExitIsKilled) {
   EXPECT_THAT(Verdict("echo step b; while :; do :; done", absl::Milliseconds(200)),
               AllOf(HasSubstr("took longer than 200ms"), HasSubstr("while b")));
 }
 
-TEST(ChildPreflight, AChildThatGetsNoProcessorTimeSaysNothing) {
+TEST(ChildPreflight, AChildWithoutProcessorTimeAcceptsTheJob) {
   EXPECT_EQ(Verdict("echo step b; exec sleep 1000", absl::Milliseconds(200)), "");
 }
 
-TEST(ChildPreflight, OneThatTakesLongHoldsUpNoOther) {
+TEST(ChildPreflight, ASlowCheckDoesNotDelayOthers) {
   ChildPreflight preflight(Shell("read job; case $job in *slow*) exec sleep 1000;; esac"));
   JobSpec slow = Spec();
   slow.workload = "slow";
@@ -114,12 +114,12 @@ TEST(ChildPreflight, EqualJobsAreCheckedOnce) {
   EXPECT_EQ(*ReadFile(path), "x\nx\n");
 }
 
-TEST(ChildPreflight, AProgramThatCannotBeStartedStopsNoJob) {
+TEST(ChildPreflight, AProgramThatCannotBeStartedDoesNotStopTheJob) {
   ChildPreflight preflight({.command = {"/no/such/program"}});
   EXPECT_TRUE(Check(preflight, Spec()).ok());
 }
 
-TEST(ChildPreflight, StopEndsWhatIsUnderWayAndRefusesMore) {
+TEST(ChildPreflight, StopKillsRunningChildrenAndRefusesMore) {
   const std::string path = ::testing::TempDir() + "/child_preflight_began";
   std::filesystem::remove(path);
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

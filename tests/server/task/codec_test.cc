@@ -107,7 +107,7 @@ TEST(CodecTest, TheJsonOfEarlierReleasesIsRead) {
   EXPECT_EQ(record.environment.cores, 4);
 }
 
-TEST(CodecTest, WhatANewerReleaseWroteIsRefusedWithAdvice) {
+TEST(CodecTest, DataOfANewerReleaseIsRefusedWithAdvice) {
   const std::string newer = "\x08\x02";  // version 2
   for (const absl::Status& status : {DecodeSpec(newer).status(), DecodeSnapshot(newer).status(),
                                      DecodePropose({"job", 3, kProposeKind, newer}).status(),

@@ -1,6 +1,6 @@
-// Every strategy with every cost model on every kind of design space, with the real task
-// environment but without a device. Each search proposes legal candidates, learns, continues, and
-// can be restarted.
+// Combinations of strategies, cost models and design spaces, with the real task environment but
+// without a device. Each search must propose new legal candidates, learn from their results, and
+// reproduce its proposals after a restart.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ TEST_P(CombinationTest, SearchesLearnsAndRestarts) {
 INSTANTIATE_TEST_SUITE_P(All, CombinationTest, ::testing::ValuesIn(All()),
                          [](const auto& info) { return NameOf(info.param); });
 
-TEST(CombinationsTest, WhatDoesNotFitSaysWhy) {
+TEST(CombinationsTest, RefusalsHaveTheReason) {
   const auto environment = MakeCompilerEnvironment(1);
   const auto refused = [](const absl::Status& status, const char* why) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(why));

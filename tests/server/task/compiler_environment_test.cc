@@ -27,7 +27,7 @@ TEST(FixedFlopsTest, AContractionPerformsAllItsMultiplyAdds) {
       2.0 * 8 * 100 * 16 * 9);
 }
 
-TEST(FixedFlopsTest, WhatAKernelMaySaveIsNotCounted) {
+TEST(FixedFlopsTest, OperationsThatAKernelMayAvoidAreNotCounted) {
   EXPECT_EQ(FixedFlopsOf("input X: f32[12, 12]\n"
                          "output Y[y: 10, x: 10] = sum(r: 3, s: 3) X[y + r, x + s]\n"),
             0)

@@ -78,7 +78,7 @@ TEST(ConfirmationTest, RoundsAreInDifferentOrders) {
   EXPECT_THAT(orders, SizeIs(3));
 }
 
-TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearOnesAfterOne) {
+TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearLosersAfterOne) {
   Confirmation confirmation(4, -1, 1);
   const std::vector<double> latencies = {100, 100, 106, 130};
   for (int f : confirmation.NextRound()) {
@@ -90,7 +90,7 @@ TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearOnesAfterOne) {
   EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(0, 1));
 }
 
-TEST(ConfirmationTest, OnlyThoseThatMayStillWinGoBeyondTheThirdRound) {
+TEST(ConfirmationTest, OnlyFinalistsThatMayWinContinueAfterTheThirdRound) {
   Confirmation confirmation(8, 6, 1);
   for (int round = 0; round < 3; ++round) {
     const std::vector<int> order = confirmation.NextRound();
@@ -110,7 +110,7 @@ TEST(ConfirmationTest, ATieKeepsTheIncumbent) {
       << "all rounds are used to separate them";
 }
 
-TEST(ConfirmationTest, ASurelyFasterOneReplacesTheIncumbent) {
+TEST(ConfirmationTest, AClearlyFasterFinalistReplacesTheIncumbent) {
   Confirmation confirmation(2, 1, 1);
   EXPECT_THAT(Decide(confirmation, {90, 100}), ElementsAre(0));
 }

@@ -28,7 +28,7 @@ TEST(StrandTest, MessagesRunInOrderAndNeverTogether) {
   for (int i = 0; i < kMessages; ++i) ASSERT_EQ(order[i], i);
 }
 
-TEST(ThreadPoolTest, RunsWhatIsQueuedBeforeItEnds) {
+TEST(ThreadPoolTest, RunsQueuedWorkBeforeItEnds) {
   std::atomic<int> ran{0};
   {
     ThreadPool pool(2);
@@ -37,7 +37,7 @@ TEST(ThreadPoolTest, RunsWhatIsQueuedBeforeItEnds) {
   EXPECT_EQ(ran.load(), 100);
 }
 
-TEST(ThreadPoolTest, WhatComesAfterItsEndIsNeverRun) {
+TEST(ThreadPoolTest, WorkAfterItsEndIsNeverRun) {
   std::atomic<int> ran{0};
   auto held = std::make_shared<int>(7);
   {

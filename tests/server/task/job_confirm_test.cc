@@ -139,7 +139,7 @@ TEST_F(JobConfirmTest, ASlowerBestThatAnotherJobPublishesMeanwhileIsReplaced) {
   EXPECT_EQ(last.size(), 2u) << "only the winner and the new incumbent";
 }
 
-TEST_F(JobConfirmTest, ABestThatIsWithdrawnMeanwhileDoesNotHinderTheWinner) {
+TEST_F(JobConfirmTest, ABestThatIsWithdrawnMeanwhileDoesNotPreventPublication) {
   PublishFromElsewhere(kHidden);
   const std::string id = Create(Spec(100));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
@@ -186,7 +186,7 @@ TEST_F(JobConfirmTest, OfTwoJobsThatConfirmAtTheSameTimeTheFasterWinnerIsPublish
   }
 }
 
-TEST_F(JobConfirmTest, FinalistsRunTheirVeryBytesInAtLeastThreeRounds) {
+TEST_F(JobConfirmTest, FinalistsRunTheirOriginalArtifactsInAtLeastThreeRounds) {
   auto job = RunToEnd(Create(Spec(100)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   std::map<std::vector<int64_t>, int> rounds;
@@ -239,7 +239,7 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
 
 // The machine was disturbed during both the screening and the confirmation. A later job finds the
 // true latency.
-TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
+TEST_F(JobConfirmTest, AnIncumbentThatBeatsItsRecordIsPublishedAgain) {
   double disturbance = 3;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
@@ -261,7 +261,7 @@ TEST_F(JobConfirmTest, AnIncumbentThatOutgrewItsRecordIsPublishedAnew) {
 
 // If the default is close to the best, it is confirmed in the same way: it is the baseline of the
 // reported speed-up.
-TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
+TEST_F(JobConfirmTest, ADefaultThatIsCloseToTheBestIsConfirmed) {
   device.measure = [&](const fleet::LeaseGrant& lease) {
     const bool untiled = lease.work->decisions.empty();
     record::MeasureResult result;
@@ -277,7 +277,7 @@ TEST_F(JobConfirmTest, ADefaultThatIsNearIsConfirmed) {
   EXPECT_EQ(job->default_schedule->record.policy.name, "confirm");
 }
 
-TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerHoldsNobodyUp) {
+TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerIsNotConfirmed) {
   auto job = RunToEnd(Create(Spec(100)));  // the default is ten times as slow
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   for (const fleet::LeaseGrant& lease : ConfirmLeases())
@@ -345,7 +345,7 @@ TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
   EXPECT_TRUE(store.GetArtifact(job->best->record.result.artifact_digest).ok());
 }
 
-TEST_F(JobConfirmTest, AnArtifactThatNeverComesFailsTheJob) {
+TEST_F(JobConfirmTest, AnArtifactThatNeverArrivesFailsTheJob) {
   device.uploads = false;
   auto job = RunToEnd(Create(Spec(30)), 2000);
   EXPECT_EQ(job->state, JobState::kFailed);

@@ -152,7 +152,7 @@ TEST_P(JobCrashAtStep, AJobThatEndedTheServerTwiceIsNotResumed) {
 }
 INSTANTIATE_TEST_SUITE_P(All, JobCrashAtStep, ::testing::Values("open", "propose"));
 
-TEST_F(JobCrashTest, AfterACrashJobsBeginOneAtATimeAndTheSuspectLast) {
+TEST_F(JobCrashTest, AfterACrashJobsStartOneAtATimeAndTheSuspectStartsLast) {
   const auto [bad, beside] = FirstRun("propose");
   ServerRun server(Path(2));
   std::vector<std::string> order;
@@ -174,7 +174,7 @@ TEST_F(JobCrashTest, AfterACrashJobsBeginOneAtATimeAndTheSuspectLast) {
   EXPECT_THAT(order, ::testing::ElementsAre("beside", "bad"));
 }
 
-TEST_F(JobCrashTest, AProperEndInARiskyStepCountsNothing) {
+TEST_F(JobCrashTest, ACleanShutdownInARiskyStepIsNotACrash) {
   std::string id;
   {
     ServerRun server(Path(1));
@@ -194,7 +194,7 @@ TEST_F(JobCrashTest, AProperEndInARiskyStepCountsNothing) {
   EXPECT_EQ(server.Get(id)->crashes, 0);
 }
 
-TEST_F(JobCrashTest, AProperEndForgetsEarlierCrashes) {
+TEST_F(JobCrashTest, ACleanShutdownResetsTheCrashCount) {
   const auto [bad, beside] = FirstRun("propose");
   {
     ServerRun server(Path(2));

@@ -86,13 +86,13 @@ class JobPreflightTest : public JobFailureTest {
   bool opened_ = false;
 };
 
-TEST_F(JobPreflightTest, WhatItRefusesIsNotDone) {
+TEST_F(JobPreflightTest, AJobThatItRefusesFails) {
   refusing_.verdict = absl::AbortedError("it crashed with signal 11");
   ExpectOnlyTheBadOneFails(HasSubstr("signal 11"));
   EXPECT_FALSE(opened_);
 }
 
-TEST_F(JobPreflightTest, WhereItWasStoppedTheNextServerGoesOn) {
+TEST_F(JobPreflightTest, AnInterruptedCheckIsRepeatedByTheNextServer) {
   refusing_.verdict = absl::CancelledError("shutting down");
   const std::string id = CreateBad();
   Step();

@@ -19,7 +19,7 @@ record::MeasureResult Took(double latency_ns) {
   return result;
 }
 
-TEST(JobRoomTest, AJobWaitsForRoomInTheQueueAndEndsAllTheSame) {
+TEST(JobRoomTest, AJobWaitsForRoomInTheQueueAndThenFinishes) {
   JobHarness harness(JobHarness::DefaultOptions(), {.max_items_per_owner = 3});
   const std::string id = harness.Create(JobHarness::Spec(40));
   bool waited = false;
@@ -32,7 +32,7 @@ TEST(JobRoomTest, AJobWaitsForRoomInTheQueueAndEndsAllTheSame) {
   EXPECT_TRUE(waited);
 }
 
-TEST(JobQuotaTest, OneOwnerMayHaveSoManyJobsAndIsToldTheNumber) {
+TEST(JobQuotaTest, AnOwnerHasALimitOfJobsAndTheErrorContainsIt) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;
   options.max_jobs = 3;
@@ -56,7 +56,7 @@ TEST(JobQuotaTest, OneOwnerMayHaveSoManyJobsAndIsToldTheNumber) {
   EXPECT_TRUE(create("ann", "6").ok()) << "jobs that have ended do not count";
 }
 
-TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
+TEST(JobQuotaTest, AReservationCountsUntilItIsReleased) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;
   JobHarness harness(options);
@@ -72,7 +72,7 @@ TEST(JobQuotaTest, APlaceThatIsReservedCountsUntilItIsGivenBack) {
   EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
 }
 
-TEST(JobQuotaTest, ARetriedRequestSharesOnePlaceWhileItWaits) {
+TEST(JobQuotaTest, ARetriedRequestSharesOneReservation) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;
   JobHarness harness(options);
@@ -96,7 +96,7 @@ TEST(JobQuotaTest, ARetriedRequestSharesOnePlaceWhileItWaits) {
   EXPECT_TRUE(harness.jobs->Reserve(third).ok());
 }
 
-TEST(JobQuotaTest, AStoredRequestNeedsNoPlace) {
+TEST(JobQuotaTest, AStoredRequestNeedsNoReservation) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 1;
   JobHarness harness(options);
@@ -155,7 +155,7 @@ TEST_F(SpotCheckTest, ANewBestIsRunOnASecondWorkerBeforeItIsPublished) {
   EXPECT_EQ(FlagOf("second"), "");
 }
 
-TEST_F(SpotCheckTest, WhatASecondWorkerFindsWrongIsNotPublishedAndItsClaimantFlagged) {
+TEST_F(SpotCheckTest, AWrongBestIsNotPublishedAndItsWorkerIsFlagged) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant&) {
     record::MeasureResult wrong;
@@ -171,7 +171,7 @@ TEST_F(SpotCheckTest, WhatASecondWorkerFindsWrongIsNotPublishedAndItsClaimantFla
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(SpotCheckTest, ARunnerThatIsKilledWhileItChecksAccusesNobody) {
+TEST_F(SpotCheckTest, ARunnerThatIsKilledDuringTheCheckIsNoObjection) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant&) {
     record::MeasureResult killed;
@@ -185,7 +185,7 @@ TEST_F(SpotCheckTest, ARunnerThatIsKilledWhileItChecksAccusesNobody) {
   EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(SpotCheckTest, ATimeThatNobodyElseMeasuresIsNotPublished) {
+TEST_F(SpotCheckTest, ALatencyThatOtherWorkersCannotReproduceIsNotPublished) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant& lease) {
     return Took(10 * FakeLatency(lease.work->decisions));
@@ -209,7 +209,7 @@ TEST_F(SpotCheckTest, AThirdWorkerDecidesBetweenTwo) {
   EXPECT_THAT(FlagOf("liar"), HasSubstr("wrong_output"));
 }
 
-TEST_F(SpotCheckTest, ASecondWorkerThatIsSilentDoesNotHoldThePublicationForEver) {
+TEST_F(SpotCheckTest, ASecondWorkerThatDoesNotAnswerDelaysPublicationOnlyForALimitedTime) {
   FakeDevice second("1", "second");
   const std::string id = Create(Spec(30));
   for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();

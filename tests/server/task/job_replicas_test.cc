@@ -72,7 +72,7 @@ class JobReplicasTest : public testing::Test {
   std::unique_ptr<Replica> two_;
 };
 
-TEST_F(JobReplicasTest, AJobOfADeadReplicaGoesOnAtTheOther) {
+TEST_F(JobReplicasTest, AJobOfADeadReplicaContinuesOnTheOther) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 6, absl::Milliseconds(100));
   EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty()) << "the first replica holds the job";
@@ -90,7 +90,7 @@ TEST_F(JobReplicasTest, AJobOfADeadReplicaGoesOnAtTheOther) {
   EXPECT_EQ(ended->trials, 60) << "no trial is measured again";
 }
 
-TEST_F(JobReplicasTest, AReplicaThatSleptLetsGo) {
+TEST_F(JobReplicasTest, AReplicaThatWasStoppedReleasesItsJobs) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   clock_.Advance(absl::Minutes(1));  // the first replica was stopped for this time
@@ -107,7 +107,7 @@ TEST_F(JobReplicasTest, AReplicaThatSleptLetsGo) {
 }
 
 // Results that reach the old replica after it lost the job are not recorded.
-TEST_F(JobReplicasTest, WhatAReplicaThatSleptHasMeasuredIsNotRecorded) {
+TEST_F(JobReplicasTest, LateResultsOfAReplicaThatWasStoppedAreNotRecorded) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   clock_.Advance(absl::Minutes(1));
@@ -131,7 +131,7 @@ TEST_F(JobReplicasTest, WhatAReplicaThatSleptHasMeasuredIsNotRecorded) {
   }
 }
 
-TEST_F(JobReplicasTest, ALivingReplicaKeepsItsJobs) {
+TEST_F(JobReplicasTest, ARunningReplicaKeepsItsJobs) {
   const std::string id = Create(*one_);
   for (int i = 0; i < 20; ++i) {
     one_->Step(0);  // no lease is finished
@@ -142,7 +142,7 @@ TEST_F(JobReplicasTest, ALivingReplicaKeepsItsJobs) {
   EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty());
 }
 
-TEST_F(JobReplicasTest, AReplicaThatShutsDownHandsOverAtOnce) {
+TEST_F(JobReplicasTest, AReplicaThatShutsDownReleasesItsJobsAtOnce) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 2, absl::Milliseconds(100));
   one_->jobs.Suspend();
@@ -150,7 +150,7 @@ TEST_F(JobReplicasTest, AReplicaThatShutsDownHandsOverAtOnce) {
   EXPECT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
 }
 
-TEST_F(JobReplicasTest, TheOtherReplicaShowsAJobAndSaysWhoCanCancelIt) {
+TEST_F(JobReplicasTest, TheOtherReplicaShowsAJobAndNamesTheReplicaThatCanCancelIt) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   ASSERT_TRUE(two_->jobs.Get(id).ok());

@@ -25,7 +25,7 @@ class JobRestartTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-TEST_F(JobRestartTest, AJobGoesOnAndEveryTrialIsMeasuredOnce) {
+TEST_F(JobRestartTest, AJobContinuesAndEveryTrialIsMeasuredOnce) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
   const int64_t before = Get(id)->trials;
@@ -100,7 +100,7 @@ TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
   EXPECT_EQ(search->trials().size(), 120u);
 }
 
-TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits) {
+TEST_F(JobRestartTest, AcknowledgedResultsSurviveACrashDuringCommits) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 4; ++i) Step(5);
   store.Hold();
@@ -113,7 +113,7 @@ TEST_F(JobRestartTest, WhatWasAcknowledgedIsThereAfterACrashInTheMiddleOfCommits
   EXPECT_EQ(Trials(id).size(), 121u);
 }
 
-TEST_F(JobRestartTest, ARecordWithoutItsTellIsToldAfterTheRestart) {
+TEST_F(JobRestartTest, ARecordWithoutATellEventIsToldAfterTheRestart) {
   const std::string id = Create(Spec(60));
   for (int i = 0; i < 3; ++i) Step(5);
   // Stores the result that a server committed before it died without logging the Tell.
@@ -157,7 +157,7 @@ TEST_F(JobRestartTest, ACancelledJobConfirmsWhatItHasAfterARestart) {
   EXPECT_GE(Trials(id).size(), measured);
 }
 
-TEST_F(JobRestartTest, FinalistsThatNobodyIsKnownToHoldAreBuiltAgain) {
+TEST_F(JobRestartTest, FinalistsWithoutAKnownWorkerAreBuiltAgain) {
   const std::string id = Create(Spec(60));
   while (Trials(id).size() < 40) Step(5);
   Restart();
@@ -172,7 +172,7 @@ TEST_F(JobRestartTest, FinalistsThatNobodyIsKnownToHoldAreBuiltAgain) {
   EXPECT_FALSE(built.empty());
 }
 
-TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
+TEST_F(JobRestartTest, ANewerProgramContinuesFromTheMeasurements) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
   environment.ChangeStrategies();
@@ -184,7 +184,7 @@ TEST_F(JobRestartTest, ANewerProgramGoesOnFromWhatWasMeasured) {
   EXPECT_EQ(Get(id)->state, JobState::kDone);
 }
 
-TEST_F(JobRestartTest, ALostWorkerLosesNothing) {
+TEST_F(JobRestartTest, ALostWorkerLosesNoTrials) {
   const std::string id = Create(Spec(80));
   for (int i = 0; i < 4; ++i) Step(5);
   device = FakeDevice("2");  // restarted after a kill: a new epoch without leases

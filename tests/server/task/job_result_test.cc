@@ -1,5 +1,5 @@
-// What a job shows: its own best beside the published one, disturbed measurements, and what a time
-// limit and an unpublished job leave out.
+// The reported state of a job: its own best and the published one, disturbed measurements, and the
+// steps that a job skips because of a time limit or because it is unpublished.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
   }
 }
 
-TEST_F(JobResultTest, AMachineThatStaysDisturbedDelaysTheEndByABoundedTime) {
+TEST_F(JobResultTest, AMachineThatStaysDisturbedDelaysTheEndForALimitedTime) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result = Timed(lease);
     if (IsConfirmation(lease)) result.reference_drift = 3.5;

@@ -45,7 +45,7 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   std::vector<int64_t> best_;
 };
 
-TEST_F(JobRevalidateTest, BuildsTheTopAgainAndPublishesTheWinnerAnew) {
+TEST_F(JobRevalidateTest, BuildsTheBestCandidatesAgainAndPublishesTheWinner) {
   const std::string id = Create(Again(3));
   auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -68,7 +68,7 @@ TEST_F(JobRevalidateTest, BuildsTheTopAgainAndPublishesTheWinnerAnew) {
 }
 
 // As after an import, which publishes nothing.
-TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedOneIsTakenBeforeAnyScreenedOne) {
+TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedRecordIsUsed) {
   const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
   store.Quarantine(tuned_->workload_digest, "t", tuned_->best->record.candidate, 1 << 20,
                    "a reason", done);
@@ -91,7 +91,7 @@ TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedOneIsTakenBeforeA
   EXPECT_EQ(Published()->record.candidate.decisions, bests[0].candidate.decisions);
 }
 
-TEST_F(JobRevalidateTest, ASlowerOneGivesWayThoughItWasPublished) {
+TEST_F(JobRevalidateTest, APublishedBestThatIsSlowerNowIsReplaced) {
   Change(record::Outcome::kOk, 900);
   auto job = RunToEnd(Create(Again(3)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -99,7 +99,7 @@ TEST_F(JobRevalidateTest, ASlowerOneGivesWayThoughItWasPublished) {
   EXPECT_EQ(job->quarantined, 0);
 }
 
-TEST_F(JobRevalidateTest, AWrongOneIsQuarantinedAndTheNextPublished) {
+TEST_F(JobRevalidateTest, AWrongBestIsQuarantinedAndTheNextOneIsPublished) {
   Change(record::Outcome::kWrongOutput, 0);
   auto job = RunToEnd(Create(Again(2)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -115,7 +115,7 @@ TEST_F(JobRevalidateTest, AWrongOneIsQuarantinedAndTheNextPublished) {
   EXPECT_GT(marked, 0);
 }
 
-TEST_F(JobRevalidateTest, WhenNothingIsRightAnyMoreNothingIsPublished) {
+TEST_F(JobRevalidateTest, IfAllCandidatesAreWrongNothingIsPublished) {
   Change(record::Outcome::kInvalid, 0);
   auto job = RunToEnd(Create(Again(1)));
   EXPECT_EQ(job->state, JobState::kFailed);
@@ -123,7 +123,7 @@ TEST_F(JobRevalidateTest, WhenNothingIsRightAnyMoreNothingIsPublished) {
   EXPECT_TRUE(absl::IsNotFound(Published().status()));
 }
 
-TEST_F(JobRevalidateTest, ATimeoutIsOfTheMomentAndMarksNothing) {
+TEST_F(JobRevalidateTest, ATimeoutQuarantinesNothing) {
   Change(record::Outcome::kRunTimeout, 0);
   auto job = RunToEnd(Create(Again(2)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -156,7 +156,7 @@ TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
   EXPECT_FALSE(Published()->record.quarantined);
 }
 
-TEST_F(JobRevalidateTest, NothingStoredFails) {
+TEST_F(JobRevalidateTest, AJobWithoutStoredCandidatesFails) {
   JobSpec spec = Again(3, "unknown");
   spec.workload = "fake op 99";
   auto job = RunToEnd(Create(spec));
@@ -164,7 +164,7 @@ TEST_F(JobRevalidateTest, NothingStoredFails) {
   EXPECT_THAT(job->error, HasSubstr("tune it first"));
 }
 
-TEST_F(JobRevalidateTest, ARestartBeginsItAnew) {
+TEST_F(JobRevalidateTest, ARestartBeginsTheRevalidationAgain) {
   const std::string id = Create(Again(3));
   Step();
   Restart();

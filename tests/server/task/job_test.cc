@@ -78,7 +78,7 @@ TEST_F(JobTest, TheDefaultIsMeasuredFirstAndOnce) {
   EXPECT_EQ(defaults, 1);
 }
 
-TEST_F(JobTest, NothingIsMeasuredTwiceAlsoNotByALaterJob) {
+TEST_F(JobTest, NoCandidateIsMeasuredTwiceEvenByALaterJob) {
   RunToEnd(Create(Spec(60, "first")));
   const size_t leases = device.seen.size();
   const std::string second = Create(Spec(60, "second"));
@@ -104,7 +104,7 @@ TEST_F(JobTest, ALaterJobBeginsWithAModelOfTheEarlierRecords) {
   EXPECT_GT(propose.prior_record, 0);
 }
 
-TEST_F(JobTest, ABoundedNumberIsOutAndTheWorkerNeverStarves) {
+TEST_F(JobTest, TheQueueIsLimitedButTheWorkerAlwaysHasWork) {
   const std::string id = Create(Spec(400));
   Step(0);
   for (int i = 0; i < 60; ++i) {
@@ -116,7 +116,7 @@ TEST_F(JobTest, ABoundedNumberIsOutAndTheWorkerNeverStarves) {
   }
 }
 
-TEST_F(JobTest, ResultsAreAcknowledgedAfterTheirCommitOnly) {
+TEST_F(JobTest, ResultsAreAcknowledgedOnlyAfterTheirCommit) {
   const std::string id = Create(Spec(20));
   Step();
   store.Hold();
@@ -132,7 +132,7 @@ TEST_F(JobTest, ResultsAreAcknowledgedAfterTheirCommitOnly) {
   EXPECT_GT(Get(id)->trials, 0);
 }
 
-TEST_F(JobTest, FailedCandidatesAreDataAndTheLoopGoesOn) {
+TEST_F(JobTest, FailedCandidatesDoNotStopTheSearch) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
     if (!lease.work->decisions.empty() && lease.work->decisions[0] % 2 == 0) {
@@ -151,7 +151,7 @@ TEST_F(JobTest, FailedCandidatesAreDataAndTheLoopGoesOn) {
   EXPECT_EQ(job->best->record.candidate.decisions[0] % 2, 1);
 }
 
-TEST_F(JobTest, AJobOfWhichNothingRunsFailsAndSaysWhat) {
+TEST_F(JobTest, AJobWithoutAWorkingCandidateFailsWithTheOutcomes) {
   device.measure = [](const fleet::LeaseGrant&) {
     record::MeasureResult result;
     result.outcome = record::Outcome::kCompileError;
@@ -199,7 +199,7 @@ TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
 }
 
 // A full disk may reject a proposal and then accept its results.
-TEST_F(JobTest, ResultsOfAProposalThatIsNotStoredAreNotEither) {
+TEST_F(JobTest, ResultsOfAProposalThatWasNotStoredAreNotStored) {
   const std::string id = Create(Spec(40));
   store.Hold();
   store.FailProposals(absl::ResourceExhaustedError("the disk is full"));
@@ -246,7 +246,7 @@ TEST_F(JobTest, SettingTheMachinesClockNeitherEndsAJobNorDelaysIt) {
   EXPECT_LT(job->wall, absl::Seconds(60));
 }
 
-TEST_F(JobTest, CancelWithConfirmationConfirmsWhatThereIs) {
+TEST_F(JobTest, CancelWithConfirmationConfirmsTheBestSoFar) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
   ASSERT_TRUE(jobs->Cancel(id, true).ok());
@@ -257,7 +257,7 @@ TEST_F(JobTest, CancelWithConfirmationConfirmsWhatThereIs) {
   EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsWhatWasMeasured) {
+TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsTheRecords) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
   ASSERT_TRUE(jobs->Cancel(id, false).ok());
@@ -271,7 +271,7 @@ TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsWhatWasMeasured) {
   EXPECT_EQ(store.GetJob(id)->state, "cancelled");
 }
 
-TEST_F(JobTest, ATargetThatNobodyRunsFailsTheJobWithTheReason) {
+TEST_F(JobTest, ATargetWithoutAWorkerFailsTheJobWithTheReason) {
   JobSpec spec = Spec(20);
   spec.target_key = "other";
   const std::string id = Create(spec);

@@ -1,4 +1,4 @@
-// Knowledge that a job takes over from other workloads of its target.
+// The results and models of other workloads that a job uses.
 
 #include <cmath>
 #include <string>
@@ -52,7 +52,7 @@ TEST_F(JobTransferTest, TheBestOfARelatedWorkloadIsTriedFirst) {
   EXPECT_LE(job->best->record.result.latency_ns, first->best->record.result.latency_ns);
 }
 
-TEST_F(JobTransferTest, WithoutTransferAJobBeginsFromNothing) {
+TEST_F(JobTransferTest, WithoutTransferAJobIgnoresOtherWorkloads) {
   RunToEnd(Create(SpecOf("fake op 8", 200, "source")));
   JobSpec spec = SpecOf("fake op 16", 20, "without");
   spec.transfer = JobSpec().transfer;
@@ -80,7 +80,7 @@ TEST_F(JobTransferTest, WithoutTransferAJobBeginsFromNothing) {
   EXPECT_EQ(without, expected);
 }
 
-TEST_F(JobTransferTest, UnrelatedWorkloadsTeachNothing) {
+TEST_F(JobTransferTest, UnrelatedWorkloadsAreNotUsed) {
   RunToEnd(Create(SpecOf("fake other 8", 100, "source")));
   const auto transfer = Gather("fake pool 12");
   ASSERT_TRUE(transfer.ok()) << transfer.status();
@@ -88,7 +88,7 @@ TEST_F(JobTransferTest, UnrelatedWorkloadsTeachNothing) {
   EXPECT_GT(transfer->last_record, 0);
 }
 
-TEST_F(JobTransferTest, SeedsComeFromTheNearestAndAreAdapted) {
+TEST_F(JobTransferTest, SeedsAreAdaptedFromTheNearestWorkloads) {
   RunToEnd(Create(SpecOf("fake op 64", 100, "far")));
   auto near = RunToEnd(Create(SpecOf("fake op 8", 100, "near")));
   const auto transfer = Gather("fake op 4");
@@ -124,7 +124,7 @@ TEST_F(JobTransferTest, LaterRecordsAreLeftOut) {
   EXPECT_TRUE(Gather("fake op 12", 0)->empty());
 }
 
-TEST_F(JobTransferTest, ARestartedJobGoesOnTheSameWhateverWasLearntMeanwhile) {
+TEST_F(JobTransferTest, ARestartedJobIgnoresResultsThatWereStoredMeanwhile) {
   RunToEnd(Create(SpecOf("fake op 8", 100, "source")));
   const std::string id = Create(SpecOf("fake op 16", 120, "target"));
   for (int i = 0; i < 6; ++i) Step();
@@ -147,7 +147,7 @@ TEST_F(JobTransferTest, ARestartedJobGoesOnTheSameWhateverWasLearntMeanwhile) {
   for (const int64_t transfer : transfers) EXPECT_EQ(transfer, transfers[0]);
 }
 
-TEST_F(JobTransferTest, QuarantinedRecordsTeachNothing) {
+TEST_F(JobTransferTest, QuarantinedRecordsAreNotUsed) {
   auto source = RunToEnd(Create(SpecOf("fake op 8", 60, "source")));
   ASSERT_EQ(Gather("fake op 12")->seeds[0].decisions, source->best->record.candidate.decisions);
   const record::Candidate best = source->best->record.candidate;
@@ -187,7 +187,7 @@ class JobStoredModelTest : public JobTransferTest {
     EXPECT_GT(row, 0);
     return row;
   }
-  // The average distance of the first candidates of a job from `liked`.
+  // The average distance from `liked` of the first four candidates of a job.
   double DistanceOfTheFirst(const std::string& job, const std::vector<int64_t>& liked) {
     double sum = 0;
     const auto screened = Screened(job);
@@ -198,7 +198,7 @@ class JobStoredModelTest : public JobTransferTest {
     }
     return sum / 4;
   }
-  // The rows of the models that the proposals of a job name.
+  // The row ids of the models that the proposals of a job used.
   std::vector<int64_t> ModelsOf(const std::string& job) {
     std::vector<int64_t> rows;
     const auto events = store.Events(job).value();
@@ -212,7 +212,7 @@ class JobStoredModelTest : public JobTransferTest {
 
 const std::vector<int64_t> kLiked = {6, 6, 6};
 
-TEST_F(JobStoredModelTest, RanksTheFirstCandidatesOfATask) {
+TEST_F(JobStoredModelTest, RanksTheFirstCandidates) {
   const int64_t row = Store(kLiked, "");
   const std::string with = Create(SpecOf("fake op 8", 60, "with"));
   auto job = RunToEnd(with);
@@ -223,7 +223,7 @@ TEST_F(JobStoredModelTest, RanksTheFirstCandidatesOfATask) {
   EXPECT_LT(job->best->record.result.latency_ns, FakeLatency(kLiked));
 }
 
-TEST_F(JobStoredModelTest, IsNotUsedWhereNothingIsTransferred) {
+TEST_F(JobStoredModelTest, IsNotUsedWithoutTransfer) {
   Store(kLiked, "");
   JobSpec spec = SpecOf("fake op 8", 20, "without");
   spec.transfer = JobSpec().transfer;
@@ -233,7 +233,7 @@ TEST_F(JobStoredModelTest, IsNotUsedWhereNothingIsTransferred) {
   EXPECT_GT(DistanceOfTheFirst(without, kLiked), 4);
 }
 
-TEST_F(JobStoredModelTest, TheOneOfTheOperatorGoesBeforeThatOfAll) {
+TEST_F(JobStoredModelTest, TheModelOfTheOperatorIsPreferredToTheGeneralModel) {
   const int64_t own = Store(kLiked, "op");
   Store({0, 0, 0}, "");
   Store({0, 0, 0}, "other");
@@ -243,7 +243,7 @@ TEST_F(JobStoredModelTest, TheOneOfTheOperatorGoesBeforeThatOfAll) {
   EXPECT_LT(DistanceOfTheFirst(job, kLiked), 4);
 }
 
-TEST_F(JobStoredModelTest, OfAnotherTargetOrDamagedItIsLeftOut) {
+TEST_F(JobStoredModelTest, IsNotUsedIfDamagedOrForAnotherTarget) {
   Store(kLiked, "", "another target");
   const std::string job = Create(SpecOf("fake op 8", 20, "job"));
   ASSERT_EQ(RunToEnd(job)->state, JobState::kDone);
@@ -254,7 +254,7 @@ TEST_F(JobStoredModelTest, OfAnotherTargetOrDamagedItIsLeftOut) {
   EXPECT_THAT(ModelsOf(damaged), testing::Each(0));
 }
 
-TEST_F(JobStoredModelTest, ARestartedJobGoesOnWithTheModelThatItBeganWith) {
+TEST_F(JobStoredModelTest, ARestartedJobKeepsItsModel) {
   const int64_t row = Store(kLiked, "");
   const std::string id = Create(SpecOf("fake op 16", 120, "target"));
   for (int i = 0; i < 6; ++i) Step();

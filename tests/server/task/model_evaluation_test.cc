@@ -1,5 +1,5 @@
-// Cost models evaluated on recorded trials: which trials are held out, and which requests are
-// refused.
+// The evaluation of cost models on recorded trials: which trials are held out, and which requests
+// are refused.
 
 #include "server/task/model_evaluation.h"
 
@@ -68,7 +68,7 @@ TEST_F(ModelEvaluationTest, HoldsOutTrialsAndEveryTaskInTurn) {
   EXPECT_TRUE(std::isnan(trials.coverage1)) << "the model predicts no spread";
 }
 
-TEST_F(ModelEvaluationTest, HoldsOutTheTasksThatAreNamed) {
+TEST_F(ModelEvaluationTest, HoldsOutTheNamedTasks) {
   PutTrials(store_, "op", 10, 60);
   const std::string digest = PutTrials(store_, "po", 9, 40, "job-2");
   for (const std::string& word : {std::string("po"), digest, digest.substr(0, 8)}) {
@@ -91,7 +91,7 @@ TEST_F(ModelEvaluationTest, EqualSeedsHoldOutEqualTrials) {
   EXPECT_NE(Evaluate({.held_out_trials = 0.4, .seed = 4})->scores[0].rmse, once);
 }
 
-TEST_F(ModelEvaluationTest, SaysWhatIsMissing) {
+TEST_F(ModelEvaluationTest, RefusalsSayWhatIsMissing) {
   ExpectRefused({}, absl::StatusCode::kNotFound, "no measurements to learn from");
   PutTrials(store_, "op", 10, 12);
   ExpectRefused({}, absl::StatusCode::kFailedPrecondition, "8 to train on and 4 of a workload");
@@ -105,14 +105,14 @@ TEST_F(ModelEvaluationTest, SaysWhatIsMissing) {
                 "k must be at least 1");
 }
 
-TEST_F(ModelEvaluationTest, EndsWhenItIsTold) {
+TEST_F(ModelEvaluationTest, EndsWithTheErrorOfPause) {
   PutTrials(store_, "op", 10, 60);
   pause_ = absl::DeadlineExceededError("enough");
   ExpectRefused({}, absl::StatusCode::kDeadlineExceeded, "enough");
 }
 
 // Records that the store may contain but that a model must not see.
-TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
+TEST_F(ModelEvaluationTest, ImplausibleQuarantinedAndConfirmedRecordsAreLeftOut) {
   PutTrials(store_, "op", 10, 60);
   const double rmse = Evaluate({.held_out_trials = 0.3})->scores[0].rmse;
   for (const double latency : {std::numeric_limits<double>::quiet_NaN(),
@@ -135,15 +135,15 @@ TEST_F(ModelEvaluationTest, AbsurdAndUnknownMeasurementsReachNoModel) {
   EXPECT_EQ(evaluation->left_out.quarantined, 1);
   EXPECT_EQ(evaluation->left_out.Total(), 6);
   EXPECT_EQ(evaluation->left_out.ToText(),
-            "6 left out: 1 quarantined, 5 with a latency that no device has");
+            "6 left out: 1 quarantined, 5 with an implausible latency");
   EXPECT_EQ(evaluation->scores[0].rmse, rmse);
 }
 
 // Imported records have no job in this store. They are used once another job describes the same
 // target key.
-TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedWhereTheirTargetIsKnown) {
+TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedIfTheirTargetIsKnown) {
   for (int64_t i = 0; i < 60; ++i) {
-    PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "a job that nobody knows"));
+    PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "an unknown job"));
   }
   const absl::Status unknown = Evaluate({.held_out_trials = 0.3}).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
@@ -157,7 +157,7 @@ TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedWhereTheirTargetIsKnown) 
   EXPECT_EQ(evaluation->left_out.Total(), 0);
 }
 
-TEST_F(ModelEvaluationTest, ALaterMeasurementOfACandidateCounts) {
+TEST_F(ModelEvaluationTest, TheLatestMeasurementOfACandidateCounts) {
   PutTrials(store_, "op", 10, 60);
   record::Record again = TrialOf("op", 10, {0, 0, 0});
   again.result.latency_ns = 5;

@@ -69,7 +69,7 @@ TEST_F(ModelWorkTest, ATrainedModelIsInTheStore) {
   EXPECT_GT(metrics["pairwise"].get<double>(), 0.7);
 }
 
-TEST_F(ModelWorkTest, OneAtATime) {
+TEST_F(ModelWorkTest, OnlyOneTrainingOrEvaluationRunsAtATime) {
   Train();
   std::optional<absl::Status> refused;
   work_.Evaluate({.models = {{"nearest", ""}}}, {},

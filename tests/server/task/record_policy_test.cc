@@ -20,18 +20,18 @@ record::Record Quiet(const std::string& policy) {
   return record;
 }
 
-TEST(RecordPolicyTest, AQuietMeasurementIsWithin) {
+TEST(RecordPolicyTest, AQuietMeasurementIsWithinThePolicy) {
   EXPECT_THAT(WhyOutOfPolicy(Quiet("screen")), IsEmpty());
   EXPECT_THAT(WhyOutOfPolicy(Quiet("confirm")), IsEmpty());
 }
 
-TEST(RecordPolicyTest, AMachineThatSaysNothingIsNotBlamed) {
+TEST(RecordPolicyTest, MissingMachineStateIsAccepted) {
   record::Record record = Quiet("confirm");
   record.result.machine = {};
   EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
 }
 
-TEST(RecordPolicyTest, EachDisturbanceHasItsReasonAndFinalistsAreJudgedStrictly) {
+TEST(RecordPolicyTest, EachDisturbanceHasAReasonAndFinalistsHaveStricterLimits) {
   record::Record record = Quiet("confirm");
   record.result.reference_drift = 3.5;
   EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("3.5 times as slow"));
@@ -57,7 +57,7 @@ TEST(RecordPolicyTest, EachDisturbanceHasItsReasonAndFinalistsAreJudgedStrictly)
   EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("101 °C"));
 }
 
-TEST(RecordPolicyTest, FailuresAreWhatTheyAre) {
+TEST(RecordPolicyTest, FailuresAreNeverOutOfPolicy) {
   record::Record record = Quiet("confirm");
   record.result.outcome = record::Outcome::kCrash;
   record.result.dispersion = 9;

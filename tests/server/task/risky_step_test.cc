@@ -5,7 +5,7 @@
 namespace hone::task {
 namespace {
 
-TEST(RiskyStep, WasEndedByTheServerWhereTheMachineWentOn) {
+TEST(RiskyStep, EndedByItselfIfTheMachineWasNotRebooted) {
   const RiskyStep step{.name = "proposing", .server = "host/11/1/1", .boot = "a"};
   EXPECT_TRUE(EndedByItself(step, "host/12/2/1", "a"));
   EXPECT_FALSE(EndedByItself(step, "host/12/2/1", "b")) << "the machine was rebooted";

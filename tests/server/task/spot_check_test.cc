@@ -35,7 +35,7 @@ TEST_F(SpotCheckVerdictTest, OneWorkerThatAgreesIsEnough) {
   EXPECT_EQ(check_.Outvoted(), "");
 }
 
-TEST_F(SpotCheckVerdictTest, TwoWorkersThatDisagreeRejectIt) {
+TEST_F(SpotCheckVerdictTest, TwoWorkersThatDisagreeRejectTheFinalist) {
   Ask("b", {.outcome = record::Outcome::kWrongOutput, .detail = "C: element 3"});
   EXPECT_EQ(check_.verdict(), Verdict::kOpen);
   Ask("c", Ran(10 * kClaimed));
@@ -45,7 +45,7 @@ TEST_F(SpotCheckVerdictTest, TwoWorkersThatDisagreeRejectIt) {
   EXPECT_THAT(check_.asked(), ElementsAre("a", "b", "c"));
 }
 
-TEST_F(SpotCheckVerdictTest, OneAgainstTwoIsOutvoted) {
+TEST_F(SpotCheckVerdictTest, AWorkerAgainstTwoIsOutvoted) {
   Ask("b", Ran(10 * kClaimed));
   Ask("c", Ran(kClaimed));
   EXPECT_EQ(check_.verdict(), Verdict::kConfirmed);
@@ -68,7 +68,7 @@ TEST_F(SpotCheckVerdictTest, LateAnswersChangeNothing) {
   EXPECT_EQ(check_.verdict(), Verdict::kOpen);
 }
 
-TEST_F(SpotCheckVerdictTest, WithoutFurtherWorkersWhatIsKnownDecides) {
+TEST_F(SpotCheckVerdictTest, WithoutFurtherWorkersTheAnswersSoFarDecide) {
   SpotCheck alone("a", kClaimed);
   alone.Close();
   EXPECT_EQ(alone.verdict(), Verdict::kConfirmed);

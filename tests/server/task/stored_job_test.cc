@@ -98,7 +98,7 @@ TEST_P(StoredJobTest, RecordsAndBestsAreRead) {
   EXPECT_TRUE(store_->GetArtifact(best->record.result.artifact_digest).ok());
 }
 
-TEST_P(StoredJobTest, AJobThatIsDoneIsShown) {
+TEST_P(StoredJobTest, AFinishedJobIsShown) {
   Restore();
   const SnapshotOr done = jobs_->Get("1");
   ASSERT_TRUE(done.ok()) << done.status();
@@ -118,7 +118,7 @@ TEST_P(StoredJobTest, AJobThatIsDoneIsShown) {
   EXPECT_TRUE((*done)->default_schedule->record.is_default);
 }
 
-TEST_P(StoredJobTest, AnInterruptedJobGoesOnAndEnds) {
+TEST_P(StoredJobTest, AnInterruptedJobContinuesToItsEnd) {
   Restore();
   const SnapshotOr begun = jobs_->Get("2");
   ASSERT_TRUE(begun.ok()) << begun.status();

@@ -66,7 +66,7 @@ TEST_F(TaskSearchTest, ReplayedEventsReproduceEveryCandidate) {
   EXPECT_EQ(first->Propose(10)->proposals, second->Propose(10)->proposals);
 }
 
-TEST_F(TaskSearchTest, ASearchBegunAnewDrawsNothingASecondTime) {
+TEST_F(TaskSearchTest, ARestartedSearchDrawsNoCandidateTwice) {
   auto first = Make();
   std::set<std::vector<int64_t>> drawn;  // the candidates of a strategy without results
   int64_t events = 0, trials = 1;
@@ -90,7 +90,7 @@ TEST_F(TaskSearchTest, ASearchBegunAnewDrawsNothingASecondTime) {
   }
 }
 
-TEST_F(TaskSearchTest, TheModelMatters) {
+TEST_F(TaskSearchTest, TheModelChangesTheProposals) {
   // Replay must restore the model version: a model trained at a different point gives other
   // candidates.
   auto first = Make();
@@ -108,7 +108,7 @@ TEST_F(TaskSearchTest, TheModelMatters) {
   EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(TaskSearchTest, AnotherProgramIsNoticed) {
+TEST_F(TaskSearchTest, AChangeOfTheProgramIsDetected) {
   auto first = Make();
   const std::vector<store::JobEvent> log = Drive(*first, 3);
   environment_.ChangeStrategies();

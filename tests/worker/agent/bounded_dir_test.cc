@@ -38,7 +38,7 @@ class BoundedDirTest : public ::testing::Test {
   std::unique_ptr<BoundedDir> dir_;
 };
 
-TEST_F(BoundedDirTest, TheLeastRecentlyUsedGoesFirst) {
+TEST_F(BoundedDirTest, TheLeastRecentlyUsedFileIsEvictedFirst) {
   const std::string a = Put('a'), b = Put('b'), c = Put('c');
   EXPECT_TRUE(dir_->Pin(a));  // used again
   dir_->Unpin(a);
@@ -48,7 +48,7 @@ TEST_F(BoundedDirTest, TheLeastRecentlyUsedGoesFirst) {
   EXPECT_FALSE(dir_->Pin(b));
 }
 
-TEST_F(BoundedDirTest, WhatIsPinnedStaysUntilItIsUnpinned) {
+TEST_F(BoundedDirTest, PinnedFilesStayUntilTheyAreUnpinned) {
   const std::string a = Put('a');
   EXPECT_TRUE(dir_->Pin(a));
   EXPECT_TRUE(dir_->Pin(a));

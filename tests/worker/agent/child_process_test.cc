@@ -20,7 +20,7 @@ std::unique_ptr<ChildProcess> Start(const std::vector<std::string>& argv) {
 
 absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
-TEST(ChildProcessTest, AnswersOnItsOutputWhatItIsAskedOnItsInput) {
+TEST(ChildProcessTest, AnswersRequestsOnItsOutput) {
   const auto child = Start({"/bin/cat"});
   ASSERT_TRUE(record::WriteFrame(child->input(), "hello", Soon()).ok());
   EXPECT_EQ(record::ReadFrame(child->output(), Soon()).value(), "hello");
@@ -30,7 +30,7 @@ TEST(ChildProcessTest, AnswersOnItsOutputWhatItIsAskedOnItsInput) {
   EXPECT_EQ(child->Wait(Soon()).ToString(), "exit status 0");
 }
 
-TEST(ChildProcessTest, SaysHowItEndedAndKeepsItsLastWords) {
+TEST(ChildProcessTest, ReportsHowItEndedAndItsLastOutput) {
   const auto exits = Start({"/bin/sh", "-c", "echo cannot >&2; exit 3"});
   EXPECT_EQ(exits->Wait(Soon()).ToString(), "exit status 3");
   EXPECT_EQ(exits->TakeErrorOutput(), "cannot\n");

@@ -107,13 +107,13 @@ TEST_F(ClientsTest, ProgramsThatAreNotThereLoseTheDevice) {
   EXPECT_THAT(result.detail, HasSubstr("/no/such/runner"));
 }
 
-TEST_F(ClientsTest, ABatchGoesOnAfterACrash) {
+TEST_F(ClientsTest, ABatchContinuesAfterACrash) {
   EXPECT_EQ(Run({RunRequest("good"), RunRequest("crash"), RunRequest("good"), RunRequest("wrong")}),
             (std::vector{Outcome::kOk, Outcome::kCrash, Outcome::kOk, Outcome::kWrongOutput}));
   EXPECT_THAT(details_[1], HasSubstr("SIGSEGV"));
 }
 
-TEST_F(ClientsTest, ABatchGoesOnAfterAHang) {
+TEST_F(ClientsTest, ABatchContinuesAfterAHang) {
   record::RunRequest hang = RunRequest("hang");
   hang.time_limit_ms = 100;
   EXPECT_EQ(Run({hang, RunRequest("good"), RunRequest("huge_workspace")}),
@@ -134,7 +134,7 @@ TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
       << "the lock is free again";
 }
 
-TEST_F(ClientsTest, ConfirmationsAreRunToo) {
+TEST_F(ClientsTest, ConfirmationsAreRun) {
   record::RunRequest confirm = RunRequest("good");
   confirm.policy.name = "confirm";
   EXPECT_EQ(Run({RunRequest("good"), confirm, confirm, RunRequest("good")}),

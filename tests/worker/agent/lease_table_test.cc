@@ -56,7 +56,7 @@ class LeaseTableTest : public ::testing::Test {
   LeaseTable table_{{.builds = 3, .runs = 2}};
 };
 
-TEST_F(LeaseTableTest, AsksForWhatItCanHold) {
+TEST_F(LeaseTableTest, RequestsOnlyLeasesThatItCanHold) {
   EXPECT_EQ(Describe().free_build_slots(), 3);
   EXPECT_EQ(Describe().free_run_slots(), 2);
   v1::SynchronizeResponse response;
@@ -69,7 +69,7 @@ TEST_F(LeaseTableTest, AsksForWhatItCanHold) {
   EXPECT_TRUE(Describe(true).draining());
 }
 
-TEST_F(LeaseTableTest, IsStockedWhileHalfOfItsRoomIsTaken) {
+TEST_F(LeaseTableTest, IsStockedWhileHalfOfItsCapacityIsUsed) {
   EXPECT_FALSE(table_.IsStocked());
   Start({"a", "b"});
   EXPECT_TRUE(table_.IsStocked());
@@ -181,7 +181,7 @@ TEST_F(LeaseTableTest, ResultsOfAnEarlierProcessAreHandedIn) {
   EXPECT_EQ(Describe().finished_size(), 0);
 }
 
-TEST_F(LeaseTableTest, AResultIsSaidOnceWhileACallCarriesIt) {
+TEST_F(LeaseTableTest, AResultIsReportedOnceWhileACallCarriesIt) {
   EXPECT_FALSE(table_.HasNews());
   Add("a");
   EXPECT_TRUE(table_.HasNews());
@@ -196,7 +196,7 @@ TEST_F(LeaseTableTest, AResultIsSaidOnceWhileACallCarriesIt) {
   EXPECT_FALSE(table_.HasNews());
 }
 
-TEST_F(LeaseTableTest, WhatAFailedCallCarriedIsNewsAgain) {
+TEST_F(LeaseTableTest, ResultsOfAFailedCallAreReportedAgain) {
   Add("a");
   table_.CallBegins(1, Describe());
   table_.CallEnds(1, false);
@@ -204,7 +204,7 @@ TEST_F(LeaseTableTest, WhatAFailedCallCarriedIsNewsAgain) {
   EXPECT_EQ(Describe().finished_size(), 1);
 }
 
-TEST_F(LeaseTableTest, WhatAnAnsweredCallCarriedIsRestatedUntilItIsDurableAndNoNews) {
+TEST_F(LeaseTableTest, ResultsOfAnAnsweredCallAreRepeatedUntilTheyAreDurable) {
   Add("b");
   table_.CallBegins(1, Describe());
   table_.CallEnds(1, true);

@@ -238,7 +238,7 @@ class WorkerTest : public ::testing::Test {
   int next_decision_ = 0;
 };
 
-TEST_F(WorkerTest, SaysWhatItIs) {
+TEST_F(WorkerTest, ReportsItsCapabilities) {
   ASSERT_TRUE(service_->Await([this] { return service_->calls_ > 0; })) << Log();
   absl::MutexLock lock(&service_->mutex_);
   const v1::Capabilities& can = service_->last_.capabilities();
@@ -253,7 +253,7 @@ TEST_F(WorkerTest, SaysWhatItIs) {
   EXPECT_FALSE(service_->last_.worker_id().empty());
 }
 
-TEST_F(WorkerTest, EveryWayOfFailingIsAnOutcomeAndTheWorkGoesOn) {
+TEST_F(WorkerTest, EveryFailureIsAnOutcomeAndTheWorkerContinues) {
   const std::map<std::string, v1::Outcome> cases = {
       {"good", v1::OUTCOME_OK},
       {"abort", v1::OUTCOME_COMPILE_ERROR},
@@ -279,7 +279,7 @@ TEST_F(WorkerTest, EveryWayOfFailingIsAnOutcomeAndTheWorkGoesOn) {
   EXPECT_TRUE(Digest::FromHex(Result("good").artifact_digest()).ok());
 }
 
-TEST_F(WorkerTest, ArtifactsTravel) {
+TEST_F(WorkerTest, ArtifactsAreUploadedAndDownloaded) {
   v1::Lease build = Lease("build", "good");
   build.set_run(false);
   service_->Grant(build);
@@ -312,7 +312,7 @@ TEST_F(WorkerTest, ArtifactsTravel) {
   EXPECT_TRUE(service_->Await([&] { return service_->artifacts_.contains(winner); })) << Log();
 }
 
-TEST_F(WorkerTest, AServerWithoutRoomForAnUploadIsAskedAgain) {
+TEST_F(WorkerTest, AnUploadIsRetriedWhileTheServerHasNoRoom) {
   {
     absl::MutexLock lock(&service_->mutex_);
     service_->uploads_without_room_ = 3;
@@ -328,7 +328,7 @@ TEST_F(WorkerTest, AServerWithoutRoomForAnUploadIsAskedAgain) {
   EXPECT_TRUE(service_->artifacts_.contains(result.artifact_digest()));
 }
 
-TEST_F(WorkerTest, AReferenceIsThereBeforeEveryCandidateOfItsWorkload) {
+TEST_F(WorkerTest, TheReferenceIsMadeBeforeTheCandidatesOfItsWorkload) {
   worker_.reset();
   StartWorker({"--build-slots", "4"});
   for (int i = 0; i < 4; ++i) {
@@ -402,7 +402,7 @@ TEST_F(WorkerTest, ResultsAreGatheredWhileThereIsEnoughToDo) {
   EXPECT_TRUE(AwaitFinished(room)) << "the other results are reported when they are ready";
 }
 
-TEST_F(WorkerTest, AServerThatComesBackIsFoundAgain) {
+TEST_F(WorkerTest, ReconnectsWhenTheServerIsBack) {
   service_->Grant(Lease("a", "good"));
   ASSERT_TRUE(AwaitFinished(1)) << Log();
   StopServer();

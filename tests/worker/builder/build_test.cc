@@ -141,7 +141,7 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
   }
 }
 
-TEST_F(BuildTest, WhatIsWrongWithACandidateIsSaid) {
+TEST_F(BuildTest, ErrorsOfCandidatesAreReported) {
   const auto refused = [](const BuildRequest& request) {
     const BuildResponse response = Build(request);
     EXPECT_EQ(record::OutcomeName(response.outcome), "invalid");

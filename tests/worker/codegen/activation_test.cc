@@ -1,5 +1,6 @@
-// The gelu and silu of the operator library: errors of compiled code in ulp of the exact result,
-// over [−40, 40] and where results become denormal, with vectors of 256 and 512 bits.
+// The accuracy of gelu and silu of the operator library. The errors of compiled code are measured
+// in ulp of the exact result, over [−40, 40] and where results become denormal, with vectors of 256
+// and 512 bits.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +33,8 @@ struct Range {
   double max_ulp;
 };
 
-// From the smallest nonzero result to 40. normal_cdf loses its last digits where it is denormal;
-// there, gelu has its error times |x|.
+// The intervals reach from the input of the smallest nonzero result to 40. Where normal_cdf is
+// denormal it loses its last digits, and the error of gelu is that error times |x|.
 const Range kRanges[] = {
     {"gelu", DType::kF32, -12.9, -3, 4.5},   {"gelu", DType::kF32, -3, 0, 4.5},
     {"gelu", DType::kF32, 0, 40, 4.5},       {"gelu", DType::kF32, -14.5, -12.9, 10},

@@ -115,7 +115,7 @@ TEST(CpuGuardTest, EveryFeatureOfEveryCpuIsAskedForOrKnownToNeedNoAsking) {
   EXPECT_GT(emitted, 80);
 }
 
-TEST(CpuGuardTest, AFeatureThatNobodyKnowsHowToAskForIsRefused) {
+TEST(CpuGuardTest, AFeatureThatCannotBeCheckedIsRefused) {
   target::Target target = TargetOf("x86-64-v3");
   target.features.insert(std::ranges::lower_bound(target.features, "egpr"), "egpr");
   const absl::Status status = Load(target).status();
@@ -126,7 +126,7 @@ TEST(CpuGuardTest, AFeatureThatNobodyKnowsHowToAskForIsRefused) {
 
 // This machine runs the kernels of some CPUs in the table and reports the others as unsupported.
 // Without the guard, the test would die of an illegal instruction.
-TEST(CpuGuardTest, AKernelRunsOrSaysThatThisCpuCannot) {
+TEST(CpuGuardTest, AKernelRunsOrReportsThatTheCpuCannotRunIt) {
   const target::Target host = target::DetectHost();
   if (host.arch != "x86_64") GTEST_SKIP() << "the host is not x86-64";
   const auto runs = [&](absl::string_view cpu) {

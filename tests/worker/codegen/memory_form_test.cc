@@ -190,7 +190,7 @@ TEST(MemoryFormTest, OtherStridesAndIndicesAreGathersOfWholeRegisters) {
   }
 }
 
-TEST(MemoryFormTest, WhereGathersAreSlowStridesAreLoadsOfElements) {
+TEST(MemoryFormTest, StridedLoadsAreScalarIfGathersAreSlow) {
   for (const absl::string_view cpu : {"znver3", "znver4", "znver5"}) {
     for (const int64_t stride : {5, 9}) {
       const std::string text = absl::StrCat("workload strided\ninput X: f32[", stride * 64,

@@ -160,7 +160,7 @@ const Row kRows[] = {{"softmax", kSoftmax, kSoftmaxTrace},
 
 class RowWorkloadTest : public testing::TestWithParam<Row> {};
 
-TEST_P(RowWorkloadTest, ComputesWhatTheInterpreterSays) {
+TEST_P(RowWorkloadTest, AgreesWithTheInterpreter) {
   const Row& row = GetParam();
   const auto workload = ir::ParseWorkload(row.workload);
   ASSERT_TRUE(workload.ok()) << workload.status();

@@ -53,7 +53,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
   std::vector<double> roundings_;
 };
 
-TEST_P(CheckTest, AcceptsWhatIsWithinTheBound) {
+TEST_P(CheckTest, AcceptsErrorsWithinTheBound) {
   EXPECT_TRUE(Check().ok);
   EXPECT_EQ(Check().max_error, 0);
   EXPECT_TRUE(Exact().ok);
@@ -64,7 +64,7 @@ TEST_P(CheckTest, AcceptsWhatIsWithinTheBound) {
   EXPECT_FALSE(Exact().ok);
 }
 
-TEST_P(CheckTest, NamesTheFirstElementThatIsNot) {
+TEST_P(CheckTest, NamesTheFirstElementOutsideTheBound) {
   for (const int index : {0, 20, kElements - 1}) {
     values_[index] += 1.1 * Bound(index);
     const CheckResult result = Check();

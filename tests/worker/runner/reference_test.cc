@@ -41,7 +41,7 @@ class ReferenceTest : public ::testing::Test {
   Signature signature_;
 };
 
-TEST_F(ReferenceTest, TheSignatureTellsBuffersAndTerms) {
+TEST_F(ReferenceTest, TheSignatureDescribesBuffersAndTerms) {
   ASSERT_EQ(signature_.inputs.size(), 2u);
   EXPECT_EQ(signature_.inputs[0].name, "A");
   EXPECT_EQ(signature_.inputs[1].bytes(), 5 * 4 * 4);
@@ -117,7 +117,7 @@ TEST_F(ReferenceTest, HoldsLargeIntegersAndRoundings) {
   }
 }
 
-TEST_F(ReferenceTest, AFileOfAnotherWorkloadOrCutOffIsRefused) {
+TEST_F(ReferenceTest, ATruncatedFileOrOneOfAnotherWorkloadIsRefused) {
   ASSERT_TRUE(MakeReference(workload_, digest_, nullptr, path_).ok());
   EXPECT_EQ(Reference::Open(path_, std::string(32, '0'), signature_).status().code(),
             absl::StatusCode::kDataLoss);
@@ -143,7 +143,7 @@ TEST_F(ReferenceTest, AnOutputWithoutBoundsIsRefused) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
-TEST_F(ReferenceTest, NothingIsLeftBehindWhenItCannotBeWritten) {
+TEST_F(ReferenceTest, AFailedWriteLeavesNoFile) {
   EXPECT_FALSE(MakeReference(workload_, digest_, nullptr, folder_ + "/no/folder").ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }

@@ -100,7 +100,7 @@ class RunnerProcessTest : public ::testing::Test {
   std::unique_ptr<ChildProcess> runner_;
 };
 
-TEST_F(RunnerProcessTest, ARightKernelIsTimed) {
+TEST_F(RunnerProcessTest, ACorrectKernelIsTimed) {
   const RunRequest request = Request("good");
   const MeasureResult result = Run(request);
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
@@ -128,7 +128,7 @@ TEST_F(RunnerProcessTest, ColdCachesCostTime) {
   EXPECT_GT(result.latency_ns, 0);
 }
 
-TEST_F(RunnerProcessTest, EachWayOfBeingWrongHasItsOutcome) {
+TEST_F(RunnerProcessTest, EachKindOfErrorHasItsOutcome) {
   struct Case {
     const char* behaviour;
     Outcome outcome;
@@ -149,7 +149,7 @@ TEST_F(RunnerProcessTest, EachWayOfBeingWrongHasItsOutcome) {
 }
 
 // The sandbox denies these requests, and the kernel continues.
-TEST_F(RunnerProcessTest, WhatTheSandboxRefusesDoesNoHarm) {
+TEST_F(RunnerProcessTest, RefusedAccessesAreHarmless) {
   for (const char* behaviour : {"reads_file", "writes_file", "raises_limits"}) {
     const MeasureResult result = Run(Request(behaviour));
     // The request failed, but the kernel did its work.
@@ -253,12 +253,12 @@ TEST_F(RunnerProcessTest, TheLockIsKeptForABatchAndFreeAfterIt) {
   EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
 }
 
-TEST_F(RunnerProcessTest, TheEndOfItsInputIsItsEnd) {
+TEST_F(RunnerProcessTest, ExitsAtTheEndOfItsInput) {
   runner_->CloseInput();
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
 }
 
-TEST_F(RunnerProcessTest, AGarbledRequestIsItsEnd) {
+TEST_F(RunnerProcessTest, ExitsAfterAMalformedRequest) {
   ASSERT_TRUE(record::WriteFrame(runner_->input(), "\xff\xff\xff", Limit()).ok());
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
   EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("garbled"));

@@ -10,7 +10,7 @@
 namespace hone::runner {
 namespace {
 
-TEST(TensorMemoryTest, IsAlignedAtTheOffsetThatWasAskedFor) {
+TEST(TensorMemoryTest, TheDataIsAtTheRequestedOffset) {
   for (const int64_t bytes : {0, 1, 1000, 5 << 20}) {
     for (const uint64_t offset : {0u, 63u, 64u, 4095u, 123456u}) {
       const auto memory = TensorMemory::Create(bytes, offset);
@@ -31,7 +31,7 @@ TEST(TensorMemoryTest, PoisonIsNaN) {
   EXPECT_TRUE(std::isnan(value));
 }
 
-TEST(TensorMemoryTest, WritesOutsideAreFoundAndMended) {
+TEST(TensorMemoryTest, WritesOutsideAreFoundAndCanariesRestored) {
   const auto memory = TensorMemory::Create(1000, 128).value();
   char* const data = static_cast<char*>(memory->data());
   std::memset(data, 1, 1000);
@@ -45,7 +45,7 @@ TEST(TensorMemoryTest, WritesOutsideAreFoundAndMended) {
   EXPECT_EQ(memory->WrittenOutside(), static_cast<int64_t>(1000 + TensorMemory::kCanaryBytes - 1));
 }
 
-TEST(TensorMemoryTest, TooMuchIsAnErrorNotACrash) {
+TEST(TensorMemoryTest, ASizeThatCannotBeMappedIsAnError) {
   EXPECT_EQ(TensorMemory::Create(int64_t{1} << 60, 0).status().code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(TensorMemory::Create(-1, 0).status().code(), absl::StatusCode::kResourceExhausted);

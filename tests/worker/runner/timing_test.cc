@@ -81,7 +81,7 @@ TEST(TimingTest, AHopelessKernelCostsOneRun) {
   EXPECT_EQ(machine.probes, 0);
 }
 
-TEST(TimingTest, AColdFirstRunDoesNotCondemnAShortKernel) {
+TEST(TimingTest, AColdFirstRunDoesNotStopAShortKernel) {
   FakeMachine machine;
   machine.run_ns = 10e3;
   const Timing timing = machine.Time(100e3, {.best_latency_ns = 10e3});
@@ -89,7 +89,7 @@ TEST(TimingTest, AColdFirstRunDoesNotCondemnAShortKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 10e3);
 }
 
-TEST(TimingTest, AColdFirstRunDoesNotCondemnAKernelOfAMillisecondEither) {
+TEST(TimingTest, AColdFirstRunDoesNotStopAKernelOfAMillisecond) {
   FakeMachine machine;
   machine.run_ns = 1.4e6;
   const Timing timing = machine.Time(3.5e6, {.best_latency_ns = 1.3e6});
@@ -139,7 +139,7 @@ TEST(TimingTest, BlocksThatOtherProcessesInterruptAreMeasuredAgain) {
   }
 }
 
-TEST(TimingTest, AnInterruptedWarmRunDoesNotCondemnAKernel) {
+TEST(TimingTest, AnInterruptedFirstRunDoesNotStopAKernel) {
   FakeMachine machine;
   machine.slow = {40, 50, 40};
   machine.slow_is_preempted = true;
@@ -149,7 +149,7 @@ TEST(TimingTest, AnInterruptedWarmRunDoesNotCondemnAKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 1e5);
 }
 
-TEST(TimingTest, IfAllBlocksAreInterruptedTheFastestCount) {
+TEST(TimingTest, TheFastestBlocksCountIfAllAreInterrupted) {
   FakeMachine machine;
   machine.slow = {1};
   for (int i = 0; i < 100; ++i) machine.slow.insert(machine.slow.end(), {5, 4, 1.1});
@@ -167,7 +167,7 @@ TEST(TimingTest, ADaemonMayInterruptALongBlock) {
   EXPECT_EQ(machine.Time(200e6, {}).remeasured, 0);
 }
 
-TEST(TimingTest, ASlowPhaseOfTheMachineCondemnsNoKernel) {
+TEST(TimingTest, ASlowPhaseOfTheMachineStopsNoKernel) {
   FakeMachine machine;
   machine.drift = 2.5;
   const Timing timing = machine.Time(1e6, {.best_latency_ns = 0.45e6});
@@ -176,7 +176,7 @@ TEST(TimingTest, ASlowPhaseOfTheMachineCondemnsNoKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);  // as measured, without correction
 }
 
-TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAnAnswer) {
+TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAResult) {
   FakeMachine machine;
   machine.drifts.assign(1000, 2.0);
   const Timing timing = machine.Time(1e6, {});

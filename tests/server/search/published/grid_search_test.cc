@@ -32,7 +32,7 @@ l9, l10, l11 = split(l2, x7, x8, x9)
 }
 
 // Each choice is followed by 54³ tilings, more than the strategy examines in one call.
-TEST(GridSearch, PassesByWhatTheFirstDecisionsForbid) {
+TEST(GridSearch, SkipsPointsThatTheFirstDecisionsForbid) {
   const std::unique_ptr<space::DesignSpace> space = SpaceWithALongIllegalStretch();
   SearchContext context{.spaces = {space.get()},
                         .target = target::TargetByName("x86-avx512").value()};
