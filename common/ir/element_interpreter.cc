@@ -103,7 +103,9 @@ class ElementMachine {
       value.swap(combined);
     });
     for (size_t c = 0; c < components; ++c) result[c].value = value[c];
-    if (stage.reducer == Reducer::kProd) result[0].rounding *= std::abs(value[0].real());
+    if (stage.reducer == Reducer::kProd && result[0].rounding != 0) {
+      result[0].rounding *= std::abs(value[0].real());
+    }
     if (FindsExtreme(stage.reducer)) BoundExtreme(stage, vars, result[0]);
     if (stage.reducer == Reducer::kOnlineSoftmax) BoundSoftmaxSum(stage, vars, result);
     if (stage.reducer == Reducer::kArgMax || stage.reducer == Reducer::kArgMin) {

@@ -64,10 +64,11 @@ bool Close(double a, double b, double scale) {
 
 bool Agree(ir::DType dtype, const ir::ElementValue& kernel, const ir::ElementValue& interpreter) {
   const double a = kernel.value.real(), b = interpreter.value.real();
+  const double rounding = UsableRounding(interpreter.rounding);
   // A value halfway between two numbers of a short format may round to either.
   const bool values = dtype == ir::DType::kI64
                           ? kernel.value == interpreter.value
-                          : Close(a, b, interpreter.magnitude + interpreter.rounding / kAgreement);
+                          : Close(a, b, interpreter.magnitude + rounding / kAgreement);
   // Bounds need not agree in the last digits, because exponentials of large numbers lose them, and
   // magnitudes are those of values that may round to either side. The reference workload's bounds
   // may be larger, because it simplifies long formulas.
@@ -75,7 +76,7 @@ bool Agree(ir::DType dtype, const ir::ElementValue& kernel, const ir::ElementVal
   const double least = interpreter.rounding * (1 - kBoundAgreement);
   return values &&
          Close(kernel.magnitude, interpreter.magnitude,
-               (interpreter.magnitude * kBoundAgreement + interpreter.rounding) / kAgreement) &&
+               (interpreter.magnitude * kBoundAgreement + rounding) / kAgreement) &&
          (kernel.rounding >= least || std::isnan(least));
 }
 
@@ -269,10 +270,7 @@ class ReferenceMaker {
       indices[d] = offset % shape[d];
       offset /= shape[d];
     }
-    std::optional<ir::ElementValue> element =
-        interpreter_->Interpret(outputs_[output], indices, most_points);
-    if (element.has_value()) element->rounding = UsableRounding(element->rounding);
-    return element;
+    return interpreter_->Interpret(outputs_[output], indices, most_points);
   }
 
   const ir::Workload& workload_;
